@@ -12,6 +12,7 @@ import os
 import resource
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import asdict
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -21,7 +22,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from bot.app import Library, open_council, open_library
+from bot.app import Library, open_council, open_library, operator_of
 from bot.config import logs
 from bot.config.configuration import Configuration, load
 from bot.config.report import in_force
@@ -62,7 +63,9 @@ app = typer.Typer(
 index = typer.Typer(help="The index over all conversations.", no_args_is_help=True)
 manifest = typer.Typer(help="App manifests of the platforms.", no_args_is_help=True)
 invite = typer.Typer(help="Addresses that invite the bot.", no_args_is_help=True)
+budget = typer.Typer(help="What counts toward a budget.", no_args_is_help=True)
 app.add_typer(index, name="index")
+app.add_typer(budget, name="budget")
 app.add_typer(manifest, name="manifest")
 app.add_typer(invite, name="invite")
 
@@ -521,6 +524,53 @@ def rebuild() -> None:
         say(wording.REBUILT)
 
     _with_library(_configuration(), run)
+
+
+Key = Annotated[str, typer.Argument(help="A key of [budgets], such as user_day.")]
+Whose = Annotated[str, typer.Argument(metavar="ID", help="discord:ID or slack:TEAM/ID.", callback=_utf8)]
+
+
+@budget.command("show")
+def show_budget(
+    key: Key,
+    whose: Whose,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the amounts as JSON.")] = False,
+) -> None:
+    """Show what counts toward somebody's or a place's budget today or this month."""
+    _budget(key, whose, as_json=as_json)
+
+
+@budget.command("set")
+def set_budget(
+    key: Key,
+    whose: Whose,
+    dollars: Annotated[float, typer.Argument(min=0, max=1_000_000, help="What counts as spent.")],
+) -> None:
+    """Correct what counts as spent today or this month; what is reserved stays reserved."""
+    _budget(key, whose, dollars)
+
+
+@budget.command("reset")
+def reset_budget(key: Key, whose: Whose) -> None:
+    """Let nothing count as spent today or this month."""
+    _budget(key, whose, 0.0)
+
+
+def _budget(key: str, whose: str, dollars: float | None = None, *, as_json: bool = False) -> None:
+    from bot.terminal.budgets import Account
+
+    configuration = _configuration()
+
+    async def run(library: Library) -> str:
+        try:
+            account = Account(library, operator_of(configuration, {}), key, whose)
+            counted = await (account.show() if dollars is None else account.set(dollars))
+        except UsageError as error:
+            _end(str(error), MISUSED)
+        return json.dumps(asdict(counted)) if as_json else counted.text
+
+    say(_with_library(configuration, run))
 
 
 def main() -> None:

@@ -63,7 +63,7 @@ async def look_after(
     """
     await repair_index(library)
     await forget_old(library, retention_days, now())
-    await library.forgetting.scrub()
+    await library.forgetting.scrub(large=True)
 
 
 async def forget_removed(library: Library, platform: str, removed: Removed, halt: Halt) -> None:

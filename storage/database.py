@@ -157,8 +157,12 @@ class Database(ABC):
         """Return all rows of a query, which sees every finished write. Raises `DatabaseError`."""
 
     @abstractmethod
-    async def scrub(self) -> None:
-        """Leave nothing of deleted rows, as far as the database allows. Raises `StorageError`."""
+    async def scrub(self, *, large: bool) -> bool:
+        """Leave nothing of deleted rows, as far as the database allows; return whether that is done.
+
+        Without `large`, what can't be used while it is rewritten for long may be left. Raises
+        `StorageError`.
+        """
 
     @abstractmethod
     def damaged(self) -> DamageError:
@@ -215,10 +219,14 @@ class Database(ABC):
     async def _commit(self, jobs: list[Job]) -> None:
         outcomes = await self._transact(jobs)
         for job, error in zip(jobs, outcomes, strict=True):
-            if error is not None and not job.is_withdrawn:
-                self._fail(job, error)
-            elif not job.done.done():
-                job.done.set_result(None)
+            self._settle(job, error)
+
+    def _settle(self, job: Job, error: Exception | None) -> None:
+        """Tell a job's waiter how it ended."""
+        if error is not None and not job.is_withdrawn:
+            self._fail(job, error)
+        elif not job.done.done():
+            job.done.set_result(None)
 
     async def _do(self, chore: Chore) -> None:
         try:

@@ -383,15 +383,18 @@ class Forgetting:
         except orjson.JSONDecodeError:
             raise self._database.damaged() from None
 
-    async def scrub(self) -> None:
-        """Overwrite what forgetting has left in the database, if anything and as far as it can."""
+    async def scrub(self, *, large: bool = False) -> None:
+        """Overwrite what forgetting has left in the database, if anything and as far as it can.
+
+        Without `large`, what can't be used for long meanwhile is left to the next retention pass.
+        """
         async with self._scrubbing:
             # What is forgotten from now on is left to the next time.
             numbers = [row["number"] for row in await self._database.read(_UNSCRUBBED)]
             if not numbers:
                 return
-            await self._database.scrub()
-            await self._database.write((_SCRUBBED, (listed(numbers),)))
+            if await self._database.scrub(large=large):
+                await self._database.write((_SCRUBBED, (listed(numbers),)))
 
     async def _not_indexed(self, runs: Sequence[SelectedRun]) -> tuple[str, ...]:
         """Return the documents of these runs that aren't in the index, because they can't be read."""

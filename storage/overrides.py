@@ -87,6 +87,10 @@ class Overrides:
                 log.exception("change_not_audited")
             return changed
 
+    def noted(self, line: Mapping[str, object]) -> Statement:
+        """Return the statement that leaves a line for the audit; `finish` appends it."""
+        return _NOTE, (_json({"at": timestamp(self._now()), **line}),)
+
     async def finish(self) -> None:
         """Append to the audit what a crash or a failing disk has left."""
         async with self._changing:
@@ -103,10 +107,14 @@ class Overrides:
         return self._database.damaged()
 
     def _read(self, text: str) -> object:
+        """Return what a text holds; `null` isn't written, and would open what a setting closes."""
         try:
-            return orjson.loads(text)
+            value: object = orjson.loads(text)
         except orjson.JSONDecodeError:
             raise self.unreadable() from None
+        if value is None:
+            raise self.unreadable()
+        return value
 
 
 def _place(scope: Scope) -> tuple[str, str, str]:

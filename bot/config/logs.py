@@ -64,6 +64,7 @@ FIELDS: Mapping[str, Kind] = {
     "clock_last_seen": "code",
     "lane": "code",
     "learned": "sentence",
+    "table": "code",
     "logger": "code",
     "message": "id",
     "missing": "number",

@@ -33,7 +33,6 @@ from bot.service.commands import ASK, CONFIG, FORGET, HELP, PAST, Command, Given
 from bot.service.delivery.venue import Button, File
 from bot.service.dispatcher import Click, Dispatcher
 from bot.service.options import RunOptions
-from bot.service.requests.configure import configure
 from bot.view.message import Message
 from bot.view.wording.service import delivery
 from bot.view.wording.service.failures import UNEXPECTED
@@ -115,7 +114,7 @@ class Listeners:
         async def work() -> None:
             who, is_admin = self._who(interaction)
             known = self._asking.standing_of(interaction.user, Location.of_interaction(interaction))
-            shown = await configure(self._dispatcher.channels, given, who, known, is_admin=is_admin)
+            shown = await self._dispatcher.configure(given, who, known, is_admin=is_admin)
             await self._reply(interaction, Sheet(shown))
 
         await self._answer(interaction, work())

@@ -23,7 +23,8 @@ from bot.discord.notices import LOOKED_THROUGH, NONCE_SECONDS
 from bot.discord.transport import Transport
 from bot.errors import Unreachable
 from bot.service.delivery.outbox import Urgency
-from bot.service.delivery.venue import CardAction, Sent
+from bot.service.delivery.receipts import Sent
+from bot.service.delivery.venue import CardAction
 from bot.view.wording.platforms import discord as wording
 from storage.journal.journal import RunRow
 

@@ -28,7 +28,8 @@ from bot.discord.transport import Transport
 from bot.discord.visibility import require_sight
 from bot.errors import Gone, Malformed, NotAllowed, Unreachable, VenueError
 from bot.service.delivery.outbox import Urgency
-from bot.service.delivery.venue import Card, File, Mention, Part, Sent
+from bot.service.delivery.receipts import Sent
+from bot.service.delivery.venue import Card, File, Mention, Part
 from bot.view.message import Message
 from bot.view.wording.card import BELOW, IN_THREAD
 from bot.view.wording.platforms import discord as wording

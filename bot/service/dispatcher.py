@@ -15,9 +15,11 @@ from bot.service.admission.channels import InForce, Operator
 from bot.service.admission.limits import Backlog, Durability
 from bot.service.admission.permissions import Action, Admins, check, check_place
 from bot.service.admission.queue import Queue
+from bot.service.commands import Given
 from bot.service.delivery.presenter import files_of
 from bot.service.delivery.venue import File
 from bot.service.options import RunOptions
+from bot.service.requests.configure import configure
 from bot.service.requests.follow_ups import FollowUps
 from bot.service.requests.help import guide
 from bot.service.requests.question import Question
@@ -268,6 +270,16 @@ class Dispatcher:
             self._runs.costs.estimate_short,
             await self._runs.costs.used(here),
         )
+
+    async def configure(
+        self, given: Given, who: Source, standing: Standing, *, is_admin: bool
+    ) -> Message:
+        """Change a channel's settings and show them, with what counts toward its budgets.
+
+        Raises `Refusal`.
+        """
+        used = self._runs.costs.used
+        return await configure(self.channels, given, who, standing, is_admin=is_admin, used=used)
 
     async def show_privately(
         self,

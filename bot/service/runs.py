@@ -4,11 +4,12 @@ import asyncio
 import random
 import time
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import Any
 
 import structlog
 
@@ -33,7 +34,7 @@ from council.document.conversation import (
     Source,
     timestamp,
 )
-from council.errors import CouncilError, RunError, RunForgotten, RunStopped
+from council.errors import CouncilError, ModelError, RunError, RunForgotten, RunStopped
 from council.events import ContextRead, Emit, Event, HistoryShortened, RunCompleted, RunFailed
 from council.models.catalog import Catalog
 from council.profile import Profile
@@ -57,7 +58,7 @@ from storage.scope import TERMINAL
 log = structlog.get_logger()
 
 
-ReadDiscussion = Callable[[Brief, int], Awaitable[Discussion]]
+ReadDiscussion = Callable[[Brief, int], Coroutine[Any, Any, Discussion]]
 """Reads the thread in which a brief's question was asked, up to this many tokens."""
 
 
@@ -276,7 +277,7 @@ class Runs:
         read_discussion: ReadDiscussion | None,
         trace: Trace,
     ) -> AssistantMessage:
-        brief = await self._prepared(run, emit, read_discussion)
+        brief = await self._prepared(run, emit, stop or Stop(), read_discussion)
         if read := ContextRead.of(brief.context):
             emit(read)
         if shortened := _shortened(brief):
@@ -398,11 +399,13 @@ class Runs:
             log.exception("run_not_closed")
             self._not_closed[run.id] = status, why
 
-    async def _prepared(self, run: RunRow, emit: Emit, read_discussion: ReadDiscussion | None) -> Brief:
+    async def _prepared(
+        self, run: RunRow, emit: Emit, stop: Stop, read_discussion: ReadDiscussion | None
+    ) -> Brief:
         """Look up what the first call needs, once, and record it with the run.
 
         That is: what the models support, the thread around the question, and the conversation, which is
-        complete now that earlier runs are over.
+        complete now that earlier runs are over. Stop ends reading the thread, as it ends calls.
         """
         brief = run.brief
         if brief.started_at is not None:
@@ -414,7 +417,11 @@ class Runs:
         )
         context = brief.context
         if context and read_discussion:
-            context = await read_discussion(brief, room_beside(window, texts))
+            reading = read_discussion(brief, room_beside(window, texts))
+            try:
+                context = await stop.members.guard(reading)
+            except ModelError as error:  # it is read again after a Retry
+                raise RunStopped from error
         texts += context.texts if context else ()
 
         async def earlier() -> History:

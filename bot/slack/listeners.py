@@ -37,9 +37,9 @@ from bot.service.commands import (
     parse_options,
     person,
 )
+from bot.service.delivery.receipts import unrecorded
 from bot.service.delivery.venue import LABELS, Button, File
 from bot.service.dispatcher import Click, Dispatcher
-from bot.service.requests.configure import configure
 from bot.slack import modals
 from bot.slack import past as slack_past
 from bot.slack.asking import Asking, standing
@@ -49,7 +49,7 @@ from bot.slack.incoming import Reader, installed_in
 from bot.slack.manifest import SHORTCUT
 from bot.slack.notices import Tell, ephemerally, line, privately
 from bot.slack.typed import plain
-from bot.slack.venue import SlackVenue, unrecorded
+from bot.slack.venue import SlackVenue
 from bot.slack.workspace import Workspace
 from bot.view.wording.platforms import slack as wording
 from bot.view.wording.service.access import NOT_HERE
@@ -167,7 +167,7 @@ class Listeners:
         who = self._asking.source(command["channel_id"], command["user_id"])
         given = parse_options(CONFIG, command["text"])
         is_admin = await self._may(who)
-        shown = await configure(self._dispatcher.channels, given, who, standing(who), is_admin=is_admin)
+        shown = await self._dispatcher.configure(given, who, standing(who), is_admin=is_admin)
         self._reply(respond, Sheet(shown), who)
 
     def _reply(self, respond: AsyncRespond, sheet: Sheet, who: Source) -> None:
@@ -253,14 +253,14 @@ class Listeners:
         await slack_past.share(respond, sheet, by)
         if picture := await chart.drawn(sheet.chart):
             venue = SlackVenue(self._workspace, str(here.user), tell, here)
-            await venue.attach(PICTURE, unrecorded, File(chart.PICTURE, picture))
+            await venue.attach(PICTURE, unrecorded("picture"), File(chart.PICTURE, picture))
 
     async def _send_directly(self, conversation_id: str, here: Source, tell: Tell) -> None:
         """Send a transcript directly: a message that only one person sees can't have a file."""
         files = await self._lookup.transcript(conversation_id, here)
         direct = here.model_copy(update={"channel": await self._asking.direct(str(here.user))})
         venue = SlackVenue(self._workspace, str(here.user), tell, direct)
-        await venue.attach(TRANSCRIPT, unrecorded, *files)
+        await venue.attach(TRANSCRIPT, unrecorded("transcript"), *files)
         await tell(line(wording.IN_DIRECT))
 
     async def _on_shortcut(self, ack: AsyncAck, respond: AsyncRespond, body: Json) -> None:
@@ -385,7 +385,7 @@ class Listeners:
         self._dispatcher.tasks.spawn(ephemerally(self._client, here)(line(said)))
 
     async def _give_transcript(self, run: RunRow, venue: SlackVenue) -> None:
-        await venue.attach(TRANSCRIPT, unrecorded, *await self._dispatcher.transcript(run))
+        await venue.attach(TRANSCRIPT, unrecorded("transcript"), *await self._dispatcher.transcript(run))
 
     async def _attempt(self, tell: Tell, work: Coroutine[Any, Any, object]) -> None:
         """Do what somebody asked for; tell only them why it can't be done."""

@@ -14,7 +14,7 @@ https://github.com/slackapi/java-slack-sdk/issues/852 (`client_msg_id` isn't for
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 
 import structlog
@@ -22,7 +22,8 @@ import structlog
 from bot.errors import Unreachable, VenueError
 from bot.service.admission.budget_warnings import Notice
 from bot.service.delivery.outbox import Repeat, Urgency
-from bot.service.delivery.venue import Mention, Part, Sent
+from bot.service.delivery.receipts import Ledger, Sent, may_be_done
+from bot.service.delivery.venue import Mention, Part
 from bot.slack.client import Json, granted
 from bot.slack.workspace import TIER_3, Workspace
 from bot.view.wording.platforms.slack_errors import NO_ANSWER
@@ -46,10 +47,6 @@ class Unsure(Unreachable):
     """The mention may have arrived; it isn't posted again."""
 
 
-def _may_be_done(error: VenueError) -> bool:
-    return isinstance(error, Unreachable) and error.may_be_done
-
-
 @asynccontextmanager
 async def _on_record(mention: Mention, telling: Telling) -> AsyncGenerator[None]:
     """Keep on record what is about to be sent, for a process that dies; undo it if it surely failed."""
@@ -58,7 +55,7 @@ async def _on_record(mention: Mention, telling: Telling) -> AsyncGenerator[None]
     try:
         yield
     except VenueError as error:
-        if not _may_be_done(error):
+        if not may_be_done(error):
             await mention.record(before)
         raise
 
@@ -90,7 +87,8 @@ class MentionSender:
     async def send(self, part: Part, channel: str, thread: str | None, mention: Mention) -> None:
         """Post a mention that isn't over; let Slack post it where one may have arrived.
 
-        Raises `VenueError` if the asker certainly wasn't told.
+        Where Slack refuses that, it is posted once more, for the last time. Raises `VenueError` if that
+        is refused, too.
         """
         if not mention.telling.lost:
             try:
@@ -100,7 +98,14 @@ class MentionSender:
                     return
             else:
                 return
-        await self._schedule(part, channel, thread, mention)
+        try:
+            await self._schedule(part, channel, thread, mention)
+        except VenueError as error:
+            log.info("schedule_refused", reason=error)
+            with suppress(Unsure):
+                await self.post(part, channel, thread, mention, mention.sent)
+                return
+            await self.is_over(mention)
 
     async def post(
         self, part: Part, channel: str, thread: str | None, mention: Mention, sent: Sent
@@ -121,11 +126,11 @@ class MentionSender:
                 lane, request, run=self._run, urgency=self._urgency, repeat=Repeat.NEVER
             )
         except VenueError as error:
-            if not _may_be_done(error):
+            if not may_be_done(error):
                 raise
             await mention.record(before.model_copy(update={"lost": before.lost + 1}))
             log.info("mention_lost", reason=error)
-            raise Unsure(str(error)) from error
+            raise Unsure(str(error), may_be_done=True) from error
 
     async def _schedule(self, part: Part, channel: str, thread: str | None, mention: Mention) -> None:
         """Have Slack post the mention; ask again until it certainly will."""
@@ -155,7 +160,7 @@ class MentionSender:
                     self._schedules, request, run=self._run, urgency=self._urgency, repeat=Repeat.NEVER
                 )
             except VenueError as error:
-                if not _may_be_done(error):
+                if not may_be_done(error):
                     raise
                 if await self._is_settled(mention, post_at):
                     return
@@ -230,7 +235,7 @@ async def send_notice(workspace: Workspace, notice: Notice) -> None:
         run=notice.key,
         urgency=lambda: Urgency.THREAD,
     )
-    mention = Mention(notice.text, notice.sent, notice.telling, notice.note)
+    mention = Mention(notice.text, notice.sent, Ledger(notice.telling, notice.note))
     sender = MentionSender(workspace, notice.key, Urgency.THREAD)
     if not await sender.is_over(mention):
         await sender.send(Part(notice.text), channel, None, mention)

@@ -10,6 +10,7 @@ https://docs.slack.dev/messaging/working-with-files#upload
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from http import HTTPStatus
 from typing import TypeVar
 
@@ -18,7 +19,8 @@ import structlog
 
 from bot.errors import Gone, NotAllowed, NoThread, Unreachable, VenueError
 from bot.service.delivery.outbox import Lane, Repeat, Urgency
-from bot.service.delivery.venue import Card, File, Mention, Part, Sent
+from bot.service.delivery.receipts import Ledger, Receipt, Sent
+from bot.service.delivery.venue import ANSWER, Card, File, Mention, Part
 from bot.slack import text as slack_text
 from bot.slack.card import Drawn, buttons_of, draw
 from bot.slack.client import Json, granted
@@ -29,6 +31,7 @@ from bot.slack.workspace import TIER_3, TIER_4, Workspace
 from bot.view.message import Message
 from bot.view.wording.card import BELOW, IN_THREAD
 from bot.view.wording.platforms import slack as wording
+from bot.view.wording.platforms.slack_errors import NO_ANSWER
 from bot.view.wording.service.delivery import no_thread
 from council.brief import Brief, Discussion
 from council.document.conversation import Source
@@ -72,21 +75,30 @@ class SlackVenue:
         self._thread = self._thread or self._card or None
         return bool(self._card)
 
-    async def post_card(self, newest: Callable[[], Card], sent: Sent) -> str:
+    async def post_card(self, newest: Callable[[], Card], sent: Receipt) -> str:
         """Post the first card; if the bot may not, tell only the asker why."""
+        shown: Drawn | None = None
 
         async def request() -> str:
-            shown = await self._draw(newest(), IN_THREAD)
+            nonlocal shown
+            if shown is None or not sent.times:  # one that may be there is repeated as it is
+                shown = await self._draw(newest(), IN_THREAD)
             return await self._say(shown.text, shown.blocks, self._thread, sent)
 
+        async def post() -> str:
+            urgency = Urgency.FIRST_CARD
+            return await self._post(request, urgency, receipt=sent, believes_at_once=True)
+
+        if sent.is_spent:
+            raise Unreachable(NO_ANSWER, is_lost=True)
         try:
             try:
-                self._card = await self._post(request, Urgency.FIRST_CARD, believes_at_once=True)
+                self._card = await post()
             except Gone:
                 if self._thread is None:
                     raise
                 self._thread = None  # it was deleted; the channel may still be there
-                self._card = await self._post(request, Urgency.FIRST_CARD, believes_at_once=True)
+                self._card = await post()
         except Unreachable:
             raise
         except VenueError as error:
@@ -136,41 +148,48 @@ class SlackVenue:
         cut = await asyncio.to_thread(slack_text.pages, message)
         return [Part(text, tuple(blocks)) for blocks in cut]
 
-    async def post(self, part: Part, key: str, sent: Sent, urgency: Urgency = Urgency.THREAD) -> str:
+    async def post(self, part: Part, key: str, sent: Receipt, urgency: Urgency = Urgency.THREAD) -> str:
         """Post a part into the thread, in place where the channel has no threads."""
         del key  # Slack has no way to recognise a repeated message
         posted = ""
 
         async def say(text: str, blocks: list[Json] | None, thread: str | None) -> None:
             nonlocal posted
-            posted = await self._post(lambda: self._say(text, blocks, thread, sent), urgency)
+            request = partial(self._say, text, blocks, thread, sent)
+            posted = await self._post(request, urgency, receipt=sent)
 
-        await self._reply(part.text, [*part.blocks, *buttons_of(part.buttons)], self._thread, say)
+        if await self._is_over(sent):
+            return ""
+        blocks = [*part.blocks, *buttons_of(part.buttons)]
+        await self._reply(part.text, blocks, self._thread, say, sent.ledger)
         return posted
 
-    async def attach(self, note: str, sent: Sent, *files: File) -> str:
+    async def attach(self, note: str, sent: Receipt, *files: File) -> str:
         """Post text files into the thread; where it is lost, into the channel."""
+        if await self._is_over(sent):
+            return ""
         uploaded: list[dict[str, str | None]] = [
             {"id": await self._upload(file), "title": file.name} for file in files
         ]
 
         async def complete(thread: str | None) -> str:
             async def request() -> str:
-                completed = await granted(
-                    self._client.files_completeUploadExternal(
-                        files=uploaded,
-                        channel_id=self._channel,
-                        thread_ts=thread,
-                        initial_comment=_plain(note),
+                async with sent.begun():
+                    completed = await granted(
+                        self._client.files_completeUploadExternal(
+                            files=uploaded,
+                            channel_id=self._channel,
+                            thread_ts=thread,
+                            initial_comment=_plain(note),
+                        )
                     )
-                )
                 posted = str(completed["files"][0]["id"])
                 await sent(posted)
                 return posted
 
             lane = self._workspace.lane("files.completeUploadExternal", TIER_4)
             self._continues = IN_THREAD if thread else BELOW
-            return await self._send(lane, request, repeat=Repeat.ONCE)
+            return await self._send(lane, request, repeat=_repeat(sent))
 
         return await self._conclude(complete)
 
@@ -187,7 +206,7 @@ class SlackVenue:
             await self._mentions.send(Part(text, (*(blocks or ()),)), self._channel, thread, mention)
 
         async def post(thread: str | None) -> None:
-            await self._reply(said, None, thread, say)
+            await self._reply(said, None, thread, say, mention.ledger)
 
         await (self._conclude(post) if link else post(self._thread))
 
@@ -200,12 +219,11 @@ class SlackVenue:
             self._continues = IN_THREAD
             await placed(message)
 
-        async def sent(message: str) -> None:
-            await moved(message)
-            await mention.sent(message)
-
-        if not await self._tell_above(Part(shown.text, (*shown.blocks,)), self._channel, mention, sent):
-            await self._post(lambda: self._say(shown.text, shown.blocks, None, moved), Urgency.ANSWER)
+        receipt = Receipt(ANSWER, mention.ledger, moved)
+        part = Part(shown.text, (*shown.blocks,))
+        if not await self._tell_above(part, self._channel, mention, receipt):
+            request = partial(self._say, shown.text, shown.blocks, None, receipt)
+            await self._post(request, Urgency.ANSWER, receipt=receipt)
             await self.mention(mention)
         return shown.is_whole
 
@@ -222,31 +240,34 @@ class SlackVenue:
             )
 
         channel = await self._send(self._workspace.lane("conversations.open", TIER_3), opened)
-        pages = await self.parts(card.message)
         first = ""
 
-        async def sent(message: str) -> None:
+        async def began(message: str) -> None:
             nonlocal first
             first = message
-            await mention.sent(message)
+            await mention.ledger.settle(ANSWER)
 
-        is_over = await self._tell_above(pages[0], channel, mention, sent)
+        first_page, *others = await self.parts(card.message)
+        pages = [(first_page, Receipt(ANSWER, mention.ledger, began))]
+        pages += [
+            (page, Receipt(f"direct.{number}", mention.ledger)) for number, page in enumerate(others)
+        ]
+        is_over = await self._tell_above(pages[0][0], channel, mention, pages[0][1])
         if is_over and not first:
             return
-        for page in pages[1:] if first else pages:
-
-            async def request(page: Part = page, thread: str = first) -> str:
-                return await self._say(page.text, [*page.blocks], thread or None, unrecorded, channel)
-
-            posted = await self._post(request, Urgency.ANSWER, channel=channel)
-            first = first or posted
+        for page, receipt in pages:
+            if receipt.is_spent:
+                continue
+            blocks = [*page.blocks]
+            request = partial(self._say, page.text, blocks, first or None, receipt, channel)
+            await self._post(request, Urgency.ANSWER, receipt=receipt, channel=channel)
         if not is_over:
             said = Part(f"<@{self._user}> {_plain(mention.text)}")
             await self._mentions.send(said, channel, first, mention)
 
     # ── what these are made of ───────────────────────────────────────────────────────────────
 
-    async def _tell_above(self, part: Part, channel: str, mention: Mention, sent: Sent) -> bool:
+    async def _tell_above(self, part: Part, channel: str, mention: Mention, receipt: Receipt) -> bool:
         """Post something with the mention above it; return whether nothing else has to tell the asker.
 
         Once a mention may have arrived, one that shows something beside is no longer posted: what it
@@ -254,17 +275,31 @@ class SlackVenue:
         """
         if await self._mentions.is_over(mention):
             return True
-        if mention.telling.lost:
+        if mention.telling.lost or receipt.is_spent:
             return False
+
+        async def sent(message: str) -> None:
+            await receipt(message)
+            await mention.sent(message)
+
         said = mention.text
         parts = [{"type": "user", "user_id": self._user}, {"type": "text", "text": f" {said}"}]
         section = {"type": "rich_text_section", "elements": parts}
         above = {"type": "rich_text", "elements": [section]}
         whole = Part(f"<@{self._user}> {_plain(said)}\n{part.text}", (above, *part.blocks))
         try:
-            await self._mentions.post(whole, channel, None, mention, sent)
+            async with receipt.begun():
+                await self._mentions.post(whole, channel, None, mention, sent)
         except Unsure:
             return await self._mentions.is_over(mention)
+        return True
+
+    async def _is_over(self, receipt: Receipt) -> bool:
+        """Return whether something may be there twice: from then on, it counts as posted."""
+        if not receipt.is_spent:
+            return False
+        log.warning("post_unsure", key=receipt.key)
+        await receipt("")
         return True
 
     async def _sees_channel(self) -> bool:
@@ -321,7 +356,9 @@ class SlackVenue:
                 log.info("thread_lost", reason=error)
         return await post(None)
 
-    async def _reply(self, text: str, blocks: list[Json] | None, thread: str | None, say: Say) -> None:
+    async def _reply(
+        self, text: str, blocks: list[Json] | None, thread: str | None, say: Say, ledger: Ledger
+    ) -> None:
         """Post into a thread, or in place where the channel has none; one line says why."""
         try:
             await say(text, blocks, thread)
@@ -329,9 +366,11 @@ class SlackVenue:
             if thread is None:
                 raise
             why = _plain(no_thread(str(error)))
-            if self._thread:  # it is said once
-                self._thread = None
-                await self._post(lambda: self._say(why, None, None, unrecorded), Urgency.THREAD)
+            self._thread = None
+            receipt = Receipt("no thread", ledger)
+            if not receipt.is_spent:  # it is said once
+                request = partial(self._say, why, None, None, receipt)
+                await self._post(request, Urgency.THREAD, receipt=receipt)
             await say(text, blocks, None)
 
     async def _draw(self, card: Card, continues: str) -> Drawn:
@@ -345,11 +384,12 @@ class SlackVenue:
         text: str,
         blocks: list[Json] | None,
         thread: str | None,
-        sent: Sent,
+        receipt: Receipt,
         channel: str | None = None,
     ) -> str:
-        message = await self._workspace.say(channel or self._channel, thread, text, blocks)
-        await sent(message)
+        async with receipt.begun():
+            message = await self._workspace.say(channel or self._channel, thread, text, blocks)
+        await receipt(message)
         return message
 
     async def _post(
@@ -357,6 +397,7 @@ class SlackVenue:
         request: Callable[[], Awaitable[str]],
         urgency: Urgency,
         *,
+        receipt: Receipt,
         channel: str | None = None,
         believes_at_once: bool = False,
     ) -> str:
@@ -366,7 +407,7 @@ class SlackVenue:
             run=self._run,
             urgency=lambda: urgency,
             believes_at_once=believes_at_once,
-            repeat=Repeat.ONCE,
+            repeat=_repeat(receipt),
         )
 
     async def _send(
@@ -381,9 +422,9 @@ class SlackVenue:
         )
 
 
-async def unrecorded(message: str) -> None:
-    """Keep no id of a message."""
-    del message
+def _repeat(receipt: Receipt) -> Repeat:
+    """Return whether one more post may follow the next one."""
+    return Repeat.NEVER if receipt.times else Repeat.ONCE
 
 
 def _plain(text: str) -> str:

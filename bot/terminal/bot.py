@@ -12,7 +12,6 @@ from bot.service.admission.access import AT_TERMINAL as ANYTHING
 from bot.service.commands import ASK, CONFIG, FORGET, HELP, PAST, argument, parse, parse_options, usage
 from bot.service.dispatcher import Click, Dispatcher
 from bot.service.options import RunOptions
-from bot.service.requests.configure import configure
 from bot.terminal import ask as terminal_ask
 from bot.terminal.ask import display, say
 from bot.terminal.typed import read_line
@@ -75,7 +74,7 @@ async def _configure(dispatcher: Dispatcher, text: str) -> None:
     who = terminal_ask.person()
     try:
         given = parse_options(CONFIG, text)
-        display(await configure(dispatcher.channels, given, who, ANYTHING, is_admin=True))
+        display(await dispatcher.configure(given, who, ANYTHING, is_admin=True))
     except Refusal as refusal:
         say(str(refusal))
 

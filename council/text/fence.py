@@ -1,7 +1,8 @@
 """Fences for untrusted text in prompts: two lines around each text carry a boundary.
 
-A text that contains the boundary itself, in whatever disguise, has a gap there instead, so it can't
-close its own fence. It is a gap, not nothing, because the text on either side could join to form it.
+A text that contains the boundary itself has a gap there instead, so it can't close its own fence: also
+in capitals, in letters that look alike, or with something unseen, blanks or line breaks in it. It is a
+gap, not nothing, because the text on either side could join to form it.
 
 Models copy what they read, and small ones get it wrong: `[begin 20267e3c1f49d8-sollm]`. `stripped` takes
 the boundary out of their replies, as it is or altered, together with the fence's own line;
@@ -49,7 +50,51 @@ _STYLES = (
     (0x1FBF0, 0x1FBF9),
 )
 """Where Unicode keeps letters and digits in another style: superscript, circled, fullwidth, bold."""
-_CYRILLIC = dict(zip("\u0430\u0435\u043e\u0441\u0410\u0415\u041e\u0421", "aeocaeoc", strict=True))
+_ALIKE = {
+    "0": (
+        "39f 3bf 3c3 41e 43e 555 585 6f5 966 9e6 a66 ae6 b20 b66 be6 c02 c66 c82 ce6 d02 d20 "
+        "d66 d82 e50 ed0 101d 1040 10ff 12d0 1d0f 1d11 2c9e 2c9f 2d54 3007 a4f3 ab3d 10292 "
+        "102ab 10404 1042c 104c2 104ea 10516 114d0 118b5 118c8 118d7 118e0 1d6b6 1d6d0 1d6d4 "
+        "1d6f0 1d70a 1d70e 1d72a 1d744 1d748 1d764 1d77e 1d782 1d79e 1d7b8 1d7bc"
+    ),
+    "1": (
+        "131 196 1c0 269 26a 2db 37a 399 3b9 406 456 4c0 4cf 6f1 13a5 16c1 1fbe 2223 2373 "
+        "23fd 2c92 2d4f a4f2 a647 ab75 ffe8 1028a 10309 10320 118c3 16f28 1d6a4 1d6b0 1d6ca "
+        "1d6ea 1d704 1d724 1d73e 1d75e 1d778 1d798 1d7b2"
+    ),
+    "2": "1a7 3e8 14bf a644 a6ef a75a",
+    "3": "1b7 21c 417 4e0 2ccc a76a a7ab 118ca 16f3b 1d206",
+    "4": "13ce 118af",
+    "5": "1bc 118bb",
+    "6": "431 13ee 2cd2 118d5",
+    "7": "104d2 118c6 1d212",
+    "8": "222 223 9ea a6a b03 1031a",
+    "9": "9ed a67 b68 d6d 2cca a76e 118ac 118cc 118d6",
+    "a": (
+        "251 391 3b1 410 430 13aa 15c5 237a a4ee 102a0 16f40 1d6a8 1d6c2 1d6e2 1d6fc 1d71c "
+        "1d736 1d756 1d770 1d790 1d7aa"
+    ),
+    "b": (
+        "184 392 412 42c 13cf 13f4 1472 15af 15f7 a4d0 a7b4 10282 102a1 10301 1d6a9 1d6e3 "
+        "1d71d 1d757 1d791"
+    ),
+    "c": (
+        "3f2 3f9 421 441 13df 1d04 2ca4 2ca5 a4da abaf 102a2 10302 10415 1043d 1051c 118e9 118f2 1f74c"
+    ),
+    "d": "501 13a0 13e7 146f 15de 15ea a4d2 a4d3",
+    "e": (
+        "395 415 435 4bd 13ac 212e 22ff 2d39 a4f0 ab32 10286 118a6 118ae 1d6ac 1d6e6 1d720 1d75a 1d794"
+    ),
+    "f": "17f 3dc 584 15b4 1e9d a4dd a798 a799 ab35 10287 102a5 10525 118a2 118c2 1d213 1d7ca",
+}
+"""What looks like a hexadecimal digit, by code points, without what is folded anyway.
+
+Source: https://www.unicode.org/Public/security/latest/confusables.txt
+"""
+_LIKE_DIGITS = str.maketrans("oil|", "0111")
+"""Letters that pass for the digits of a boundary, which is hexadecimal."""
+_ACCENTED = ((0xC0, 0x24F), (0x1E00, 0x1EFF))
+"""Where Unicode keeps Latin letters with their accents."""
 _UNSEEN = (
     (0x00AD, 0x00AD),
     (0x0300, 0x036F),
@@ -110,7 +155,7 @@ def fenced(boundary: str, name: str, text: str) -> str:
 
 
 def unmarked(boundary: str, text: str) -> str:
-    """Return a text with a gap wherever it contains the boundary, in whatever disguise."""
+    """Return a text with a gap wherever it contains the boundary, disguised or not."""
     return _replaced(text, _spans(boundary, text), GAP)
 
 
@@ -325,22 +370,31 @@ def _folded(boundary: str) -> str:
 
 @lru_cache(maxsize=BOUNDARIES)
 def _digits(boundary: str) -> str:
-    """Return the digits of a boundary, which a plain text writes in one way only."""
-    return "".join(sorted({*filter(str.isdecimal, _folded(boundary))}))
+    """Return the digits of a boundary that a plain text writes in one way only."""
+    return "".join(sorted({*filter(str.isdecimal, _folded(boundary))} - {"0", "1"}))
 
 
 @cache
 def _folding() -> dict[int, str | None]:
     """Map characters to the plain letter that they look like, and invisible ones to nothing."""
-    folding: dict[int, str | None] = {code: chr(code).lower() for code in range(ord("A"), ord("Z") + 1)}
-    folding |= {ord(alike): plain for alike, plain in _CYRILLIC.items()}
-    for first, last in _STYLES:
-        for code in range(first, last + 1):
-            plain = unicodedata.normalize("NFKC", chr(code)).casefold()
-            if plain.isascii() and plain.isalnum():
-                folding[code] = plain
+    folding: dict[int, str | None] = {
+        code: chr(code).lower().translate(_LIKE_DIGITS)
+        for code in (*range(ord("A"), ord("Z") + 1), *map(ord, "oil|"))
+    }
+    for code in (code for first, last in _STYLES for code in range(first, last + 1)):
+        plain = unicodedata.normalize("NFKC", chr(code)).casefold()
+        if plain.isascii() and plain.isalnum():
+            folding[code] = plain.translate(_LIKE_DIGITS)
+    for code in (code for first, last in _ACCENTED for code in range(first, last + 1)):
+        plain = unicodedata.normalize("NFD", chr(code))[0].casefold()
+        if plain.isascii() and plain.isalnum():
+            folding[code] = plain.translate(_LIKE_DIGITS)
+    for plain, codes in _ALIKE.items():
+        folding |= {int(code, 16): plain for code in codes.split()}
     blanks = (code for code in range(0x3001) if chr(code).isspace())
     folding |= dict.fromkeys(blanks)
+    marks = (code for code in range(0x1F000) if unicodedata.category(chr(code)) in ("Mn", "Me", "Cf"))
+    folding |= dict.fromkeys(marks)
     for first, last in _UNSEEN:
         folding |= dict.fromkeys(range(first, last + 1))
     return folding

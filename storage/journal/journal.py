@@ -34,10 +34,11 @@ class Why(BaseModel):
 
 
 class Telling(BaseModel):
-    """The record of mentioning a run's asker while nobody knows whether the mention arrived.
+    """The record of what was posted for a run while nobody knows whether it arrived.
 
-    `begun` counts posts that were begun and not heard of again, `lost` those that had no response.
-    `post_at` (seconds since 1970) is when the platform posts the mention by itself, if it took it.
+    Of its mention, `begun` counts posts that were begun and not heard of again, `lost` those that had no
+    response. `post_at` (seconds since 1970) is when the platform posts the mention by itself, if it took
+    it. `posts` counts the others by their key.
     """
 
     model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
@@ -45,6 +46,7 @@ class Telling(BaseModel):
     begun: NonNegativeInt = 0
     lost: NonNegativeInt = 0
     post_at: NonNegativeInt | None = None
+    posts: Mapping[str, NonNegativeInt] = {}
 
     @property
     def unsure(self) -> int:
@@ -282,7 +284,7 @@ class Journal(Protocol):
         ...
 
     async def note_telling(self, run_id: str, telling: Telling) -> None:
-        """Record what is known of a run's mention, before it is sent and after."""
+        """Record what is known of a run's posts and its mention, before they are sent and after."""
         ...
 
     async def reserve(self, run_id: str, reservation: Reservation) -> None:

@@ -28,7 +28,19 @@ _ROOM = " UNION ALL ".join(
     _LEFT.format(scope=scope, period=period, no_limit=_NO_LIMIT) for scope, period in BUDGETED
 )
 _OWN = "run = :run AND attempt = (SELECT retries FROM runs WHERE id = :run) AND settled = 0"
-_FORGET_OLD = "DELETE FROM spending WHERE month < :month AND settled = 1"
+RECORD_DAY = "INSERT INTO spending_days (month, day) VALUES (?, database_day()) ON CONFLICT DO NOTHING"
+# A clock that jumps ahead for a day makes no month old: two days of another one have to follow.
+_OLD_MONTHS = """
+SELECT own.month FROM (SELECT month, max(day) AS last FROM spending_days GROUP BY month) AS own
+JOIN (SELECT DISTINCT day FROM spending_days) AS later
+    ON later.day > own.last AND substr(later.day, 1, 7) <> own.month
+GROUP BY own.month HAVING count(*) >= 2
+"""
+_FORGET_OLD = (
+    f"DELETE FROM spending WHERE settled = 1 AND month IN ({_OLD_MONTHS})",  # noqa: S608 - our own words
+    f"""DELETE FROM spending_days WHERE month IN ({_OLD_MONTHS})
+        AND month NOT IN (SELECT month FROM spending)""",  # noqa: S608 - our own words
+)
 _OPEN = """
 INSERT INTO spending (run, attempt, month, day, "user", channel, workspace)
 SELECT id, retries, :month, :day, :user, :channel, :workspace FROM runs
@@ -63,11 +75,30 @@ _SUM = """
 SELECT coalesce(sum(amount), 0) AS amount FROM spending
 WHERE month = :month AND "{scope}" = :whose AND day BETWEEN :first AND :last
 """
+_PARTS = """
+SELECT coalesce(sum(CASE settled WHEN 0 THEN 0 ELSE amount END), 0) AS spent,
+    coalesce(sum(CASE settled WHEN 0 THEN amount ELSE 0 END), 0) AS reserved
+FROM spending WHERE month = :month AND "{scope}" = :whose AND day BETWEEN :first AND :last
+"""
+# A correction is a row of nobody's run; it counts toward one budget, so the other names are empty.
+_CORRECT = """
+INSERT INTO spending (run, attempt, month, day, "user", channel, workspace, amount, settled)
+SELECT :run, 0, :month, :counted, :user, :channel, :workspace,
+    CAST(:amount AS BIGINT) - coalesce(sum(amount), 0), 1
+FROM spending
+WHERE settled = 1 AND month = :month AND "{scope}" = :whose AND day BETWEEN :first AND :last
+"""
+# What a day's correction adds to the month is taken out there: the month's budget is another one.
+_BALANCE = """
+INSERT INTO spending (run, attempt, month, day, "user", channel, workspace, amount, settled)
+SELECT run, 1, month, '', "user", channel, workspace, -amount, 1 FROM spending
+WHERE run = :run AND attempt = 0
+"""
 _LARGEST = """
 SELECT sum(CASE settled WHEN 0 THEN amount ELSE 0 END) AS reserved,
     sum(CASE settled WHEN 0 THEN 0 ELSE amount END) AS spent
 FROM spending
-WHERE month = :month AND day BETWEEN :first AND :last
+WHERE month = :month AND day BETWEEN :first AND :last AND "{scope}" <> ''
 GROUP BY "{scope}" ORDER BY sum(amount) DESC LIMIT 1
 """
 _ROW = f"SELECT * FROM spending WHERE {_OWN}"  # noqa: S608 - our own words
@@ -100,8 +131,11 @@ class Spending:
         """Return the statements that reserve for a run that is on record by then, or was reopened."""
         named = {"run": run_id, **await self._named(reservation.payer, now)}
         making = [] if await self._stored_key() else [(_MAKE_KEY, (self._new_key,))]
-        old = {"month": named["month"]}
-        return [*making, (_FORGET_OLD, old), (_OPEN, named), change(run_id, reservation)]
+        forgetting: list[Statement] = [
+            (RECORD_DAY, (named["month"],)),
+            *((statement, ()) for statement in _FORGET_OLD),
+        ]
+        return [*making, *forgetting, (_OPEN, named), change(run_id, reservation)]
 
     async def exceeded(
         self, run_id: str, reservation: Reservation, now: datetime
@@ -141,6 +175,38 @@ class Spending:
             sums = (rows[0]["reserved"], rows[0]["spent"]) if rows else (0.0, 0.0)
             found[scope, period] = (sums[0] / DOLLAR, sums[1] / DOLLAR)
         return found
+
+    async def parts(self, budgeted: Budgeted, name: str, now: datetime) -> tuple[int, int]:
+        """Return what counts toward a budget by now: what was spent, and what is reserved."""
+        scope, _ = budgeted
+        [row] = await self._database.read(
+            _PARTS.format(scope=scope), await self._whose(budgeted, name, now)
+        )
+        return int(row["spent"]), int(row["reserved"])
+
+    async def correct(
+        self, budgeted: Budgeted, name: str, amount: int, now: datetime, *beside: Statement
+    ) -> None:
+        """Let an amount count as spent toward one budget, whatever was counted; no other changes.
+
+        `beside` is written with it. What is reserved for open runs stays reserved.
+        """
+        scope, period = budgeted
+        whose = await self._whose(budgeted, name, now)
+        names = dict.fromkeys(("user", "channel", "workspace"), "") | {scope: whose["whose"]}
+        run = secrets.token_hex(16)
+        counted = timestamp(now)[:10] if period == "day" else ""
+        making: list[Statement] = [] if await self._stored_key() else [(_MAKE_KEY, (self._new_key,))]
+        values = {**whose, **names, "run": run, "counted": counted, "amount": amount}
+        correction: list[Statement] = [(_CORRECT.format(scope=scope), values)]
+        if period == "day":
+            correction.append((_BALANCE, {"run": run}))
+        await self._database.write(*making, *correction, *beside)
+
+    async def _whose(self, budgeted: Budgeted, name: str, now: datetime) -> dict[str, SqlValue]:
+        day = timestamp(now)[:10]
+        whose = await self.digest(name, now)
+        return {"month": day[:7], "whose": whose, **_days(day, budgeted[1])}
 
     async def _sum(self, budgeted: Budgeted, named: Mapping[str, SqlValue]) -> int:
         scope, period = budgeted

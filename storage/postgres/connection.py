@@ -14,7 +14,7 @@ from psycopg.types.string import StrDumper
 Connection = AsyncConnection[DictRow]
 
 _SESSION = """
-SET lock_timeout = '5s';
+SET lock_timeout = '250ms';
 SET idle_in_transaction_session_timeout = '10s';
 SET tcp_keepalives_idle = 10;
 SET tcp_keepalives_interval = 5;
@@ -25,7 +25,9 @@ SET timezone = 'UTC';
 SELECT set_config('synchronous_commit', 'on', false)
 WHERE current_setting('synchronous_commit') IN ('off', 'local');
 """
-"""A machine that vanishes loses its locks after 25 seconds; by the system's default, after two hours.
+"""Only a table that is being rewritten is locked for longer; whoever waits for it lets others have the
+connection meanwhile. A machine that vanishes loses its locks after 25 seconds; by the system's default,
+after two hours.
 
 Searches look costly, so that the index is used. To compile them, or to start processes for them, would
 take longer than they do.

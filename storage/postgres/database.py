@@ -14,15 +14,16 @@ from typing import TypeVar, cast
 
 import psycopg
 import structlog
-from psycopg import AsyncConnection
+from psycopg import AsyncConnection, AsyncCursor
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from storage.database import Database, Job, Parameters
+from storage.database import Chore, Database, Job, Parameters
 from storage.errors import DamageError, DatabaseError
 from storage.postgres.connection import Connection, configure, connect, server, settings
 from storage.postgres.errors import NO_ANSWER, explain_postgres
 from storage.postgres.errors import damaged as damaged_database
+from storage.postgres.rewriting import rewrite
 from storage.postgres.schema import ENCODING, OLDEST, migrate
 from storage.postgres.search import PostgresSearch
 from storage.postgres.statements import statement
@@ -37,7 +38,16 @@ CONNECTIONS = 5
 _BEGIN = b"BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_current_xact_id()::text AS id"
 _PATIENCE = 3.0  # seconds to wait for a connection
 _ASK_AGAIN = 0.25  # seconds between two questions how a transaction ended
+_TURN = 5.0  # seconds to wait for a turn
+_IN_TURN = b"SELECT set_config('lock_timeout', '100ms', true)"
+"""Nobody waits for a table while others wait for their turn."""
+_AGAIN = 0.5  # seconds until what needs a table that is being rewritten is tried again
+_REWRITING = 600.0  # seconds that it is tried
 _LAST_PATIENCE = 10.0  # seconds of asking that, once the program ends
+
+
+class _TableLockedError(Exception):
+    """A transaction had its turn, and a table that it needs was locked."""
 
 
 class PostgresDatabase(Database):
@@ -51,6 +61,8 @@ class PostgresDatabase(Database):
         self.key = key
         """A number that no other council in this database has."""
         self._pool = pool
+        self._put_off: list[Job] = []
+        self._put_off_at: dict[Job, float] = {}
         self._take_turn = f"SELECT pg_advisory_xact_lock({key}, 0)".encode()
 
     async def read(self, sql: str, parameters: Parameters = ()) -> list[DictRow]:
@@ -77,13 +89,18 @@ class PostgresDatabase(Database):
     async def using(self, work: Callable[[Connection], Awaitable[Done]]) -> Done:
         """Do something with a connection; again with another, where the first was broken already.
 
-        Raises `DatabaseError`.
+        It is repeated while a table that it needs is being rewritten. Raises `DatabaseError`.
         """
-        try:
-            return await self._with_connection(work)
-        except (psycopg.Error, PoolTimeout) as error:
-            # The error may quote what is stored, which must not reach a log.
-            raise self._told(error) from None
+        until = asyncio.get_running_loop().time() + _REWRITING
+        while True:
+            try:
+                return await self._with_connection(work)
+            except (psycopg.Error, PoolTimeout) as error:
+                is_late = asyncio.get_running_loop().time() > until
+                if is_late or not isinstance(error, psycopg.errors.LockNotAvailable):
+                    # The error may quote what is stored, which must not reach a log.
+                    raise self._told(error) from None
+            await asyncio.sleep(_AGAIN)
 
     async def _with_connection(self, work: Callable[[Connection], Awaitable[Done]]) -> Done:
         for others in reversed(range(CONNECTIONS + 1)):
@@ -95,16 +112,13 @@ class PostgresDatabase(Database):
                         raise
         raise AssertionError  # the last one returns or raises
 
-    async def scrub(self) -> None:
-        """Make room of deleted rows, so that new ones replace them.
+    async def scrub(self, *, large: bool) -> bool:
+        """Rewrite the tables from which something was forgotten; return whether none is left.
 
-        What the server has on its disk beside them, as its write-ahead log, is its operator's.
+        Large ones only where that is asked for: they can't be used meanwhile. What the server has on its
+        disk beside them, as its write-ahead log, is its operator's.
         """
-
-        async def vacuum(connection: Connection) -> None:
-            await connection.execute(b"VACUUM")
-
-        await self.using(vacuum)
+        return await rewrite(self.using, large=large)
 
     def damaged(self) -> DamageError:
         """Return the error that says that the database doesn't contain what was written."""
@@ -114,11 +128,50 @@ class PostgresDatabase(Database):
         """Log it: the server's operator has what repairs a database."""
         log.error("database_holds_what_was_not_written")
 
+    def close(self) -> None:
+        """Accept no more reads and writes; what is queued or put off is still committed."""
+        super().close()
+        self._resume()
+
+    async def _commit(self, jobs: list[Job]) -> None:
+        """Commit jobs; put those off that need a table which is being rewritten."""
+        loop = asyncio.get_running_loop()
+        outcomes = await self._transact(jobs)
+        for job, error in zip(jobs, outcomes, strict=True):
+            since = self._put_off_at.pop(job, loop.time())
+            if isinstance(error, _TableLockedError) and not job.is_withdrawn:
+                if job.by is not None and job.by <= loop.time():
+                    self._fail(job, self.too_late())
+                elif loop.time() - since > _REWRITING and error.__cause__:
+                    self._fail(job, cast("Exception", error.__cause__))
+                else:
+                    self._put_off.append(job)
+                    self._put_off_at[job] = since
+            else:
+                self._settle(job, error)
+        if self._put_off and self._closing:
+            await asyncio.sleep(_AGAIN)
+            self._resume()
+        elif self._put_off:
+            loop.call_later(_AGAIN, self._resume)
+
+    def _resume(self) -> None:
+        jobs, self._put_off = self._put_off, []
+        for job in jobs:
+            self._enqueue(job)
+
+    def _fail_all(self, waiting: Sequence[Job | Chore]) -> None:
+        super()._fail_all([*waiting, *self._put_off])
+
     async def _transact(self, jobs: Sequence[Job]) -> list[Exception | None]:
         try:
             error = await self._with_connection(lambda connection: self._try(connection, jobs))
         except (psycopg.Error, PoolTimeout) as failed:  # none has begun
             return [failed] * len(jobs)
+        if isinstance(error, _TableLockedError):
+            if len(jobs) == 1:
+                return [error]
+            return [outcome for job in jobs for outcome in await self._transact([job])]
         if isinstance(error, psycopg.errors.LockNotAvailable):
             return await self._without_late(jobs, error)
         # No job causes a lost connection: trying each by itself would wait once per job.
@@ -147,12 +200,13 @@ class PostgresDatabase(Database):
         """
         transaction = await self._begin_on(connection)
         begun = [job for job in jobs if job.begin()]
+        turn: AsyncCursor[DictRow] | None = None
         try:
             statements = [statement(*one) for job in begun for one in job.statements]
             async with connection.pipeline():
-                if patience := _patience(begun):
-                    await connection.execute(patience)
-                await connection.execute(self._take_turn)
+                await connection.execute(_patience(begun))
+                turn = await connection.execute(self._take_turn)
+                await connection.execute(_IN_TURN)
                 for query, values in statements:
                     await connection.execute(query, values)
                 await connection.execute(b"COMMIT")
@@ -160,6 +214,10 @@ class PostgresDatabase(Database):
             if connection.broken:
                 return None if await self._is_committed(transaction) else error
             await connection.execute(b"ROLLBACK")
+            if isinstance(error, psycopg.errors.LockNotAvailable) and turn and turn.statusmessage:
+                locked = _TableLockedError()
+                locked.__cause__ = error
+                return locked
             return error
         return None
 
@@ -198,17 +256,11 @@ class PostgresDatabase(Database):
         return error
 
 
-def _patience(jobs: Sequence[Job]) -> bytes | None:
-    """Return what ends the wait for a turn when the first of some jobs is late."""
-    limits = [job.by for job in jobs if job.by is not None]
-    if not limits:
-        return None
-    left = min(limits) - asyncio.get_running_loop().time()
-    wait = f"{max(1, ceil(left * 1000))}ms"
-    return f"""
-        SELECT set_config('lock_timeout', '{wait}', true)
-        WHERE interval '{wait}' < current_setting('lock_timeout')::interval
-    """.encode()
+def _patience(jobs: Sequence[Job]) -> bytes:
+    """Return what ends the wait for a turn: its time, or when the first of some jobs is late."""
+    now = asyncio.get_running_loop().time()
+    left = min(_TURN, *(job.by - now for job in jobs if job.by is not None), _TURN)
+    return f"SELECT set_config('lock_timeout', '{max(1, ceil(left * 1000))}ms', true)".encode()
 
 
 @asynccontextmanager

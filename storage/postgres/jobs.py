@@ -144,6 +144,7 @@ class PostgresJobs:
         async def look(timestamp: int) -> None:
             del timestamp
             await self._replace_stalled(working.stalled_seconds)
+            await self._forget_ended()
             await sweep()
 
         workers = [
@@ -188,6 +189,12 @@ class PostgresJobs:
                 run_id, attempts = str(job.task_kwargs["run"]), job.task_kwargs.get("attempts")
                 log.warning("worker_stalled", run=run_id)
                 await self.defer(run_id, attempts=attempts if isinstance(attempts, int) else 0)
+
+    async def _forget_ended(self) -> None:
+        """Delete jobs that are over: one stays where its worker loses the database just then."""
+        await self._deferring.job_manager.delete_old_jobs(
+            nb_hours=1, include_failed=True, include_cancelled=True, include_aborted=True
+        )
 
     async def _withdraw(self, run_id: str) -> None:
         manager = self._deferring.job_manager

@@ -48,6 +48,7 @@ TABLES = (
     "authors",
     "forgettings",
     "spending",
+    "spending_days",
     "spending_key",
     "overrides",
     "unaudited",

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -17,6 +18,7 @@ import aiosqlite
 import structlog
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
 
+from council.document.conversation import timestamp
 from storage.atomic import clear_abandoned
 from storage.database import Database, Job, Parameters
 from storage.errors import DamageError, DatabaseError, damaged, explain_sqlite, explain_system
@@ -79,13 +81,14 @@ class SqliteDatabase(Database):
             # The error may quote what is stored, which must not reach a log.
             raise self._told(error) from None
 
-    async def scrub(self) -> None:
-        """Rewrite the file while writes wait, and empty the write-ahead log.
+    async def scrub(self, *, large: bool) -> bool:
+        """Rewrite the file while writes wait, and empty the write-ahead log; it is done at once.
 
         A damaged database that was set aside can't be edited, so it is deleted as a whole, as is what a
         killed backup has left. Old search segments are merged piece by piece, so that writes get their
         turn. Raises `DatabaseError` while another process reads the log.
         """
+        del large  # reads don't wait for it
         for copy in copies_set_aside(self._path):
             await asyncio.to_thread(copy.unlink, missing_ok=True)
         await asyncio.to_thread(clear_abandoned, self._path.parent)
@@ -100,6 +103,7 @@ class SqliteDatabase(Database):
                 f"may still be in its -wal file; it is emptied at the next start",
                 self._path,
             )
+        return True
 
     def damaged(self) -> DamageError:
         """Return the error that says that the file doesn't contain what was written."""
@@ -173,6 +177,7 @@ def _prepare(path: Path, busy_timeout: float, connection: sqlite3.Connection) ->
             connection.execute("PRAGMA journal_mode = WAL")
     connection.executescript(_PRAGMAS)
     connection.create_function("random_name", 0, lambda: secrets.token_hex(16))
+    connection.create_function("database_day", 0, lambda: timestamp(datetime.now(UTC))[:10])
     migrate(connection, path, known_migrations())
 
 

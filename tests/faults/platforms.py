@@ -6,7 +6,8 @@ import random
 import re
 import shutil
 import tempfile
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -27,6 +28,7 @@ from council.calls import Ask, Call, Reply
 from council.errors import ModelError
 from council.models.catalog import Catalog
 from tests import discord_server, slack_server
+from tests.bot.shown import blocks_text
 from tests.council.scripted import ScriptedCouncil, failure, profile
 from tests.discord_server import Clock, DiscordServer, Permission
 from tests.faults.virtual_time import VirtualLoop
@@ -79,6 +81,10 @@ class Asker(Protocol):
 
     def answered(self) -> float:
         """Return when the answer was final, by the platform's clock."""
+        ...
+
+    def alike(self) -> int:
+        """Return how often the bot posted the same, at most; deleted messages count, mentions don't."""
         ...
 
     def refused(self) -> str:
@@ -218,6 +224,11 @@ def _folder() -> Generator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder)
+
+
+def _most(contents: Iterable[str]) -> int:
+    """Return how often the most frequent one is there."""
+    return max(Counter(contents).values(), default=0)
 
 
 async def _no_list() -> list[dict[str, object]]:
@@ -368,6 +379,18 @@ class SlackAsker:
     def answered(self) -> float:
         """Return when the answer was final, by the platform's clock."""
         return self.office.answered[self.number]
+
+    def alike(self) -> int:
+        """Return how often the bot posted the same, at most; deleted messages count, mentions don't."""
+        direct = self.server.world.open_im(self.server.team, self.user.id)
+        posted = [*self.channel.messages.values(), *direct.messages.values()]
+        return _most(self._content(message) for message in posted if message.bot_id)
+
+    def _content(self, message: slack_server.Message) -> str:
+        """Return what a message says by now, without a mention above it and buttons below it."""
+        shown = [each for each in message.blocks if each["type"] not in ("rich_text", "actions")]
+        names = [file.name for file in message.files]
+        return f"{blocks_text(shown) or message.text} {names}"
 
     def refused(self) -> str:
         """Return what only the asker was told instead, if anything."""
@@ -541,6 +564,20 @@ class DiscordAsker:
     def answered(self) -> float:
         """Return when the answer was final, by the platform's clock."""
         return self.office.answered[self.number]
+
+    def alike(self) -> int:
+        """Return how often the bot posted the same, at most; deleted messages count, mentions don't."""
+        places = {self.channel, self.server.dm(self.user), *self.server.threads(self.channel)}
+        posted = (
+            message for message in self.server.world.messages.values() if message.channel in places
+        )
+        return _most(self._content(message) for message in posted if message.author is self.server.bot)
+
+    def _content(self, message: discord_server.Message) -> str:
+        """Return what a message says by now, without a mention above it and buttons below it."""
+        names = [file.filename for file in message.attachments]
+        shown = [part.get("description") for part in message.embeds] or message.content
+        return f"{shown} {names}"
 
     def refused(self) -> str:
         """Return what only the asker was told instead, if anything."""

@@ -22,7 +22,8 @@ class Row(BaseModel):
     """What became of the cases of one target and one group of troubles.
 
     `once` to `kept` divide them; `wrong` ones are among these. `unsure` are those in which Slack lost a
-    response to what it carried out, `most` is how often an asker was told. `longest` is in seconds.
+    response to what it carried out, `most` is how often an asker was told, `alike` how often the same was
+    posted. `longest` is in seconds.
     """
 
     platform: str
@@ -37,6 +38,7 @@ class Row(BaseModel):
     kept: int
     wrong: int
     most: int
+    alike: int
     longest: int
 
 
@@ -79,6 +81,7 @@ def _row(platform: str, target: str, group: str, results: Sequence[Result]) -> R
         kept=count(lambda one: one.outcome == "kept"),
         wrong=count(lambda one: not one.is_right),
         most=max((one.times for one in results), default=0),
+        alike=max((one.alike for one in results), default=0),
         longest=round(max((one.seconds or 0.0 for one in results), default=0.0)),
     )
 

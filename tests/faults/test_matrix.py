@@ -7,6 +7,7 @@ from multiprocessing import get_context
 
 import pytest
 
+from bot.service.delivery.receipts import MOST_POSTS
 from tests.faults import stored
 from tests.faults.cases import (
     ASIDE,
@@ -41,9 +42,13 @@ QUICK: dict[PlatformName, dict[str, tuple[tuple[str, str], ...]]] = {
             ("429, 30 s", "a minute"),
             ("lost response", "once"),
             ("lost response", "five times"),
+            ("lost response", "half an hour"),
             ("reset", "five times"),
         ),
-        "chat.scheduleMessage (the mention arrived)": (("lost response", "five times"),),
+        "chat.scheduleMessage (the mention arrived)": (
+            ("lost response", "five times"),
+            ("time_in_past", "half an hour"),
+        ),
         "chat.scheduledMessages.list (no mention arrived)": (("reset", "a minute"),),
     },
     "Discord": {
@@ -89,9 +94,9 @@ def test_one_case_of_each_class(platform: PlatformName) -> None:
 
 
 def told_wrong(results: Sequence[Result]) -> list[str]:
-    """Return the cases whose asker was not told as they should be."""
+    """Return the cases whose asker was not told as they should be, or told the same too often."""
     return [
-        f"{one.case.title}: {one.outcome}, {one.times} times {one.said}"
+        f"{one.case.title}: {one.outcome}, {one.times} times, {one.alike} alike {one.said}"
         for one in results
         if not one.is_right
     ]
@@ -128,4 +133,5 @@ def test_the_tables_show_the_stored_result() -> None:
     assert stored.with_tables(text, result) == text
     assert sum(row.wrong for row in result.rows) == 0
     assert max(row.most for row in result.rows) == 2
+    assert max(row.alike for row in result.rows) == MOST_POSTS
     assert all(row.twice <= row.unsure for row in result.rows)

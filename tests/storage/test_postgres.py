@@ -11,7 +11,7 @@ import pytest
 from storage.errors import BudgetExceeded, ConstraintError, DatabaseError
 from storage.journal.journal import Payer, Reservation
 from storage.journal.sql_journal import SqlJournal
-from storage.postgres import connection as connections
+from storage.postgres import database as databases
 from storage.postgres.database import PostgresDatabase, open_postgres, server
 from tests.postgres_server import PASSWORD, PostgresServer
 from tests.storage.examples import NOW
@@ -102,7 +102,7 @@ async def test_a_late_write_that_nobody_waits_for_is_no_error(
 
 async def test_a_lock_held_too_long_is_named(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every waiting write fails with advice, and the next one is done."""
-    monkeypatch.setattr(connections, "_SESSION", "SET lock_timeout = '10ms'")
+    monkeypatch.setattr(databases, "_TURN", 0.01)
     async with open_postgres(postgres) as database:
         await database.write(ROW)
         with psycopg.connect(postgres) as held:

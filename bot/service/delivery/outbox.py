@@ -313,7 +313,7 @@ class Outbox:
                 unknown += not error.is_known
                 wait = min(patience.first * 2 ** (failed - 1), patience.longest)
                 wait *= 0.5 + self._jitter() / 2
-                if error.is_lost and repeat is Repeat.ONCE:
+                if error.may_be_done and repeat is Repeat.ONCE:
                     lost += 1
                     wait = patience.lost
                 now = self._clock()

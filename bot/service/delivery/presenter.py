@@ -18,7 +18,8 @@ import structlog
 from bot.errors import Gone, Malformed, NotAllowed, Revoked, Unreachable, VenueError
 from bot.render.markdown import render
 from bot.service.delivery.outbox import Urgency
-from bot.service.delivery.venue import Action, Button, Card, File, Mention, Part, Sent, Venue
+from bot.service.delivery.receipts import Ledger, Receipt, may_be_done
+from bot.service.delivery.venue import ANSWER, REPLACED, Action, Button, Card, File, Mention, Part, Venue
 from bot.transcript.html import to_html
 from bot.transcript.markdown import to_markdown
 from bot.view.card import answer, card, title
@@ -56,11 +57,11 @@ class Place(Protocol):
 class Presenter:
     """Shows one run in its venue: `hear` its events, and `show` until it is over.
 
-    `posts` remembers what the run has posted below its card; `telling` is what is known of its mention,
-    and `note` writes down more; `place` writes down where its card and its thread are; `is_wanted` tells
-    whether the run is still on record; `page` returns its stored conversation as an HTML file. `edited`
-    hears of each edit of the card, with how many changes it shows. `none_due` waits for others'
-    acknowledgements.
+    `posts` remembers what the run has posted below its card; `telling` is what may have arrived
+    of that and of its mention, and `note` writes down more; `place` writes down where its card and its
+    thread are; `is_wanted` tells whether the run is still on record; `page` returns its stored
+    conversation as an HTML file. `edited` hears of each edit of the card, with how many changes it
+    shows. `none_due` waits for others' acknowledgements.
     """
 
     def __init__(
@@ -89,8 +90,7 @@ class Presenter:
         self._placed = asyncio.Event()
         self._caught_up = asyncio.Event()
         self._place = place
-        self._telling = telling
-        self._note = note
+        self._ledger = Ledger(telling, note)
         self._is_wanted = is_wanted
         self._page = page
         self._edited = edited
@@ -102,6 +102,7 @@ class Presenter:
         self._is_complete = False
         self._fits = True
         self._is_stalled = False
+        self._is_forgotten = False
         self._lost: VenueError | None = None
         self._refused: VenueError | None = None
 
@@ -170,7 +171,7 @@ class Presenter:
 
     async def _post_card(self) -> bool:
         try:
-            await self._venue.post_card(self.card, self._card_is)
+            await self._venue.post_card(self.card, Receipt("card", self._ledger, self._card_is))
         except VenueError as error:
             log.info("card_not_posted", reason=error)
             self._lost = error
@@ -255,7 +256,7 @@ class Presenter:
         async def sent(message: str) -> None:
             await self._record("mention", said, message)
 
-        mention = Mention(said, sent, self._telling, self._note)
+        mention = Mention(said, sent, self._ledger)
         places = (self._tell_on_card, self._tell_in_thread, self._tell_in_channel, self._tell_directly)
         for tell in places:
             if not await self._is_wanted():  # forgotten: nobody is told
@@ -274,28 +275,54 @@ class Presenter:
         if self._lost:
             return False
         try:
-            if not self._is_complete:
-                await self._edit()
-        except Malformed:
-            log.exception("card_malformed")
-            await self._venue.edit_card(self._plain_card, self._urgency, self._card_moved)
-            self._fits, self._is_complete = False, True
-        except (Gone, NotAllowed) as error:
+            await self._complete_card()
+        except (Gone, NotAllowed, Malformed) as error:
             self._lost = error
             raise
         return await self._mention(mention, link=True)
 
+    async def _complete_card(self) -> None:
+        if self._is_complete:
+            return
+        try:
+            await self._edit()
+        except Malformed:
+            log.exception("card_malformed")
+            await self._venue.edit_card(self._plain_card, self._urgency, self._card_moved)
+            self._fits, self._is_complete = False, True
+
     async def _tell_in_thread(self, mention: Mention) -> bool:
         """Post the answer and the mention into a thread that has outlived its card."""
-        if not self._posts.messages or self._refused:
+        if not (self._lost and self._posts.messages) or self._refused:
             return False
-        await self._post(self._whole(), Urgency.ANSWER)
+        if not self._ledger.times(ANSWER):
+            await self._answer_in_thread()
         return await self._mention(mention, link=False)
 
+    async def _answer_in_thread(self) -> None:
+        await self._ledger.settle(ANSWER)  # it may be there twice until it is known to be there once
+        try:
+            await self._post(self._whole(), Urgency.ANSWER)
+        except VenueError as error:
+            if not may_be_done(error):
+                await self._ledger.count(ANSWER, 0)
+            raise
+        await self._ledger.count(ANSWER, 1)
+
     async def _tell_in_channel(self, mention: Mention) -> bool:
+        """Replace a lost card, once: whoever deletes the new one, too, doesn't want it there.
+
+        Where two may be there already, their asker is only mentioned.
+        """
+
         async def placed(card: str) -> None:
             await self._place(message=card, card=None, thread=None)
+            await self._ledger.settle(REPLACED)
 
+        if self._lost is None or self._ledger.is_spent(REPLACED):
+            return False
+        if self._ledger.is_spent(ANSWER):
+            return await self._mention(mention, link=False)
         if not self._is_told(mention):
             self._fits = await self._venue.repost(self.card(), mention, placed)
             self._lost, self._is_complete = None, True
@@ -400,7 +427,7 @@ class Presenter:
         why = self._refused
         note = wording.in_file(str(why), with_answer=is_cut) if why else wording.RECORD
 
-        async def attach(sent: Sent) -> str:
+        async def attach(sent: Receipt) -> str:
             return await self._venue.attach(note, sent, await self._file())
 
         try:
@@ -431,7 +458,7 @@ class Presenter:
         for number, part in enumerate(parts):
             key = f"{message.key}.{number}"
 
-            async def post(sent: Sent, key: str = key, part: Part = part) -> str:
+            async def post(sent: Receipt, key: str = key, part: Part = part) -> str:
                 try:
                     return await self._venue.post(part, key, sent, urgency)
                 except Malformed:
@@ -441,21 +468,24 @@ class Presenter:
             await self._once(key, part.content, post)
         self._posted.add(message.key)
 
-    async def _once(self, key: str, content: str, post: Callable[[Sent], Awaitable[object]]) -> None:
-        """Post something unless it is on record."""
-        if self._posts.has(key, content):
+    async def _once(self, key: str, content: str, post: Callable[[Receipt], Awaitable[object]]) -> None:
+        """Post something unless it is on record, or the run no longer is."""
+        if self._is_forgotten or self._posts.has(key, content):
             return
 
-        async def sent(message: str) -> None:
+        async def keep(message: str) -> None:
             await self._record(key, content, message)
 
-        await post(sent)
+        await post(Receipt(key, self._ledger, keep))
 
     async def _record(self, key: str, content: str, message: str) -> None:
         try:
             await self._posts.record(key, content, message)
         except StorageError:  # it is posted; only a restart at this moment could post it again
-            log.exception("post_not_recorded", key=key)
+            if await self._is_wanted():
+                log.exception("post_not_recorded", key=key)
+            else:
+                self._is_forgotten = True
 
 
 def page_of(conversation: Conversation) -> File:

@@ -1,7 +1,7 @@
 """Where a run is shown: what a platform must be able to do, and how it may refuse."""
 
 import uuid
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, Self
 
@@ -9,11 +9,17 @@ import orjson
 
 from bot.service.admission import permissions
 from bot.service.delivery.outbox import Urgency
+from bot.service.delivery.receipts import Ledger, Receipt, Sent
 from bot.view.details import Detail
 from bot.view.message import Message
 from bot.view.wording import buttons
 from council.brief import Brief, Discussion
 from storage.journal.journal import Telling
+
+REPLACED = "card replaced"
+"""The key under which it is remembered that a lost card was replaced."""
+ANSWER = "card again"
+"""The key of what a lost card said, wherever it is posted again."""
 
 CardAction = Literal["stop", "answer", "follow", "transcript", "again", "retry", "helpful", "unhelpful"]
 Action = CardAction | Detail
@@ -110,27 +116,26 @@ class File:
         return self.content if isinstance(self.content, bytes) else self.content.encode()
 
 
-Sent = Callable[[str], Awaitable[None]]
-"""Keeps the id of a message as part of sending it: a message that is there is on record."""
-
-
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Mention:
     """The one message that mentions a run's asker: its text and its record.
 
     `sent` keeps its id, empty if nobody knows it; after that, it isn't sent again. A platform
-    that can't tell a repeated message from a new one keeps with `note` what may have arrived.
+    that can't tell a repeated message from a new one keeps in `ledger` what may have arrived.
     """
 
     text: str
     sent: Sent
-    telling: Telling
-    note: Callable[[Telling], Awaitable[None]]
+    ledger: Ledger
+
+    @property
+    def telling(self) -> Telling:
+        """What is known by now."""
+        return self.ledger.telling
 
     async def record(self, telling: Telling) -> None:
-        """Keep what is known by now."""
-        self.telling = telling
-        await self.note(telling)
+        """Keep what is known of the mention by now."""
+        await self.ledger.record(begun=telling.begun, lost=telling.lost, post_at=telling.post_at)
 
 
 class Venue(Protocol):
@@ -140,6 +145,7 @@ class Venue(Protocol):
     outbox does both). Nothing that is posted or edited mentions anybody, except `mention`, `repost`
     and `direct`, which mention the asker. `key` names a post within its run. `sent` hears a new
     message's id even if the caller is cancelled meanwhile; `post_card`, `post` and `attach` return it.
+    Nothing is posted more than twice: what may be there twice counts as posted, with an empty id.
     """
 
     async def pick_up(self, posted: frozenset[str], found: Sent) -> bool:
@@ -151,7 +157,7 @@ class Venue(Protocol):
         """
         ...
 
-    async def post_card(self, newest: Callable[[], Card], sent: Sent) -> str:
+    async def post_card(self, newest: Callable[[], Card], sent: Receipt) -> str:
         """Post the first card; `newest` is asked for it when its turn has come.
 
         A refusal is believed at once, since hardly anything is paid for yet; if the bot may not
@@ -179,11 +185,11 @@ class Venue(Protocol):
         """Cut a message into parts for single posts."""
         ...
 
-    async def post(self, part: Part, key: str, sent: Sent, urgency: Urgency = Urgency.THREAD) -> str:
+    async def post(self, part: Part, key: str, sent: Receipt, urgency: Urgency = Urgency.THREAD) -> str:
         """Post a part into the thread, or in place if there is none."""
         ...
 
-    async def attach(self, note: str, sent: Sent, *files: File) -> str:
+    async def attach(self, note: str, sent: Receipt, *files: File) -> str:
         """Post text files into the thread with a line about them."""
         ...
 

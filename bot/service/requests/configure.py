@@ -1,7 +1,7 @@
 """`/council-config`: a channel's settings shown to anybody, and changed by its admins."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from rapidfuzz import process
@@ -13,9 +13,10 @@ from bot.service.admission.permissions import check
 from bot.service.commands import CONFIG, Given, Option
 from bot.view.message import Heading, Line, Message, Pairs
 from bot.view.wording.service import channels as wording
+from bot.view.wording.service.budgets import state
 from bot.view.wording.service.replies import NOT_CHANGED
 from council.document.conversation import Source
-from storage.errors import StorageError
+from storage.errors import StorageError, Used
 from storage.scope import TERMINAL
 
 ALL = "all"
@@ -37,20 +38,30 @@ class _Wrong(Exception):
 
 
 async def configure(
-    channels: Channels, given: Given, who: Source, standing: Standing, *, is_admin: bool
+    channels: Channels,
+    given: Given,
+    who: Source,
+    standing: Standing,
+    *,
+    is_admin: bool,
+    used: Callable[[Source], Awaitable[Sequence[Used]]],
 ) -> Message:
-    """Change what is given, if somebody may, and show what is then in force. Raises `Refusal`."""
+    """Change what is given, if somebody may, and show what is then in force. Raises `Refusal`.
+
+    `used` returns what counts toward the budgets there.
+    """
     try:
         before = await channels.in_force(who)
         given = {key: value for key, value in given.items() if value is not None}
         if not given:
-            return _shown(before, who, is_admin=is_admin)
+            return _shown(before, who, await used(who), is_admin=is_admin)
         check("configure", who, is_admin=is_admin)
         changed = await channels.change(who, _changes(given, before, who, standing))
         after = await channels.in_force(who)
+        sums = await used(who)
     except StorageError as error:
         raise UsageError(NOT_CHANGED) from error
-    return _shown(after, who, is_admin=is_admin, said=[*_said(changed, before, after)])
+    return _shown(after, who, sums, is_admin=is_admin, said=[*_said(changed, before, after)])
 
 
 def _said(changed: list[str], before: InForce, after: InForce) -> Iterator[str]:
@@ -62,7 +73,14 @@ def _said(changed: list[str], before: InForce, after: InForce) -> Iterator[str]:
         yield wording.deleted_soon(after.own.retention)
 
 
-def _shown(now: InForce, who: Source, *, is_admin: bool, said: list[str] | None = None) -> Message:
+def _shown(
+    now: InForce,
+    who: Source,
+    sums: Sequence[Used],
+    *,
+    is_admin: bool,
+    said: list[str] | None = None,
+) -> Message:
     keys = [key for key in now.settings if who.platform != TERMINAL or key not in _WITHOUT_EFFECT]
     rows = tuple((key, wording.row(_value(now, key), now.settings[key].origin)) for key in keys)
     limits = now.operator.access.lists and who.platform != TERMINAL
@@ -72,6 +90,7 @@ def _shown(now: InForce, who: Source, *, is_admin: bool, said: list[str] | None 
             Heading(wording.HEADING),
             *map(Line, said or ()),
             Pairs(rows),
+            *(Line(state(used)) for used in sums if used.scope == "channel"),
             *([Line(wording.OPERATOR_LIMITS)] if limits else []),
             Line(wording.APPLY_NEXT),
             Line(wording.HOW_TO_CHANGE if is_admin else wording.who_changes(who.platform)),

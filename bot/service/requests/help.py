@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
-from bot.service.admission.budgets import NANO
 from bot.service.admission.limits import Limits
 from bot.service.commands import ASK, FORGET, PAST, described, usage
 from bot.view.message import Block, Heading, Line, Message, Pairs
@@ -49,7 +48,7 @@ def guide(
             Line(wording.limits(at_once, waiting)),
             Line(wording.so_far(spent)),
             *([Line(wording.typical(spent.typical))] if spent.typical else []),
-            *map(_budget, used),
+            *map(Line, map(budgets.state, used)),
             Heading(wording.OPTIONS, 3),
             Pairs(tuple((name, described(name)) for name in options)),
             Line(wording.FLAGS),
@@ -59,10 +58,6 @@ def guide(
             Line(wording.CHANNEL_SETTINGS),
         ),
     )
-
-
-def _budget(used: Used) -> Line:
-    return Line(budgets.state(used.scope, used.period, used.limit / NANO, used.amount / NANO))
 
 
 def _council(profile: Profile, cost: Estimate | None) -> Iterator[Block]:

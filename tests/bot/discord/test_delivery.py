@@ -15,6 +15,7 @@ from bot.discord.transport import Transport, single_attempts
 from bot.discord.venue import DiscordVenue
 from bot.errors import NotAllowed
 from bot.service.delivery.outbox import Urgency
+from bot.service.delivery.receipts import Ledger
 from bot.service.delivery.venue import Button, Card, File, Mention, Part
 from bot.view.message import Heading, Line, Message, Prose
 from bot.view.wording.service.delivery import RECORD
@@ -303,7 +304,7 @@ async def unrecorded(_: object) -> None:
 
 def mention(text: str) -> Mention:
     """Return a mention that nothing is on record of."""
-    return Mention(text, unrecorded, NOTHING_TOLD, unrecorded)
+    return Mention(text, unrecorded, Ledger(NOTHING_TOLD, unrecorded))
 
 
 def card_of(run: RunRow) -> Card:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from bot.render.markdown import render
 from bot.service.delivery.outbox import Urgency
-from bot.service.delivery.venue import Card, File, Mention, Part, Sent
+from bot.service.delivery.receipts import Sent
+from bot.service.delivery.venue import Card, File, Mention, Part
 from bot.view.message import Line, Message, Prose
 from council.brief import Brief, Discussion
 from storage.journal.journal import Telling

@@ -23,12 +23,13 @@ from bot.service.admission.limits import Durability, Limits
 from bot.service.admission.permissions import Admins
 from bot.service.admission.queue import Queue
 from bot.service.delivery.outbox import Urgency
-from bot.service.delivery.venue import Button, Card, File, Part, Sent
+from bot.service.delivery.receipts import Sent
+from bot.service.delivery.venue import Button, Card, File, Part
 from bot.service.dispatcher import Click, Dispatcher
 from bot.service.requests.question import Question
 from bot.service.runs import Runs
 from bot.view.details import Detail
-from council.brief import Attachment, Discussion
+from council.brief import Attachment, Brief, Discussion
 from council.document.conversation import Conversation, Source
 from council.errors import ModelError
 from council.models.catalog import Catalog
@@ -884,3 +885,35 @@ async def test_a_thread_of_people_is_read_and_one_below_a_card_is_not(tmp_path: 
         there = below.model_copy(update={"channel": "C2"})
         third = await place.see(RecordingVenue(), "3", source=there, context=asked)
         assert third.brief.context == asked
+
+
+async def test_stop_ends_the_reading_of_a_thread(tmp_path: Path) -> None:
+    """No model is asked, and a Retry reads it again."""
+
+    class Slow(RecordingVenue):
+        async def read_discussion(self, brief: Brief, room: int) -> Discussion:
+            await super().read_discussion(brief, room)
+            if self.readings == 1:
+                await asyncio.Event().wait()
+            return self.thread
+
+    venue = Slow()
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        run = await place.ask(context=Discussion(until="9"))
+        assert run is not None
+        place.dispatcher.tasks.begin(run, venue)
+        while not venue.readings:
+            await asyncio.sleep(0)
+        stop = place.dispatcher.tasks.stops.get(run.id)
+        assert stop is not None
+        stop.press()
+        async with asyncio.timeout(10):
+            await place.dispatcher.tasks.settled()
+        ended = await place.library.journal.get(run.id)
+        assert ended is not None
+        assert (ended.status, place.council.calls) == ("stopped", [])
+        await place.dispatcher.tasks.reopen(ended, venue, TEAM)
+        await place.dispatcher.tasks.settled()
+        again = await place.library.journal.get(run.id)
+        assert again is not None
+        assert (again.status, venue.readings) == ("answered", 2)

@@ -10,7 +10,8 @@ import pytest
 
 from bot.errors import Gone, Refusal, Unreachable
 from bot.service.admission.access import AT_TERMINAL
-from bot.service.delivery.venue import Mention, Sent
+from bot.service.delivery.receipts import Sent
+from bot.service.delivery.venue import Mention
 from bot.service.runs import utc_now
 from council import session
 from council.calls import Steps

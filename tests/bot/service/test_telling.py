@@ -5,12 +5,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from bot.errors import Gone, Malformed, NotAllowed, Revoked, Unreachable, VenueError
 from bot.render.markdown import render
 from bot.service.admission.queue import Queue
 from bot.service.delivery.outbox import Urgency
-from bot.service.delivery.venue import Card, Mention, Part, Sent
+from bot.service.delivery.receipts import Sent
+from bot.service.delivery.venue import Card, Mention, Part
 from storage.journal.journal import Telling
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.bot.service.test_dispatcher import WHOLE_THREAD, click, office
@@ -86,16 +88,46 @@ async def test_a_card_that_moved_is_on_record_until_there_is_another(tmp_path: P
         assert (found.origin.message, found.origin.card) == ("card-1", "card-3")
 
     class Lost(RecordingVenue):
-        async def mention(self, mention: Mention, *, link: bool = True) -> None:
-            del mention, link
-            raise GONE
+        async def edit_card(
+            self, newest: Callable[[], Card], urgency: Callable[[], Urgency], moved: Sent
+        ) -> bool:
+            if urgency() is Urgency.ANSWER:
+                raise GONE
+            return await super().edit_card(newest, urgency, moved)
 
-    lost = Lost(moves=True)
+    lost = Lost(moves=True, refuse={"open_thread": GONE})
     async with office(tmp_path / "other", ScriptedCouncil()) as place:
         run = await place.see(lost)
         found = await place.library.journal.get(run.id)
         assert found is not None
         assert (found.origin.message, found.origin.card) == ("card-2", None)
+
+
+async def test_a_card_that_is_there_is_not_replaced(tmp_path: Path) -> None:
+    """Only its mention is refused, in the thread and beside the card: the asker is told directly."""
+    venue = RecordingVenue(refuse={"mention": FORBIDDEN})
+    assert await told(tmp_path, venue) == "shown"
+    assert venue.reposts == []
+    assert [said for said, _ in venue.directs] == [DONE]
+    assert [message.key for message in venue.posted if message.key == "answer"] == []
+
+
+async def test_a_card_is_replaced_once(tmp_path: Path) -> None:
+    """Whoever deletes the new one, too, doesn't want it there; no later attempt posts another."""
+
+    class Deleted(RecordingVenue):
+        async def repost(self, card: Card, mention: Mention, placed: Sent) -> bool:
+            self.reposts.append((mention.text, card))
+            await placed("card-2")
+            raise FORBIDDEN  # it is there, and the mention below it is refused
+
+    venue = Deleted(refuse={"edit_card": GONE, "open_thread": GONE, "direct": FORBIDDEN})
+    assert await told(tmp_path, venue) == "untold"
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        runs = await place.dispatcher.tasks.resuming.undelivered("slack")
+        await place.dispatcher.tasks.resuming.resume(runs, lambda _: venue)
+        await place.dispatcher.tasks.settled()
+    assert len(venue.reposts) == 1
 
 
 async def test_a_card_of_a_bot_without_access_is_not_replaced(tmp_path: Path) -> None:
@@ -207,7 +239,7 @@ async def test_what_may_have_arrived_is_on_record_at_the_next_start(tmp_path: Pa
             await place.dispatcher.tasks.resuming.undelivered("slack"), lambda _: venue
         )
         await place.dispatcher.tasks.settled()
-    assert venue.tellings == [Telling(lost=1)]
+    assert [telling.lost for telling in venue.tellings] == [1]
 
 
 async def test_a_forgotten_run_is_told_nowhere(tmp_path: Path) -> None:
@@ -223,6 +255,24 @@ async def test_a_forgotten_run_is_told_nowhere(tmp_path: Path) -> None:
         council.release(CHAIR)
         await place.dispatcher.tasks.settled()
     assert (venue.reposts, venue.directs, venue.mentions) == ([], [], [])
+
+
+async def test_forgetting_amid_a_thread_ends_it_without_an_error(tmp_path: Path) -> None:
+    """What isn't posted yet stays unposted, and nothing is logged as if the database had failed."""
+
+    class Forgetful(RecordingVenue):
+        async def post(self, part: Part, key: str, sent: Sent, urgency: Urgency = Urgency.THREAD) -> str:
+            if len(self.posted) == 1:
+                forgetting = place.library.forgetting
+                await forgetting.forget(await forgetting.user("slack", "U1"), by="U1")
+            return await super().post(part, key, sent, urgency)
+
+    venue = Forgetful()
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        with capture_logs() as logs:
+            await place.see(venue)
+    assert [entry for entry in logs if entry["log_level"] in ("error", "critical")] == []
+    assert len(venue.posted) == 2
 
 
 async def test_a_malformed_card_becomes_a_plain_one(tmp_path: Path) -> None:

@@ -91,7 +91,8 @@ async def test_a_wider_budget_than_the_operator_s_is_refused_with_both(tmp_path:
             "budget_day: $20.00 is more than the $10.00 that whoever runs the bot allows (channel_day under "
             "[budgets] in council.toml); only they can raise that. Nothing was changed."
         )
-        await configured(place, place.ada, "--budget_day 0.01")
+        said = await configured(place, place.ada, "--budget_day 0.01")
+        assert "This channel's budget for today is $0.01; nothing is used or reserved." in said
         assert (await refused(place, place.ada)).startswith(
             "This channel's budget for today is $0.01; nothing is used or reserved, and this question could cost"
         )

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.errors import NotAllowed, Unreachable
+from bot.service.delivery.receipts import Ledger
 from bot.service.delivery.venue import Mention, Part
 from bot.slack.mentions import AHEAD_SECONDS, MentionSender
 from storage.journal.journal import Telling
@@ -93,10 +94,28 @@ class TestLostResponses:
     async def test_a_refusal_to_schedule_falls_back_to_the_next_place(self, tmp_path: Path) -> None:
         """The thread takes no replies any more, so the mention is posted beside the card."""
         async with answering(tmp_path) as (place, card):
-            place.slack.fail(POST, breaks="reset", applied=True, says=DONE)
+            lost = place.slack.fail(POST, breaks="reset", applied=True, says=DONE)
             place.slack.fail(SCHEDULE, "restricted_action_thread_locked", in_thread=True, times=ALWAYS)
+            place.council.release(CHAIRMAN)
+            await place.slack.until(lambda: lost.hits)
+            place.slack.fail(POST, "restricted_action_thread_locked", in_thread=True, times=ALWAYS)
             first, second = await told(place)
             assert (first.thread_ts, second.thread_ts) == (card.ts, None)
+
+    @pytest.mark.parametrize("refusal", ["time_in_past", "invalid_time", "a_new_error"])
+    @pytest.mark.parametrize("applied", [True, False])
+    async def test_where_slack_schedules_nothing_the_mention_is_posted_once_more(
+        self, tmp_path: Path, refusal: str, *, applied: bool
+    ) -> None:
+        """A clock three minutes slow suffices. The card is there, so no other takes its place."""
+        async with answering(tmp_path) as (place, card):
+            place.slack.fail(POST, breaks="reset", applied=applied, says=DONE)
+            place.slack.fail(SCHEDULE, refusal, times=ALWAYS)
+            mentions = await told(place)
+            assert len(mentions) == 1 + applied
+            assert {each.thread_ts for each in mentions} == {card.ts}
+            assert place.cards(place.general) == [card]
+            assert (await place.run(card)).delivery == "shown"
 
     async def test_a_new_card_comes_without_a_second_mention_above(self, tmp_path: Path) -> None:
         """The scheduled mention follows below it."""
@@ -141,7 +160,7 @@ class TestRestarts:
             fault = place.slack.fail(POST, breaks="hang", says=DONE)
             place.council.release(CHAIRMAN)
             await place.slack.until(lambda: fault.hits)
-            assert (await place.run(card)).telling == Telling(begun=1)
+            assert (await place.run(card)).telling.begun == 1
             fault.release()
             await place.dispatcher.tasks.settled()
             assert (await place.run(card)).telling.unsure == 1
@@ -212,12 +231,11 @@ class TestRestarts:
                 await tell(place, Telling(), noted=noted)
             assert noted == [Telling(begun=1), Telling()] * 2
 
-    async def test_a_slack_that_loses_every_response_for_long_leaves_it_untold(
-        self, tmp_path: Path
-    ) -> None:
+    async def test_a_slack_that_takes_no_mention_for_long_leaves_it_untold(self, tmp_path: Path) -> None:
         """It is tried again later, since nothing was carried out."""
         async with at_work(tmp_path) as place:
             place.slack.fail(SCHEDULE, breaks="reset", times=ALWAYS)
+            place.slack.fail(POST, "service_unavailable", times=ALWAYS)
             noted: list[Telling] = []
             with pytest.raises(Unreachable):
                 await tell(place, Telling(lost=1), noted=noted)
@@ -238,7 +256,7 @@ async def tell(
             noted.append(telling)
 
     sender = MentionSender(place.bot._workspace, run)  # pyright: ignore[reportPrivateUsage] - it is made with real parts
-    mention = Mention(DONE, sent, known, note)
+    mention = Mention(DONE, sent, Ledger(known, note))
     if not await sender.is_over(mention):
         await sender.send(Part(f"<@{place.ada.id}> {DONE}"), place.general.id, None, mention)
     return kept

@@ -5,6 +5,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 
+from council.text import fence
 from council.text.fence import StrippedStream, fenced, rule, stripped, unmarked
 from tests.fragments import made_of
 
@@ -33,6 +34,14 @@ DISGUISES = {
     ),
     "circled": MARK.translate({ord("e"): "\u24d4", ord("9"): "\u2468"}),
     "Cyrillic": MARK.replace("e", "\u0435").replace("c", "\u0441"),
+    "Greek": MARK.replace("0", "\u03bf").replace("f", "\u03dc").replace("b", "\u0392"),
+    "Cherokee": MARK.replace("e", "\u13ac").replace("d", "\u13a0").replace("4", "\u13ce"),
+    "Lisu": MARK.replace("b", "\ua4d0").replace("c", "\ua4da").replace("f", "\ua4dd"),
+    "Bengali and Oriya digits": MARK.replace("9", "\u09ed").replace("0", "\u09e6"),
+    "letters for digits": MARK.replace("0", "O"),
+    "accents": MARK.replace("e", "\u00e9").replace("d", "\u010f"),
+    "other marks": "\u20dd".join(MARK),
+    "format characters": "\U000110bd".join(MARK),
 }
 DISGUISED = pytest.mark.parametrize("disguise", DISGUISES.values(), ids=DISGUISES.keys())
 
@@ -46,6 +55,14 @@ def streamed(*pieces: str) -> str:
     """Return what is shown of a reply that arrives in pieces."""
     stream = StrippedStream(MARK)
     return "".join([*map(stream.feed, pieces), stream.rest()])
+
+
+@pytest.mark.parametrize("digit", fence._ALIKE)  # pyright: ignore[reportPrivateUsage] - all of a table
+def test_what_looks_like_a_digit_is_one(digit: str) -> None:
+    """Each of Unicode's characters that are taken for it."""
+    for code in fence._ALIKE[digit].split():  # pyright: ignore[reportPrivateUsage] - all of a table
+        alike = chr(int(code, 16))
+        assert unmarked(f"9{digit}{MARK}", f"a 9{alike}{MARK} b") == "a ... b", code
 
 
 @DISGUISED

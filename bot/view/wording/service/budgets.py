@@ -5,6 +5,8 @@ from datetime import date, timedelta
 
 from bot.view.wording.service.estimates import amount, unpriced
 from council.estimate import Estimate
+from storage.errors import Used
+from storage.journal.spending import DOLLAR
 
 WHO_CHANGES_IT = "Whoever runs the bot can change that, under [budgets] in council.toml."
 _WHOSE = {
@@ -35,9 +37,9 @@ def over_budget(scope: str, period: str, limit: float, used: float, estimate: Es
     return _with_reasons(said, estimate)
 
 
-def state(scope: str, period: str, limit: float, used: float) -> str:
+def state(used: Used) -> str:
     """Say how much of a budget is used."""
-    return f"{_figures(scope, period, limit, used)}."
+    return f"{_figures(used.scope, used.period, used.limit / DOLLAR, used.amount / DOLLAR)}."
 
 
 def _figures(scope: str, period: str, limit: float, used: float) -> str:

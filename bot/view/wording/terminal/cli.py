@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from bot.view.wording.figures import count
+from bot.view.wording.service.estimates import amount
 
 NOT_SET = "not set"
 ONE_FORM = "Choose either --events or --json."
@@ -25,6 +26,37 @@ NO_POSTGRES = (
     "DATABASE_URL is set, but the extra postgres isn't installed. "
     "Run uv sync --frozen --inexact --extra postgres, or unset DATABASE_URL"
 )
+
+
+def budget_unknown(given: str, keys: Iterable[str]) -> str:
+    """Refuse a key that names no budget of somebody or some place."""
+    return f"{given} isn't a budget. Choose one of {', '.join(keys)}."
+
+
+def budget_id_unreadable(given: str, scope: str) -> str:
+    """Refuse an id, saying how one of this kind is written."""
+    slack = "slack:TEAM" if scope == "workspace" else "slack:TEAM/ID"
+    return f"{given} names no {scope}. Write discord:ID or {slack}."
+
+
+def budget_place_unknown(given: str) -> str:
+    """Say that a channel's server isn't known."""
+    return f"No question in {given} is on record, so its server isn't known and nothing counts for it."
+
+
+def budget_state(key: str, whose: str, when: str, spent: float, reserved: float, limit: str) -> str:
+    """Say what counts toward a budget; `when` is a day or a month of UTC."""
+    sums = f"{_sum(spent)} spent, {_sum(reserved)} reserved"
+    return f"{key} of {whose}, {when} (UTC): {sums}; {limit}."
+
+
+def _sum(dollars: float) -> str:
+    return amount(dollars) if dollars else "nothing"
+
+
+def budget_limit(dollars: float | None) -> str:
+    """Say what a budget allows."""
+    return "no limit is set" if dollars is None else f"the limit is {amount(dollars)}"
 
 
 def several(start: str, rows: Iterable[tuple[str, str]]) -> str:

@@ -676,19 +676,6 @@ async def test_nobody_at_the_terminal_is_bounded(tmp_path: Path) -> None:
         assert counted(tmp_path) == []
 
 
-async def test_rows_of_past_months_are_deleted(tmp_path: Path) -> None:
-    """Once they are settled, with the first question of a later month."""
-    calendar = Calendar()
-    async with office(tmp_path, ScriptedCouncil(), prices=prices, calendar=calendar) as place:
-        run = await ask(place, "1")
-        await ask(place, "still open")
-        place.dispatcher.tasks.begin(run, RecordingVenue())
-        await place.dispatcher.tasks.settled()
-        calendar.moment += timedelta(days=1)
-        await ask(place, "2")
-    assert [row.settled for row in counted(tmp_path)] == [0, 0]
-
-
 @pytest.mark.parametrize("table", [{"run": 0}, {"user_day": -1}, {"unpriced_call": "x"}, {"day": 1}])
 def test_an_invalid_budget_is_refused(table: dict[str, object]) -> None:
     """Amounts must be positive, and keys known."""

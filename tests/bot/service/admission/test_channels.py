@@ -16,6 +16,7 @@ from bot.service.requests.configure import configure
 from bot.view.message import Line, Message, Pairs
 from council.document.conversation import Source
 from storage.database import Database
+from storage.errors import Used
 from storage.scope import Scope
 from tests.council.scripted import profile
 from tests.library import open_library
@@ -52,7 +53,9 @@ async def change(
     channels: Channels, typed: str, here: Source = HERE, standing: Standing = PLACE
 ) -> Message:
     """Change settings as an admin types it."""
-    return await configure(channels, parse_options(CONFIG, typed), here, standing, is_admin=True)
+    return await configure(
+        channels, parse_options(CONFIG, typed), here, standing, is_admin=True, used=nothing_used
+    )
 
 
 async def refused(channels: Channels, typed: str, here: Source = HERE) -> str:
@@ -60,6 +63,11 @@ async def refused(channels: Channels, typed: str, here: Source = HERE) -> str:
     with pytest.raises(UsageError) as caught:
         await change(channels, typed, here)
     return str(caught.value)
+
+
+async def nothing_used(_: Source) -> list[Used]:
+    """Return no budget."""
+    return []
 
 
 def opened(library: Library, operator: Operator = OPERATOR) -> Channels:
@@ -71,7 +79,7 @@ async def test_each_value_says_where_it_comes_from(tmp_path: Path) -> None:
     """Built in, the operator's file or variable without its folder, or this channel."""
     async with open_library(tmp_path) as library:
         channels = opened(library)
-        before = await configure(channels, {}, HERE, PLACE, is_admin=False)
+        before = await configure(channels, {}, HERE, PLACE, is_admin=False, used=nothing_used)
         assert shown(before) == {
             "profile": "default (built in)",
             "profiles": "default, fast (built in)",
@@ -250,7 +258,9 @@ async def test_who_takes_mentions_of_both_platforms(tmp_path: Path) -> None:
         channels = opened(library)
         await change(channels, "--who <@U0000001|ada l.>, <!subteam^S0000001|@the team>", slack)
         assert (await channels.in_force(slack)).groups == {"S0000001"}
-        said = shown(await configure(channels, {}, slack, PLACE, is_admin=True))["who"]
+        said = shown(await configure(channels, {}, slack, PLACE, is_admin=True, used=nothing_used))[
+            "who"
+        ]
         assert said == "person U0000001, user group S0000001 (this channel)"
         await change(channels, "--who <!everyone>", slack)
         assert (await channels.in_force(slack)).own.who == "everyone"
@@ -260,7 +270,9 @@ async def test_others_see_but_don_t_change(tmp_path: Path) -> None:
     """They are told who can."""
     async with open_library(tmp_path) as library:
         with pytest.raises(Refusal, match="Only an admin can change this channel's settings"):
-            await configure(opened(library), {"rounds": 2}, HERE, PLACE, is_admin=False)
+            await configure(
+                opened(library), {"rounds": 2}, HERE, PLACE, is_admin=False, used=nothing_used
+            )
         assert (await opened(library).in_force(HERE)).own == Own()
 
 
@@ -345,14 +357,14 @@ async def test_a_private_thread_has_its_channel_s_settings(tmp_path: Path) -> No
         assert (await opened(library).in_force(thread)).own == Own(rounds=3)
 
 
-@pytest.mark.parametrize("value", ['"many"', "not json", '{"x": 1}'])
+@pytest.mark.parametrize("value", ['"many"', "not json", '{"x": 1}', "null"])
 async def test_an_unreadable_setting_lets_nothing_through(tmp_path: Path, value: str) -> None:
     """It may have been the strictest; the command says that nothing was changed."""
     async with open_library(tmp_path) as library:
         await change(opened(library), "--rounds 3")
         await spoil(library.database, value)
         with pytest.raises(UsageError, match="couldn't be read or saved"):
-            await configure(opened(library), {}, HERE, PLACE, is_admin=True)
+            await configure(opened(library), {}, HERE, PLACE, is_admin=True, used=nothing_used)
 
 
 async def spoil(database: Database, value: str) -> None:

@@ -1,0 +1,107 @@
+"""The operator's look at what counts toward a budget, and its correction: `council budget`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from bot.app import Library
+from bot.errors import UsageError
+from bot.service.admission.budgets import NANO, Budgets, nanos, payer
+from bot.service.admission.channels import Channels, Operator
+from bot.view.wording.terminal import cli as wording
+from council.document.conversation import Source
+from storage.journal.journal import BUDGETED, Budgeted
+from storage.journal.spending import Spending
+
+KEYS: Mapping[str, Budgeted] = {f"{scope}_{period}": (scope, period) for scope, period in BUDGETED}
+"""The budgets of somebody or some place, by their keys in `[budgets]`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What counts toward one budget now, in US dollars; `limit` is `None` where there is none."""
+
+    key: str
+    id: str
+    period: str
+    spent: float
+    reserved: float
+    limit: float | None
+
+    @property
+    def text(self) -> str:
+        """The same as a sentence."""
+        limit = wording.budget_limit(self.limit)
+        return wording.budget_state(self.key, self.id, self.period, self.spent, self.reserved, limit)
+
+
+class Account:
+    """One budget of one person or place, by its key and an id such as `slack:TEAM/ID`.
+
+    Raises `UsageError` for what names none.
+    """
+
+    def __init__(self, library: Library, operator: Operator, key: str, whose: str) -> None:
+        if key not in KEYS:
+            raise UsageError(wording.budget_unknown(key, KEYS))
+        self._library = library
+        self._operator = operator
+        self._spending = Spending(library.database)
+        self._key = key
+        self._whose = whose
+        self._budgeted = KEYS[key]
+
+    async def show(self, now: datetime | None = None) -> Counted:
+        """Return what counts now. Raises `StorageError`."""
+        now = now or datetime.now(UTC)
+        source, name = await self._found()
+        spent, reserved = await self._spending.parts(self._budgeted, name, now)
+        _, period = self._budgeted
+        return Counted(
+            self._key,
+            self._whose,
+            f"{now:%Y-%m-%d}" if period == "day" else f"{now:%Y-%m}",
+            spent / NANO,
+            reserved / NANO,
+            getattr(await self._budgets(source), self._key),
+        )
+
+    async def set(self, dollars: float, now: datetime | None = None) -> Counted:
+        """Let so much count as spent, and leave a line without the id in the audit."""
+        now = now or datetime.now(UTC)
+        before = await self.show(now)
+        _, name = await self._found()
+        line = {"by": "terminal", "budget": self._key, "from": before.spent, "to": dollars}
+        noted = self._library.overrides.noted(line)
+        await self._spending.correct(self._budgeted, name, nanos(dollars), now, noted)
+        await self._library.overrides.finish()
+        return await self.show(now)
+
+    async def _budgets(self, source: Source) -> Budgets:
+        if self._budgeted[0] != "channel":
+            return self._operator.budgets
+        return (await Channels(self._operator, self._library.overrides).in_force(source)).budgets
+
+    async def _found(self) -> tuple[Source, str]:
+        """Return where questions count toward it, and the name under which they do."""
+        scope, _ = self._budgeted
+        source = await self._source()
+        return source, getattr(payer(source), scope)
+
+    async def _source(self) -> Source:
+        scope, _ = self._budgeted
+        platform, _, rest = self._whose.partition(":")
+        workspace, slash, id_ = rest.partition("/")
+        if platform == "slack" and scope == "workspace" and workspace and not slash:
+            return Source(platform=platform, workspace=workspace)
+        if platform == "slack" and workspace and id_:
+            return Source(platform=platform, workspace=workspace, **{scope: id_})
+        if platform != "discord" or slash or not rest.isascii() or not rest.isdecimal():
+            raise UsageError(wording.budget_id_unreadable(self._whose, scope))
+        if scope != "channel":
+            return Source(platform=platform, **{scope: rest})
+        # A channel counts by its server, too, which only its questions tell.
+        for place in (await self._library.forgetting.scopes()).values():
+            if place.platform == platform and place.channel == rest:
+                return Source(platform=platform, workspace=place.workspace, channel=rest)
+        raise UsageError(wording.budget_place_unknown(self._whose))
