@@ -26,6 +26,7 @@ from bot.config.reload import watch
 from bot.config.settings import Settings, token_keys
 from bot.errors import ConfigurationError, Problem, VenueError
 from bot.health import Health
+from bot.http_server import raise_descriptors
 from bot.past.lookup import Lookup
 from bot.service.delivery.outbox import Outbox, SharedRateLimits
 from bot.service.dispatcher import Dispatcher
@@ -111,6 +112,7 @@ async def serve(configuration: Configuration, library: Library, role: Role = EVE
         loop.add_signal_handler(number, ended.set)
     failed = library.database.failed
     failed.add_done_callback(lambda _: ended.set())
+    raise_descriptors()
     tune_interpreter()
     async with AsyncExitStack() as stack:
         health, metrics = Health(library.database), Metrics()
