@@ -21,12 +21,11 @@ from pydantic import SecretStr
 
 from bot.app import Council, Library, open_council, open_dispatcher, open_lookup, operator_of
 from bot.config.configuration import Configuration
-from bot.config.ports import listening
+from bot.config.ports import listening, raise_descriptors
 from bot.config.reload import watch
 from bot.config.settings import Settings, token_keys
 from bot.errors import ConfigurationError, Problem, VenueError
 from bot.health import Health
-from bot.http_server import raise_descriptors
 from bot.past.lookup import Lookup
 from bot.service.delivery.outbox import Outbox, SharedRateLimits
 from bot.service.dispatcher import Dispatcher

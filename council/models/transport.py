@@ -6,6 +6,8 @@ httpx uses, would still take each of a server's chunks apart in Python: decision
 """
 
 import asyncio
+import errno
+import os
 import socket
 from collections.abc import AsyncIterator, Generator
 from contextlib import contextmanager, suppress
@@ -85,6 +87,7 @@ class Transport(httpx.AsyncBaseTransport):
         return httpx.create_ssl_context()
 
 
+NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE})
 TURNS_TO_HEAR = 2
 """Turns of the event loop until it has heard what the kernel has received."""
 MOST_CONNECTIONS = 3
@@ -195,7 +198,11 @@ def _as_httpx() -> Generator[None]:
         raise httpx.ReadTimeout(str(error)) from error
     except (aiohttp.ClientProxyConnectionError, aiohttp.ClientHttpProxyError) as error:
         raise httpx.ProxyError(str(error)) from error
-    except aiohttp.ClientConnectorError as error:
+    except (aiohttp.ClientConnectorError, OSError) as error:
+        if _is_short_of_descriptors(error):
+            raise ModelError(Failure(cause="descriptors")) from error
+        if not isinstance(error, aiohttp.ClientConnectorError):
+            raise
         raise httpx.ConnectError(error.os_error.strerror or str(error)) from error
     except aiohttp.ClientResponseError as error:
         raise httpx.RemoteProtocolError(str(error)) from error
@@ -203,6 +210,17 @@ def _as_httpx() -> Generator[None]:
         raise httpx.ReadError("the connection was closed before the reply ended") from error
     except aiohttp.ClientError as error:
         raise httpx.ReadError(str(error)) from error
+
+
+def _is_short_of_descriptors(error: OSError) -> bool:
+    """Whether a connection failed because this process, or the system, may open no further file."""
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        # The system's resolver doesn't say why it couldn't ask.
+        try:
+            os.close(os.open(os.devnull, os.O_RDONLY))
+        except OSError as unopened:
+            return unopened.errno in NO_DESCRIPTORS
+    return error.errno in NO_DESCRIPTORS
 
 
 def _timeout(request: httpx.Request) -> aiohttp.ClientTimeout:
