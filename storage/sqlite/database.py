@@ -83,7 +83,7 @@ class SqliteDatabase(Database):
             raise self._told(error) from None
 
     async def check_writable(self, by: float) -> None:
-        """Write something that changes nothing, and see that the files can grow. Raises what `write` raises.
+        """Write something that changes nothing, and see that files can grow; raises what `write` raises.
 
         On a full disk, a small write still fits where SQLite has written before; a question doesn't.
         """
