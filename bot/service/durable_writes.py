@@ -22,7 +22,7 @@ from storage.errors import (
 
 log = structlog.get_logger()
 
-LONGEST_WAIT = 15.0
+FIRST_WAIT, LONGEST_WAIT = 0.5, 15.0
 T = TypeVar("T")
 
 
@@ -64,9 +64,8 @@ async def _until_done(
     # Created only for what failed: it costs more than most writes.
     retrying = AsyncRetrying(
         retry=retry_if_exception(passes),
-        wait=wait_exponential(multiplier=0.5, max=LONGEST_WAIT),
+        wait=wait_exponential(multiplier=FIRST_WAIT, max=LONGEST_WAIT),
         before_sleep=lambda state: state.outcome and hold(state.outcome.exception()),
-        reraise=True,
     )
     done: T = await retrying(again)
     emit(RunHeld(None))

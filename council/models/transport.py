@@ -8,6 +8,7 @@ httpx uses, would still take each of a server's chunks apart in Python: decision
 import asyncio
 import errno
 import os
+import resource
 import socket
 from collections.abc import AsyncIterator, Generator
 from contextlib import contextmanager, suppress
@@ -75,7 +76,7 @@ class Transport(httpx.AsyncBaseTransport):
         # aiohttp wants a running loop, which there may not be yet when the client is made.
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=_Connections(limit=0, keepalive_timeout=KEPT_SECONDS),
+                connector=_Connections(limit=_most_connections(), keepalive_timeout=KEPT_SECONDS),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
             )
@@ -198,11 +199,9 @@ def _as_httpx() -> Generator[None]:
         raise httpx.ReadTimeout(str(error)) from error
     except (aiohttp.ClientProxyConnectionError, aiohttp.ClientHttpProxyError) as error:
         raise httpx.ProxyError(str(error)) from error
-    except (aiohttp.ClientConnectorError, OSError) as error:
+    except aiohttp.ClientConnectorError as error:
         if _is_short_of_descriptors(error):
             raise ModelError(Failure(cause="descriptors")) from error
-        if not isinstance(error, aiohttp.ClientConnectorError):
-            raise
         raise httpx.ConnectError(error.os_error.strerror or str(error)) from error
     except aiohttp.ClientResponseError as error:
         raise httpx.RemoteProtocolError(str(error)) from error
@@ -210,6 +209,19 @@ def _as_httpx() -> Generator[None]:
         raise httpx.ReadError("the connection was closed before the reply ended") from error
     except aiohttp.ClientError as error:
         raise httpx.ReadError(str(error)) from error
+    except OSError as error:  # the certificates couldn't be read
+        if _is_short_of_descriptors(error):
+            raise ModelError(Failure(cause="descriptors")) from error
+        raise
+
+
+def _most_connections() -> int:
+    """Return how many connections may be open: half of what the process may open, 0 for any number.
+
+    Otherwise those kept for later calls could leave none for the files of those that have ended.
+    """
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 0 if soft == resource.RLIM_INFINITY else max(1, soft // 2)
 
 
 def _is_short_of_descriptors(error: OSError) -> bool:

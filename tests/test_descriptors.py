@@ -1,12 +1,13 @@
-"""`council run` while a stranger leaves thousands of requests to its ports unfinished."""
+"""`council run` while connections are short: a stranger takes them, or the limit is low."""
 
 import asyncio
 import resource
+import sqlite3
 import sys
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,6 +38,7 @@ def limited(descriptors: int) -> str:
 class Served:
     """A program that serves Slack over HTTP, and what it logs."""
 
+    folder: Path
     process: Process
     slack: SlackServer
     port: int
@@ -57,16 +59,28 @@ class Served:
         while said := await self.process.stderr.read(1 << 16):
             self.logged += said
 
+    async def ended(self, runs: int) -> Counter[str]:
+        """Wait until that many runs have ended; return how they did."""
+        with closing(sqlite3.connect(self.folder / "data" / "council.db")) as database:
+            while True:
+                found = Counter(status for (status,) in database.execute("SELECT status FROM runs"))
+                if found.total() - found["running"] >= runs:
+                    return found
+                await asyncio.sleep(0.05)
+
     def open_connections(self) -> int:
         """Return how many files and connections the process has open."""
         return len([*Path(f"/proc/{self.process.pid}/fd").iterdir()])
 
 
 @asynccontextmanager
-async def served(folder: Path, descriptors: int) -> AsyncGenerator[Served]:
-    """Start the program with so many descriptors, and wait until it is ready."""
+async def served(folder: Path, descriptors: int, latency: float = 0.0) -> AsyncGenerator[Served]:
+    """Start the program with so many descriptors, and wait until it is ready.
+
+    Models take `latency` seconds to reply.
+    """
     port, status_port = free_port(), free_port()
-    async with SlackServer() as slack, ModelServer(council_member) as models:
+    async with SlackServer() as slack, ModelServer(council_member, latency=lambda: latency) as models:
         environment = {
             "OPENROUTER_BASE_URL": models.base_url,
             "OPENROUTER_API_KEY": "sk-or-v1-0123456789abcdef",
@@ -80,7 +94,7 @@ async def served(folder: Path, descriptors: int) -> AsyncGenerator[Served]:
         }
         slack.use_http(f"http://127.0.0.1:{port}/slack/events")
         process = await Program(folder, environment, limited(descriptors)).start("run")
-        place = Served(process, slack, port, status_port)
+        place = Served(folder, process, slack, port, status_port)
         reading = asyncio.create_task(place.read())
         try:
             async with asyncio.timeout(60):
@@ -165,6 +179,29 @@ async def withstood(
     assert before < MOST_LOGGED, told
     assert b"Traceback" not in place.logged, told
     return figures
+
+
+async def test_with_few_descriptors_questions_take_turns(tmp_path: Path) -> None:
+    """Calls leave room for files; everything is answered."""
+    async with served(tmp_path, descriptors=80, latency=0.3) as place:
+        asked = await ask(place, 30, 1)
+        assert all(delivery.acked for delivery in asked)
+        assert await place.ended(30) == {"answered": 30}
+    assert b"run_held" not in place.logged
+
+
+async def test_a_run_waits_while_no_connection_can_be_opened(tmp_path: Path) -> None:
+    """It continues by itself once one can, and fails no call; the log says what it waits for."""
+    async with served(tmp_path, FEW, latency=0.2) as place:
+        asked = await ask(place, 5, 0.1)
+        assert all(delivery.acked for delivery in asked)
+        _, hard = resource.prlimit(place.process.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(place.process.pid, resource.RLIMIT_NOFILE, (3, hard))
+        while b"run_held" not in place.logged:
+            await asyncio.sleep(0.005)
+        resource.prlimit(place.process.pid, resource.RLIMIT_NOFILE, (hard, hard))
+        assert await place.ended(5) == {"answered": 5}
+    assert b"call_failed" not in place.logged
 
 
 async def test_questions_are_taken_while_requests_are_left_unfinished(tmp_path: Path) -> None:
