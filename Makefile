@@ -13,12 +13,19 @@ unexport PYTHONDONTWRITEBYTECODE
 # Four processes for two cores: many tests wait for a process or a server, and with three both cores idle a tenth of the time.
 PYTEST := pytest -n 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup demo init ask run test coverage lint check fuzz soak pictures bench
+# What `make install` adds: EXTRAS="postgres slack-oauth otel".
+EXTRAS ?=
+
+.PHONY: help setup install demo init ask run test coverage lint check fuzz soak pictures bench
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: .venv/.made ## Make .venv with everything, the built-in model included
+
+install: | $(filter .tools/%,$(UV)) ## Make .venv for a server: no development tools, no built-in model
+	UV_NO_CACHE=1 $(UV) sync --frozen --no-dev --quiet --compile-bytecode $(foreach extra,$(EXTRAS),--extra $(extra))
+	@rm -f .venv/.made .venv/.collected
 
 demo: setup ## Watch an example: written by hand, needs no key
 	@.venv/bin/council demo
@@ -51,7 +58,7 @@ lint: setup ## Check form, types, imports and dependencies
 check: lint test ## Everything CI checks
 
 fuzz: setup ## Try each property with 200,000 fresh examples (EXAMPLES=n for others)
-	$(RUN) pytest -p tests.fuzz --hypothesis-profile fuzz -m hypothesis -n 2 --dist load --maxschedchunk 2 --examples $(EXAMPLES)
+	$(RUN) pytest -p tests.fuzz --timeout 0 --hypothesis-profile fuzz -m hypothesis -n 2 --dist load --maxschedchunk 2 --examples $(EXAMPLES)
 
 soak: setup ## Run the slow proofs
 	$(RUN) pytest -m soak
@@ -74,5 +81,8 @@ bench: setup ## Measure speed, as ratios in one run
 	-@$(RUN) pytest --collect-only --quiet > /dev/null 2>&1
 	@touch $@
 
-.tools/bin/uv:
-	python3 -m pip install --quiet --disable-pip-version-check --target .tools uv
+# By version and hash: what else an index has under that name isn't installed.
+.tools/bin/uv: .uv.txt
+	python3 -m pip install --quiet --disable-pip-version-check --no-cache-dir --upgrade --only-binary :all: \
+		--require-hashes --requirement .uv.txt --target .tools
+	@touch $@

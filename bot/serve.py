@@ -21,7 +21,7 @@ from pydantic import SecretStr
 
 from bot.app import Council, Library, open_council, open_dispatcher, open_lookup, operator_of
 from bot.config.configuration import Configuration
-from bot.config.ports import listening
+from bot.config.ports import listening, raise_descriptors
 from bot.config.reload import watch
 from bot.config.settings import Settings, token_keys
 from bot.errors import ConfigurationError, Problem, VenueError
@@ -111,6 +111,7 @@ async def serve(configuration: Configuration, library: Library, role: Role = EVE
         loop.add_signal_handler(number, ended.set)
     failed = library.database.failed
     failed.add_done_callback(lambda _: ended.set())
+    raise_descriptors()
     tune_interpreter()
     async with AsyncExitStack() as stack:
         health, metrics = Health(library.database), Metrics()

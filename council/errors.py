@@ -35,6 +35,7 @@ Cause = Literal[
     "rate_limited",  # 429, after all retries
     "unavailable",  # 408, 5xx, or an error inside a 200, after all retries
     "no_server",  # refused: nothing listens at the address, after all retries
+    "descriptors",  # this process may open no further connection now; the call was never sent
     "connection",  # it couldn't be opened: the network, the name, the certificate, after all retries
     "lost",  # the connection broke before the reply's end, after all retries
     "silence",  # nothing arrived for `idle_timeout`, after all retries

@@ -89,6 +89,14 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def check_room(folder: Path, size: int) -> None:
+    """Write a file of that size without a name, which leaves nothing. Raises `OSError`."""
+    with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
+        left = memoryview(bytes(size))
+        while left:
+            left = left[file.write(left) :]
+
+
 @contextmanager
 def staging(folder: Path) -> Generator[Path]:
     """Yield an empty folder that is this process's alone and is deleted afterwards."""

@@ -160,6 +160,8 @@ _SYSTEM = {
     errno.ENOSPC: "the disk is full; free some space and try again",
     errno.EDQUOT: "this user's disk quota is used up; free some space and try again",
     errno.EFBIG: "this process may not write a file that large; raise its limit (ulimit -f)",
+    errno.EMFILE: "this process has too many files and connections open; raise its limit (ulimit -n)",
+    errno.ENFILE: "the system has too many files open; close some of them",
     errno.EIO: "the disk reports an error; check it",
     errno.EROFS: "the file system is read-only; mount it writable or choose another folder",
     errno.EACCES: "permission denied; make it readable and writable for this user",

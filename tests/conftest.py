@@ -38,6 +38,9 @@ COUNCIL = Path(__file__).parent / "council"
 FIRST_PART = 0.7
 """Of the run: where the files that start processes are."""
 
+SOAK_SECONDS = 3600
+"""How long a slow proof may take."""
+
 MEMORY = Path("/dev/shm")  # noqa: S108 - pytest makes a private folder in it
 ROOM = 2_000_000_000  # bytes
 
@@ -90,6 +93,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for starts, files in kinds.items():
         for number, file in enumerate(files):
             files[file] = number / len(files) * (FIRST_PART if starts else 1)
+    for item in items:
+        if item.get_closest_marker("soak") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(SOAK_SECONDS))
     items.sort(key=lambda item: kinds[_starts_processes(item.path)][item.path])
 
 

@@ -2,7 +2,7 @@
 
 Its commands come from the page, its environments, commands and health check from the files it names. Paths
 such as /etc are folders of the test's own. Stand-ins on the path say what they were told: `useradd`,
-`systemctl`, `journalctl` and `sudo`, which change a system; `make`, which would download everything
+`chown`, `systemctl`, `journalctl` and `sudo`, which change a system; `make`, which would download everything
 (`.ci/run` begins with it); and `install` without its owners. What isn't run: a container engine
 (neither `docker compose build` nor the image's isolation) and systemd's sandbox, which `systemd-analyze`
 judges in `tests/test_deployment.py`; and Caddy.
@@ -35,7 +35,15 @@ from tests.test_guides import MODELS
 from tests.test_program import COVERAGE, PLAIN
 from tests.test_team_chat import QUICK, until
 
-PLACES = ("/srv/", "/etc/council", "/etc/systemd", "/var/lib/council", "/data", "/backup")
+PLACES = (
+    "/run/secrets",
+    "/srv/",
+    "/etc/council",
+    "/etc/systemd",
+    "/var/lib/council",
+    "/data",
+    "/backup",
+)
 STAND_IN = """#!/bin/sh
 echo "{name} $*" >> "{log}"
 {more}
@@ -189,7 +197,7 @@ async def test_the_steps_for_systemd_end_with_an_answer(tmp_path: Path) -> None:
     async with at_work(tmp_path) as (machine, slack):
         for place in ("etc/systemd/system", "srv", "var/lib", "backup"):
             (tmp_path / place).mkdir(parents=True)
-        for name in ("useradd", "systemctl", "journalctl"):
+        for name in ("useradd", "chown", "systemctl", "journalctl"):
             machine.stand_in(name)
         machine.stand_in("sudo", 'shift 2; exec env "$@"')
         without_owners = 'echo "$*" | sed -E "s/(^| )-[og] [a-z]+//g"'
@@ -210,9 +218,14 @@ async def test_the_steps_for_systemd_end_with_an_answer(tmp_path: Path) -> None:
             if line.endswith("doctor"):
                 assert said.rstrip().endswith("--live asks each member for one word."), said
         asked = [line.replace(str(tmp_path), "") for line in machine.told]
-        assert asked[0] == "make -C /srv/council setup"
-        assert asked[1].startswith("useradd --system ")
-        assert asked[1].endswith(" council")
+        assert asked[0].startswith("useradd --system ")
+        assert asked[0].endswith(" council")
+        assert asked[1:5] == [
+            "chown -R council /srv/council",
+            "sudo -u council make -C /srv/council install",
+            "make -C /srv/council install",
+            "chown -R root /srv/council",
+        ]
         assert "install -d -o council -g council -m 0700 /var/lib/council" in asked
         assert any(
             line.startswith("sudo -u council COUNCIL_DATA_DIR=/var/lib/council ") for line in asked
@@ -264,6 +277,12 @@ async def test_the_steps_for_a_container_end_with_an_answer(tmp_path: Path) -> N
     [health] = re.findall(r"^HEALTHCHECK .*? CMD (\[.*\])$", final, re.MULTILINE)
     async with at_work(tmp_path) as (machine, slack):
         dotenv = tmp_path / ".env"
+        secrets = tmp_path / "run/secrets"
+        secrets.mkdir(parents=True, mode=0o700)
+        for name in re.findall(r"^    file: \.\./secrets/(\w+)$", compose, re.MULTILINE):
+            file = secrets / name
+            file.write_text(machine.settings.pop(name.upper()))
+            file.chmod(0o400)
         dotenv.write_text(filled(page(".env.example"), machine.settings))
         dotenv.chmod(0o600)
         for place in ("/data", folder):

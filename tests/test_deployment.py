@@ -1,5 +1,6 @@
 """What `deploy/` says agrees with the program, and passes the tools that check such files."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -7,13 +8,17 @@ import sys
 import sysconfig
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from bot.cli import LOST, MISUSED, app
 from bot.config.settings import Settings
 from bot.service.admission.limits import Durability
 from storage.postgres import database, jobs
+from storage.postgres.inspection import is_superuser
+from storage.postgres.opening import open_server
 from tests.launcher import start
+from tests.postgres_server import binaries, serve
 
 ROOT = Path(__file__).parent.parent
 DEPLOY = ROOT / "deploy"
@@ -23,7 +28,7 @@ OTHERS = {"MPLCONFIGDIR", "PATH", "PYTHONDONTWRITEBYTECODE"}
 """Variables of the files that are no settings of ours."""
 UNITS = ("council.service", "council-worker@.service")
 COMPOSED = ("compose.yaml", "compose.postgres.yaml")
-SERVERS_OWN = {"POSTGRES_USER", "POSTGRES_PASSWORD", "POSTGRES_DB", "POSTGRES_INITDB_ARGS"}
+SERVERS_OWN = {"POSTGRES_USER", "POSTGRES_PASSWORD_FILE", "POSTGRES_INITDB_ARGS"}
 """Variables of PostgreSQL's image."""
 MOST_EXPOSED = 15  # tenths of systemd's points
 HADOLINT = Path(sysconfig.get_path("scripts")) / "hadolint"
@@ -50,6 +55,14 @@ def unit(file: str = UNITS[0]) -> dict[str, list[str]]:
 def ran(*words: str) -> tuple[int, str]:
     """Run a tool; return its exit code and what it said."""
     ended = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
+    return ended.returncode, ended.stdout + ended.stderr
+
+
+def make_role(environment: dict[str, str]) -> tuple[int, str]:
+    """Run what PostgreSQL's image runs when it makes its data folder."""
+    ended = subprocess.run(  # noqa: S603 - our own words
+        [DEPLOY / "postgres-role.sh"], env=environment, capture_output=True, text=True, check=False
+    )
     return ended.returncode, ended.stdout + ended.stderr
 
 
@@ -128,6 +141,67 @@ class TestContainer:
             assert line in common
         assert shared.count("<<: *council\n") == 2
 
+    def test_the_database_is_as_closed_as_the_others(self) -> None:
+        """It needs no capability either, since it isn't started as root."""
+        shared = (
+            text("compose.postgres.yaml").partition("\n  database:\n")[2].partition("\n  council:\n")[0]
+        )
+        for line in ("user: 999:999", "read_only: true", "- ALL", "- no-new-privileges:true"):
+            assert f" {line}\n" in shared
+        assert re.search(r"^    mem_limit: \S+$", shared, re.MULTILINE)
+        assert re.search(r"^    pids_limit: \d+$", shared, re.MULTILINE)
+
+    @pytest.mark.parametrize("file", COMPOSED)
+    def test_no_secret_is_a_variable(self, file: str) -> None:
+        """Each is a file of its own, for the containers that name it."""
+        compose = text(file)
+        files = {*re.findall(r"^ +\w+_FILE: /run/secrets/(\w+)$", compose, re.MULTILINE)}
+        top = compose.partition("\nsecrets:\n")[2].partition("\nvolumes:\n")[0]
+        assert {*re.findall(r"^  (\w+):$", top, re.MULTILINE)} == files
+        assert {*re.findall(r"^    file: \.\./secrets/(\w+)$", top, re.MULTILINE)} == files
+        assert {*re.findall(r"^ +- (\w+)$", compose, re.MULTILINE)} - {"ALL"} == files
+        secrets = {name for name in SETTINGS if f"{name}_FILE" in compose}
+        assert not [name for name in secrets if re.search(rf"\b{name}:", compose)]
+
+    async def test_the_councils_role_is_no_superuser(self, tmp_path: Path) -> None:
+        """The image's script makes it; with the address's password it opens its own database, and serves."""
+        address = tmp_path / "database_url"
+        with serve() as server:
+            address.write_text("postgresql://council:Zq7xKw@database/council\n")
+            given = {
+                "DATABASE_URL_FILE": str(address),
+                "POSTGRES_USER": "council_admin",
+                "PGHOST": "127.0.0.1",
+                "PGPORT": str(server.port),
+                "PATH": f"{binaries()}:{os.environ['PATH']}",
+            }
+            with psycopg.connect(server.address(), autocommit=True) as connection:
+                connection.execute("CREATE ROLE council_admin SUPERUSER LOGIN")
+            with psycopg.connect(
+                server.address().replace("council:", "council_admin:"), autocommit=True
+            ) as connection:
+                connection.execute("ALTER ROLE council RENAME TO first")
+            assert make_role(given) == (0, "")
+            own = f"postgresql://council:Zq7xKw@127.0.0.1:{server.port}/council"
+            assert not await is_superuser(own)
+            assert await is_superuser(server.address().replace("council:", "first:"))
+            async with open_server(own) as stores:
+                assert await stores.database.read("SELECT count(*) AS runs FROM runs")
+
+    def test_a_password_that_would_be_read_as_sql_is_refused(self, tmp_path: Path) -> None:
+        """Before anything is made; it isn't repeated."""
+        address = tmp_path / "database_url"
+        address.write_text("postgresql://council:x'; DROP@database/council")
+        given = {
+            "DATABASE_URL_FILE": str(address),
+            "POSTGRES_USER": "postgres",
+            "PATH": os.environ["PATH"],
+        }
+        code, said = make_role(given)
+        assert code == 1
+        assert "PASSWORD of letters and digits" in said
+        assert "DROP" not in said
+
     def test_two_workers_leave_connections_free(self) -> None:
         """All processes together stay below what the server admits but to its administrator."""
         shared = text("compose.postgres.yaml")
@@ -199,7 +273,7 @@ class TestNames:
             for line in re.findall(r"^ENV (.*)$", final, re.MULTILINE)
             for word in line.split()
         }
-        assert given - OTHERS - SERVERS_OWN - {"EXTRA"} <= SETTINGS
+        assert given - OTHERS - SERVERS_OWN - {"EXTRA"} <= SETTINGS | SECRET_FILES
         page = (ROOT / "docs/deploy.md").read_text()
         named = re.findall(r"\b(?:COUNCIL|DISCORD|SLACK|OPENROUTER)_[A-Z_]+\b", page)
         assert {*named} <= SETTINGS | SECRET_FILES
@@ -224,3 +298,26 @@ class TestNames:
         }
         assert used
         assert used <= {name.rstrip("_") for name in commands}
+
+
+class TestInstallation:
+    """`make install` and what it takes."""
+
+    def test_it_leaves_development_and_the_demonstration_out(self) -> None:
+        """As the image does."""
+        makefile = (ROOT / "Makefile").read_text()
+        recipe = makefile.partition("\ninstall:")[2].partition("\n\n")[0]
+        assert "sync --frozen --no-dev" in recipe
+        assert "local" not in recipe
+        assert "uv sync --frozen --no-dev" in text("Dockerfile")
+
+    def test_uv_is_taken_by_version_and_hash(self) -> None:
+        """In both; and pip refuses what has another hash."""
+        wanted = (ROOT / ".uv.txt").read_text()
+        assert len(re.findall(r"^uv==\d+\.\d+\.\d+ \\$", wanted, re.MULTILINE)) == 1
+        assert len(re.findall(r"--hash=sha256:[0-9a-f]{64}\b", wanted)) > 10
+        for recipe in ((ROOT / "Makefile").read_text(), text("Dockerfile")):
+            assert re.search(
+                r"pip install [^&]*--require-hashes [^&]*\.uv\.txt", recipe.replace("\\\n", "")
+            )
+            assert not re.search(r"pip install [^\n]*\buv\b(?!\.)", recipe)

@@ -10,6 +10,7 @@ from storage.index.index import Index
 from storage.overrides import Overrides
 
 WHERE = "DATABASE_URL"
+ROLE = "Database role"
 
 
 class ServerChecks:
@@ -23,6 +24,7 @@ class ServerChecks:
         """Return the checks."""
         return [
             Check(DATABASE, self._sound),
+            Check(ROLE, self._role, needs=(DATABASE,)),
             Check(INDEX, self._consistent, needs=(DATABASE,), seconds=INDEX_SECONDS),
         ]
 
@@ -40,6 +42,16 @@ class ServerChecks:
         self._is_current = age == "current"
         told = {"new": wording.NO_DATABASE_YET, "older": wording.MIGRATED_AT_START}
         return Outcome(told.get(age, wording.SOUND))
+
+    async def _role(self) -> Outcome:
+        from storage.postgres.inspection import is_superuser
+
+        try:
+            if await is_superuser(self._address):
+                return wrong(WHERE, wording.SUPERUSER, "warning")
+        except StorageError as error:
+            return wrong(WHERE, wording.cannot_be_opened(str(error)))
+        return Outcome(wording.ORDINARY_ROLE)
 
     async def channel_settings(self) -> Stored:
         """Return what admins have set in channels, once the database is known to be sound."""

@@ -11,9 +11,12 @@ import os
 import re
 import sys
 import threading
+import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from textwrap import indent
 from types import TracebackType
@@ -78,6 +81,7 @@ FIELDS: Mapping[str, Kind] = {
     "profiles": "name",
     "reason": "error",
     "remedy": "sentence",
+    "repeated": "number",
     "run": "id",
     "runs": "number",
     "scopes": "code",
@@ -99,6 +103,11 @@ FIELDS: Mapping[str, Kind] = {
 
 OUR_WORDS = (StorageError, VenueError, ConfigurationError)
 """Errors whose messages are made of the bot's own words and paths, and the system's."""
+
+REPEAT_SECONDS = 60.0
+"""How long a line that says the same as one before is left out."""
+MOST_REPEATED = 500
+"""How many different lines are remembered."""
 
 _ALWAYS = frozenset({"event", "level", "timestamp", "_record", "_from_structlog"})
 """What the processors before and after this one put there."""
@@ -132,6 +141,7 @@ def configure(*, level: int, secrets: Iterable[str], stream: TextIO | None = Non
     )
     # Libraries' logs take the same path: they don't know what is private.
     handler = logging.StreamHandler(out)
+    handler.addFilter(OnceAMinute())
     without_meta = structlog.stdlib.ProcessorFormatter.remove_processors_meta
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
@@ -192,6 +202,58 @@ def allow_listed(
     return kept
 
 
+class Repeats:
+    """Which lines were written within the last minute, and how many that say the same were left out."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._written: dict[Hashable, float] = {}
+        self._left_out: Counter[Hashable] = Counter()
+
+    def before(self, key: Hashable) -> int | None:
+        """Return how many such lines were left out before this one; `None` to leave it out, too."""
+        now = self._clock()
+        if now < self._written.get(key, -inf) + REPEAT_SECONDS:
+            self._left_out[key] += 1
+            return None
+        self._written.pop(key, None)
+        if len(self._written) >= MOST_REPEATED:
+            oldest = next(iter(self._written))
+            del self._written[oldest]
+            self._left_out.pop(oldest, None)
+        self._written[key] = now
+        return self._left_out.pop(key, 0)
+
+
+class OnceAMinute(logging.Filter):
+    """Lets a library say the same at most once a minute; the next line has the number left out.
+
+    Same means the same place in its code, the same error from the same place, and the same run.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._repeats = Repeats(clock)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Decide about one line."""
+        if record.levelno <= logging.DEBUG:
+            return True
+        error = _raised(record.exc_info)
+        raised = [(trace.tb_frame.f_code, trace.tb_lineno) for trace in _traces(error)] if error else []
+        said = (record.name, record.pathname, record.lineno, type(error), *raised[-1:])
+        repeated = self._repeats.before((said, structlog.contextvars.get_contextvars().get("run")))
+        record.repeated = repeated
+        return repeated is not None
+
+
+def _traces(error: BaseException) -> Iterator[TracebackType]:
+    trace = error.__traceback__
+    while trace is not None:
+        yield trace
+        trace = trace.tb_next
+
+
 @dataclass(frozen=True, slots=True)
 class Redacted:
     """Hides secrets in every field of a line; a structlog processor."""
@@ -224,6 +286,7 @@ def _library_message(event: MutableMapping[str, Any], *, is_debug: bool) -> list
     event["event"] = "library_message"
     event["logger"] = record.name
     event["where"] = f"{Path(record.pathname).name}:{record.lineno}"
+    event["repeated"] = getattr(record, "repeated", None) or None
     template = str(record.msg)
     if is_debug:
         event["template"] = template % arguments if arguments else template

@@ -1,12 +1,22 @@
-"""Ports that the program listens on: which setting is wrong if it can't."""
+"""Ports that the program listens on: which setting is wrong if it can't, and how many may connect."""
 
 import errno
 import os
+import resource
 import socket
 from collections.abc import Generator
 from contextlib import contextmanager
 
+import structlog
+
 from bot.errors import ConfigurationError, Problem
+
+log = structlog.get_logger()
+
+SHARE = 10
+"""A port's connections take at most one in so many of the process's descriptors."""
+MOST_DESCRIPTORS = 65_536
+"""What the process asks for, where its hard limit allows it: more would help nobody here."""
 
 
 @contextmanager
@@ -24,3 +34,23 @@ def listening(variables: str, host: str, port: int | None) -> Generator[None]:
         what = f"nothing can listen on port {port} ({os.strerror(error.errno)})"
         fix = "Set another, or stop the program that uses it"
         raise ConfigurationError([Problem(f"{variables}_PORT", what, fix)]) from error
+
+
+def most_connections() -> int:
+    """Return how many connections a port may take."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(
+        1, (MOST_DESCRIPTORS if soft == resource.RLIM_INFINITY else min(soft, MOST_DESCRIPTORS)) // SHARE
+    )
+
+
+def raise_descriptors() -> None:
+    """Let this process open as many files and connections as the system allows it, up to a bound."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MOST_DESCRIPTORS)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    except (OSError, ValueError) as error:  # a sandbox may forbid it
+        log.warning("descriptors_not_raised", reason=error)

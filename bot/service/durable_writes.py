@@ -1,27 +1,28 @@
-"""Writes that aren't given up: a run waits for its storage rather than losing what was paid for."""
+"""What a run waits for rather than failing: its storage, and room for another connection."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 import structlog
 from tenacity import AsyncRetrying, retry_if_exception, wait_exponential
 
-from bot.view.wording.service.failures import HELD
-from council.calls import Call, Outcome, Steps
+from bot.view.wording.service.failures import HELD, HELD_CALLS
+from council.calls import Ask, Call, Outcome, Reply, Steps
+from council.errors import CouncilError, ModelError
 from council.events import Emit, RunHeld
 from storage.errors import (
     ConstraintError,
     DamageError,
     DatabaseError,
     FolderError,
-    StorageError,
     WriterError,
 )
 
 log = structlog.get_logger()
 
-LONGEST_WAIT = 15.0
+FIRST_WAIT, LONGEST_WAIT = 0.5, 15.0
 T = TypeVar("T")
 
 
@@ -30,30 +31,50 @@ async def until_written(write: Callable[[], Awaitable[T]], emit: Emit) -> T:
 
     Waits for full, read-only and locked disks. Raises what the storage itself refuses.
     """
+    return await _until_done(write, _passes, partial(_hold, emit, HELD), emit)
+
+
+def connected(ask: Ask, emit: Emit) -> Ask:
+    """Return what asks a model once this process may open a connection, however long that takes."""
+
+    async def asked(call: Call) -> Reply:
+        return await _until_done(
+            lambda: ask(call), _lacks_descriptors, partial(_hold, emit, HELD_CALLS), emit
+        )
+
+    return asked
+
+
+async def _until_done(
+    work: Callable[[], Awaitable[T]],
+    passes: Callable[[BaseException], bool],
+    hold: Callable[[BaseException | None], None],
+    emit: Emit,
+) -> T:
     try:
-        return await write()
-    except StorageError as error:
-        if not _passes(error):
+        return await work()
+    except CouncilError as error:
+        if not passes(error):
             raise
-        _hold(error, emit)
+        hold(error)
 
     async def again() -> T:
-        return await write()
+        return await work()
 
-    # Created only for a failing write: it costs more than most writes.
+    # Created only for what failed: it costs more than most writes.
     retrying = AsyncRetrying(
-        retry=retry_if_exception(_passes),
-        wait=wait_exponential(multiplier=0.5, max=LONGEST_WAIT),
-        before_sleep=lambda state: state.outcome and _hold(state.outcome.exception(), emit),
+        retry=retry_if_exception(passes),
+        wait=wait_exponential(multiplier=FIRST_WAIT, max=LONGEST_WAIT),
+        before_sleep=lambda state: state.outcome and hold(state.outcome.exception()),
     )
-    written: T = await retrying(again)
+    done: T = await retrying(again)
     emit(RunHeld(None))
-    return written
+    return done
 
 
-def _hold(error: BaseException | None, emit: Emit) -> None:
+def _hold(emit: Emit, why: str, error: BaseException | None) -> None:
     log.warning("run_held", reason=error)
-    emit(RunHeld(HELD))
+    emit(RunHeld(why))
 
 
 async def keep(write: Callable[[], Awaitable[None]], emit: Emit) -> None:
@@ -65,6 +86,10 @@ async def keep(write: Callable[[], Awaitable[None]], emit: Emit) -> None:
         await until_written(write, emit)
     except DamageError:
         log.exception("journal_damaged")
+
+
+def _lacks_descriptors(error: BaseException) -> bool:
+    return isinstance(error, ModelError) and error.failure.cause == "descriptors"
 
 
 def _passes(error: BaseException) -> bool:

@@ -19,7 +19,7 @@ from bot.service.admission.budgets import Budgets, refusal
 from bot.service.admission.channels import Channels
 from bot.service.admission.costs import Costs, Prices, unknown
 from bot.service.admission.limits import entry_of, over_limit
-from bot.service.durable_writes import DurableSteps, keep, until_written
+from bot.service.durable_writes import DurableSteps, connected, keep, until_written
 from bot.service.metrics import Metrics
 from bot.service.remedies import Remedies
 from bot.service.requests.question import Question
@@ -283,7 +283,9 @@ class Runs:
         if shortened := _shortened(brief):
             emit(shortened)
         steps = await until_written(lambda: self.journal.steps(run), emit)
-        ask = trace.asked(self.costs.bounded(self.ask, run, brief, steps.allowance, emit))
+        ask = trace.asked(
+            self.costs.bounded(connected(self.ask, emit), run, brief, steps.allowance, emit)
+        )
         deliberation = await deliberate(
             brief,
             ask=self.acknowledgements.before(self._while_ours(run, ask)),

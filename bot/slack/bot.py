@@ -12,12 +12,12 @@ from typing import Any, Self
 
 import aiohttp
 import structlog
-from aiohttp import web
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 
+from bot.http_server import serving
 from bot.past.lookup import Lookup
 from bot.service.acknowledgements import LOOKUP_SECONDS
 from bot.service.admission.budget_warnings import Notice
@@ -32,14 +32,13 @@ from bot.slack.incoming import Reader
 from bot.slack.listeners import Listeners
 from bot.slack.manifest import PATH, REQUIRED
 from bot.slack.mentions import send_notice
+from bot.slack.receiver import receiver
 from bot.slack.workspace import Workspace
 from storage.journal.journal import RunRow
 
 log = structlog.get_logger()
 
 CALL_SECONDS = 30.0
-# A burst of commands over HTTP overflows the usual 128 places; TCP retries the rest a second later.
-BACKLOG = 4096
 
 Removed = Callable[[str, Json], Awaitable[None]]
 """Hears that a workspace has removed the app: Slack's code for it, and the event."""
@@ -235,7 +234,10 @@ class SlackBot:
         self._socket = socket.client
 
     async def _serve(self, port: int, stack: AsyncExitStack) -> None:
-        await listen(self._app.web_app(PATH), self._http_host, port, stack)
+        routes = {("POST", PATH): receiver(self._signing_secret, self.answer)}
+        await stack.enter_async_context(
+            serving(routes, self._http_host, port, drain_seconds=LOOKUP_SECONDS)
+        )
 
     async def _on_uninstalled(self, body: Json) -> None:
         await self._removed("account_inactive", body)
@@ -247,14 +249,6 @@ class SlackBot:
     async def _end(self, code: str, body: Json) -> None:
         del body  # part of the interface
         self.lose(code)
-
-
-async def listen(app: web.Application, host: str, port: int, stack: AsyncExitStack) -> None:
-    """Serve HTTP until the stack is closed; raises `OSError` if the port is taken."""
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=LOOKUP_SECONDS)
-    stack.push_async_callback(runner.cleanup)
-    await runner.setup()
-    await web.TCPSite(runner, host, port, backlog=BACKLOG).start()
 
 
 async def _close(socket: AsyncSocketModeHandler) -> None:

@@ -7,6 +7,9 @@ which httpx uses, would still take each chunk apart in Python: decision 12 has t
 """
 
 import asyncio
+import errno
+import os
+import resource
 import socket
 import zlib
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
@@ -80,7 +83,7 @@ class Transport(httpx.AsyncBaseTransport):
         # aiohttp wants a running loop, which there may not be yet when the client is made.
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=_Connections(limit=0, keepalive_timeout=KEPT_SECONDS),
+                connector=_Connections(limit=_most_connections(), keepalive_timeout=KEPT_SECONDS),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
             )
@@ -92,6 +95,7 @@ class Transport(httpx.AsyncBaseTransport):
         return httpx.create_ssl_context()
 
 
+NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE})
 TURNS_TO_HEAR = 2
 """Turns of the event loop until it has heard what the kernel has received."""
 MOST_CONNECTIONS = 3
@@ -240,6 +244,8 @@ def _as_httpx() -> Generator[None]:
     except (aiohttp.ClientProxyConnectionError, aiohttp.ClientHttpProxyError) as error:
         raise httpx.ProxyError(str(error)) from error
     except aiohttp.ClientConnectorError as error:
+        if _is_short_of_descriptors(error):
+            raise ModelError(Failure(cause="descriptors")) from error
         raise httpx.ConnectError(error.os_error.strerror or str(error)) from error
     except aiohttp.ClientResponseError as error:
         raise httpx.RemoteProtocolError(str(error)) from error
@@ -247,6 +253,30 @@ def _as_httpx() -> Generator[None]:
         raise httpx.ReadError("the connection was closed before the reply ended") from error
     except aiohttp.ClientError as error:
         raise httpx.ReadError(str(error)) from error
+    except OSError as error:  # the certificates couldn't be read
+        if _is_short_of_descriptors(error):
+            raise ModelError(Failure(cause="descriptors")) from error
+        raise
+
+
+def _most_connections() -> int:
+    """Return how many connections may be open: half of what the process may open, 0 for any number.
+
+    Otherwise those kept for later calls could leave none for the files of those that have ended.
+    """
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 0 if soft == resource.RLIM_INFINITY else max(1, soft // 2)
+
+
+def _is_short_of_descriptors(error: OSError) -> bool:
+    """Whether a connection failed because this process, or the system, may open no further file."""
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        # The system's resolver doesn't say why it couldn't ask.
+        try:
+            os.close(os.open(os.devnull, os.O_RDONLY))
+        except OSError as unopened:
+            return unopened.errno in NO_DESCRIPTORS
+    return error.errno in NO_DESCRIPTORS
 
 
 def _timeout(request: httpx.Request) -> aiohttp.ClientTimeout:

@@ -13,6 +13,19 @@ from storage.postgres.errors import explain_postgres
 Age = Literal["new", "older", "current", "newer"]
 
 
+async def is_superuser(address: str) -> bool:
+    """Return whether the address's role may do anything on its server. Raises `DatabaseError`."""
+    try:
+        async with await connect(address) as connection:
+            cursor = await connection.execute(
+                b"SELECT rolsuper FROM pg_roles WHERE rolname = current_user"
+            )
+            row = await cursor.fetchone()
+    except (psycopg.Error, OSError) as error:
+        raise explain_postgres(server(address), error) from None
+    return bool(row and row["rolsuper"])
+
+
 async def inspect_server(address: str) -> Age:
     """Return how old the tables are. Raises `DatabaseError`, also where the server can't serve."""
     name = server(address)

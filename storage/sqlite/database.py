@@ -19,7 +19,7 @@ import structlog
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
 
 from council.document.conversation import timestamp
-from storage.atomic import clear_abandoned
+from storage.atomic import check_room, clear_abandoned
 from storage.database import Database, Job, Parameters
 from storage.errors import DamageError, DatabaseError, damaged, explain_sqlite, explain_system
 from storage.sqlite.schema import known_migrations, migrate
@@ -28,6 +28,9 @@ from storage.sqlite.search import SqliteSearch
 log = structlog.stdlib.get_logger()
 
 Done = TypeVar("Done")
+
+ROOM = 2**20
+"""Bytes that a question with its files, or an answer, may need of the disk."""
 
 _PRAGMAS = """
 PRAGMA synchronous = FULL;
@@ -80,6 +83,15 @@ class SqliteDatabase(Database):
         except sqlite3.Error as error:
             # The error may quote what is stored, which must not reach a log.
             raise self._told(error) from None
+
+    async def check_writable(self, by: float) -> None:
+        """Write something that changes nothing, and see that files can grow; raises what `write` raises.
+
+        On a full disk, a small write still fits where SQLite has written before; a question doesn't.
+        """
+        await super().check_writable(by)
+        with explained(self._path):
+            await asyncio.to_thread(check_room, self._path.parent, ROOM)
 
     async def scrub(self, *, large: bool) -> bool:
         """Rewrite the file while writes wait, and empty the write-ahead log; it is done at once.

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import resource
 import sqlite3
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -88,6 +89,11 @@ def connected(*answers: bool) -> Callable[[], Awaitable[bool]]:
     return is_connected
 
 
+def sizes(folder: Path) -> dict[str, int]:
+    """Return a folder's files, with their sizes in bytes."""
+    return {file.name: file.stat().st_size for file in folder.iterdir()}
+
+
 class TestHealth:
     """Whether the program lives, and whether it can serve."""
 
@@ -140,6 +146,26 @@ class TestHealth:
                 "The journal has a problem: council.db can't be written; make the file"
             )
             assert str(tmp_path) not in text
+
+    async def test_it_is_not_ready_while_the_disk_is_full(self, tmp_path: Path) -> None:
+        """Although a small write still fits; it is ready again once there is room, and leaves nothing."""
+        async with served(tmp_path) as page:
+            await page.library.database.check_writable(asyncio.get_running_loop().time() + 60)
+            before = sizes(tmp_path)
+            soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+            # As large as any file is by now: what was written once can be written again.
+            resource.setrlimit(resource.RLIMIT_FSIZE, (max(before.values()) + 64_000, hard))
+            try:
+                status, text = await page.get("/readyz")
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+            assert status == 503
+            assert text == (
+                "The journal has a problem: council.db can't be used: this process may not write a file "
+                "that large; raise its limit (ulimit -f).\n"
+            )
+            assert await page.get("/readyz") == (200, "ready\n")
+            assert sizes(tmp_path).keys() == before.keys()
 
     async def test_a_check_changes_nothing(self, tmp_path: Path) -> None:
         """It writes the existing content."""

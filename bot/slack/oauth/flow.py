@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import cast
+from typing import NoReturn, cast
 
 import aiohttp
 import structlog
@@ -37,7 +37,8 @@ from bot.slack.errors import ERRORS, code_of
 from bot.slack.listeners import quiet_logger
 from bot.slack.manifest import INSTALL, OPTIONAL, REDIRECT, REQUIRED, THREADS
 from bot.slack.oauth import pages
-from bot.slack.oauth.installations import Installations, TooManyStates
+from bot.slack.oauth.installations import Installations
+from bot.slack.oauth.states import States
 from bot.view.wording.platforms import slack_install as wording
 from bot.view.wording.platforms.slack_errors import NO_ANSWER
 from storage.errors import DatabaseError
@@ -119,7 +120,7 @@ class InstallFlow(AsyncOAuthFlow):
                 install_path=INSTALL,
                 redirect_uri_path=REDIRECT,
                 installation_store=installations.bolt,
-                state_store=installations.states,
+                state_store=States(now),
                 callback_options=AsyncCallbackOptions(_succeeded, _failed),
             ),
         )
@@ -166,6 +167,9 @@ class InstallFlow(AsyncOAuthFlow):
                 )
                 await self._check(body)
                 me = await granted(self.client.auth_test(token=body["access_token"]))
+                if me.get("team_id") != body["team"]["id"]:
+                    # Its events would be routed to one workspace, and answered with another's token.
+                    await self._give_back(body, wording.OTHER_WORKSPACE)
         except TimeoutError as error:
             log.warning("slack_not_installed", reason=Unreachable(NO_ANSWER))
             raise NotInstalled(wording.NO_ANSWER, HTTPStatus.BAD_GATEWAY) from error
@@ -205,7 +209,10 @@ class InstallFlow(AsyncOAuthFlow):
             why = wording.not_served(team)
         else:
             return
-        log.warning("slack_install_refused", workspace=team)
+        await self._give_back(body, why)
+
+    async def _give_back(self, body: Json, why: str) -> NoReturn:
+        log.warning("slack_install_refused", workspace=str((body.get("team") or {}).get("id")))
         with suppress(*ERRORS):  # the token is nowhere; Slack only shows the app for longer
             await self.client.auth_revoke(token=str(body.get("access_token")))
         raise NotInstalled(why, HTTPStatus.FORBIDDEN)
@@ -222,8 +229,6 @@ async def _or_why(page: Awaitable[BoltResponse]) -> BoltResponse:
         return await page
     except NotInstalled as error:
         return _why(str(error), error.status)
-    except TooManyStates:
-        return _why(wording.TOO_MANY, HTTPStatus.SERVICE_UNAVAILABLE)
     except DatabaseError:
         log.exception("slack_install_not_saved")
         return _why(wording.NOT_SAVED, HTTPStatus.SERVICE_UNAVAILABLE)

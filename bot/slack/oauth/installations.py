@@ -1,6 +1,6 @@
 """The workspaces that have installed the app, in a file of their own; their tokens are encrypted.
 
-The tables of installations and states are Bolt's. Every column that holds a token is of a type that
+The table of installations is Bolt's. Every column that holds a token is of a type that
 encrypts what is written and decrypts what is read, so that none of Bolt's queries can write one in
 the clear. A third table has the workspaces that have removed the app, until they install it again.
 No backup has this file, and `restore` leaves it alone.
@@ -16,12 +16,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from slack_sdk.oauth.installation_store.models.installation import Installation
 from slack_sdk.oauth.installation_store.sqlalchemy import AsyncSQLAlchemyInstallationStore
-from slack_sdk.oauth.state_store.sqlalchemy import AsyncSQLAlchemyOAuthStateStore
 from sqlalchemy import (
     URL,
     Column,
@@ -56,9 +54,6 @@ SECRETS = (
     "incoming_webhook_configuration_url",
 )
 """The columns that let somebody act as the app, in whichever table they are."""
-STATE_SECONDS = 600
-MOST_STATES = 1000
-"""How many installations may be under way: who asks for more finds no room, and fills no disk."""
 BUSY_SECONDS = 5.0
 """How long another program may keep the file locked."""
 LONGEST_STEP = timedelta(days=2)
@@ -108,48 +103,6 @@ class InstallationStore(AsyncSQLAlchemyInstallationStore):
                     table.c[name].type = Encrypted(keys)
 
 
-class StateStore(AsyncSQLAlchemyOAuthStateStore):
-    """Bolt's store of states; each is good once, for ten minutes, and only so many at a time."""
-
-    def __init__(self, path: Path, engine: AsyncEngine, now: Callable[[], datetime]) -> None:
-        super().__init__(expiration_seconds=STATE_SECONDS, engine=engine)
-        self._path = path
-        self._now = now
-
-    async def async_issue(self, *args: object, **kwargs: object) -> str:
-        """Return a new state. Raises `TooManyStates` and `DatabaseError`."""
-        del args, kwargs  # part of the interface
-        state, now, states = str(uuid4()), self._naive(), self.oauth_states
-        ends = now + timedelta(seconds=STATE_SECONDS)
-        with explained(self._path):
-            async with self.engine.begin() as connection:
-                await connection.execute(delete(states).where(states.c.expire_at <= now))
-                number = await connection.scalar(select(func.count()).select_from(states))
-                if number is not None and number >= MOST_STATES:
-                    raise TooManyStates
-                await connection.execute(insert(states).values(state=state, expire_at=ends))
-        return state
-
-    async def async_consume(self, state: str) -> bool:
-        """Return whether a state is one of ours that nobody has used; nobody can use it again.
-
-        Raises `DatabaseError`.
-        """
-        states = self.oauth_states
-        used = delete(states).where(states.c.state == state, states.c.expire_at > self._naive())
-        with explained(self._path):
-            async with self.engine.begin() as connection:
-                # One statement: of two attempts at once, one deletes it.
-                return (await connection.execute(used)).rowcount == 1
-
-    def _naive(self) -> datetime:
-        return self._now().astimezone(UTC).replace(tzinfo=None)
-
-
-class TooManyStates(Exception):
-    """There are so many installations under way that none can begin."""
-
-
 class Installations:
     """What is installed where, and what was removed. Every method may raise `DatabaseError`."""
 
@@ -166,7 +119,6 @@ class Installations:
         self._client_id = client_id
         self._now = now
         self.bolt = InstallationStore(client_id, engine, keys)
-        self.states = StateStore(path, engine, now)
         self._removals = Table(
             "removals",
             MetaData(),
@@ -182,8 +134,7 @@ class Installations:
         """
         with self._explained():
             async with self._engine.begin() as connection:
-                for owner in (self.bolt, self.states):
-                    await connection.run_sync(owner.metadata.create_all)
+                await connection.run_sync(self.bolt.metadata.create_all)
                 await connection.run_sync(self._removals.metadata.create_all)
             async with self._begun() as connection:
                 for table in (self.bolt.bots, self.bolt.installations):

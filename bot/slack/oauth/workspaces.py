@@ -21,21 +21,23 @@ from typing import Self
 
 import structlog
 from aiohttp import web
-from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
+from slack_bolt.adapter.aiohttp import to_aiohttp_response
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
+from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.oauth.installation_store.models.installation import Installation
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import Revoked, VenueError
+from bot.http_server import Refused, Routes, serving
 from bot.past.lookup import Lookup
 from bot.service.acknowledgements import LOOKUP_SECONDS
 from bot.service.admission.budget_warnings import Notice
 from bot.service.delivery.outbox import Outbox, Patience
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
-from bot.slack.bot import SlackBot, listen
+from bot.slack.bot import SlackBot
 from bot.slack.client import SLACK, Json
 from bot.slack.incoming import installed_in
 from bot.slack.listeners import quiet_logger
@@ -43,6 +45,7 @@ from bot.slack.manifest import INSTALL, PATH, REDIRECT
 from bot.slack.oauth.flow import InstallFlow, SlackApp
 from bot.slack.oauth.installations import Installations, Installed
 from bot.slack.oauth.pages import HEADERS
+from bot.slack.receiver import UNREADABLE, bolt_request, receiver
 from bot.view.wording.platforms.slack_errors import CODES
 from storage.errors import DatabaseError
 
@@ -57,8 +60,6 @@ FIRST_SECONDS, LONGEST_SECONDS = 5.0, 15 * 60.0
 JUST_INSTALLED = 600.0
 """How many seconds after an installation the news of an earlier removal may still arrive: Slack
 repeats an event for six minutes, and its clock may differ from ours by five."""
-UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)
-"""What Bolt raises over a body that isn't one of Slack's."""
 REMOVED = frozenset({"account_inactive", "token_revoked"})
 """Slack's codes for a workspace that has removed the app; others may pass."""
 
@@ -153,7 +154,9 @@ class SlackWorkspaces:
             stack.push_async_callback(self._close)
             for installed in await self._installations.all():
                 self._keep(installed)
-            await listen(self._web_app(), self._host, self._port, stack)
+            await stack.enter_async_context(
+                serving(self._routes(), self._host, self._port, drain_seconds=LOOKUP_SECONDS)
+            )
             with suppress(TimeoutError):
                 async with asyncio.timeout(START_SECONDS):
                     for place in [*self._places.values()]:
@@ -178,36 +181,29 @@ class SlackWorkspaces:
 
     # -- what arrives
 
-    def _web_app(self) -> web.Application:
-        served = web.Application()
-        served.add_routes(
-            [
-                web.post(PATH, self._on_event),
-                web.get(INSTALL, self._on_install, allow_head=False),
-                web.get(REDIRECT, self._on_redirect, allow_head=False),
-            ]
-        )
-        return served
+    def _routes(self) -> Routes:
+        return {
+            ("POST", PATH): receiver(self._slack_app.signing_secret, self._on_event),
+            ("GET", INSTALL): self._on_install,
+            ("GET", REDIRECT): self._on_redirect,
+        }
 
-    async def _on_install(self, request: web.Request) -> web.Response:
-        return await _page(await self._flow.handle_installation(await to_bolt_request(request)))
+    async def _on_install(self, request: web.BaseRequest) -> web.Response:
+        return await _page(await self._flow.handle_installation(await bolt_request(request)))
 
-    async def _on_redirect(self, request: web.Request) -> web.Response:
-        return await _page(await self._flow.handle_callback(await to_bolt_request(request)))
+    async def _on_redirect(self, request: web.BaseRequest) -> web.Response:
+        return await _page(await self._flow.handle_callback(await bolt_request(request)))
 
-    async def _on_event(self, request: web.Request) -> web.Response:
-        """Pass a request on to the bot it is for, which verifies it."""
+    async def _on_event(self, received: AsyncBoltRequest) -> BoltResponse:
+        """Pass a request on to the bot it is for."""
         open_ones = {place.bot.user: team for team, place in self._places.items() if place.is_open}
         try:
-            received = await to_bolt_request(request)
             team = installed_in(received.body, open_ones)
-        except UNREADABLE:  # nobody has verified yet that it comes from Slack
-            return web.Response(status=HTTPStatus.BAD_REQUEST)
+        except UNREADABLE as error:
+            raise Refused(HTTPStatus.BAD_REQUEST, "unreadable") from error
         if team is None:
-            answer = await self._unknown.async_dispatch(received)
-        else:
-            answer = await self._places[team].bot.answer(received)
-        return await to_aiohttp_response(answer)
+            return await self._unknown.async_dispatch(received)
+        return await self._places[team].bot.answer(received)
 
     def _app_for_others(self) -> AsyncApp:
         """Return what verifies and answers everything that is for no open workspace."""

@@ -11,6 +11,7 @@ import pytest
 import structlog
 
 from bot.config import logs
+from bot.config.logs import MOST_REPEATED, OnceAMinute, Repeats
 from bot.errors import Gone, UsageError
 from council.errors import Failure, ModelError
 from storage.errors import DatabaseError
@@ -243,3 +244,61 @@ def test_every_line_of_ours_has_only_listed_fields() -> None:
         assert isinstance(event, ast.Constant), place
         names = {keyword.arg for keyword in call.keywords} - {"exc_info"}
         assert names <= logs.FIELDS.keys(), f"{place}: {names - logs.FIELDS.keys()}"
+
+
+class Clock:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        """Return the seconds that have passed."""
+        return self.seconds
+
+
+def test_what_a_library_repeats_is_written_once_a_minute(
+    out: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next line says how many were left out. What is inserted isn't written, so it doesn't count."""
+    clock = Clock()
+    monkeypatch.setattr(logs, "OnceAMinute", lambda: OnceAMinute(clock))
+    logs.configure(level=logging.INFO, secrets=[], stream=out)
+    library = logging.getLogger("asyncio")
+    for seconds in range(1000):
+        clock.seconds = seconds / 10
+        library.error("socket.accept() out of system resource: %s", seconds)
+    assert [line.get("repeated") for line in lines(out)] == [None, 599]
+
+
+def test_what_differs_is_written(out: io.StringIO) -> None:
+    """By its place, its error, where that was raised, or the run."""
+    logs.configure(level=logging.INFO, secrets=[], stream=out)
+    library = logging.getLogger("asyncio")
+
+    def fail(error: Exception) -> None:
+        try:
+            if isinstance(error, KeyError):
+                raise error
+            raise error
+        except (KeyError, TypeError, ValueError):
+            library.exception("Task exception was never retrieved")
+
+    for error in (ValueError(), TypeError(), KeyError("a"), ValueError(), KeyError("b")):
+        fail(error)
+    library.warning("one place")
+    library.warning("another")
+    for run in ("a", "b", "a"):
+        with structlog.contextvars.bound_contextvars(run=run):
+            fail(ValueError())
+    assert len(lines(out)) == 3 + 2 + 2
+
+
+def test_different_lines_are_remembered_up_to_a_bound() -> None:
+    """The oldest is forgotten, and would be written again."""
+    repeats = Repeats(Clock())
+    assert [repeats.before(key) for key in range(MOST_REPEATED)] == [0] * MOST_REPEATED
+    assert repeats.before(0) is None
+    assert repeats.before("one more") == 0
+    assert repeats.before(1) is None
+    assert repeats.before(0) == 0

@@ -4,9 +4,10 @@ import asyncio
 import gzip
 import json
 import random
+import resource
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from typing import Self, cast
 
@@ -609,6 +610,28 @@ async def test_a_refused_connection_is_retried_and_then_reported() -> None:
     assert (why.cause, why.attempts) == ("no_server", 3)
     assert why.detail.startswith("ConnectError")
     assert len(rest.waits) == 2
+
+
+@contextmanager
+def no_descriptors() -> Generator[None]:
+    """Let this process open no further file or connection."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize(
+    "address", ["http://127.0.0.1:9/v1", "http://no-such-host.invalid/v1", "https://127.0.0.1:9/v1"]
+)
+async def test_without_a_descriptor_nothing_was_sent(address: str) -> None:
+    """The call isn't made again here: whoever asks waits; the system's resolver doesn't say why it failed."""
+    async with ModelClient(as_called, base_url=address, retries=quick(Rest())) as client:
+        with no_descriptors():
+            why = await failure(client, call())
+    assert (why.cause, why.attempts) == ("descriptors", 1)
 
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"

@@ -121,6 +121,12 @@ NEWER = Advice(
     "it was written by a newer version of this program",
     "Update this program, or restore an earlier backup",
 )
+SUPERUSER = Advice(
+    "its role is a superuser: whoever gets at the address can read and change everything on that server",
+    "Make an ordinary role that owns the council's database, as deploy/postgres-role.sh does, and name "
+    "it in the address",
+)
+ORDINARY_ROLE = "no superuser"
 SOUND = "sound, and its journal can be read"
 
 

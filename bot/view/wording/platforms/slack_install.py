@@ -26,7 +26,10 @@ FAILED = "The council wasn't installed"
 NOTHING_CHANGED = "Nothing was changed here."
 AGAIN = "Start again"
 CANCELLED = "You cancelled it on Slack."
-STATE_REFUSED = "This link was used before, is older than ten minutes, or was opened in another browser."
+STATE_REFUSED = (
+    "This link was used before, is older than ten minutes, or was opened in another browser, or the "
+    "council was restarted since."
+)
 CODE_REFUSED = "Slack no longer accepts this attempt."
 MISCONFIGURED = (
     "The council's settings don't fit the Slack app. Tell whoever runs the bot: its log says what "
@@ -34,7 +37,6 @@ MISCONFIGURED = (
 )
 NO_ANSWER = "Slack can't be reached at the moment. Try again in a few minutes."
 NOT_SAVED = "The council can't save anything at the moment. Try again in a few minutes."
-TOO_MANY = "Too many installations are under way. Try again in ten minutes."
 ORGANIZATION = (
     "You tried to install it for a whole organization, which the council doesn't support. Install it in "
     "each workspace instead."
@@ -42,6 +44,10 @@ ORGANIZATION = (
 ROTATING = (
     "The Slack app rotates its tokens, which the council doesn't support. Make the app from the "
     "manifest that `council manifest slack` prints."
+)
+OTHER_WORKSPACE = (
+    "Slack named two different workspaces for this attempt, so its token was given back. Tell whoever "
+    "runs the bot."
 )
 UNKNOWN = "Slack reported an error. Tell whoever runs the bot: its log says which."
 

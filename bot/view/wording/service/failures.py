@@ -16,6 +16,10 @@ HELD = (
     "Paused: the council's data can't be written. Nothing is lost; the run resumes by itself once "
     "the data can be written again. The log says why."
 )
+HELD_CALLS = (
+    "Paused: the council has too many connections open. Nothing is lost; the run resumes by itself once "
+    "some of them are closed. The log says why."
+)
 INTERRUPTED = "Interrupted. Press Retry to continue; finished work is kept."
 
 _CAUSES: Mapping[Cause, str] = {
@@ -35,6 +39,7 @@ _CAUSES: Mapping[Cause, str] = {
     "rate_limited": "the provider was too busy",
     "unavailable": "the provider was unavailable",
     "no_server": "no server is running at its address",
+    "descriptors": "the council had too many connections open",
     "connection": "no connection to the provider",
     "lost": "the connection was lost",
     "silence": "it was silent for too long",

@@ -197,30 +197,6 @@ class TestSaved:
             assert await tokens(installations) == {"T1": TOKEN}
 
 
-class TestStates:
-    """What ties an installation to the browser that began it."""
-
-    async def test_a_state_is_good_once(self, tmp_path: Path) -> None:
-        """Also if it comes twice in the same moment; one that is made up never is."""
-        async with opened(tmp_path) as installations:
-            state = await installations.states.async_issue()
-            used = [installations.states.async_consume(state) for _ in range(5)]
-            assert sorted(await asyncio.gather(*used)) == [False] * 4 + [True]
-            assert not await installations.states.async_consume("made-up")
-
-    async def test_a_state_expires(self, tmp_path: Path) -> None:
-        """After ten minutes; then its row is deleted by the next one."""
-        clock = Clock()
-        async with opened(tmp_path, clock=clock) as installations:
-            state = await installations.states.async_issue()
-            clock.now += timedelta(seconds=601)
-            assert not await installations.states.async_consume(state)
-            await installations.states.async_issue()
-        with sqlite3.connect(tmp_path / NAME) as database:
-            assert database.execute("SELECT count(*) FROM slack_oauth_states").fetchone() == (1,)
-        database.close()
-
-
 class TestRemoved:
     """When a removed workspace's conversations are due."""
 
