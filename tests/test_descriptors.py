@@ -181,6 +181,7 @@ async def withstood(
     return figures
 
 
+@pytest.mark.soak
 async def test_with_few_descriptors_questions_take_turns(tmp_path: Path) -> None:
     """Calls leave room for files; everything is answered."""
     async with served(tmp_path, descriptors=80, latency=0.3) as place:
