@@ -48,7 +48,10 @@ async def adapting(server: Server, call: Call, send: Send) -> Completion:
             raise ModelError(Failure(cause="format_refused", attempts=0))
         body = body_of_call(call, server.dialect, traits)
         try:
-            return await send(call, body)
+            completion = await send(call, body)
+            if without_version:
+                await server.keep(model)
+            return completion
         except Refused as refused:
             if without_version and refused.failure.cause == "no_api":
                 server.forget_prefix()
