@@ -48,17 +48,16 @@ async def adapting(server: Server, call: Call, send: Send) -> Completion:
             raise ModelError(Failure(cause="format_refused", attempts=0))
         body = body_of_call(call, server.dialect, traits)
         try:
-            completion = await send(call, body)
-            if without_version:
-                await server.keep(model)
-            return completion
+            return await send(call, body)
         except Refused as refused:
             if without_version and refused.failure.cause == "no_api":
                 server.forget_prefix()
+                await server.keep(model)
                 raise without_version from refused
             if server.may_lack_version(refused.failure):
                 without_version = refused
                 server.learn(model, Lesson(Traits(prefix=VERSION), everywhere=True))
+                await server.keep(model)
                 continue
             if _has_learned(server, model, traits):
                 continue  # from another call's refusal

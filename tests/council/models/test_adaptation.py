@@ -160,6 +160,19 @@ async def test_what_was_learned_outlives_the_client_but_not_another_key() -> Non
     assert len(server.history) == 5
 
 
+@pytest.mark.parametrize("path", ["", "/"])
+async def test_an_address_without_its_version_is_found(path: str) -> None:
+    """Most servers' end in /v1; where nothing is there either, the address is as wrong as it was."""
+    async with ModelServer(path="/v1", models=[{"id": "m"}]) as server:
+        async with opened(server, base_url=f"{server.url}{path}") as client:
+            assert (await client.ask(call())).text
+            assert (await client.ask(call())).text
+            assert await client.models() == [{"id": "m"}]
+        async with opened(server, base_url=f"{server.url}/api") as client:
+            assert await failure(client, call()) == "no_api"
+            assert await failure(client, call()) == "no_api"
+
+
 async def test_a_refused_system_message_goes_before_the_question() -> None:
     """Nothing of it is lost."""
     refused = Turn(status=400, body={"error": {"message": "System role not supported"}})
