@@ -5,15 +5,16 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from typer.main import get_group
 
 from bot.app import open_library
+from bot.cli import app
 from bot.config.settings import Settings
 from bot.health import Health
 from bot.monitoring import Status
 from bot.service.metrics import Metrics
 from bot.telemetry import Attribute
 from council.profile import Member, Profile
-from pictures.structure import drawn
 
 ROOT = Path(__file__).parent.parent
 VARIABLES = {name.upper() for name in Settings.model_fields}
@@ -60,14 +61,14 @@ async def test_the_operations_page_lists_every_metric(tmp_path: Path) -> None:
     async with open_library(tmp_path) as library:
         status = Status(Health(library.database), Metrics())
         shown = (await status.exposition()).decode()
-    assert first_cells("docs/operations.md", "as Prometheus reads it |") == set(
+    assert first_cells("docs/monitoring.md", "as Prometheus reads it |") == set(
         re.findall(r"^# TYPE (\w+)", shown, re.MULTILINE)
     )
 
 
 def test_the_operations_page_lists_every_attribute_of_a_trace() -> None:
     """And no other."""
-    page = text("docs/operations.md").partition("| attribute |")[2].partition("\n\n")[0]
+    page = text("docs/monitoring.md").partition("| attribute |")[2].partition("\n\n")[0]
     named = re.findall(r"^\| (.*?) \|", page, re.MULTILINE)
     told = {name for cell in named for name in re.findall(r"`([\w.]+)`", cell)}
     assert told == {*get_args(Attribute)}
@@ -95,13 +96,31 @@ def test_the_makefile_has_the_readmes_commands() -> None:
     assert set(re.findall(r"^make (\w+)", text("README.md"), re.MULTILINE)) <= targets
 
 
-def test_the_drawing_of_the_packages_is_true() -> None:
-    """`python -m pictures.structure` would change nothing."""
-    page = text("docs/architecture.md")
-    assert drawn(page) == page
+def test_the_commands_page_has_every_command() -> None:
+    """And none that isn't there."""
+    cells = [
+        line.split("|")[1] for line in text("docs/commands.md").splitlines() if line.startswith("| `")
+    ]
+    told = {name for cell in cells for name in re.findall(r"`council (\w+)", cell)}
+    assert told == get_group(app).commands.keys()
 
 
-PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
+def test_the_drawn_path_leads_through_folders_that_exist() -> None:
+    """In the architecture's drawing."""
+    [drawing] = re.findall(r"```mermaid\n(.*?)```", text("docs/architecture.md"), re.DOTALL)
+    named = re.findall(r"\b(?:bot|council|storage)(?:/[\w.]+)?", drawing)
+    assert len(named) > 9
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+PAGES = sorted(
+    [
+        ROOT / "README.md",
+        ROOT / "CHANGELOG.md",
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "bench").glob("*.md"),
+    ]
+)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])

@@ -5,6 +5,6 @@ documented                these two, read
 virtual_time              an event loop in which waiting takes no time
 platforms                 both platforms with the real bot on them
 cases, playing            the fault matrix, and how a case of it goes
-stored                    its last result, and the tables of it in docs/operations.md
+stored                    its last result, and the tables of it in bench/faults.md
 endurance                 thousands of runs in one process
 """

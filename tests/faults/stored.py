@@ -1,4 +1,4 @@
-"""The matrix's last result in `docs/faults.json`, and the tables of it in `docs/operations.md`.
+"""The matrix's last result in `bench/faults.json`, and the tables of it in `bench/faults.md`.
 
 `python -m tests.faults.stored` writes the tables again.
 """
@@ -12,8 +12,8 @@ from pydantic import BaseModel
 from tests.faults.cases import EVENTS
 from tests.faults.playing import Result
 
-DOCS = Path(__file__).parents[2] / "docs"
-STORED, OPERATIONS = DOCS / "faults.json", DOCS / "operations.md"
+BENCH = Path(__file__).parents[2] / "bench"
+STORED, TABLES = BENCH / "faults.json", BENCH / "faults.md"
 BEGIN, END = "<!-- faults: begin -->", "<!-- faults: end -->"
 MINUTE, HOUR = 60, 3600
 
@@ -135,7 +135,7 @@ def read() -> Stored:
 
 def write_tables() -> None:
     """Write the tables of the stored result."""
-    OPERATIONS.write_text(with_tables(OPERATIONS.read_text(), read()))
+    TABLES.write_text(with_tables(TABLES.read_text(), read()))
 
 
 if __name__ == "__main__":

@@ -127,9 +127,9 @@ def test_the_whole_matrix() -> None:
 
 
 def test_the_tables_show_the_stored_result() -> None:
-    """`docs/operations.md` says what `docs/faults.json` holds, and nothing in it went wrong."""
+    """`bench/faults.md` says what `bench/faults.json` holds, and nothing in it went wrong."""
     result = stored.read()
-    text = stored.OPERATIONS.read_text()
+    text = stored.TABLES.read_text()
     assert stored.with_tables(text, result) == text
     assert sum(row.wrong for row in result.rows) == 0
     assert max(row.most for row in result.rows) == 2

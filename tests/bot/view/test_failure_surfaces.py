@@ -224,8 +224,8 @@ def test_several_remedies_are_told_in_turn() -> None:
 
 
 def test_the_operators_guide_has_every_remedy() -> None:
-    """In the table of operations.md, row for row."""
-    guide = (Path(__file__).parents[3] / "docs" / "operations.md").read_text()
+    """In the table of troubleshooting.md, row for row."""
+    guide = (Path(__file__).parents[3] / "docs" / "troubleshooting.md").read_text()
     for cause, where, said, fix in BY_AN_OPERATOR:
         if where is HOSTED and cause != "only_thoughts":
             assert f"| *{said}* | {fix} |" in guide

@@ -142,7 +142,7 @@ def unreadable_rows(runs: int, steps: int) -> Advice:
 
 def cannot_be_opened(reason: str) -> Advice:
     """Say why the database can't be used."""
-    return Advice(reason, "docs/operations.md says what to do, under What the errors mean")
+    return Advice(reason, "docs/troubleshooting.md says what to do, under What the errors mean")
 
 
 INDEX_DIFFERS = "Run: council index rebuild"
