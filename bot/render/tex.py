@@ -27,7 +27,12 @@ from bot.render.tex_text import (
 )
 
 _SCRIPTS, _DIGITS, _MINUS = "^_'", "0123456789", "\u2212"
-_NO_BASES = ("binary", "relation", "open", "comma", "line")
+_NO_BASES = ("binary", "relation", "open", "comma", "gap", "line")
+_KINDS: dict[str, Kind] = {
+    "bmod": "binary", "mid": "relation", "parallel": "relation", "perp": "relation", "lvert": "open",
+    "lVert": "open", "rvert": "close", "rVert": "close",
+}  # fmt: skip
+"""The commands whose kind their sign doesn't tell."""
 _NAMES = (
     "arccos", "arcsin", "arctan", "arg", "cos", "cosh", "cot", "coth", "csc", "deg", "det", "dim", "exp",
     "gcd", "hom", "inf", "ker", "lg", "lim", "ln", "log", "max", "min", "Pr", "sec", "sin", "sinh",
@@ -165,7 +170,7 @@ class _Reader:
 
 
 def _command(command: Command) -> list[Atom]:
-    """Return what a command stands for, with its arguments."""
+    """Return the atoms of a command, whether it composes its arguments or is a sign without any."""
     if len(command.arguments) < tex.ARGUMENTS.get(command.name, "").count("{"):
         raise UnreadableError
     if command.arguments:
@@ -184,10 +189,10 @@ def _command(command: Command) -> list[Atom]:
 
 
 def _composed(command: str, arguments: Sequence[Sequence[Item]]) -> list[Atom]:
-    *_, last = read = [_Reader(each).read() for each in arguments if command not in tex.UPRIGHT] or [[]]
+    if command in tex.WORDS or (command in tex.UPRIGHT and not set(_SCRIPTS) & {*arguments[0]}):
+        return _words(command, arguments[-1])
+    *_, last = read = [_Reader(each).read() for each in arguments]
     match command:
-        case _ if command in tex.UPRIGHT:
-            return _upright(command, arguments[0])
         case _ if command in tex.FRACTIONS:
             return [fraction(*read)]
         case _ if command in tex.BINOMIALS:
@@ -199,7 +204,7 @@ def _composed(command: str, arguments: Sequence[Sequence[Item]]) -> list[Atom]:
             return [_accented(last, tex.ACCENTS[command])]
         case "sqrt":
             return [root(last, *read[:-1])]
-        case "mathit" | "boxed":
+        case "mathit" | "mathrm" | "mathsf" | "mathtt" | "boxed":
             return last
         case "pmod":
             return [GAP, Atom(f"(mod {written(last, compact=True)})")]
@@ -211,14 +216,10 @@ def _signed(command: str) -> Atom:
     sign = tex.sign(command)
     if sign is None:
         raise UnreadableError
-    if sign == "mod":
-        return Atom(sign, "binary")
-    if command == "mid":
-        return Atom(sign, "relation")
-    return Atom(sign, "name") if len(sign) > 1 else Atom(sign, kind_of(sign))
+    return Atom(sign, _KINDS.get(command) or ("name" if len(sign) > 1 else kind_of(sign)))
 
 
-def _upright(command: str, items: Sequence[Item]) -> list[Atom]:
+def _words(command: str, items: Sequence[Item]) -> list[Atom]:
     """Return words; a space at their ends counts."""
     text = "".join(map(_letter, items))
     if not text.strip():

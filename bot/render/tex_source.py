@@ -1,8 +1,6 @@
 """TeX as a tree: pylatexenc's nodes, without what no formula has."""
 
 # pyright: reportMissingTypeStubs=false
-# ruff: noqa: RUF001 - mathematical signs look like letters
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -10,7 +8,7 @@ from typing import Any
 
 from pylatexenc import latex2text, latexwalker, macrospec
 
-# pylatexenc has no types.
+# pylatexenc annotates nothing.
 _walker: Any = latexwalker
 _spec: Any = macrospec
 _symbols: Any = latex2text
@@ -52,17 +50,20 @@ ACCENTS = {
 }  # fmt: skip
 FRACTIONS = ("frac", "dfrac", "tfrac", "cfrac")
 BINOMIALS = ("binom", "dbinom", "tbinom")
-UPRIGHT = ("text", "mathrm", "textrm", "textnormal", "mbox", "operatorname", "mathsf")
+WORDS = ("text", "textrm", "textnormal", "textbf", "textit", "mbox", "operatorname")
+UPRIGHT = ("mathrm", "mathsf", "mathtt")
 ALPHABETS = {
     "mathbf": ("BOLD",),
     "boldsymbol": ("BOLD ITALIC", "BOLD"),
     "bm": ("BOLD ITALIC", "BOLD"),
     "mathbb": ("DOUBLE-STRUCK",),
     "mathcal": ("SCRIPT",),
+    "mathfrak": ("FRAKTUR", "BLACK-LETTER"),
 }
 ARGUMENTS = {
     **dict.fromkeys((*FRACTIONS, *BINOMIALS), "{{"),
-    **dict.fromkeys((*UPRIGHT, *ACCENTS, *ALPHABETS, "mathit", "boxed", "pmod"), "{"),
+    **dict.fromkeys((*WORDS, *UPRIGHT, *ACCENTS, *ALPHABETS, "mathit", "boxed", "pmod"), "{"),
+    "operatorname": "*{",
     "sqrt": "[{",
     "\\": "*[",
 }
@@ -73,7 +74,7 @@ _SIGNS = {
     "rbrace": "}", "prime": "\u2032", "dots": "…", "dotsc": "…", "dotsb": "⋯", "cdots": "⋯",
     "ldots": "…", "%": "%", "$": "$", "#": "#", "&": "&", "_": "_", "gets": "←", "land": "∧",
     "lor": "∨", "lnot": "¬", "lt": "<", "gt": ">", "ne": "≠", "le": "≤", "ge": "≥",
-    "varnothing": "∅", "ell": "ℓ", "hbar": "ℏ",
+    "varnothing": "∅", "ell": "ℓ", "hbar": "ℏ", "triangle": "△",
     "colon": ":", "bmod": "mod", "Re": "Re", "Im": "Im", "top": "⊤", "bot": "⊥", "emptyset": "∅",
 }  # fmt: skip
 
@@ -93,21 +94,21 @@ def parse(formula: str) -> tuple[Item, ...]:
 
 @cache
 def sign(command: str) -> str | None:
-    """Return the sign that a command stands for, if it is one."""
+    """Return the character that is printed for a command without arguments; `None` if it isn't known."""
     if command in _SIGNS:
         return _SIGNS[command]
-    spec = _symbol_table().get_macro_spec(command)
-    found = getattr(spec, "simplify_repl", None)
+    table: Any = _symbol_table()
+    found = getattr(table.get_macro_spec(command), "simplify_repl", None)
     return found if isinstance(found, str) and len(found) == 1 and not found.isascii() else None
 
 
 @cache
-def _symbol_table() -> Any:  # noqa: ANN401 - pylatexenc has no types
+def _symbol_table() -> macrospec.LatexContextDb:
     return _symbols.get_default_latex_context_db()
 
 
 @cache
-def _context() -> Any:  # noqa: ANN401 - pylatexenc has no types
+def _context() -> macrospec.LatexContextDb:
     context = _spec.LatexContextDb()
     context.add_context_category(
         "formulas",
@@ -128,8 +129,7 @@ def _items(nodes: Iterable[Any]) -> Iterator[Item]:
                 yield node.specials_chars
             case _walker.LatexMacroNode():
                 given = node.nodeargd.argnlist if node.nodeargd else ()
-                arguments = (_argument(each) for each in given if each is not None)
-                yield Command(node.macroname, tuple(arguments))
+                yield Command(node.macroname, (*_arguments(each for each in given if each),))
             case _walker.LatexGroupNode() if node.delimiters == ("{", "}"):
                 items = (*_items(node.nodelist),)
                 yield "," if items == (",",) else Group(items)  # `1{,}000`
@@ -139,6 +139,7 @@ def _items(nodes: Iterable[Any]) -> Iterator[Item]:
                 raise UnreadableError
 
 
-def _argument(node: Any) -> tuple[Item, ...]:  # noqa: ANN401 - pylatexenc has no types
-    is_group = isinstance(node, _walker.LatexGroupNode)
-    return (*_items(node.nodelist if is_group else [node]),)
+def _arguments(nodes: Iterable[Any]) -> Iterator[tuple[Item, ...]]:
+    for node in nodes:
+        is_group = isinstance(node, _walker.LatexGroupNode)
+        yield (*_items(node.nodelist if is_group else [node]),)

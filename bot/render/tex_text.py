@@ -1,7 +1,5 @@
 """The parts of a formula as text: where parentheses and spaces are needed to read it."""
 
-# ruff: noqa: RUF001 - mathematical signs look like letters
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -27,15 +25,16 @@ class Atom:
 GAP = Atom(" ", "gap")
 _START = Atom("", "start")
 _KINDS: tuple[tuple[str, Kind], ...] = (
-    ("=<>≤≥≠≈≡∼≃≅≐∝∈∉∋⊂⊆⊃⊇⊢⊨→←↔⇒⇐⇔↦⟶⟵⟹⟸⟺≪≫≺≻", "relation"),
+    ("=<>≤≥≠≈≡∼≃≅≐∝∈∉∋⊂⊆⊃⊇⊢⊨→←↔⇒⇐⇔↦⟶⟵⟹⟸⟺⟷≪≫≺≻≼≽≲≳⩽⩾≦≧⊊⊋≜≍∤⇌∴∵", "relation"),
     ("+−±∓·×÷*∗∘∧∨∪∩∖⊕⊗⊖⊙/", "binary"),
-    ("∑∏∫∬∭∮⋃⋂", "big"),
+    ("∑∏∫∬∭∮⋃⋂⋀⋁", "big"),
     ("([{⌊⌈⟨", "open"),
     (")]}⌋⌉⟩", "close"),
     (",;", "comma"),
 )
 _UNARY = ("+", "−", "±", "∓")
 _BEFORE_UNARY = ("start", "unary", "binary", "relation", "open", "comma", "name")
+_BAR = "|"
 _FACTORS = ("sign", "number", "name", "big", "fraction")
 _SUPERSCRIPTS = dict(zip("0123456789ni\u2218\u2032", "⁰¹²³⁴⁵⁶⁷⁸⁹ⁿⁱ\u00b0\u2032", strict=True)) | {"": ""}
 _SUBSCRIPTS = dict(zip("0123456789aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ", strict=True)) | {
@@ -136,7 +135,7 @@ def written(atoms: Iterable[Atom], *, compact: bool = False) -> str:
         UnreadableError: it would be read as something else.
     """
     parts: list[str] = []
-    before, gap = _START, ""
+    before, gap, bars = _START, "", 0
     each = [*atoms]
     for number, atom in enumerate(each, 1):
         if atom.kind == "line":
@@ -144,14 +143,21 @@ def written(atoms: Iterable[Atom], *, compact: bool = False) -> str:
         if atom.kind in ("space", "gap"):
             gap = "gap" if "gap" in (gap, atom.kind) else "space"
             continue
-        shown = _beside(before, atom, next(iter(significant(each[number : number + 3])), _START))
+        shown = _beside(
+            before, atom, next(iter(significant(each[number : number + 3])), _START), is_in_bars=bars > 0
+        )
+        if atom.text == _BAR:
+            bars += (shown.kind == "open") - (shown.kind == "close")
         parts += (_space(before, shown, gap, compact=compact), shown.text)
         before, gap = shown, ""
     return "".join(parts)
 
 
-def _beside(before: Atom, atom: Atom, after: Atom) -> Atom:
+def _beside(before: Atom, atom: Atom, after: Atom, *, is_in_bars: bool) -> Atom:
     """Return an atom as it is written between its neighbours."""
+    if atom.text == _BAR and atom.kind == "sign":
+        opens = before.kind in (*_BEFORE_UNARY, "big")
+        return replace(atom, kind="open" if opens else "close" if is_in_bars else "sign")
     if atom.kind == "fraction":
         if before.kind == "number" and atom.text[0].isdigit():
             raise UnreadableError  # a mixed number, or a product

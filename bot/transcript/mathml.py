@@ -43,6 +43,8 @@ _ALIGNED = {
         "equation*",
     )
 }  # the converter knows few environments
+_UNKNOWN = {"arg": r"\operatorname{arg}", "nonumber": "", "notag": "", "nolimits": ""}
+_UNKNOWN_NAMED = re.compile(rf"\\({'|'.join(_UNKNOWN)})(?![A-Za-z])")
 _DEFINING = re.compile(r"\\(?:\w*def|let|\w*newcommand|DeclareMathOperator|\w*newenvironment)(?![a-z])")
 _REFUSED = (LookupError, RuntimeError, StopIteration, TypeError, ValueError, AttributeError)
 
@@ -57,6 +59,7 @@ def mathml(formula: str, *, displayed: bool) -> Markup | None:
         return None  # a few definitions can multiply without end
     for known, instead in _ALIGNED.items():
         formula = formula.replace(known, instead)
+    formula = _UNKNOWN_NAMED.sub(lambda named: _UNKNOWN[named[1]], formula)
     errors = [
         each
         for each in vars(exceptions).values()
@@ -82,7 +85,7 @@ def _written(element: Element) -> Markup:
     if element.tag != "mtext" and re.match(r"\\\w", said):
         raise ValueError(said)  # a command that the converter doesn't know
     text = Markup("{0}").format(said)
-    tag = Markup("mo" if said in _OPERATORS else element.tag)  # noqa: S704 - on the list
+    tag = "mo" if said in _OPERATORS else element.tag
     inner = Markup("").join((text, *map(_written, element)))
     return Markup("<{0}{1}>{2}</{0}>").format(tag, Markup("").join(kept), inner)
 

@@ -1,7 +1,5 @@
 """Emphasis as people mean it: what CommonMark leaves as asterisks is bold, and code stays code."""
 
-# ruff: noqa: RUF001 - full-width signs are what this is about
-
 import json
 import re
 from html import unescape

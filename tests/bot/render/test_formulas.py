@@ -1,14 +1,14 @@
 """Formulas: readable on every surface, or as they were written; never hostile, never money."""
 
-# ruff: noqa: RUF001 - mathematical signs look like letters
-
 import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from unicodedata import normalize
 
 import pytest
 from hypothesis import example, given
+from hypothesis import strategies as st
 from markdown_it.token import Token
 from rich.console import Console
 
@@ -199,6 +199,68 @@ def test_any_tex_is_readable_or_not(formula: str) -> None:
     """Nothing is raised, and what is readable has no command left."""
     shown = readable(formula)
     assert shown is None or not re.search(r"\\[a-z]", shown)
+
+
+# A formula, and the letters, digits and signs that a reader must find, in this order.
+LEAVES = [
+    *((each, each) for each in "abcxyzABC"), *((each, each) for each in ("0", "1", "2", "10", "3.5")),
+    (r"\alpha ", "α"), (r"\infty ", "∞"), (r"\text{if so}", "ifso"), (r"\mathrm{kg}", "kg"), (r"\$", "$"),
+    (r"^{\circ}", "∘"), (r"^\circ ", "∘"), ("_{max}", "max"), ("'", "′"), (r"\sin ", "sin"),
+    *((each, each) for each in ("+", "=", "<", "|", "(", ")", ",", "!")), ("-", "−"),
+    (r"\times ", "×"), (r"\le ", "≤"), (r"\in ", "∈"), (r"\sum ", "∑"), (r"\mid ", "|"), (r"\perp ", "⊥"),
+    *((each, "") for each in (" ", r"\,", r"\quad ", r"\displaystyle ", "{}", r"\!")),
+]  # fmt: skip
+AROUND = [
+    *(
+        "{{{}}}",
+        r"\frac{{{}}}2",
+        r"\sqrt{{{}}}",
+        r"\sqrt[3]{{{}}}",
+        "x^{{{}}}",
+        "x_{{{}}}",
+        r"\boxed{{{}}}",
+    ),
+    *(
+        r"\left({}\right)",
+        r"\mathbf{{{}}}",
+        r"\operatorname*{{{}}}",
+        r"\binom{{{}}}n",
+        r"\overline{{{}}}",
+    ),
+]
+SIGNS_AROUND = [
+    *("{}", "{}2", "√{}", "∛{}", "x{}", "x{}", "{}", "({})", "{}", "{}", "{}choosen", "{}"),
+]
+
+
+def held(shown: str) -> str:
+    """Return what a text says, without the parentheses, marks and spaces that its form needs."""
+    signs = shown.replace("°", "∘").translate(dict.fromkeys(map(ord, " ()^_/\n\u0305")))
+    return normalize("NFKC", signs.replace("−", "-").replace("′", "'"))
+
+
+@st.composite
+def composed(draw: st.DrawFn) -> tuple[str, str]:
+    """Return a formula and what it says."""
+    formula = said = ""
+    for number in draw(st.binary(min_size=1, max_size=16)):
+        if number < 220:
+            leaf, sign = LEAVES[number % len(LEAVES)]
+            formula, said = formula + leaf, said + sign
+        else:
+            around = number % len(AROUND)
+            formula, said = AROUND[around].format(formula), SIGNS_AROUND[around].format(said)
+    return formula, said
+
+
+@given(composed())
+@example((r"20\,^{\circ}\text{if so}", "20∘ifso"))
+@example((r"\operatorname*{max}_{max}x", "maxmaxx"))
+def test_what_is_readable_says_all_that_the_formula_says(formula: tuple[str, str]) -> None:
+    """Each letter, digit and operator is there, no less often and no more; lower scripts come first."""
+    source, said = formula
+    shown = readable(source)
+    assert shown is None or sorted(held(shown)) == sorted(held(said))
 
 
 @pytest.mark.parametrize(("dialect", "measure"), [(DISCORD, units), (SLACK, len)])

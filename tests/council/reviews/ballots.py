@@ -5,8 +5,6 @@ Each case: its name, the review's text, and the letters of the answers it ranks,
 `council/reviews/ballot_text.py`: an order that has to be guessed isn't counted.
 """
 
-# ruff: noqa: RUF001 - full-width letters and signs are what these cases are about
-
 from string import ascii_uppercase
 
 LABELS = ("Response A", "Response B", "Response C")

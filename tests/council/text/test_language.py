@@ -8,8 +8,6 @@ import pytest
 from council.text.language import language, script
 from tests.council.scripted import ScriptedCouncil, profile
 
-# ruff: noqa: RUF001 - other scripts are what these cases are about
-
 KNOWN = [
     ("English", "What is the capital of Australia?"),
     ("English", "Is plain SHA-256 fine for storing passwords? Say yes or no, and why."),
