@@ -154,7 +154,7 @@ async def _examine(configuration: Configuration, *, live: bool, now: Callable[[]
 
 def _where_it_is_kept(configuration: Configuration) -> FolderChecks | ServerChecks:
     if configuration.database:
-        return ServerChecks(configuration.database)
+        return ServerChecks(configuration.database, configuration.fingerprint)
     return FolderChecks(configuration.settings.council_data_dir)
 
 

@@ -22,7 +22,7 @@ from pydantic import SecretStr
 from bot.app import Council, Library, open_council, open_dispatcher, open_lookup, operator_of
 from bot.config.configuration import Configuration
 from bot.config.ports import listening, raise_descriptors
-from bot.config.reload import watch
+from bot.config.reload import compare, watch
 from bot.config.settings import Settings, token_keys
 from bot.errors import ConfigurationError, Problem, VenueError
 from bot.health import Health
@@ -130,7 +130,9 @@ async def serve(configuration: Configuration, library: Library, role: Role = EVE
         await _before(ended, _start(program, council))
         try:
             health.phase = "serving"
-            lost = await _until(ended, program.endings)
+            lost = await _until(partial(_wait, ended), program.endings)
+            if lost is not None:
+                log.error("lost_for_good", connection=lost)
         finally:
             health.phase = "ending"
             if not failed.done():
@@ -141,23 +143,20 @@ async def serve(configuration: Configuration, library: Library, role: Role = EVE
         return lost
 
 
-async def _until(ended: asyncio.Event, endings: Endings) -> str | None:
+async def _until(ended: Callable[[], Awaitable[None]], endings: Endings) -> str | None:
     """Wait for the end, or until something is lost for good; return why it is lost."""
-
-    async def told() -> None:
-        await ended.wait()
-
-    waits = [asyncio.ensure_future(wait()) for wait in (told, *endings)]
+    waits = [asyncio.ensure_future(wait()) for wait in (ended, *endings)]
     try:
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        lost = next(wait for wait in waits if wait.done()).result()
+        return next(wait for wait in waits if wait.done()).result()
     finally:
         for wait in waits:
             wait.cancel()
         await asyncio.gather(*waits, return_exceptions=True)
-    if lost is not None:
-        log.error("lost_for_good", connection=lost)
-    return lost
+
+
+async def _wait(ended: asyncio.Event) -> None:
+    await ended.wait()
 
 
 async def _before(ended: asyncio.Event, start: Coroutine[object, object, None]) -> None:
@@ -177,7 +176,7 @@ async def _before(ended: asyncio.Event, start: Coroutine[object, object, None]) 
 async def _start(program: Program, council: Council) -> None:
     configuration, library, stack = program.configuration, program.library, program.stack
     await _hold_platforms(configuration, library, stack)
-    await _watch(configuration, council, program.dispatcher, stack)
+    await _watch(configuration, council, program, stack)
     await _start_platforms(program, open_lookup(library))
     if program.worker and program.role.works:
         failed = await stack.enter_async_context(
@@ -205,21 +204,32 @@ async def _show_status(
 
 
 async def _watch(
-    configuration: Configuration, council: Council, dispatcher: Dispatcher, stack: AsyncExitStack
+    configuration: Configuration, council: Council, program: Program, stack: AsyncExitStack
 ) -> None:
-    """Apply changed councils while the bot runs: when the file changes, and at SIGHUP."""
+    """Apply changed councils while the bot runs: when the file changes, and at SIGHUP.
+
+    Look whether other processes have the same file.
+    """
+    dispatcher, publish = program.dispatcher, program.library.locks.publish
+    fingerprint = configuration.fingerprint
 
     def swap(changed: Configuration) -> None:
+        nonlocal fingerprint
+        fingerprint = changed.fingerprint
         council.directory.add(changed.profiles.values())
         dispatcher.reconfigure(operator_of(changed, changed.profiles))
 
     asked = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, asked.set)
-    watching = asyncio.create_task(watch(configuration, asked, swap))
+    watching = {
+        asyncio.create_task(watch(configuration, asked, swap)),
+        asyncio.create_task(compare(lambda: fingerprint, publish)),
+    }
 
     async def end() -> None:
-        watching.cancel()
-        await asyncio.wait({watching})
+        for task in watching:
+            task.cancel()
+        await asyncio.wait(watching)
 
     stack.push_async_callback(end)
 
@@ -369,15 +379,22 @@ async def _listen_to_discord(program: Program, discord: "DiscordBot", held: Asyn
     locks, health = program.library.locks, program.health
     is_standing_by = not await held.enter_async_context(locks.hold("discord"))
 
-    async def take_over() -> str:
+    async def keep_listening() -> str:
         nonlocal is_standing_by
-        if is_standing_by:
-            log.info("standing_by_for_discord")
-            await _hold_discord(program.library, held)
-            await discord.listen_once_reached()
-            is_standing_by = False
-            log.info("discord_taken_over")
-        return await discord.until_lost()
+        while True:
+            if is_standing_by:
+                log.info("standing_by_for_discord")
+                await _hold_discord(program.library, held)
+                await discord.listen_once_reached()
+                is_standing_by = False
+                log.info("discord_taken_over")
+            lost = await _until(locks.until_unsure, [discord.until_lost])
+            if lost is not None:
+                return lost
+            log.warning("discord_given_up")
+            is_standing_by = True
+            await discord.hang_up()
+            await held.aclose()
 
     async def is_connected() -> bool:
         return is_standing_by or await discord.is_connected()
@@ -385,7 +402,7 @@ async def _listen_to_discord(program: Program, discord: "DiscordBot", held: Asyn
     if not is_standing_by:
         await discord.listen()
     health.platforms["Discord"] = is_connected
-    program.endings.append(take_over)
+    program.endings.append(keep_listening)
 
 
 async def _hold_discord(library: Library, stack: AsyncExitStack) -> None:

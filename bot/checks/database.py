@@ -1,4 +1,4 @@
-"""The database in DATABASE_URL: whether it can be reached and is this program's, and its index."""
+"""The database in DATABASE_URL: whether it is this program's, who else uses it, and its index."""
 
 from bot.checks.channels import Stored, settings_of_channels
 from bot.checks.check import Check, Outcome, wrong
@@ -10,14 +10,17 @@ from storage.index.index import Index
 from storage.overrides import Overrides
 
 WHERE = "DATABASE_URL"
+CONFIG = "COUNCIL_CONFIG"
 ROLE = "Database role"
+AGREEMENT = "Other processes"
 
 
 class ServerChecks:
     """Checks of a PostgreSQL database; they create nothing."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, fingerprint: str) -> None:
         self._address = address
+        self._fingerprint = fingerprint
         self._is_current = False
 
     def checks(self) -> list[Check]:
@@ -25,6 +28,7 @@ class ServerChecks:
         return [
             Check(DATABASE, self._sound),
             Check(ROLE, self._role, needs=(DATABASE,)),
+            Check(AGREEMENT, self._agreement, needs=(DATABASE,)),
             Check(INDEX, self._consistent, needs=(DATABASE,), seconds=INDEX_SECONDS),
         ]
 
@@ -52,6 +56,18 @@ class ServerChecks:
         except StorageError as error:
             return wrong(WHERE, wording.cannot_be_opened(str(error)))
         return Outcome(wording.ORDINARY_ROLE)
+
+    async def _agreement(self) -> Outcome:
+        from storage.postgres.inspection import configurations
+
+        try:
+            found = await configurations(self._address) if self._is_current else []
+        except StorageError as error:
+            return wrong(WHERE, wording.cannot_be_opened(str(error)))
+        differing = sum(each != self._fingerprint for each in found)
+        if differing:
+            return wrong(CONFIG, wording.processes_differ(differing, len(found)), "warning")
+        return Outcome(wording.processes_agree(len(found)))
 
     async def channel_settings(self) -> Stored:
         """Return what admins have set in channels, once the database is known to be sound."""

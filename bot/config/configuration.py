@@ -4,6 +4,8 @@ Precedence: environment, `.env`, toml, default; `COUNCIL_*` set only the `defaul
 problems are reported at once, each with its variable or key, what is wrong, and what to do.
 """
 
+import hashlib
+import json
 import os
 import re
 import tomllib
@@ -63,7 +65,7 @@ class Configuration:
 
     `profiles` is empty when the built-in demonstration model serves. `origins` says where each
     setting and each key of a profile (`profiles.default.members`) comes from. `variables` are those
-    of the environment and `.env`, in lower case.
+    of the environment and `.env`, in lower case. `fingerprint` tells two files' contents apart.
     """
 
     settings: Settings
@@ -74,6 +76,7 @@ class Configuration:
     access: Access
     budgets: Budgets
     origins: dict[str, str]
+    fingerprint: str = ""
 
     @property
     def is_demonstration(self) -> bool:
@@ -149,6 +152,7 @@ def _put_together(
 ) -> Configuration:
     path = settings.council_config
     file = _read_file(path, origins, problems)
+    fingerprint = _fingerprint(file)  # the tables are completed below
     tables = _profile_tables(path, file, origins, problems)
     _overrule(tables, settings, origins)
     profiles = {name: profile for name in tables if (profile := _profile(name, tables[name], problems))}
@@ -161,7 +165,15 @@ def _put_together(
     if problems:
         raise ConfigurationError(problems)
     return Configuration(
-        settings, given, profiles, file.limits, file.durability, file.access, file.budgets, origins
+        settings=settings,
+        variables=given,
+        profiles=profiles,
+        limits=file.limits,
+        durability=file.durability,
+        access=file.access,
+        budgets=file.budgets,
+        origins=origins,
+        fingerprint=fingerprint,
     )
 
 
@@ -280,6 +292,12 @@ def _read_file(path: Path, origins: dict[str, str], problems: list[Problem]) -> 
     for name, table in _operations(file.limits, file.durability, file.access, file.budgets):
         origins.update({f"{name}.{key}": str(path) for key in table.model_fields_set})
     return file
+
+
+def _fingerprint(file: _File) -> str:
+    """Return what only files with the same content have, whatever their order and comments."""
+    content = json.dumps(file.model_dump(mode="json", exclude_unset=True), sort_keys=True)
+    return hashlib.blake2b(content.encode(), digest_size=6).hexdigest()
 
 
 def _file_problem(path: Path, detail: ErrorDetails, name: str, *entry: str) -> Problem:

@@ -78,6 +78,7 @@ FIELDS: Mapping[str, Kind] = {
     "place": "code",
     "port": "number",
     "problems": "sentence",
+    "processes": "number",
     "profiles": "name",
     "reason": "error",
     "remedy": "sentence",

@@ -1,7 +1,10 @@
-"""A changed `council.toml` applies from the next run; a broken one changes nothing."""
+"""A changed `council.toml` applies from the next run; a broken one changes nothing.
+
+Processes on one database should have the same: each tells the others which it has.
+"""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -9,12 +12,17 @@ import structlog
 
 from bot.config.configuration import Configuration, reread
 from bot.errors import ConfigurationError
+from storage.errors import StorageError
 
 log = structlog.get_logger()
 
 LOOK_SECONDS = 2.0
+COMPARE_SECONDS = 60.0
+"""A file that is changed on one machine after the other may differ for as long."""
 
 Swap = Callable[[Configuration], None]
+Publish = Callable[[str], Awaitable[list[str]]]
+"""Tells other processes a file's fingerprint; returns theirs."""
 
 
 async def watch(
@@ -49,6 +57,21 @@ async def reload(configuration: Configuration, swap: Swap) -> None:
         return
     swap(changed)
     log.info("configuration_changed", profiles=sorted(changed.profiles))
+
+
+async def compare(
+    fingerprint: Callable[[], str], publish: Publish, *, every: float = COMPARE_SECONDS
+) -> None:
+    """Log once if other processes' files differ for longer than `every`; until cancelled."""
+    looks = 0
+    while True:
+        mine = fingerprint()
+        with suppress(StorageError):  # others have more to say about it
+            differing = [each for each in await publish(mine) if each != mine]
+            looks = looks + 1 if differing else 0
+            if looks == 2:
+                log.warning("configuration_differs", processes=len(differing))
+        await asyncio.sleep(every)
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:

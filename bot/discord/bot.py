@@ -130,6 +130,19 @@ class DiscordBot:
         except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
             raise refused(error) from error
 
+    async def hang_up(self) -> None:
+        """Close the gateway, and hear nothing until it listens again; runs are still shown over REST."""
+        if self._connection is None:
+            return
+        while not self._connection.done():
+            # Once isn't enough: discord.py takes it for the end of an attempt to reconnect.
+            self._connection.cancel()
+            await asyncio.wait({self._connection}, timeout=1)
+        self._connection = None
+        # A shard that is about to reconnect asks for it here, where nobody looks any more.
+        vars(self._client)["_AutoShardedClient__queue"] = asyncio.PriorityQueue()
+        await asyncio.gather(*(shard.disconnect() for shard in self._client.shards.values()))
+
     async def __aexit__(
         self,
         kind: type[BaseException] | None,
@@ -168,7 +181,8 @@ class DiscordBot:
         interrupted = await self._dispatcher.tasks.resuming.undelivered("discord")
         await introduce(self._tree, self._api_base)
         self._connection = asyncio.create_task(self._client.connect())
-        ready = asyncio.create_task(self._client.wait_until_ready())
+        # Not `wait_until_ready`: a bot that has hung up counts as ready ever after.
+        ready = asyncio.create_task(self._client.wait_for("ready"))
         await asyncio.wait({ready, self._connection}, return_when=asyncio.FIRST_COMPLETED)
         if self._connection.done():
             ready.cancel()

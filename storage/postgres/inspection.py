@@ -9,6 +9,8 @@ from storage.migrations import known_migrations
 from storage.postgres.connection import connect, server
 from storage.postgres.database import check_server
 from storage.postgres.errors import explain_postgres
+from storage.postgres.locks import fingerprints
+from storage.postgres.schema import key_of
 
 Age = Literal["new", "older", "current", "newer"]
 
@@ -24,6 +26,15 @@ async def is_superuser(address: str) -> bool:
     except (psycopg.Error, OSError) as error:
         raise explain_postgres(server(address), error) from None
     return bool(row and row["rolsuper"])
+
+
+async def configurations(address: str) -> list[str]:
+    """Return the fingerprint of each running process's `council.toml`. Raises `DatabaseError`."""
+    try:
+        async with await connect(address) as connection:
+            return await fingerprints(connection, await key_of(connection))
+    except (psycopg.Error, OSError) as error:
+        raise explain_postgres(server(address), error) from None
 
 
 async def inspect_server(address: str) -> Age:

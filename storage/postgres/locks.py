@@ -19,6 +19,14 @@ log = structlog.stdlib.get_logger()
 _POLL = 0.1  # seconds
 _LONG = 60.0  # whoever waits as long looks less often
 _LOOK = 1.0  # seconds between two looks whether the connection still holds what is held
+SURE = 20.0
+"""Seconds without an answer after which others may soon have what is held: the server ends the session
+after 25 (`storage.postgres.connection`)."""
+_PUBLISH = b"SELECT set_config('application_name', $1, false)"
+_PUBLISHED = b"""
+SELECT substr(application_name, length($1) + 1) AS fingerprint FROM pg_stat_activity
+WHERE starts_with(application_name, $1) AND datname = current_database() AND pid <> pg_backend_pid()
+"""
 _LIVES = b"SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE pid = $1) AS lives"
 _LOCK = (
     b"SELECT pg_try_advisory_lock($1) AS taken",
@@ -50,6 +58,7 @@ class PostgresLocks:
         )
         self._using = asyncio.Lock()
         self._connection: Connection | None = None
+        self._answered = 0.0  # by the loop's clock
         self._watching: asyncio.Task[None] | None = None
 
     @asynccontextmanager
@@ -71,6 +80,28 @@ class PostgresLocks:
         finally:
             if held:
                 await self._give_back(_Hold(number, shared))
+
+    async def until_unsure(self) -> None:
+        """Wait until the server hasn't answered for so long that another process may have its locks."""
+        loop = asyncio.get_running_loop()
+        while True:
+            left = self._answered + SURE - loop.time()
+            if left <= 0:
+                return
+            await asyncio.sleep(left)
+
+    async def publish(self, fingerprint: str) -> list[str]:
+        """Tell other processes which configuration this one has; return theirs.
+
+        It is in the name of this connection, which everybody may read. Raises `DatabaseError`.
+        """
+        try:
+            async with self._using:
+                connection = await self._connected()
+                await connection.execute(_PUBLISH, (published(self._key) + fingerprint,))
+                return await fingerprints(connection, self._key)
+        except (psycopg.Error, OSError) as error:
+            raise explain_postgres(self._database.name, error) from None
 
     async def close(self) -> None:
         """Release everything."""
@@ -94,6 +125,7 @@ class PostgresLocks:
                 raise explain_postgres(self._database.name, error) from None
             if taken:
                 self._held.add(hold)
+            self._answered = asyncio.get_running_loop().time()
             self._watching = self._watching or asyncio.create_task(self._watch())
             return taken
 
@@ -126,12 +158,24 @@ class PostgresLocks:
                 async with self._using:
                     cursor = await (await self._connected()).execute(_LIVES, (self._before,))
                     row = await cursor.fetchone()
+                    self._answered = asyncio.get_running_loop().time()
                     # Until the server has noticed, it is the broken connection that still holds it.
                     is_lost = bool(self._missing and row and not row["lives"])
             if is_lost:
                 log.error("lock_lost")
                 self._database.fail()
                 return
+
+
+def published(key: int) -> str:
+    """Return how the name of a process's connection begins, before its configuration's fingerprint."""
+    return f"council {key} "
+
+
+async def fingerprints(connection: Connection, key: int) -> list[str]:
+    """Return those of all other processes that serve this council. Raises `psycopg.Error`."""
+    cursor = await connection.execute(_PUBLISHED, (published(key),))
+    return [row["fingerprint"] for row in await cursor.fetchall()]
 
 
 async def _lock(connection: Connection, hold: _Hold) -> bool:

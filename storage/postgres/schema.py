@@ -37,13 +37,19 @@ async def migrate(connection: Connection, name: str) -> int:
                 await connection.execute(migration.script.encode())
                 row = (migration.number, migration.name, timestamp(datetime.now(UTC)))
                 await connection.execute(b"INSERT INTO migrations VALUES ($1, $2, $3)", row)
-        key = await (await connection.execute(_KEY)).fetchone()
+        key = await key_of(connection)
         await connection.execute(b"COMMIT")
     except BaseException:
         if not connection.broken:
             await connection.execute(b"ROLLBACK")
         raise
-    return cast("int", key["key"] if key else 0)
+    return key
+
+
+async def key_of(connection: Connection) -> int:
+    """Return the number of the council whose tables these are. Raises `psycopg.Error`."""
+    row = await (await connection.execute(_KEY)).fetchone()
+    return cast("int", row["key"] if row else 0)
 
 
 def _refuse_newer(name: str, applied: int, known: int) -> None:

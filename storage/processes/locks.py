@@ -33,6 +33,17 @@ class Holds(Protocol):
         """
         ...
 
+    async def until_unsure(self) -> None:
+        """Wait until another process may come to hold what this one holds; with files, none does."""
+        ...
+
+    async def publish(self, fingerprint: str) -> list[str]:
+        """Tell other processes which configuration this one has; return theirs. Raises `DatabaseError`.
+
+        A folder is served by one process.
+        """
+        ...
+
 
 class Locks:
     """Names that one process at a time can hold, as lock files in a folder."""
@@ -74,3 +85,12 @@ class Locks:
             if held:
                 path.unlink(missing_ok=True)
                 lock.release()
+
+    async def until_unsure(self) -> None:
+        """Wait for ever: the system releases a file of a dead process only."""
+        await asyncio.Event().wait()
+
+    async def publish(self, fingerprint: str) -> list[str]:
+        """Tell nobody: a folder is served by one process."""
+        del fingerprint
+        return []

@@ -159,6 +159,36 @@ async def test_a_worker_without_its_database_for_a_minute(
         assert (figures.posted_twice_on_slack, played.talk.repeated) == (0, 0)
 
 
+async def test_a_receiver_without_its_database_gives_discord_up(
+    tmp_path: Path, postgres_server: PostgresServer, postgres: str
+) -> None:
+    """Another answers there, alone; once it is back, the first stands by, and takes over again."""
+    async with (
+        Wire(postgres_server.port) as wire,
+        scene(tmp_path, postgres, stalled_seconds=90) as played,
+    ):
+        await played.start("run-1", address=wire.address(postgres, postgres_server.port))
+        await played.start("run-2", "worker-1")
+        await settle(played, played.ask_on_discord())
+        wire.cut()
+        began = time.monotonic()
+        await played.until(lambda: "discord_given_up" in played.log)
+        await played.until(lambda: not played.discord.gateway.connected)
+        given_up = time.monotonic() - began
+        wire.reset()  # as the server does with the session of a machine that doesn't answer
+        await played.until(lambda: "discord_taken_over" in played.log)
+        taken = time.monotonic() - began
+        print(f"given up after {given_up:.1f} s, taken over after {taken:.1f} s")  # noqa: T201 - read with -s
+        await settle(played, played.ask_on_discord())
+        wire.mend()
+        await played.until(lambda: played.log.count("standing_by_for_discord") == 2)
+        await asyncio.sleep(6)  # it could take Discord by now, if it were free
+        assert played.discord.gateway.connected == 1
+        await played.kill("run-2")
+        await played.until(lambda: played.log.count("discord_taken_over") == 2)
+        check(played, await settle(played, played.ask_on_discord()))
+
+
 def refused(played: Scene) -> list[str]:
     """Return what those were told whose questions weren't taken."""
     discord = [

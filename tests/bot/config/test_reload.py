@@ -8,7 +8,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.config.configuration import Configuration, load
-from bot.config.reload import reload, watch
+from bot.config.reload import compare, reload, watch
+from storage.errors import DatabaseError
 
 FILE = Path("council.toml")
 ONE = '[profiles.default]\nmembers = [{ model = "a", endpoint = "http://127.0.0.1:1/v1" }]\n'
@@ -113,3 +114,64 @@ async def test_a_changed_file_is_noticed_and_so_is_a_request() -> None:
         watching.cancel()
     assert swapped.names[0] == ["default"]
     assert swapped.names[-1] == ["default", "fast"]
+
+
+def test_only_another_content_has_another_fingerprint() -> None:
+    """Whatever the order, the comments and the variables."""
+    seen: list[str] = []
+    for text in (
+        "[limits]\nruns = 3\n" + ONE,
+        "# The same\n" + ONE + "[limits]\nruns = 3\n",
+        ONE + "[limits]\nruns = 4\n",
+        ONE.replace('"a"', '"b"') + "[limits]\nruns = 3\n",
+    ):
+        toml(text)
+        seen.append(load().fingerprint)
+    assert len({*seen}) == 3
+    assert seen[0] == seen[1]
+
+
+class Others:
+    """Other processes, whose files' fingerprints are looked at one time after the other."""
+
+    def __init__(self, *looks: list[str] | Exception) -> None:
+        self.looks = [*looks]
+        self.told: list[str] = []
+        self.over = asyncio.Event()
+
+    async def publish(self, fingerprint: str) -> list[str]:
+        """Note what is told; return the next fingerprints."""
+        self.told.append(fingerprint)
+        if not self.looks:
+            self.over.set()
+            return []
+        look = self.looks.pop(0)
+        if isinstance(look, Exception):
+            raise look
+        return look
+
+
+@pytest.mark.parametrize(
+    ("looks", "said"),
+    [
+        ([["a"], ["a", "a"]], []),
+        ([["a", "b"], ["a", "a"], ["b"]], []),
+        ([["a", "b", "c"], ["b", "c"], ["b"], [], ["b"]], [2]),
+        ([["b"], DatabaseError("away"), ["b"], ["b"]], [1]),
+        ([["b"], ["b"], ["a"], ["b"], ["b"]], [1, 1]),
+    ],
+)
+async def test_other_files_of_other_processes_are_logged_once(
+    looks: list[list[str] | Exception], said: list[int]
+) -> None:
+    """If they differ at two looks in a row: a file is changed on one machine after the other."""
+    others = Others(*looks)
+    with capture_logs() as logs:
+        comparing = asyncio.create_task(compare(lambda: "a", others.publish, every=0))
+        await others.over.wait()
+        comparing.cancel()
+        await asyncio.gather(comparing, return_exceptions=True)
+    assert [(entry["event"], entry["processes"]) for entry in logs] == [
+        ("configuration_differs", number) for number in said
+    ]
+    assert {*others.told} == {"a"}

@@ -76,6 +76,28 @@ async def test_changed_commands_are_registered_again(server: DiscordServer, quie
     assert len(server.requests(REGISTER)) == 2
 
 
+@pytest.mark.parametrize("is_reconnecting", [False, True])
+async def test_a_bot_that_has_hung_up_hears_nothing_until_it_listens_again(
+    server: DiscordServer, quiet: Office, *, is_reconnecting: bool
+) -> None:
+    """Then it listens once, also where it was about to reconnect when it hung up."""
+    gateway = server.gateway
+    async with quiet.bot() as bot:
+        card = await quiet.ask()
+        if is_reconnecting:
+            gateway.drop(1000)  # discord.py waits a moment before it connects again
+            await server.until(lambda: not gateway.connections)
+        await bot.hang_up()
+        await server.until(lambda: not gateway.connections)
+        await quiet.dispatcher.tasks.settled()
+        assert ANSWER in card.text
+        assert not await bot.is_connected()
+        await bot.listen()
+        assert await bot.is_connected()
+        assert ANSWER in (await quiet.asked("And now?")).text
+        assert (len(gateway.connections), gateway.identified) == (1, 2)
+
+
 async def test_a_wrong_token_is_a_configuration_problem(quiet: Office) -> None:
     """It names the variable."""
     with pytest.raises(ConfigurationError, match="DISCORD_TOKEN: Discord refuses it"):

@@ -1,9 +1,10 @@
-"""`council doctor` on PostgreSQL: whose role may do everything on the server."""
+"""`council doctor` on PostgreSQL: whose role may do everything on the server, and who has another file."""
 
 import psycopg
 
 from bot.checks.check import carry_out
 from bot.checks.database import ServerChecks
+from storage.postgres.opening import open_server
 from tests.postgres_server import serve
 
 
@@ -17,7 +18,7 @@ async def test_a_superuser_is_warned_of() -> None:
         told = {
             address: next(
                 checked
-                for checked in await carry_out(ServerChecks(address).checks())
+                for checked in await carry_out(ServerChecks(address, "").checks())
                 if checked.name == "Database role"
             ).lines()
             for address in (server.address(), ordinary)
@@ -33,3 +34,23 @@ async def test_a_superuser_is_warned_of() -> None:
         "and name it in the address."
     )
     assert told[ordinary] == ["✓ Database role       no superuser"]
+
+
+async def agreement(address: str) -> list[str]:
+    """Return what doctor says about other processes, with a file of the fingerprint `aaaa`."""
+    checked = await carry_out(ServerChecks(address, "aaaa").checks())
+    return next(one for one in checked if one.name == "Other processes").lines()
+
+
+async def test_another_file_of_another_process_is_warned_of(postgres: str) -> None:
+    """It says how many have another, of all that run."""
+    async with open_server(postgres) as one, open_server(postgres) as other:
+        assert await agreement(postgres) == ["✓ Other processes     none is running"]
+        await one.locks.publish("aaaa")
+        assert await agreement(postgres) == ["✓ Other processes     1 has the same council.toml"]
+        await other.locks.publish("bbbb")
+        assert await agreement(postgres) == [
+            "! Other processes",
+            "    COUNCIL_CONFIG: 1 of 2 running processes have another council.toml than this one.",
+            "    Fix: Give every machine the same file; what needs a restart is in docs/configuration.md.",
+        ]

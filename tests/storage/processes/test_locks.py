@@ -5,7 +5,14 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
+
+from storage.postgres import locks as postgres_locks
+from storage.postgres.inspection import configurations
+from storage.postgres.opening import open_server
 from storage.processes.locks import Holds, Locks
+from tests.postgres_server import PostgresServer
+from tests.processes.wire import Wire
 from tests.stores import Home
 
 
@@ -61,3 +68,36 @@ async def test_a_name_is_never_a_path(tmp_path: Path) -> None:
             [lock] = (tmp_path / "held").iterdir()
             assert lock.name.endswith(".lock")
     assert (tmp_path / "evil.lock").exists()
+
+
+async def test_whoever_is_cut_off_knows_that_others_may_soon_hold_its_names(
+    postgres_server: PostgresServer, postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not as long as the server answers."""
+    monkeypatch.setattr(postgres_locks, "SURE", 0.2)
+    monkeypatch.setattr(postgres_locks, "_LOOK", 0.02)
+    async with Wire(postgres_server.port) as wire:
+        address = wire.address(postgres, postgres_server.port)
+        async with open_server(address) as stores, stores.locks.hold("discord") as held:
+            assert held
+            unsure = asyncio.create_task(stores.locks.until_unsure())
+            await asyncio.sleep(0.5)
+            assert not unsure.done()
+            wire.cut()
+            async with asyncio.timeout(10):
+                await unsure
+            wire.mend()
+
+
+async def test_processes_tell_each_other_which_configuration_they_have(postgres: str) -> None:
+    """One that has ended, or that only looks, tells nobody."""
+    async with open_server(postgres) as one:
+        assert await one.locks.publish("aaaa") == []
+        assert await one.locks.publish("bbbb") == []
+        async with open_server(postgres) as other:
+            assert await other.locks.publish("aaaa") == ["bbbb"]
+            assert await one.locks.publish("bbbb") == ["aaaa"]
+            assert sorted(await configurations(postgres)) == ["aaaa", "bbbb"]
+        async with asyncio.timeout(10):
+            while await configurations(postgres) != ["bbbb"]:  # its session takes a moment to end
+                await asyncio.sleep(0.01)

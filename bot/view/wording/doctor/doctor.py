@@ -127,6 +127,24 @@ SUPERUSER = Advice(
     "it in the address",
 )
 ORDINARY_ROLE = "no superuser"
+
+
+def processes_differ(differing: int, running: int) -> Advice:
+    """Say that other processes have another file."""
+    return Advice(
+        f"{differing} of {running} running {'process has' if running == 1 else 'processes have'} "
+        f"another council.toml than this one",
+        "Give every machine the same file; what needs a restart is in docs/configuration.md",
+    )
+
+
+def processes_agree(running: int) -> str:
+    """Say how many processes run with this file."""
+    if not running:
+        return "none is running"
+    return f"{running} {'has' if running == 1 else 'have'} the same council.toml"
+
+
 SOUND = "sound, and its journal can be read"
 
 
