@@ -68,6 +68,7 @@ class Examination:
                 "check": one.name,
                 "state": one.outcome.state,
                 "note": one.outcome.note,
+                "details": list(one.outcome.details),
                 "findings": [
                     {"weight": each.weight, "where": each.where, "what": each.what, "fix": each.fix}
                     for each in one.outcome.findings
@@ -92,6 +93,7 @@ class Examination:
                     replace(
                         one.outcome,
                         note=hide(one.outcome.note),
+                        details=tuple(map(hide, one.outcome.details)),
                         findings=tuple(map(clean, one.outcome.findings)),
                     ),
                 )

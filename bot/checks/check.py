@@ -34,11 +34,15 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a check found; a `skipped` one couldn't run, and its `note` says why."""
+    """What a check found; a `skipped` one couldn't run, and its `note` says why.
+
+    `details` are lines below it that name no fault.
+    """
 
     note: str = ""
     findings: tuple[Finding, ...] = ()
     skipped: bool = False
+    details: tuple[str, ...] = ()
 
     @property
     def allows_others(self) -> bool:
@@ -81,6 +85,7 @@ class Checked:
         """Write it for people: a line, and what is wrong with its fix below."""
         note = "" if self.outcome.findings else self.outcome.note
         lines = [f"{MARKS[self.outcome.state]} {self.name:<{WIDTH}}{note}".rstrip()]
+        lines += [f"    {detail}." for detail in self.outcome.details]
         for finding in self.outcome.findings:
             lines += [f"    {finding.where}: {finding.what}.", f"    Fix: {finding.fix}."]
         return lines

@@ -8,6 +8,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from bot.checks.check import Check, Finding, Outcome, found, wrong
@@ -18,11 +19,12 @@ from bot.view.wording.doctor.doctor import Advice
 from bot.view.wording.figures import money
 from bot.view.wording.service import remedies
 from bot.view.wording.service.failures import cause
-from council.calls import Call, ChatMessage, RetryBudget
+from council.calls import Call, ChatMessage, JsonObject, RetryBudget
 from council.errors import Cause, Failure, ModelError
 from council.models.catalog import Listing, find_listing, most_like, read_listings
 from council.models.client import ModelClient
-from council.profile import Member
+from council.models.learning import steps_left
+from council.profile import Member, Profile
 from council.usage import Usage, total
 
 PROVIDER, KEY, MODELS, PRICES = "Model provider", "Model key", "Models", "Prices"
@@ -38,7 +40,16 @@ _OF_THE_KEY: Mapping[Cause, Advice] = {
     "key_limit": wording.NO_CREDIT,
 }
 _NO_LIST = ("not_found", "no_api", "bad_request", "malformed")
-WORD: ChatMessage = {"role": "user", "content": "Reply with one word: ready"}
+WORD: tuple[ChatMessage, ...] = (
+    {"role": "system", "content": "You are asked whether you are there."},
+    {"role": "user", "content": "Reply with one word: ready"},
+)
+WORD_SCHEMA: JsonObject = {
+    "type": "object",
+    "properties": {"word": {"type": "string"}},
+    "required": ["word"],
+    "additionalProperties": False,
+}
 
 
 class ModelChecks:
@@ -76,7 +87,7 @@ class ModelChecks:
             checks.append(Check(SERVERS, self._servers))
         if live:
             needs = tuple(check.name for check in checks if check.name in (PROVIDER, KEY, SERVERS))
-            live_check = Check(LIVE, self._live, needs, after=(MODELS,), seconds=CALL_SECONDS + 5)
+            live_check = Check(LIVE, self._live, needs, after=(MODELS,), seconds=2 * CALL_SECONDS + 5)
             checks.append(live_check)
         return checks
 
@@ -180,23 +191,20 @@ class ModelChecks:
         ]
 
     async def _live(self) -> Outcome:
-        """Ask each model for one word, unless it is known not to exist; ask none twice."""
-        calls = {
-            (seat.model, seat.endpoint): Call(
-                step="doctor",
-                member=seat.model_copy(update={"fallbacks": ()}),
-                prompt=lambda: (WORD,),
-                deadline=CALL_SECONDS,
-                profile=name,
-                max_tokens=CALL_TOKENS,
-                retries=RetryBudget(0),
-            )
-            for name, profile in self._configuration.profiles.items()
-            for seat in profile.seats
-            if seat.endpoint or seat.model not in self._unknown
-        }
-        if self._places:  # for the prices of providers that don't say a call's cost
-            await self._client.catalog.refresh()
+        """Ask each model for one word, unless it is known not to exist; ask none twice alike.
+
+        It is asked as it is for a review, with instructions and for JSON, so that what its server
+        refuses of that is known; what was learned is said.
+        """
+        calls: dict[Member, Call] = {}
+        for profile in self._configuration.profiles.values():
+            seats = (await self._client.catalog.resolve(profile)).seats
+            for seat in seats:
+                if seat.endpoint is None and seat.model in self._unknown:
+                    continue
+                asked = seat.model_copy(update={"fallbacks": (), "persona": None})
+                nameless = asked.model_copy(update={"name": ""})
+                calls.setdefault(nameless, _for_one_word(asked, profile))
         ended = await asyncio.gather(*map(self._asked, calls.values()))
         paid = money(total([used for _, used in ended if used]))
         failures = [
@@ -204,7 +212,23 @@ class ModelChecks:
             for call, (why, _) in zip(calls.values(), ended, strict=True)
             if why
         ]
-        return Outcome(wording.answered(len(calls) - len(failures), paid), tuple(failures))
+        learned = (
+            self._learned(call.member)
+            for call, (why, _) in zip(calls.values(), ended, strict=True)
+            if not why
+        )
+        return Outcome(
+            wording.answered(len(calls) - len(failures), paid),
+            tuple(failures),
+            details=tuple(dict.fromkeys(learned)),
+        )
+
+    def _learned(self, member: Member) -> str:
+        dialect, traits = self._client.dialect(member), self._client.learned(member)
+        left = steps_left(dialect, traits, member.model) if member.structured else ()
+        said = wording.learned(dialect.name, left[0] if left else None, traits)
+        where = f" at {self._target(member).address}" if member.endpoint else ""
+        return f"{member.model}{where}: {said}"
 
     def _target(self, member: Member) -> remedies.Target:
         key = self._configuration.settings.openrouter_api_key
@@ -220,8 +244,24 @@ class ModelChecks:
             return None, (await self._client.ask(call)).usage
         except ModelError as error:
             why = error.failure
-            # A model that thinks first may use up its reply for that; it has answered.
-            return (None if why.cause in ("empty", "only_thoughts") else why), why.usage
+        if why.cause == "format_refused":
+            return await self._asked(replace(call, schema=None))
+        # A model that thinks first may use up its reply for that; it has answered.
+        return (None if why.cause in ("empty", "only_thoughts") else why), why.usage
+
+
+def _for_one_word(member: Member, profile: Profile) -> Call:
+    return Call(
+        step="doctor",
+        member=member,
+        prompt=lambda: WORD,
+        deadline=CALL_SECONDS,
+        profile=profile.name,
+        schema=WORD_SCHEMA,
+        temperature=profile.temperature if member.temperature is None else member.temperature,
+        max_tokens=CALL_TOKENS,
+        retries=RetryBudget(0),
+    )
 
 
 def _key_findings(

@@ -153,8 +153,10 @@ def read_listings(models: Iterable[JsonObject]) -> dict[str, Listing]:
 
 def find_listing(listings: Mapping[str, Listing], model: str) -> Listing | None:
     """Return what a list says of a model; `None` where it doesn't have it."""
-    # Variants that only route differently (`:nitro`, `:floor`) aren't listed separately.
-    return listings.get(model) or listings.get(model.partition(":")[0])
+    # Variants that only route differently (`:nitro`, `:floor`) aren't listed separately; Gemini's list
+    # has `models/gemini-2.5-pro` for `gemini-2.5-pro`.
+    names = (model, model.partition(":")[0], f"models/{model}")
+    return next((listings[name] for name in names if name in listings), None)
 
 
 def most_like(model: str, listed: Collection[str]) -> str | None:

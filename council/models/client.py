@@ -18,7 +18,7 @@ from council.calls import Call, JsonObject, Reply
 from council.errors import Failure, ModelError
 from council.models.adaptation import Send, adapting
 from council.models.catalog import Catalog
-from council.models.dialects import is_own
+from council.models.dialects import Dialect, is_own
 from council.models.event_stream import JSON_BYTES, parse_page
 from council.models.learning import Lesson, Traits, steps_left
 from council.models.refusals import shorten
@@ -155,6 +155,10 @@ class ModelClient:
             return False
         has_list = member.endpoint_id is None and server.dialect.name in ("openrouter", "generic")
         return None if has_list else True
+
+    def dialect(self, member: Member) -> Dialect:
+        """Return what a member's server is taken to be; raises `ModelError` if it has none."""
+        return self._server(member).dialect
 
     def learned(self, member: Member) -> Traits:
         """Return what has been learned of a member's server; raises `ModelError` if it has none."""

@@ -1,10 +1,12 @@
 """What `council doctor` says about the models, their providers and the key."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from bot.view.wording.doctor.doctor import Advice
 from bot.view.wording.figures import count
 from bot.view.wording.names import listing
+from council.models.dialects import Format
+from council.models.learning import OTHER_LIMIT, Traits
 
 PROVIDER, SERVER = "the model provider", "the server"
 DEMONSTRATION = "no provider is configured: the built-in demonstration model answers"
@@ -120,6 +122,48 @@ def servers(number: int) -> str:
 def answered(calls: int, paid: str) -> str:
     """Say how many live calls were made and what they cost."""
     return f"{count(calls, 'call')} answered, {paid}"
+
+
+_BALLOTS: Mapping[Format | None, str] = {
+    "strict": "ballots by JSON schema",
+    "schema": "ballots by JSON schema",
+    "object_schema": "ballots as JSON",
+    "object": "ballots as JSON",
+    None: "ballots in prose",
+}
+_REFUSED: Mapping[Format | None, str] = {
+    "strict": "no JSON schema of another kind",
+    "schema": "no strict JSON schema",
+    "object_schema": "no JSON schema",
+    "object": "no JSON schema",
+    None: "no JSON",
+}
+
+
+def learned(dialect: str, format_sent: Format | None, traits: Traits) -> str:
+    """Say how a model is asked, and what of that had to be learned from its server's refusals."""
+    said = f"{dialect} dialect; {_BALLOTS[format_sent]}"
+    different = ", ".join(_learned(traits, format_sent))
+    if not traits.refusals and not different:
+        return f"{said}; nothing had to be learned"
+    spent = f"learned in {count(traits.refusals, 'refused request')}" if traits.refusals else "learned"
+    return f"{said}; {spent}: {different}" if different else f"{said}; {spent} that no change would mend"
+
+
+def _learned(traits: Traits, format_sent: Format | None) -> Iterator[str]:
+    if traits.prefix:
+        yield f"{traits.prefix} added to the address"
+    if traits.limit and traits.limit not in traits.dropped:
+        yield f"{traits.limit} instead of {OTHER_LIMIT[traits.limit]}"
+    if traits.merges_system:
+        yield "instructions in the user's message"
+    if traits.whole or traits.whole_formats:
+        yield "replies not streamed" if traits.whole else "JSON not streamed"
+    yield from (f"no {name}" for name in traits.dropped)
+    if traits.format_steps:
+        yield _REFUSED[format_sent]
+    if traits.thinks_unmarked:
+        yield "thoughts end at a tag that nothing opened"
 
 
 def gave_nothing(why: str, fix: str | None, paid: str) -> Advice:

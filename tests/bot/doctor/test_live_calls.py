@@ -1,0 +1,112 @@
+"""What `council doctor --live` says of servers it had to learn about."""
+
+import pytest
+
+from bot.checks.models import LIVE
+from bot.view.wording.doctor.models import learned
+from council.models.dialects import Format
+from council.models.learning import Traits
+from tests.bot.doctor.scene import Scene
+from tests.model_servers.local import OldVLLM
+from tests.model_servers.makers import Gemma, Mistral
+from tests.model_servers.openai import OpenAI, OpenAIUnverified
+from tests.model_servers.stand_in import KEY, StandIn
+
+SEAT = '{{model = "{model}", endpoint = "{address}", api_key_env = "OWN_KEY"{more}}}'
+
+
+async def asked_live(scene: Scene, kind: type[StandIn], more: str = "") -> list[str]:
+    """Ask a council of a server's first two models, and return what is said of them."""
+    async with kind() as server:
+        first, second = (
+            SEAT.format(model=model, address=server.base_url, more=more)
+            for model in kind.models_served[:2]
+        )
+        scene.env = {"OWN_KEY": KEY}
+        scene.write(
+            "council.toml",
+            f"[profiles.default]\nmembers = [{first}, {second}]\nchairman = {first}\nmax_tokens = 64\n",
+        )
+        scene.live = True
+        examination = await scene.diagnose()
+        assert examination.is_well, examination.text()
+        [live] = [one for one in examination.checked if one.name == LIVE]
+        lines = live.lines()
+        assert lines[1:] == [f"    {detail}." for detail in live.outcome.details]
+        return [line.strip().replace(server.base_url, "URL") for line in lines[1:]]
+
+
+LEARNED: list[tuple[type[StandIn], str, str]] = [
+    (
+        OpenAI,
+        "",
+        (
+            "generic dialect; ballots by JSON schema; learned in 1 refused request:"
+            " max_completion_tokens instead of max_tokens."
+        ),
+    ),
+    (
+        OpenAI,
+        ', dialect = "openai"',
+        "openai dialect; ballots by JSON schema; nothing had to be learned.",
+    ),
+    (
+        OpenAIUnverified,
+        ", temperature = 0.3",
+        (
+            "generic dialect; ballots by JSON schema; learned in 3 refused requests: max_completion_tokens"
+            " instead of max_tokens, JSON not streamed, no temperature."
+        ),
+    ),
+    (
+        OldVLLM,
+        ', dialect = "vllm"',
+        (
+            "vllm dialect; ballots as JSON; learned in 2 refused requests: instructions in the user's message,"
+            " no JSON schema."
+        ),
+    ),
+    (Gemma, ', dialect = "gemini"', "gemini dialect; ballots in prose; nothing had to be learned."),
+]
+
+
+@pytest.mark.parametrize(("kind", "more", "said"), LEARNED)
+async def test_each_member_is_told_with_what_was_learned(
+    scene: Scene, kind: type[StandIn], more: str, said: str
+) -> None:
+    """A line for each, also where nothing was to be learned."""
+    lines = await asked_live(scene, kind, more)
+    assert lines == [f"{model} at URL: {said}" for model in kind.models_served[:2]]
+
+
+async def test_a_refusal_that_concerns_all_models_is_counted_once(scene: Scene) -> None:
+    """Mistral's, of a field that it doesn't know."""
+    first, second = await asked_live(scene, Mistral)
+    learned = {"learned in 1 refused request: no stream_options.", "learned: no stream_options."}
+    assert {line.partition("; ballots by JSON schema; ")[2] for line in (first, second)} == learned
+
+
+@pytest.mark.parametrize(
+    ("format_sent", "traits", "said"),
+    [
+        (
+            "schema",
+            Traits(format_steps=1, prefix="/v1", whole=True, thinks_unmarked=True, refusals=3),
+            (
+                "generic dialect; ballots by JSON schema; learned in 3 refused requests: /v1 added to the"
+                " address, replies not streamed, no strict JSON schema, thoughts end at a tag that nothing"
+                " opened"
+            ),
+        ),
+        (
+            None,
+            Traits(tried=True, refusals=4),
+            "generic dialect; ballots in prose; learned in 4 refused requests that no change would mend",
+        ),
+    ],
+)
+def test_everything_that_can_be_learned_is_told(
+    format_sent: Format | None, traits: Traits, said: str
+) -> None:
+    """In a few words each."""
+    assert learned("generic", format_sent, traits) == said
