@@ -16,7 +16,6 @@ from pydantic import ValidationError
 
 from council.calls import JsonObject
 from council.document.conversation import AssistantMessage, Conversation, Source, UserMessage
-from council.text.encodings import decoded
 from storage.documents.foreign import understood
 from storage.errors import DocumentError
 
@@ -126,9 +125,9 @@ def _json(content: bytes) -> object:
     Those write `NaN`, numbers of any size, and the half of an emoji that a title was cut in.
     """
     try:
-        text = decoded(content)
+        text = content.decode(json.detect_encoding(content))
     except UnicodeDecodeError as error:
-        raise DocumentError("it is not text in UTF-8 or, with a mark, UTF-16") from error
+        raise DocumentError("it is not text in UTF-8, UTF-16 or UTF-32") from error
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError as error:

@@ -68,6 +68,8 @@ def _title(given: object, messages: Sequence[object]) -> str:
 
 
 def _message(raw: object) -> object:
+    if raw is None:
+        return {"role": "other"}
     if not isinstance(raw, dict):
         return raw
     fields = cast("JsonObject", raw)

@@ -41,9 +41,13 @@ _SENTENCES_FOR_ERRORS = frozenset(
     {
         "All models failed to respond. Please try again.",
         "Error: Unable to generate final synthesis.",
+        "Ошибка: не удалось сгенерировать итоговый синтез.",
     }
 )
-"""What the original program stores as the final answer where there is none; in `backend/council.py`."""
+"""What programs store as the final answer where there is none.
+
+Sources: karpathy/llm-council backend/council.py, Aleks-Che/llm-council backend/storage.py.
+"""
 
 _CAUSES: Sequence[tuple[str, Cause]] = (
     (r"cancel|interrupt|client.?(closed|disconnect)|\bstopped\b", "stopped"),
@@ -132,8 +136,11 @@ class _Answer:
         ranked = [each for each in rounds if each.get("round_type") == _RANKINGS]
         answered = self._given("stage1", "responses")
         reviewed, revised = self._given("stage2"), self._given("stage2_5", "stage2b")
-        if isinstance(self.fields.get("stage3"), list):  # then the final answer is a later stage
-            revised = self.fields["stage3"]
+        later = self._given("stage3") if isinstance(self.fields.get("stage3"), list) else None
+        if any("ranking" in each for each in _entries(later)):
+            reviewed = later
+        elif later is not None:
+            revised = later
         if not answered and said:
             answered = _first(said[0], "stage1", "responses")
             reviewed = (
@@ -143,7 +150,9 @@ class _Answer:
         self._read_answers(answered)
         self._read_reviews(reviewed)
         self._read_corrections(revised)
-        self._read_final(self._given("stage5", "stage3", "synthesis", "verdict"))
+        self._read_final(
+            self._given("stage5", "stage3" if later is None else "stage4", "synthesis", "verdict")
+        )
 
     def labels(self) -> dict[str, str]:
         """Return whose answer each label is; nothing where that isn't known for every label used.
