@@ -13,11 +13,18 @@ from bot.discord.typed import MOST_NAMES, Names
 from bot.service.commands import ACTION
 from council.document.conversation import UserMessage
 from tests.bot.discord.office import Office
+from tests.bot.shown import text
 from tests.council.scripted import FOUR
 from tests.discord_server import Permission, User
 
 FIRST = f"stage1.1:{FOUR[0]}"
 MEMBER = "GET /guilds/{guild_id}/members/{user_id}"
+
+
+HOSTILE_NAMES = [
+    *("everyone", "here", "<@1>", "<@&1>", "||b||", "# h", "**Bo** _b_", "`rm -rf`"),
+    *("[x](https://evil.example)", "<t:1:R>", "~~x~~"),
+]
 
 
 async def questions(team: Office) -> list[str]:
@@ -68,6 +75,19 @@ class TestNames:
         await team.card(team.server.menu(ACTION, message, team.ada))
         await team.dispatcher.tasks.settled()
         assert await questions(team) == [SAID]
+
+    async def test_names_that_look_like_markup_stay_names(self, team: Office) -> None:
+        """They ping nobody, link nowhere and have no style, wherever the question is shown."""
+        assert team.general.guild is not None
+        people = [team.server.member(team.general.guild, name) for name in HOSTILE_NAMES]
+        await team.mentioned(team.general, " ".join(f"<@{each.id}>" for each in people))
+        await team.dispatcher.tasks.settled()
+        [said] = await questions(team)
+        assert said == " ".join(f"@{name.title()}" for name in HOSTILE_NAMES)
+        assert said in team.council.prompt(FIRST)
+        card, *_ = team.server.messages(team.general, by_bot=True)
+        assert text(card.text).startswith(f"Ada asked: {said}")
+        assert {(ping.kind, ping.id) for ping in team.server.pings()} == {("user", team.ada.id)}
 
     async def test_who_cannot_be_looked_up_is_a_colleague(self, team: Office) -> None:
         """Somebody who has left, or more people than are asked for."""

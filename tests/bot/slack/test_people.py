@@ -1,5 +1,7 @@
 """On Slack, people, channels and groups have their names, and a message is asked once."""
 
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from bot.slack.incoming import MOST_NAMES
 from bot.slack.manifest import SHORTCUT, THREADS
 from bot.view.wording.platforms.slack import FILES_NOT_ALLOWED
+from tests.bot.shown import blocks_text
 from tests.bot.slack.test_bot import Place, at_work, restarted
 from tests.bot.slack.test_discussion import read_by
 from tests.council.scripted import FOUR
@@ -14,6 +17,12 @@ from tests.slack_server.faults import ALWAYS
 
 FIRST = f"stage1.1:{FOUR[0]}"
 NO_NAMES = frozenset({"users:read", "channels:read", "groups:read", "usergroups:read"})
+
+
+HOSTILE_NAMES = [
+    *("everyone", "<!channel>", "<!here|here>", "<@U0000000001>", "<!subteam^S0000000001>"),
+    *("**Bo** _b_", "`rm -rf`", "[x](https://evil.example)", "<https://evil.example|x>", "R&D"),
+]
 
 
 async def asked(place: Place, text: str) -> str:
@@ -80,6 +89,19 @@ class TestNames:
             before = len(place.slack.calls("users.info"))
             assert await asked(place, f"And <@{people[0].id}>?") == "And @p0?"
             assert len(place.slack.calls("users.info")) == before
+
+    async def test_names_that_look_like_markup_stay_names(self, tmp_path: Path) -> None:
+        """They ping nobody, link nowhere and have no style, wherever the question is shown."""
+        async with at_work(tmp_path) as place:
+            people = [place.slack.add_user(name) for name in HOSTILE_NAMES]
+            said = await asked(place, " ".join(f"<@{each.id}>" for each in people))
+            assert said == " ".join(f"@{name}" for name in HOSTILE_NAMES)
+            card = place.cards(place.general)[-1]
+            assert blocks_text(card.blocks).replace("\n", "").startswith(f"ada asked: {said}")
+            assert said in place.council.prompt(FIRST)
+            assert place.pings() == [{place.ada.id}]
+            shown = json.dumps(card.blocks)
+            assert not re.search('"type": "(link|user|broadcast|usergroup)"|evil[^"]*"url"', shown)
 
     async def test_the_other_ways_in_have_them_too(self, tmp_path: Path) -> None:
         """A command, and the action on a message."""
