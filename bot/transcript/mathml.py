@@ -29,6 +29,8 @@ _ATTRIBUTES = (
     "symmetric", "width",
 )  # fmt: skip
 _OPERATORS = ("\u00b1", "\u2213")  # letters to the converter
+# Browsers leave no space around `log` in `n log n`, and much beside the bars of `|x|`.
+_SPACED = re.compile(r"[A-Za-z]{2,}|\|")
 _SIZE = re.compile(r"-?[0-3]?(?:\.\d{1,4})?(?:em|ex)?")
 _ALIGNED = {
     f"{{{name}}}": "{split}"
@@ -74,18 +76,24 @@ def mathml(formula: str, *, displayed: bool) -> Markup | None:
 
 def _written(element: Element) -> Markup:
     """Return an element as HTML; raises `ValueError` if one in it isn't on the list."""
-    if element.tag not in _ELEMENTS:
+    if element.tag not in _ELEMENTS or (
+        element.tag == "menclose"
+        and element.get("notation") != "box"  # struck out, but not for a browser
+    ):
         raise ValueError(element.tag)
-    kept = (
-        Markup(' {0}="{1}"').format(name, value)
-        for name, value in element.attrib.items()
-        if name in _ATTRIBUTES and all(map(_is_harmless, value.split()))
-    )
     said = unescape(element.text or "")  # the converter writes signs as references within text
     if element.tag != "mtext" and re.match(r"\\\w", said):
         raise ValueError(said)  # a command that the converter doesn't know
+    is_operator = said in _OPERATORS or (element.tag in ("mi", "mo") and _SPACED.fullmatch(said))
+    space = "0em" if said == "|" else "0.17em"
+    spaces = {"lspace": space, "rspace": space} if is_operator and said not in _OPERATORS else {}
+    kept = (
+        Markup(' {0}="{1}"').format(name, value)
+        for name, value in (*element.items(), *spaces.items())
+        if name in _ATTRIBUTES and all(map(_is_harmless, value.split()))
+    )
     text = Markup("{0}").format(said)
-    tag = "mo" if said in _OPERATORS else element.tag
+    tag = "mo" if is_operator else element.tag
     inner = Markup("").join((text, *map(_written, element)))
     return Markup("<{0}{1}>{2}</{0}>").format(tag, Markup("").join(kept), inner)
 

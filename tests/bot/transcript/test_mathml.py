@@ -33,6 +33,14 @@ def test_a_formula_is_mathml() -> None:
     )
 
 
+def test_names_and_bars_have_their_spaces() -> None:
+    """Browsers would show `nlogn` and `|x |`."""
+    assert '<mo lspace="0.17em" rspace="0.17em">log</mo>' in str(mathml(r"n \log n", displayed=False))
+    assert '<mo lspace="0.17em" rspace="0.17em">arg</mo>' in str(mathml(r"\arg z", displayed=False))
+    assert '<mo stretchy="false" lspace="0em" rspace="0em">|</mo>' in str(mathml("|x|", displayed=False))
+    assert "<mtext>log</mtext>" in str(mathml(r"\text{log}", displayed=False))
+
+
 def test_matrices_and_aligned_lines_are_tables() -> None:
     """The converter doesn't know `aligned`, which models write most."""
     for source in (
@@ -58,10 +66,23 @@ def test_nothing_of_a_formula_is_taken_as_it_is(formula: str, shown: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "formula", [r"\newcommand{\a}{\b\b}\a", r"\def\a{x}\a", r"\unknown{x}", r"\frac", "{", "x^"]
+    "formula",
+    [
+        r"\cancel{x}",
+        r"\sout{x}",
+        r"\newcommand{\a}{\b\b}\a",
+        r"\def\a{x}\a",
+        r"\unknown{x}",
+        r"\frac",
+        "{",
+        "x^",
+    ],
 )
 def test_what_cannot_be_converted_is_its_source(formula: str) -> None:
-    """Definitions could multiply without end; commands without meaning would look like text."""
+    """Definitions could multiply without end; commands without meaning would look like text.
+
+    What is struck out would look as if it weren't: browsers draw no `menclose`.
+    """
     assert mathml(formula, displayed=False) is None
     assert str(html(rf"\(1={formula}\)", 3)) == f"<p>\\(1={formula}\\)</p>\n"
 
