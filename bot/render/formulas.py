@@ -1,4 +1,4 @@
-r"""Formulas in Markdown, as models write them: `\( … \)`, `\[ … \]` and `$$ … $$`.
+r"""Formulas in Markdown, as models write them: `\( … \)`, `\[ … \]`, `$$ … $$` and `\begin{align} …`.
 
 A formula becomes a token of type `formula`, whose content is its source with the delimiters. A single
 dollar is money, and what is no mathematics between escaped brackets (`\[x\] done`, `\(optional\)`) is
@@ -18,10 +18,20 @@ LONGEST = 2_000
 """The most characters of a formula."""
 DEEPEST = 50
 """How deep its groups may be nested."""
-DISPLAYED = (r"\[", "$$")
+DISPLAYED = (r"\[", "$$", r"\begin")
 """What begins a formula that has a line of its own."""
 
-_CLOSING = {r"\(": r"\)", r"\[": r"\]", "$$": "$$"}
+_CLOSING = {
+    r"\(": r"\)",
+    r"\[": r"\]",
+    "$$": "$$",
+    **{
+        rf"\begin{{{name}}}": rf"\end{{{name}}}"
+        for each in ("equation", "align", "gather", "aligned", "gathered", "split", "cases", "matrix")
+        for name in (each, f"{each}*", *(f"{side}{each}" for side in "pbvBV" if each == "matrix"))
+    },
+}
+_OPENING = re.compile("|".join(map(re.escape, _CLOSING)))
 # A backslash that is escaped itself closes nothing.
 _ENDS = {
     closing: re.compile(rf"(?<!\\)(?:\\\\)*(?P<end>{re.escape(closing)})")
@@ -44,8 +54,8 @@ def read_formulas(parser: MarkdownIt) -> MarkdownIt:
 
 
 def inner(formula: str) -> str:
-    """Return a formula without its delimiters."""
-    return formula[2:-2].strip()
+    """Return a formula without its delimiters; an environment is one itself."""
+    return formula if formula.startswith(r"\begin") else formula[2:-2].strip()
 
 
 def shown(formula: str) -> str:
@@ -58,14 +68,15 @@ def shown(formula: str) -> str:
 def _own_paragraph(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """Make a formula that has its lines to itself a paragraph: its `- b` is no list item."""
     begin = state.bMarks[start] + state.tShift[start]
-    opening = state.src[begin : begin + 2]
-    if opening not in DISPLAYED or state.is_code_block(start):
+    found = _OPENING.match(state.src, begin)
+    if not found or not found[0].startswith(DISPLAYED) or state.is_code_block(start):
         return False
-    last = _last_line(state, start, end, _ENDS[_CLOSING[opening]])
+    opening, closing = found[0], _CLOSING[found[0]]
+    last = _last_line(state, start, end, len(opening), _ENDS[closing])
     if last is None:
         return False
     source = state.getLines(start, last + 1, state.blkIndent, False).strip()
-    if not _is_mathematics(opening, source[2:].rpartition(_CLOSING[opening])[0]):
+    if not _is_mathematics(opening, source[len(opening) :].rpartition(closing)[0]):
         return False
     if not silent:
         lines = [start, last + 1]
@@ -77,7 +88,9 @@ def _own_paragraph(state: StateBlock, start: int, end: int, silent: bool) -> boo
     return True
 
 
-def _last_line(state: StateBlock, start: int, end: int, closing: re.Pattern[str]) -> int | None:
+def _last_line(
+    state: StateBlock, start: int, end: int, content: int, closing: re.Pattern[str]
+) -> int | None:
     """Return the line that ends with the formula's end, before an empty line and the limit."""
     length = 0
     for line in range(start, end):
@@ -85,7 +98,7 @@ def _last_line(state: StateBlock, start: int, end: int, closing: re.Pattern[str]
             return None
         state.env["work"].blocks -= 1
         text = state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]
-        found = closing.search(text, 0 if line > start else 2)
+        found = closing.search(text, 0 if line > start else content)
         if found:
             return line if text[found.end() :].strip() in _AFTER else None
         length += len(text)
@@ -95,11 +108,10 @@ def _last_line(state: StateBlock, start: int, end: int, closing: re.Pattern[str]
 
 
 def _read(state: StateInline, silent: bool) -> bool:
-    opening = state.src[state.pos : state.pos + 2]
-    if opening not in _CLOSING or not _begins(state, opening):
+    opened = _OPENING.match(state.src, state.pos, state.posMax)
+    if not opened or not _begins(state, opened[0]):
         return False
-    begin = state.pos + 2
-    closing = _CLOSING[opening]
+    opening, closing, begin = opened[0], _CLOSING[opened[0]], opened.end()
     if state.src.rfind(closing, begin, state.posMax) < 0:
         state.env["work"].inline -= (state.posMax - begin) // _GLANCE
         return False
@@ -109,15 +121,16 @@ def _read(state: StateInline, silent: bool) -> bool:
     content = state.src[begin:end]
     if not found or not _is_mathematics(opening, content):
         return False
-    after = state.src[end + 2 : end + 3]
+    last = end + len(closing)
+    after = state.src[last : last + 1]
     if opening == "$$" and (after == "$" or after.isdigit()):
         return False
     if not silent:
         state.env["work"].formulas -= 1
         fits = len(content) <= LONGEST and _depth(content) <= DEEPEST and state.env["work"].formulas >= 0
         token = state.push("formula" if fits else "text", "", 0)
-        token.content = state.src[state.pos : end + 2]
-    state.pos = end + 2
+        token.content = state.src[state.pos : last]
+    state.pos = last
     return True
 
 
@@ -133,7 +146,7 @@ def _is_mathematics(opening: str, content: str) -> bool:
     text = content.strip()
     if not any(map(str.isalnum, text)):
         return False
-    if any(sign in text for sign in ("\\", "=", "^", "_{")):
+    if opening.startswith(r"\begin") or any(sign in text for sign in ("\\", "=", "^", "_{")):
         return True
     if _WORD.search(text):
         return False

@@ -151,6 +151,18 @@ def test_a_formula_on_its_own_lines_is_no_list() -> None:
     assert written("So:\n$$\nx\n= 1\n$$\nEnd.", DISCORD) == "So:\n\nx = 1\n\nEnd."
 
 
+def test_an_environment_is_a_formula_without_other_delimiters() -> None:
+    """On its own lines or within them; what isn't mathematics, or isn't ended, is text."""
+    lines = "\\begin{align*}\na &= b \\\\\n- c &= d\n\\end{align*}"
+    assert formulas(f"So:\n{lines}\nEnd.") == [lines]
+    assert written(f"So:\n{lines}\nEnd.", DISCORD) == "So:\n\na = b\n\u2212c = d\n\nEnd."
+    matrix = r"\begin{bmatrix} 1 & 2 \\ 3 & 4 \end{bmatrix}"
+    assert formulas(f"See {matrix}.") == [matrix]
+    assert text(written(f"See {matrix}.", SLACK)) == f"See {matrix}."
+    for other in (r"\begin{document} x = 1 \end{document}", r"\begin{align} x = 1", f"`{matrix}`"):
+        assert formulas(other) == []
+
+
 def test_a_formula_that_is_too_long_or_too_deep_is_its_source() -> None:
     """So is one after as many as a text may have."""
     long = rf"\({'x+' * (LONGEST // 2)}x^2\)"
