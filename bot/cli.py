@@ -96,6 +96,9 @@ class Thread(StrEnum):
 
 @app.command()
 def demo(
+    example: Annotated[
+        str | None, typer.Argument(help="migration, tenants (in German), webhook or backup.")
+    ] = None,
     *,
     speed: Annotated[
         float, typer.Option(min=0.1, max=1000, help="2 plays the example twice as fast.")
@@ -103,21 +106,33 @@ def demo(
     events: Annotated[bool, typer.Option("--events", help="Print events as JSON lines.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer's message as JSON.")] = False,
 ) -> None:
-    """Watch a complete example, written by hand: needs no key and asks no model.
+    """Watch a council work, by an example written by hand: needs no key and asks no model.
 
     None of it is saved. In a terminal it ends with buttons to try.
     """
+    from bot.demo import scenario
     from bot.demo.player import Player
     from bot.terminal import ask as terminal_ask
-    from bot.terminal.demo import demo as play
-    from bot.terminal.demo import replay
+    from bot.terminal import demo as terminal_demo
 
     if events and as_json:
         _end(wording.ONE_FORM, MISUSED)
-    player = Player(speed)
+    if example is not None and example not in scenario.NAMES:
+        _end(wording.unknown_example(example, scenario.NAMES), MISUSED)
+    is_for_program = events or as_json
+    chosen = (
+        scenario.example(example or scenario.NAMES[0])
+        if example or is_for_program
+        else terminal_demo.choose()
+    )
+    if chosen is None:
+        return
+    player = Player(chosen, speed)
     surface = terminal_ask.events if events else terminal_ask.document if as_json else None
     try:
-        played = _carry_out(replay(player, surface) if surface else play(player))
+        played = _carry_out(
+            terminal_demo.replay(player, surface) if surface else terminal_demo.demo(player)
+        )
     except KeyboardInterrupt:
         played = False
     if not played:

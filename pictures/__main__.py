@@ -9,7 +9,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from bot.demo import scenario
+from pictures import scenario
 from pictures.on_discord import OnDiscord
 from pictures.on_slack import OnSlack
 from pictures.page import photograph

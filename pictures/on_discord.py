@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from bot.demo import scenario
+from pictures import scenario
 from pictures.render import NoPicture
 from pictures.runs import (
     CHANNEL,
@@ -54,7 +54,7 @@ class OnDiscord:
 
     def _ask(self, **options: object) -> Interaction:
         return self._discord.slash(
-            self._channel, self._ada, "council", question=scenario.question(), **options
+            self._channel, self._ada, "council", question=scenario.MIGRATION.question, **options
         )
 
     def _card(self, asked: Interaction) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from bot.demo import scenario
+from pictures import scenario
 from pictures.runs import (
     CHANNEL,
     SCREEN,
@@ -61,7 +61,9 @@ class OnSlack:
         return self._slack.messages(self._channel)
 
     async def _ask(self, flags: str = "") -> None:
-        await self._slack.slash(self._channel, self._ada, "/council", f"{flags}{scenario.question()}")
+        await self._slack.slash(
+            self._channel, self._ada, "/council", f"{flags}{scenario.MIGRATION.question}"
+        )
 
     async def _answered(self, number: int) -> dict[str, Any]:
         """Wait for an answer, and for everything below it."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bot.demo import scenario
+from pictures import scenario
 from pictures.render import Platform
 from pictures.scenario import part
 from tests.discord_server import DiscordServer
@@ -25,13 +25,14 @@ QUIET_SECONDS = 1.0
 CHANNEL = "architecture"
 SCREEN = 1200
 """The height of a picture that shows the beginning of something long, in CSS pixels."""
+GPT, CLAUDE, GEMINI, GROK = scenario.MEMBERS
 # Seconds for answer, review and correction. The last two correct themselves so late that the card
 # can be seen with some corrections in.
 PACE: Mapping[str, tuple[float, ...]] = {
-    scenario.GPT: (1.9, 2.2, 1.4),
-    scenario.CLAUDE: (1.3, 1.6, 1.1),
-    scenario.GEMINI: (2.4, 1.8, 6.0),
-    scenario.GROK: (1.6, 2.6, 6.0),
+    GPT: (1.9, 2.2, 1.4),
+    CLAUDE: (1.3, 1.6, 1.1),
+    GEMINI: (2.4, 1.8, 6.0),
+    GROK: (1.6, 2.6, 6.0),
 }
 CORRECTED_EARLY = 2
 BUSY = Turn(status=429, headers={"Retry-After": "0"})
@@ -116,11 +117,11 @@ def rehearse(models: ModelServer) -> None:
 
 def rehearse_failures(models: ModelServer) -> None:
     """Let one member give no answer in the next run, and another no correction."""
-    for member in (scenario.GPT, scenario.CLAUDE):
+    for member in (GPT, CLAUDE):
         models.script(member, *(Turn(latency=seconds) for seconds in PACE[member]))
-    answer, review, _ = PACE[scenario.GEMINI]
-    models.script(scenario.GEMINI, Turn(latency=answer), Turn(latency=review), Turn(text=""))
-    models.script(scenario.GROK, *[BUSY] * ATTEMPTS)
+    answer, review, _ = PACE[GEMINI]
+    models.script(GEMINI, Turn(latency=answer), Turn(latency=review), Turn(text=""))
+    models.script(GROK, *[BUSY] * ATTEMPTS)
     models.script(scenario.CHAIRMAN, Turn(latency=3.0))
 
 

@@ -5,9 +5,14 @@ Everything around its texts is a real run. Which part a model plays is read from
 
 from typing import cast
 
-from bot.demo.scenario import Part, says
+from bot.demo import scenario
+from bot.demo.scenario import Part
 from tests.model_server import Json
 
+MIGRATION = scenario.example("migration")
+MEMBERS = MIGRATION.members
+CHAIRMAN = MIGRATION.cast.chairman
+TITLE_MODEL = scenario.TITLE_MODEL
 _MARKS: tuple[tuple[str, Part], ...] = (
     ("Then rank them.", "review"),
     ("whole corrected answer", "correction"),
@@ -27,7 +32,7 @@ def part(request: Json) -> Part:
 
 def play(request: Json) -> str:
     """Say what the asked model says in the part it is asked for."""
-    return says(part(request), str(request["model"]), _messages(request)[-1])
+    return MIGRATION.says(part(request), str(request["model"]), _messages(request)[-1])
 
 
 def _messages(request: Json) -> list[str]:

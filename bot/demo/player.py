@@ -1,28 +1,21 @@
-"""Plays the example in place of a model client, at a pace that people can follow."""
+"""Plays an example in place of a model client, at a pace that people can follow."""
 
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from bot.demo.scenario import CHAIRMAN, CLAUDE, GEMINI, GPT, GROK, MEMBERS, TITLE_MODEL, Part, says
+from bot.demo.scenario import TITLE_MODEL, Example, Part
 from council.calls import Call, Reply
 from council.profile import Member, Profile
 from council.usage import Usage, estimate_tokens
 
-PROFILE = Profile(
-    name="example",
-    members=tuple(Member(model=model) for model in MEMBERS),
-    chairman=Member(model=CHAIRMAN),
-    title_model=Member(model=TITLE_MODEL),
-    example=True,
-)
 _THINKING: Mapping[str, Mapping[Part, float]] = {
-    GPT: {"answer": 3.1, "review": 3.0, "correction": 2.8},
-    CLAUDE: {"answer": 2.3, "review": 3.5, "correction": 3.4},
-    GEMINI: {"answer": 4.0, "review": 2.4, "correction": 4.0},
-    GROK: {"answer": 1.7, "review": 3.9, "correction": 2.4},
-    CHAIRMAN: {"final": 1.5},
+    "openai/gpt-5": {"answer": 3.1, "review": 3.0, "correction": 2.8},
+    "anthropic/claude-sonnet-4.5": {"answer": 2.3, "review": 3.5, "correction": 3.4},
+    "google/gemini-2.5-pro": {"answer": 4.0, "review": 2.4, "correction": 4.0},
+    "x-ai/grok-4": {"answer": 1.7, "review": 3.9, "correction": 2.4},
+    "anthropic/claude-opus-4.1": {"final": 1.5},
     TITLE_MODEL: {"title": 1.0},
 }
 _WRITING = 6.0
@@ -31,7 +24,7 @@ SECONDS = _WRITING + sum(
     max(paces.get(part, 0.0) for paces in _THINKING.values())
     for part in ("answer", "review", "correction", "final")
 )
-"""How long the example takes: each stage waits for its slowest member."""
+"""How long an example takes at most: each stage waits for its slowest member."""
 _PARTS: Mapping[str, Part] = {
     "stage1": "answer",
     "stage2": "review",
@@ -46,10 +39,22 @@ Sleep = Callable[[float], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Player:
-    """Replies with the example's texts; `speed` 2 takes half the time. Nothing is ever sent."""
+    """Replies with an example's texts; `speed` 2 takes half the time. Nothing is ever sent."""
 
+    example: Example
     speed: float = 1.0
     sleep: Sleep = asyncio.sleep
+
+    @property
+    def profile(self) -> Profile:
+        """The example's council."""
+        return Profile(
+            name="example",
+            members=tuple(Member(model=model) for model in self.example.members),
+            chairman=Member(model=self.example.cast.chairman),
+            title_model=Member(model=TITLE_MODEL),
+            example=True,
+        )
 
     async def ask(self, call: Call) -> Reply:
         """Return what the called member says in this stage."""
@@ -57,7 +62,7 @@ class Player:
         started = clock()
         part = _PARTS[call.step.partition(".")[0]]
         prompt = call.messages[-1]["content"]
-        text = says(part, call.member.model, prompt)
+        text = self.example.says(part, call.member.model, prompt)
         await self.sleep(_THINKING[call.member.model][part] / self.speed)
         if call.on_text:
             await self._stream(text, call.on_text)

@@ -1,101 +1,136 @@
-"""An example written by hand: a question, and what four members and a chairman say about it.
+"""Examples written by hand: a question, and what its members and a chairman say about it.
 
-`council demo` and the pictures in docs/pictures play it through the real pipeline. One member is wrong,
-its peers notice, its correction drops the mistake, and two members still disagree with the answer. The
-labels under which a reviewer sees the answers are read from its prompt.
+`council demo` and the pictures in docs/pictures play them through the real pipeline. Each is a folder
+of texts with an `example.toml`. The labels under which a reviewer sees the answers are read from its
+prompt.
 """
 
 import re
+import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
 
 Part = Literal["answer", "review", "correction", "title", "final"]
 
-GPT = "openai/gpt-5"
-CLAUDE = "anthropic/claude-sonnet-4.5"
-GEMINI = "google/gemini-2.5-pro"
-GROK = "x-ai/grok-4"
-CHAIRMAN = "anthropic/claude-opus-4.1"
 TITLE_MODEL = "openai/gpt-5-mini"
-MEMBERS = (GPT, CLAUDE, GEMINI, GROK)
-MISTAKEN = GROK
-"""Whose first answer is wrong."""
-
-TITLE = "Widen payments.id before it runs out"
-VOTES: Mapping[str, tuple[str, ...]] = {
-    GPT: (GEMINI, CLAUDE, GROK),
-    CLAUDE: (GPT, GEMINI, GROK),
-    GEMINI: (CLAUDE, GPT, GROK),
-    GROK: (CLAUDE, GPT, GEMINI),
-}
 _SECTION = re.compile(r"^(?=\W*(?:Review of )?\{)", re.MULTILINE)
 _MEMBER = re.compile(r"\{([^{}\s]+)\}")
 _LABEL = re.compile(r"Response [A-Z]\b")
 _MARK = re.compile(r"\bthis mark\b[^\n]*:\n\n(\S+)\n")
 
 
-@cache
-def text(*path: str) -> str:
-    """Return a text of the example."""
-    return files("bot.demo").joinpath("texts", *path).read_text(encoding="utf-8").strip()
+class Cast(BaseModel):
+    """Who plays an example: models by their ids.
+
+    `offer` says in a list what the example is about. `votes` has whom each member ranks, best first;
+    `mistaken` is the member whose first answer is wrong.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    title: str
+    offer: str
+    chairman: str
+    votes: Mapping[str, tuple[str, ...]]
+    mistaken: str | None = None
 
 
-def question() -> str:
-    """Return what the council is asked."""
-    return text("question.md")
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One example, with the name of its folder."""
 
+    name: str
+    cast: Cast
 
-def says(part: Part, model: str, prompt: str) -> str:
-    """Return what a model says when it is asked for a part with this prompt."""
-    match part:
-        case "answer":
-            return _of("answers", model)
-        case "review":
-            return _review(model, prompt)
-        case "correction":
-            return _of("corrections", model)
-        case "title":
-            return TITLE
-        case "final":
-            return _final(prompt)
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The ids of the models that answer."""
+        return tuple(self.cast.votes)
 
+    @property
+    def question(self) -> str:
+        """What the council is asked."""
+        return self.text("question.md")
 
-def _of(folder: str, member: str) -> str:
-    return text(folder, f"{_short(member)}.md")
+    def text(self, *path: str) -> str:
+        """Return one of its texts."""
+        return _text(self.name, *path)
+
+    def says(self, part: Part, model: str, prompt: str) -> str:
+        """Return what a model says when it is asked for a part with this prompt."""
+        match part:
+            case "answer":
+                return self._of("answers", model)
+            case "review":
+                return self._review(model, prompt)
+            case "correction":
+                return self._of("corrections", model)
+            case "title":
+                return self.cast.title
+            case "final":
+                return self._final(prompt)
+
+    def _of(self, folder: str, member: str) -> str:
+        return self.text(folder, f"{_short(member)}.md")
+
+    def _review(self, reviewer: str, prompt: str) -> str:
+        """Return a review of the answers in this prompt, under the labels they have there."""
+        labels = {
+            _short(member): label for member in self.members if (label := self._label(member, prompt))
+        }
+        sections = {
+            labels[member]: _MEMBER.sub(lambda named: labels[named[1]], section).strip()
+            for section in _SECTION.split(self._of("reviews", reviewer))
+            for member in _MEMBER.findall(section)[:1]
+            if member in labels
+        }
+        votes = self.cast.votes[reviewer]
+        ranked = [labels[_short(member)] for member in votes if _short(member) in labels]
+        places = [f"{place}. {label}" for place, label in enumerate(ranked, 1)]
+        return "\n\n".join(
+            [*(sections[label] for label in sorted(sections)), "FINAL RANKING:\n" + "\n".join(places)]
+        )
+
+    def _label(self, member: str, prompt: str) -> str | None:
+        """Return the label above a member's answer; `None` if the prompt doesn't contain that answer."""
+        before, found, _ = prompt.partition(self._of("answers", member))
+        return _LABEL.findall(before)[-1] if found else None
+
+    def _final(self, prompt: str) -> str:
+        """Return the chairman's answer, with its notes below the mark from this prompt."""
+        mark = _MARK.search(prompt)
+        if mark is None:
+            raise LookupError("the chairman was given no mark for its notes")
+        is_whole = all(member in prompt for member in self.members)
+        notes = self.text("notes.md" if is_whole else "notes-without-mistaken.md")
+        final = self.text("final.md")
+        return f"{final}\n\n{mark[1]}\n{notes}" if notes else final
 
 
 def _short(member: str) -> str:
     return member.rpartition("/")[2]
 
 
-def _review(reviewer: str, prompt: str) -> str:
-    """Return a review of the answers in this prompt, under the labels they have there."""
-    labels = {_short(member): label for member in MEMBERS if (label := _label(member, prompt))}
-    sections = {
-        labels[member]: _MEMBER.sub(lambda named: labels[named[1]], section).strip()
-        for section in _SECTION.split(_of("reviews", reviewer))
-        for member in _MEMBER.findall(section)[:1]
-        if member in labels
-    }
-    ranked = [labels[_short(member)] for member in VOTES[reviewer] if _short(member) in labels]
-    places = [f"{place}. {label}" for place, label in enumerate(ranked, 1)]
-    return "\n\n".join(
-        [*(sections[label] for label in sorted(sections)), "FINAL RANKING:\n" + "\n".join(places)]
-    )
+def _folder() -> Traversable:
+    return files("bot.demo").joinpath("texts")
 
 
-def _label(member: str, prompt: str) -> str | None:
-    """Return the label above a member's answer; `None` if the prompt doesn't contain that answer."""
-    before, found, _ = prompt.partition(_of("answers", member))
-    return _LABEL.findall(before)[-1] if found else None
+@cache
+def _text(*path: str) -> str:
+    return _folder().joinpath(*path).read_text(encoding="utf-8").strip()
 
 
-def _final(prompt: str) -> str:
-    """Return the chairman's answer, with its notes below the mark from this prompt."""
-    mark = _MARK.search(prompt)
-    if mark is None:
-        raise LookupError("the chairman was given no mark for its notes")
-    notes = text("notes.md" if GROK in prompt else "notes-without-grok.md")
-    return f"{text('final.md')}\n\n{mark[1]}\n{notes}"
+@cache
+def example(name: str) -> Example:
+    """Return the example of that name, one of `NAMES`."""
+    return Example(name, Cast.model_validate(tomllib.loads(_text(name, "example.toml"))))
+
+
+NAMES = ("migration", "tenants", "webhook", "backup")
+"""The examples in the order in which they are offered."""

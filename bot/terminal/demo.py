@@ -1,4 +1,4 @@
-"""`council demo`: the example played through the real pipeline, then its thread and buttons to try.
+"""`council demo`: an example played through the real pipeline, then its thread and buttons to try.
 
 It needs no key, no model and no network, and its folder is deleted afterwards.
 """
@@ -15,8 +15,8 @@ from time import monotonic
 from rich.console import Console
 
 from bot.app import Library, open_library
-from bot.demo.player import PROFILE, SECONDS, Player
-from bot.demo.scenario import MISTAKEN, question
+from bot.demo import scenario
+from bot.demo.player import SECONDS, Player
 from bot.service.admission.access import AT_TERMINAL
 from bot.service.requests.question import Question
 from bot.service.runs import Runs
@@ -42,14 +42,32 @@ Open = Callable[[], Awaitable[Message | Path]]
 """Opens what a button or the thread shows: a message or a file."""
 
 
+def choose() -> scenario.Example | None:
+    """Let a person choose an example; without a terminal, it is the first. `None` if they leave."""
+    examples = [scenario.example(name) for name in scenario.NAMES]
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return examples[0]
+    offered = tuple((str(number), each.cast.offer) for number, each in enumerate(examples, 1))
+    console = Console()
+    console.print(drawn((Line(wording.CHOOSE), Pairs(offered)), console))
+    while True:
+        say(wording.choice(len(examples)))
+        typed = read_line()
+        if typed is None:
+            return None
+        number = typed.strip() or "1"
+        if number in dict(offered):
+            return examples[int(number) - 1]
+
+
 async def demo(player: Player) -> bool:
-    """Play the example for a person; return whether it was played to its end and written."""
+    """Play an example for a person; return whether it was played to its end and written."""
     is_watched = sys.stdin.isatty() and sys.stdout.isatty()
 
     async def show(stage: _Stage) -> bool:
         console = Console()
         takes = figures.duration(SECONDS / player.speed)
-        _tell(console, wording.introduction(len(PROFILE.members), takes))
+        _tell(console, wording.introduction(len(player.example.members), takes))
         shown: list[TerminalChannel] = []
 
         @contextmanager
@@ -64,7 +82,7 @@ async def demo(player: Player) -> bool:
 
         is_answered = await stage.play(surface)
         if is_answered and is_watched:
-            await _try_out(shown[0], stage.transcript)
+            await _try_out(shown[0], player.example.cast.mistaken, stage.transcript)
         if is_answered:
             _tell(console, wording.GOODBYE)
         return is_answered
@@ -73,7 +91,7 @@ async def demo(player: Player) -> bool:
 
 
 async def replay(player: Player, surface: Surface) -> bool:
-    """Play the example for a program, on a surface of `council ask`; return what `demo` returns."""
+    """Play an example for a program, on a surface of `council ask`; return what `demo` returns."""
     return await _perform(player, lambda stage: stage.play(surface))
 
 
@@ -129,8 +147,10 @@ async def _perform(player: Player, show: Callable[[_Stage], Awaitable[bool]]) ->
                 store=library.store,
                 index=library.index,
             )
-            asked = Question(standing=AT_TERMINAL, text=question(), source=person(), entry_key="example")
-            stage = _Stage(folder, library, runs, (await runs.record(asked, PROFILE)).run)
+            asked = Question(
+                standing=AT_TERMINAL, text=player.example.question, source=person(), entry_key="example"
+            )
+            stage = _Stage(folder, library, runs, (await runs.record(asked, player.profile)).run)
             with lasting_output(stage.leave) as output:
                 is_shown = await show(stage)
             # A reader who left has read enough.
@@ -156,12 +176,16 @@ def _nothing(view: RunView) -> Iterator[Message]:
     yield from ()
 
 
-async def _try_out(channel: TerminalChannel, transcript: Callable[[], Awaitable[Path]]) -> None:
+async def _try_out(
+    channel: TerminalChannel, mistaken: str | None, transcript: Callable[[], Awaitable[Path]]
+) -> None:
     """Open what the typed number names, until there is an empty line."""
-    choices, offer = _choices(channel.view, transcript)
+    choices, offer = _choices(channel.view, mistaken, transcript)
     channel.show(offer)
     while typed := (read_line() or "").strip():
         chosen = choices.get(typed)
+        if not chosen and typed != "?":
+            channel.show(Message("unknown", (Line(wording.unknown(typed)),)))
         opened = await chosen() if chosen else offer
         if isinstance(opened, Path):
             channel.show(Message("transcript", (Line(wording.TRANSCRIPT_OPENED),)))
@@ -173,7 +197,7 @@ async def _try_out(channel: TerminalChannel, transcript: Callable[[], Awaitable[
 
 
 def _choices(
-    view: RunView, transcript: Callable[[], Awaitable[Path]]
+    view: RunView, mistaken: str | None, transcript: Callable[[], Awaitable[Path]]
 ) -> tuple[dict[str, Open], Message]:
     """Return what each number opens, and the message that offers them all."""
     opens: list[Open] = []
@@ -199,7 +223,7 @@ def _choices(
         changes = number(lambda part=part: detail(view, "changes", part.seat))
         reviews = number(lambda part=part: detail(view, "reviews", part.seat))
         rows.append((short[seat.name], said, changes, reviews))
-        if seat.name == MISTAKEN:
+        if seat.name == mistaken:
             hints.append(Line(wording.mistake(short[seat.name], int(changes))))
     blocks = (Line(wording.LEAD), Pairs(tuple(whole)), Table(wording.HEADER, tuple(rows)), *hints)
     return {str(place): each for place, each in enumerate(opens, 1)}, Message("example", blocks)

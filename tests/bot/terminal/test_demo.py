@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.demo.scenario import NAMES, example
 from bot.view.wording.terminal import demo as wording
 from tests.launcher import Process, start
 from tests.test_program import COVERAGE, PLAIN, Program
@@ -134,7 +135,7 @@ async def test_in_a_pipe_it_plays_through(tmp_path: Path) -> None:
 
 async def test_in_a_terminal_its_buttons_can_be_tried(tmp_path: Path) -> None:
     """Each number does what its button does in a chat; an empty line leaves."""
-    terminal = await watched(program(tmp_path), "demo", "--speed", "100")
+    terminal = await watched(program(tmp_path), "demo", "migration", "--speed", "100")
     card = await terminal.until("\n> ")
     assert wording.ON_CARD in card
     assert "Review changed" in card
@@ -152,7 +153,8 @@ async def test_in_a_terminal_its_buttons_can_be_tried(tmp_path: Path) -> None:
     terminal.type("6")
     assert "Reviews of anthropic/claude-sonnet-4.5" in await terminal.until("\n> ")
     terminal.type("nonsense")
-    assert wording.LEAD in await terminal.until("\n> ")
+    answered = await terminal.until("\n> ")
+    assert answered.index(wording.unknown("nonsense")) < answered.index(wording.LEAD)
     terminal.type("3")
     address = re.search(r"file://(\S+)", await terminal.until("\n> "))
     assert address is not None
@@ -166,16 +168,39 @@ async def test_in_a_terminal_its_buttons_can_be_tried(tmp_path: Path) -> None:
 @pytest.mark.parametrize("words", [(), ("--events",)])
 async def test_ctrl_c_leaves_at_once(tmp_path: Path, words: tuple[str, ...]) -> None:
     """Without a trace: no stack, no folder."""
-    terminal = await watched(program(tmp_path), "demo", *words)
+    terminal = await watched(program(tmp_path), "demo", "migration", *words)
     await terminal.until("member_start" if words else "answering")
     terminal.process.send_signal(signal.SIGINT)
     assert await terminal.ended() == (1, b"")
     assert left_behind(tmp_path) == []
 
 
+async def test_a_person_chooses_an_example(tmp_path: Path) -> None:
+    """By its number; an unknown one is asked for again, and Enter means the first."""
+    terminal = await watched(program(tmp_path), "demo", "--speed", "1000")
+    offer = await terminal.until("\n> ")
+    assert [example(name).cast.offer in " ".join(offer.split()) for name in NAMES] == [True] * 4
+    terminal.type("99")
+    assert wording.choice(4) in await terminal.until("\n> ")
+    terminal.type("4")
+    card = await terminal.until("\n> ")
+    assert example("backup").cast.title in card
+    terminal.type("")
+    assert await terminal.ended() == (0, b"")
+
+
+async def test_an_unknown_example_is_refused(tmp_path: Path) -> None:
+    """With the names that there are."""
+    ended = await program(tmp_path)("demo", "Migration")
+    assert ended.code == 2
+    assert (
+        ended.err == "There is no example Migration. There are migration, tenants, webhook and backup.\n"
+    )
+
+
 async def test_ctrl_c_at_the_prompt_leaves_as_an_empty_line_does(tmp_path: Path) -> None:
     """The example has been played to its end."""
-    terminal = await watched(program(tmp_path), "demo", "--speed", "100")
+    terminal = await watched(program(tmp_path), "demo", "migration", "--speed", "100")
     await terminal.until("\n> ")
     terminal.process.send_signal(signal.SIGINT)
     await terminal.until("none of it was saved")

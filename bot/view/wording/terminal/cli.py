@@ -28,6 +28,11 @@ NO_POSTGRES = (
 )
 
 
+def unknown_example(name: str, names: Sequence[str]) -> str:
+    """Answer a name that no example has."""
+    return f"There is no example {name}. There are {', '.join(names[:-1])} and {names[-1]}."
+
+
 def budget_unknown(given: str, keys: Iterable[str]) -> str:
     """Refuse a key that names no budget of somebody or some place."""
     return f"{given} isn't a budget. Choose one of {', '.join(keys)}."
