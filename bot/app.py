@@ -191,7 +191,9 @@ async def open_council(
             metrics=counts,
             traces=traces,
             remedies=Remedies(directory.find, has_key=key is not None),
-            warnings=BudgetWarnings(library.warned, library.journal, channels, _admins(configuration)),
+            warnings=BudgetWarnings(
+                library.warned, library.journal, channels, _admins(configuration), counts
+            ),
         )
         yield Council(profiles, runs, directory)
 

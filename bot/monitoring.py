@@ -33,7 +33,7 @@ from bot.http_server import serving
 from bot.service.delivery.outbox import Urgency
 from bot.service.metrics import Durations, Metrics
 from storage.errors import StorageError
-from storage.journal.journal import ENDED, Budgeted
+from storage.journal.journal import BUDGETED, ENDED, Budgeted
 from storage.journal.spending import Spending
 
 log = structlog.get_logger()
@@ -121,7 +121,7 @@ class _Counts(Collector):
         yield from self._outboxes()
         yield from self._runs()
         yield from self._calls()
-        yield self._budgets()
+        yield from self._budgets()
         connected = GaugeMetricFamily(
             "council_connected", "Whether a platform is connected.", labels=["platform"]
         )
@@ -188,7 +188,7 @@ class _Counts(Collector):
         _add(lag, [], self._metrics_of.index_lag)
         yield lag
 
-    def _budgets(self) -> Metric:
+    def _budgets(self) -> Iterator[Metric]:
         largest = GaugeMetricFamily(
             "council_budget_dollars",
             "What whoever counts most toward a budget has reserved and spent.",
@@ -197,7 +197,16 @@ class _Counts(Collector):
         for (scope, period), (reserved, spent) in self.spending.items():
             largest.add_metric([scope, period, "reserved"], reserved)
             largest.add_metric([scope, period, "spent"], spent)
-        return largest
+        yield largest
+        nearly_used = CounterMetricFamily(
+            "council_budgets_nearly_used",
+            "Budgets of which 80 % was reserved or spent.",
+            labels=["scope", "period"],
+        )
+        for scope, period in BUDGETED:
+            number = self._metrics_of.budgets_nearly_used[scope, period]
+            nearly_used.add_metric([scope, period], number)
+        yield nearly_used
 
     def _calls(self) -> Iterator[Metric]:
         counts = self._metrics_of

@@ -6,7 +6,6 @@ Source: https://discord.com/developers/docs/interactions/receiving-and-respondin
 import re
 from collections import deque
 from collections.abc import Awaitable, Mapping
-from dataclasses import replace
 from typing import cast
 
 import discord
@@ -33,7 +32,6 @@ from bot.service.commands import ASK, CONFIG, FORGET, HELP, PAST, Command, Given
 from bot.service.delivery.venue import Button, File
 from bot.service.dispatcher import Click, Dispatcher
 from bot.service.options import RunOptions
-from bot.view.message import Message
 from bot.view.wording.service import delivery
 from bot.view.wording.service.failures import UNEXPECTED
 from council.document.conversation import Source
@@ -106,7 +104,7 @@ class Listeners:
 
         async def work() -> None:
             source = Location.of_interaction(interaction).source(interaction.user.id)
-            await self._reply(interaction, Sheet(await self._dispatcher.help(source)))
+            await discord_past.show(interaction, Sheet(await self._dispatcher.help(source)))
 
         await self._answer(interaction, work())
 
@@ -115,29 +113,16 @@ class Listeners:
             who, is_admin = self._who(interaction)
             known = self._asking.standing_of(interaction.user, Location.of_interaction(interaction))
             shown = await self._dispatcher.configure(given, who, known, is_admin=is_admin)
-            await self._reply(interaction, Sheet(shown))
+            await discord_past.show(interaction, Sheet(shown))
 
         await self._answer(interaction, work())
-
-    async def _reply(self, interaction: discord.Interaction, sheet: Sheet) -> None:
-        """Show somebody the reply to a command."""
-        who, is_admin = self._who(interaction)
-
-        async def may() -> bool:
-            return is_admin
-
-        async def show(message: Message) -> bool:
-            await discord_past.show(interaction, replace(sheet, message=message))
-            return True
-
-        await self._dispatcher.show_privately(sheet.message, who, may, show)
 
     def _past(self, command: Command) -> Answer:
         async def answer(interaction: discord.Interaction, given: Given) -> None:
             async def work() -> None:
                 here = Location.of_interaction(interaction).source(interaction.user.id)
                 sheet = await self._lookup.answer(command, given, here, discord_past.link)
-                await self._reply(interaction, sheet)
+                await discord_past.show(interaction, sheet)
 
             await self._answer(interaction, work())
 
@@ -147,7 +132,7 @@ class Listeners:
         async def work() -> None:
             who, is_admin = self._who(interaction)
             sheet = await self._lookup.ask_to_forget(given, who, is_admin=is_admin)
-            await self._reply(interaction, sheet)
+            await discord_past.show(interaction, sheet)
 
         await self._answer(interaction, work())
 

@@ -281,19 +281,6 @@ class Dispatcher:
         used = self._runs.costs.used
         return await configure(self.channels, given, who, standing, is_admin=is_admin, used=used)
 
-    async def show_privately(
-        self,
-        message: Message,
-        who: Source,
-        is_admin: Callable[[], Awaitable[bool]],
-        show: Callable[[Message], Awaitable[bool]],
-    ) -> None:
-        """Show somebody the reply to a command; an admin also reads which budgets are nearly used up."""
-        if self.warnings:
-            await self.warnings.at_command(message, who, is_admin, show)
-        else:
-            await show(message)
-
     async def in_force(self, here: Source) -> InForce:
         """Return what is in force in a channel. Raises `Refusal`."""
         try:

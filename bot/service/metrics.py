@@ -14,6 +14,7 @@ from council.calls import Ask, Call, Reply
 from council.errors import ModelError
 from council.events import Emit, Event, MemberStarted, StageCompleted, StageStarted
 from council.usage import Usage
+from storage.journal.journal import Budgeted
 
 ANSWERED = "answered"
 MINUTES = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 60.0, 120.0, 300.0)
@@ -54,7 +55,7 @@ class Metrics:
     `runs_ended` counts runs by how they ended, `stages` times stages, `index_lag` how long after its
     document a conversation is indexed. `calls` counts model calls by model and outcome, `call_times`
     times those answered, `tokens` are by model and direction, and `cost` sums US dollars by model, where
-    the price is known.
+    the price is known. `budgets_nearly_used` counts budgets that came near their end.
     """
 
     waiting: dict[str, Callable[[], Counter[str]]] = field(
@@ -72,6 +73,7 @@ class Metrics:
     calls: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
     tokens: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
     cost: defaultdict[str, float] = field(default_factory=lambda: defaultdict[str, float](float))
+    budgets_nearly_used: Counter[Budgeted] = field(default_factory=Counter[Budgeted])
 
     def counted(self, ask: Ask) -> Ask:
         """Return an `ask` that counts each call."""

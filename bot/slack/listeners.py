@@ -157,7 +157,7 @@ class Listeners:
 
     async def _help(self, command: Json, respond: AsyncRespond) -> None:
         here = self._asking.source(command["channel_id"], command["user_id"])
-        self._reply(respond, Sheet(await self._dispatcher.help(here)), here)
+        self._reply(respond, Sheet(await self._dispatcher.help(here)))
 
     async def _on_config(self, ack: AsyncAck, respond: AsyncRespond, command: Json) -> None:
         await self._attempt(privately(respond), self._configure(command, respond))
@@ -168,18 +168,11 @@ class Listeners:
         given = parse_options(CONFIG, command["text"])
         is_admin = await self._may(who)
         shown = await self._dispatcher.configure(given, who, standing(who), is_admin=is_admin)
-        self._reply(respond, Sheet(shown), who)
+        self._reply(respond, Sheet(shown))
 
-    def _reply(self, respond: AsyncRespond, sheet: Sheet, who: Source) -> None:
+    def _reply(self, respond: AsyncRespond, sheet: Sheet) -> None:
         """Show somebody the reply to a command, in the background."""
-        self._dispatcher.tasks.spawn(
-            self._dispatcher.show_privately(
-                sheet.message,
-                who,
-                lambda: self._may(who),
-                lambda message: slack_past.show(respond, replace(sheet, message=message)),
-            )
-        )
+        self._dispatcher.tasks.spawn(slack_past.show(respond, sheet))
 
     def _on_past(self, past: Command) -> Callable[..., Awaitable[None]]:
         async def listener(ack: AsyncAck, respond: AsyncRespond, command: Json) -> None:
@@ -191,7 +184,7 @@ class Listeners:
     async def _look_up(self, past: Command, command: Json, respond: AsyncRespond) -> None:
         here = self._asking.source(command["channel_id"], command["user_id"])
         given = argument(past, plain(command["text"]))
-        self._reply(respond, await self._lookup.answer(past, given, here, self._link), here)
+        self._reply(respond, await self._lookup.answer(past, given, here, self._link))
 
     async def _on_forget(self, ack: AsyncAck, respond: AsyncRespond, command: Json) -> None:
         await self._attempt(privately(respond), self._ask_to_forget(command, respond))
@@ -203,7 +196,7 @@ class Listeners:
         given = argument(FORGET, text if person(text) else plain(text))
         is_admin = await self._may(who)
         sheet = await self._lookup.ask_to_forget(given, who, is_admin=is_admin)
-        self._reply(respond, sheet, who)
+        self._reply(respond, sheet)
 
     async def _forget(self, about: str, who: Source, tell: Tell) -> None:
         is_admin = await self._may(who)

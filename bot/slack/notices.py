@@ -71,14 +71,12 @@ def ephemerally(client: AsyncWebClient, here: Source, otherwise: Tell | None = N
     return tell
 
 
-async def say(respond: AsyncRespond, text: str, blocks: list[Json], **how: Any) -> bool:  # noqa: ANN401 - Bolt's own arguments
-    """Send a message to a response URL; return whether it was taken. A failure is only logged."""
+async def say(respond: AsyncRespond, text: str, blocks: list[Json], **how: Any) -> None:  # noqa: ANN401 - Bolt's own arguments
+    """Send a message to a response URL. A failure is only logged."""
     try:
         answer = await respond(text, blocks, unfurl_links=False, unfurl_media=False, **how)
     except (aiohttp.ClientError, TimeoutError) as error:
         log.info("person_not_told", reason=error)
-        return False
+        return
     if answer.status_code != HTTPStatus.OK:
         log.info("person_not_told", status=answer.status_code)
-        return False
-    return True

@@ -31,17 +31,13 @@ def verb(action_id: str) -> Verb:
     return cast("Verb", action_id.split("_")[1])
 
 
-async def show(respond: AsyncRespond, sheet: Sheet, *, turned: bool = False) -> bool:
-    """Show a sheet to whoever asked, in place of the page they `turned`; return whether all is there."""
+async def show(respond: AsyncRespond, sheet: Sheet, *, turned: bool = False) -> None:
+    """Show a sheet to whoever asked, in place of the page they `turned`."""
     pages = await asyncio.to_thread(_pages, sheet)
-    is_shown = True
     for blocks in pages:
         in_place = turned and len(pages) == 1
         text = slack_text.fallback(sheet.message)
-        is_shown &= await say(
-            respond, text, blocks, response_type="ephemeral", replace_original=in_place
-        )
-    return is_shown
+        await say(respond, text, blocks, response_type="ephemeral", replace_original=in_place)
 
 
 async def share(respond: AsyncRespond, sheet: Sheet, by: str) -> None:

@@ -37,21 +37,6 @@ WHERE spending.month = :month AND runs.origin ->> 'platform' = :platform
     ))
 GROUP BY spending."user", spending.channel
 """
-_UNTOLD = """
-SELECT one.month, one.day, one.scope, one.whose, min(runs.origin) AS origin
-FROM budget_warnings AS one
-    JOIN spending ON spending.month = one.month AND one.day IN ('', spending.day)
-        AND one.whose IN (spending."user", spending.channel, spending.workspace)
-    LEFT JOIN runs ON runs.id = spending.run
-WHERE one.month = :month AND one.day IN ('', :day) AND one.recipient = ''
-    AND spending.workspace = :workspace
-    AND NOT EXISTS (
-        SELECT 1 FROM budget_warnings AS mine
-        WHERE mine.month = one.month AND mine.day = one.day AND mine.scope = one.scope
-            AND mine.whose = one.whose AND mine.recipient = :recipient AND mine.state <> 'failed'
-    )
-GROUP BY one.month, one.day, one.scope, one.whose, runs.origin ->> 'user', runs.origin ->> 'channel'
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +75,6 @@ class BudgetRecord:
         day = timestamp(moment)[:10]
         whose = await self._spending.digest(getattr(payer, scope), moment)
         return Budget(day[:7], day if period == "day" else "", scope, whose)
-
-    async def amount(self, budget: Budget) -> int:
-        """Return what counts toward a budget, in billionths of a dollar."""
-        day = budget.day or f"{budget.month}-01"
-        return await self._spending.amount(budget.budgeted, day, budget.whose)
 
     async def person(self, name: str, moment: datetime) -> str:
         """Return the name under which an admin is recorded in that month."""
@@ -135,27 +115,3 @@ class BudgetRecord:
         values = {"platform": platform, "month": day[:7], "day": day}
         rows = await self._database.read(_PLACES, values)
         return [Source.model_validate_json(row["origin"]) for row in rows]
-
-    async def untold(
-        self, workspace: str, recipient: str, moment: datetime
-    ) -> list[tuple[Budget, Source | None]]:
-        """Return budgets of a workspace that somebody hasn't been told of.
-
-        Each comes with places where runs were asked that may count toward it; `None` for runs that
-        were forgotten.
-        """
-        day = timestamp(moment)[:10]
-        values = {
-            "month": day[:7],
-            "day": day,
-            "workspace": await self._spending.digest(workspace, moment),
-            "recipient": recipient,
-        }
-        rows = await self._database.read(_UNTOLD, values)
-        return [
-            (
-                Budget(row["month"], row["day"], row["scope"], row["whose"]),
-                Source.model_validate_json(row["origin"]) if row["origin"] else None,
-            )
-            for row in rows
-        ]

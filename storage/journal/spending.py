@@ -159,10 +159,6 @@ class Spending:
             for budgeted, limit in reservation.limits.items()
         ]
 
-    async def amount(self, budgeted: Budgeted, day: str, whose: str) -> int:
-        """Return what counts toward a budget on a day, or in its month; `whose` is a digest."""
-        return await self._sum(budgeted, {"month": day[:7], "day": day, budgeted[0]: whose})
-
     async def largest(self, now: datetime) -> dict[Budgeted, tuple[float, float]]:
         """Return what is reserved and what was spent by whoever counts most toward a budget.
 

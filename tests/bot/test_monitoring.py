@@ -194,6 +194,7 @@ class TestMetrics:
             assert samples["council_runs_under_way"] == 0
             assert samples["council_runs_ended_total outcome=stopped"] == 0
             assert samples["council_outbox_waiting platform=slack urgency=answer"] == 0
+            assert samples["council_budgets_nearly_used_total period=day scope=user"] == 0
             assert not any("created" in name for name in samples)
             _, text = await page.get("/metrics")
             assert set(re.findall(r"^# HELP (\S+) \S", text, re.MULTILINE)) == set(

@@ -16,6 +16,7 @@ from bot.service.admission.permissions import Admins
 from bot.service.admission.queue import Queue
 from bot.service.delivery.outbox import Outbox, Patience, RateLimits
 from bot.service.dispatcher import Dispatcher
+from bot.service.metrics import Metrics
 from bot.service.runs import Runs
 from council.errors import ModelError
 from council.models.catalog import Catalog
@@ -131,6 +132,7 @@ def dispatcher_of(
 ) -> Dispatcher:
     """Return a dispatcher over real storage."""
     channels = Channels(Operator(profiles={"default": profile()}), library.overrides)
+    metrics = Metrics()
     runs = Runs(
         ask=council.ask,
         catalog=Catalog(_no_list),
@@ -140,7 +142,8 @@ def dispatcher_of(
         channels=channels,
         now=Clock(),
         entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
-        warnings=BudgetWarnings(library.warned, library.journal, channels, Admins(admins)),
+        metrics=metrics,
+        warnings=BudgetWarnings(library.warned, library.journal, channels, Admins(admins), metrics),
     )
     return Dispatcher(
         runs=runs,

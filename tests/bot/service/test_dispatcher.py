@@ -26,6 +26,7 @@ from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.receipts import Sent
 from bot.service.delivery.venue import Button, Card, File, Part
 from bot.service.dispatcher import Click, Dispatcher
+from bot.service.metrics import Metrics
 from bot.service.requests.question import Question
 from bot.service.runs import Runs
 from bot.view.details import Detail
@@ -107,6 +108,7 @@ async def office(
         library = replace(opened, journal=journal, warned=warned)
         channels = Channels(Operator(profiles={"default": profile()}), library.overrides)
         admins = Admins(frozenset({"slack:BOSS"}))
+        metrics = Metrics()
         runs = Runs(
             ask=council.ask,
             catalog=catalog or Catalog(no_list),
@@ -117,7 +119,8 @@ async def office(
             channels=channels,
             now=calendar or now or Clock(),
             entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
-            warnings=BudgetWarnings(library.warned, journal, channels, admins),
+            metrics=metrics,
+            warnings=BudgetWarnings(library.warned, journal, channels, admins, metrics),
             # No platform acknowledges what these tests ask; a delay that none waits for is waited out.
             acknowledgements=Acknowledgements(longest_delay=0.0),
         )

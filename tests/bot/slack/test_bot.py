@@ -22,6 +22,7 @@ from bot.service.admission.limits import Limits
 from bot.service.admission.permissions import Admins
 from bot.service.admission.queue import Queue
 from bot.service.dispatcher import Dispatcher
+from bot.service.metrics import Metrics
 from bot.service.requests.attachments import LARGEST_FILE
 from bot.service.runs import Runs
 from bot.slack.bot import SlackBot
@@ -196,6 +197,7 @@ def dispatcher_of(
 ) -> Dispatcher:
     """Return a dispatcher over real storage."""
     channels = Channels(Operator(profiles={"default": profile()}), library.overrides)
+    metrics = Metrics()
     runs = Runs(
         ask=models.ask,
         catalog=Catalog(no_list),
@@ -205,7 +207,8 @@ def dispatcher_of(
         channels=channels,
         now=Clock(),
         entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
-        warnings=BudgetWarnings(library.warned, library.journal, channels, Admins(admins)),
+        metrics=metrics,
+        warnings=BudgetWarnings(library.warned, library.journal, channels, Admins(admins), metrics),
     )
     return Dispatcher(
         runs=runs,

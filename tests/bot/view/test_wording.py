@@ -315,23 +315,18 @@ def test_what_was_read_of_a_thread_is_said_in_a_line(read: ContextRead, said: st
 
 
 @pytest.mark.parametrize(
-    ("more", "message", "line"),
+    ("more", "whose"),
     [
-        ({"scope": "user"}, "<@7>", "person 7"),
-        ({"scope": "channel"}, "<#8>", "channel 8"),
-        ({"scope": "channel", "is_here": True}, "this channel", "this channel"),
-        (
-            {"scope": "channel", "workspace": None},
-            "the direct messages with <@7>",
-            "the direct messages with person 7",
-        ),
-        ({"scope": "workspace"}, "the server https://discord.com/channels/9", "this server"),
-        ({"scope": "workspace", "platform": "slack"}, "this workspace", "this workspace"),
-        ({"scope": "workspace", "workspace": None}, "all direct messages", "all direct messages"),
+        ({"scope": "user"}, "<@7>"),
+        ({"scope": "channel"}, "<#8>"),
+        ({"scope": "channel", "workspace": None}, "the direct messages with <@7>"),
+        ({"scope": "workspace"}, "the server https://discord.com/channels/9"),
+        ({"scope": "workspace", "platform": "slack"}, "this workspace"),
+        ({"scope": "workspace", "workspace": None}, "all direct messages"),
     ],
 )
-def test_a_budget_that_is_nearly_used_is_named(more: dict[str, object], message: str, line: str) -> None:
-    """By mentions in a direct message, by ids in a line; both begin the same at any amount."""
+def test_a_budget_that_is_nearly_used_is_named(more: dict[str, object], whose: str) -> None:
+    """By mentions; its message begins the same at any amount."""
     told = NearlyUsed(
         **{
             "platform": "discord",
@@ -345,15 +340,12 @@ def test_a_budget_that_is_nearly_used_is_named(more: dict[str, object], message:
             **more,
         }  # pyright: ignore[reportArgumentType] - named per case
     )
-    begins = "for December 2026 (UTC) is nearly used up:"
-    assert told.subject == f"The budget of {message} {begins}"
-    rest = (
-        "$4.50 of $5.00 is used or reserved. Questions that may cost more than is left are refused. The "
-        f"budget resets at 00:00 UTC on 1 January 2027. It is set by {told.scope}_month under [budgets] "
-        "in council.toml."
+    assert told.subject == f"The budget of {whose} for December 2026 (UTC) is nearly used up:"
+    assert told.message == (
+        f"{told.subject} $4.50 of $5.00 is used or reserved. Questions that may cost more than is left "
+        "are refused. The budget resets at 00:00 UTC on 1 January 2027. It is set by "
+        f"{told.scope}_month under [budgets] in council.toml."
     )
-    assert told.message == f"{told.subject} {rest}"
-    assert told.line == f"The budget of {line} {begins} {rest}"
 
 
 def test_a_channel_s_own_budget_is_said_to_be_its_own() -> None:

@@ -56,14 +56,13 @@ def _with_reasons(said: str, estimate: Estimate) -> str:
 class NearlyUsed:
     """A budget that is nearly used up: whose it is by ids, for which period, amounts in US dollars.
 
-    `day` is the day in UTC on which it was reached. `is_here` says that whoever reads this is in the
-    channel that it is about; `is_own`, that the channel's admins have set it themselves. Without `user`
-    and `channel`, nobody knows any more whose it is: its questions were deleted.
+    `day` is the day in UTC on which it was reached; `is_own` says that the channel's admins have set it
+    themselves.
     """
 
     platform: str
-    user: str | None
-    channel: str | None
+    user: str
+    channel: str
     workspace: str | None
     scope: str
     period: str
@@ -71,68 +70,44 @@ class NearlyUsed:
     used: float
     limit: float
     is_own: bool = False
-    is_here: bool = False
 
     @property
     def subject(self) -> str:
         """How its message begins, whatever the amounts are."""
-        return f"The budget of {self._whose(mentions=True)} for {self._time} is nearly used up:"
+        time = _day(self.day) if self.period == "day" else f"{self.day:%B %Y}"
+        return f"The budget of {self._whose} for {time} (UTC) is nearly used up:"
 
     @property
     def message(self) -> str:
         """Tell an admin directly; people and channels are mentioned, which notifies nobody."""
-        return f"{self.subject} {self._rest}"
-
-    @property
-    def line(self) -> str:
-        """Tell an admin in one line of text without mentions."""
-        whose = self._whose(mentions=False)
-        return f"The budget of {whose} for {self._time} is nearly used up: {self._rest}"
-
-    @property
-    def _rest(self) -> str:
         begins = self.day + timedelta(days=1)
         if self.period == "month":
             begins = (self.day.replace(day=1) + timedelta(days=32)).replace(day=1)
+        setting = f"{self.scope}_{self.period} under [budgets] in council.toml"
+        if self.is_own:
+            setting = f"budget_{self.period} of /council-config in that channel"
         return (
-            f"{amount(self.used)} of {amount(self.limit)} is used or reserved. Questions that may cost "
-            f"more than is left are refused. The budget resets at 00:00 UTC on {_day(begins)}. "
-            f"{self._set_by}"
+            f"{self.subject} {amount(self.used)} of {amount(self.limit)} is used or reserved. Questions "
+            f"that may cost more than is left are refused. The budget resets at 00:00 UTC on "
+            f"{_day(begins)}. It is set by {setting}."
         )
 
     @property
-    def _time(self) -> str:
-        time = _day(self.day) if self.period == "day" else f"{self.day:%B %Y}"
-        return f"{time} (UTC)"
-
-    @property
-    def _set_by(self) -> str:
-        if self.is_own:
-            where = "this" if self.is_here else "that"
-            return f"It is set by budget_{self.period} of /council-config in {where} channel."
-        return f"It is set by {self.scope}_{self.period} under [budgets] in council.toml."
-
-    def _whose(self, *, mentions: bool) -> str:
-        if self.channel is None:
-            whose = "person (their" if self.scope == "user" else f"{self.scope} (its"
-            return f"a {whose} questions were deleted)"
-        person = f"<@{self.user}>" if mentions else f"person {self.user}"
+    def _whose(self) -> str:
         is_direct = self.workspace is None or self.channel.startswith("D")
         match self.scope:
             case "user":
-                return person
-            case "channel" if self.is_here:
-                return "this channel"
+                return f"<@{self.user}>"
             case "channel" if is_direct:
-                return f"the direct messages with {person}"
+                return f"the direct messages with <@{self.user}>"
             case "channel":
-                return f"<#{self.channel}>" if mentions else f"channel {self.channel}"
+                return f"<#{self.channel}>"
             case _ if self.workspace is None:
                 return "all direct messages"
-            case _ if self.platform == "discord" and mentions:
+            case _ if self.platform == "discord":
                 return f"the server https://discord.com/channels/{self.workspace}"
             case _:
-                return "this server" if self.platform == "discord" else "this workspace"
+                return "this workspace"
 
 
 def _day(day: date) -> str:

@@ -22,7 +22,6 @@ from bot.service.admission.budgets import NANO, Budgets
 from bot.service.admission.channels import Operator
 from bot.service.admission.permissions import Admins
 from bot.service.dispatcher import Click
-from bot.view.message import Message
 from bot.view.wording.service.estimates import amount
 from council.brief import Attachment, Discussion
 from council.calls import Call, Reply
@@ -30,7 +29,6 @@ from council.document.conversation import AssistantMessage, Source
 from council.profile import Member
 from council.usage import Price, Usage
 from storage.journal.journal import RunRow, Telling
-from storage.scope import Scope
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.bot.service.test_dispatcher import TEAM, Office, office
 from tests.council.scripted import FOUR, ScriptedCouncil, failure, profile
@@ -242,6 +240,7 @@ async def test_a_private_thread_has_its_channels_budget(tmp_path: Path) -> None:
             place.library.journal,
             place.dispatcher.channels,
             Admins(frozenset({"discord:9"})),
+            place.runs.metrics,
         )
         place.dispatcher.warnings.open("discord", send)
         each = await reserved_by_one(place, tmp_path)
@@ -517,6 +516,7 @@ async def test_a_budget_that_is_nearly_used_is_logged_once(tmp_path: Path) -> No
             await refused(place, "6")
             await settled(place)
         [line] = [line for line in logs if line["event"] == "budget_nearly_used"]
+        assert place.runs.metrics.budgets_nearly_used == {("channel", "day"): 1}
     assert (line["budget"], line["log_level"]) == ("channel_day", "warning")
     assert 0.8 <= line["dollars"] / line["of_dollars"] < 1
     assert not {"C1", "U1", "T1"} & {*map(str, line.values())}
@@ -580,80 +580,6 @@ async def test_a_warning_that_could_not_be_recorded_is_tried_again(tmp_path: Pat
         await refused(place, "2")
         await settled(place)
     assert told == ["BOSS"]
-
-
-async def test_an_admin_is_told_of_a_budget_whose_questions_were_deleted(tmp_path: Path) -> None:
-    """By name where it is their own channel's or the workspace's, else without; once."""
-    calendar = Calendar()
-    other = TEAM.model_copy(update={"channel": "C2", "user": "U9"})
-    said: list[str] = []
-
-    async def is_admin() -> bool:
-        return True
-
-    async def show(message: Message) -> bool:
-        said.append(render(message))
-        return True
-
-    async with office(tmp_path, ScriptedCouncil(), prices=prices, calendar=calendar) as place:
-        assert place.runs.warnings
-        each = place.runs.costs.estimate_short(profile()).cost
-        allow(place, channel_day=each * 1.1, user_month=each * 1.1, workspace_month=each * 1.1)
-        run = await ask(place, "1")
-        await settled(place)
-        place.dispatcher.tasks.begin(run, RecordingVenue())
-        await place.dispatcher.tasks.settled()
-        allow(place, channel_day=0.014, user_month=0.014, workspace_month=0.014)
-        forgetting = place.library.forgetting
-        await forgetting.forget(await forgetting.channel(Scope.of(TEAM)), "slack:BOSS")
-        for who in (other, other, TEAM.model_copy(update={"user": "U8"})):
-            await place.runs.warnings.at_command(Message("help", ()), who, is_admin, show)
-    first, again, there = said
-    assert (
-        "The budget of a channel (its questions were deleted) for 31 March 2026 (UTC) is nearly used up: "
-        "$0.01 of $0.01 is used or reserved. "
-    ) in first
-    assert "It is set by channel_day under " in first
-    assert (
-        "The budget of a person (their questions were deleted) for March 2026 (UTC) is nearly" in first
-    )
-    assert "The budget of this workspace for March 2026 (UTC) is nearly used up: " in first
-    assert first.count("The budget of") == 3
-    assert not again.strip()
-    assert "The budget of this channel for 31 March 2026 (UTC) is nearly used up: " in there
-
-
-async def test_commands_at_once_tell_an_admin_once(tmp_path: Path) -> None:
-    """Also when the second has read who is to be told before the first has recorded that it was."""
-    said: list[str] = []
-    first_is_told = asyncio.Event()
-
-    async def is_admin() -> bool:
-        return True
-
-    async def is_admin_after_the_first() -> bool:
-        return await first_is_told.wait()
-
-    async def show(message: Message) -> bool:
-        said.append(render(message))
-        return True
-
-    async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
-        warnings = place.runs.warnings
-        assert warnings
-        allow(place, channel_day=place.runs.costs.estimate_short(profile()).cost * 1.1)
-        await ask(place, "1")
-        await settled(place)
-        second = asyncio.create_task(
-            warnings.at_command(Message("help", ()), TEAM, is_admin_after_the_first, show)
-        )
-        await asyncio.sleep(0.05)
-        await warnings.at_command(Message("help", ()), TEAM, is_admin, show)
-        first_is_told.set()
-        await second
-    first, again = said
-    assert first.count("The budget of") == 1
-    assert not again.strip()
 
 
 async def test_help_says_how_much_of_each_budget_is_used(tmp_path: Path) -> None:
