@@ -1,35 +1,33 @@
-"""Questions on Discord: by command, form, mention or reply; each becomes a run.
+"""Questions on Discord: by command, mention, reply or message action; each becomes a run.
 
 A message's text comes with a mention of the bot, in direct messages, and with the message action.
 """
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import discord
 import structlog
 
-from bot.discord import modals, typed
+from bot.actions import Actions
+from bot.discord import typed
 from bot.discord.incoming import read_file, read_files
 from bot.discord.location import Location
-from bot.discord.notices import NOBODY, reply, whisper
-from bot.discord.transport import Transport
-from bot.discord.venue import EDIT_SECONDS, DiscordVenue
+from bot.discord.locations import Locations
+from bot.discord.notices import NOBODY, whisper
+from bot.discord.replies import InteractionReply, MessageReply
 from bot.errors import Gone, NotAllowed, Refusal, VenueError
-from bot.service.admission.access import Standing
-from bot.service.commands import Typed, parse_message
+from bot.service.commands import Given, Typed, parse_message
 from bot.service.delivery.outbox import Urgency
 from bot.service.dispatcher import Dispatcher
 from bot.service.options import AS_THE_PROFILE_HAS_IT, RunOptions
 from bot.service.requests.question import Question
 from bot.view.wording.platforms import discord as wording
-from bot.view.wording.service.follow_ups import ALREADY_ASKED, ASKED_HERE, USE_THE_BUTTON, asked
+from bot.view.wording.service.follow_ups import USE_THE_BUTTON
 from bot.view.wording.service.replies import NO_TEXT
 from council.brief import Attachment, Discussion
-from storage.journal.journal import RunRow
 
 log = structlog.get_logger()
 
@@ -39,57 +37,29 @@ _PRIVATE_NOTE = discord.Embed(description=wording.ON_ITS_WAY)
 
 
 class Asking:
-    """Turns what people send into runs; a question that can't be accepted raises `Refusal`.
+    """Turns what people send into questions; one that can't be accepted raises `Refusal`."""
 
-    With `reads_messages`, the bot reads the threads that it is mentioned in. A card is left alone for
-    `edit_seconds` after an edit.
-    """
-
-    def __init__(
-        self,
-        dispatcher: Dispatcher,
-        client: discord.AutoShardedClient,
-        transport: Transport,
-        *,
-        reads_messages: bool = False,
-        edit_seconds: float = EDIT_SECONDS,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, dispatcher: Dispatcher, actions: Actions, locations: Locations) -> None:
         self._dispatcher = dispatcher
-        self._client = client
-        self._transport = transport
-        self._reads_messages = reads_messages
-        self._edit_seconds = edit_seconds
-        self._clock = clock
+        self._actions = actions
+        self._locations = locations
+        self._client = locations.client
 
-    async def ask(
-        self,
-        interaction: discord.Interaction,
-        text: str,
-        attachments: tuple[Attachment, ...] = (),
-        options: RunOptions = AS_THE_PROFILE_HAS_IT,
-        left_out: str | None = None,
-        context: Discussion | None = None,
-    ) -> None:
-        """Ask a question; its card is the response, unless that must say what was `left_out`."""
+    async def ask(self, interaction: discord.Interaction, given: Given) -> None:
+        """Ask what follows the command; its card is the response or, if private, in direct messages."""
+        options, text = RunOptions.read(given), str(given["question"])
+        file = cast("discord.Attachment | None", given["attachment"])
+        if given["private"] and interaction.guild_id:
+            await self._ask_privately(interaction, text, file, options)
+            return
+        files = (await read_file(file),) if file else ()
         here = Location.of_interaction(interaction)
         here.require(interaction.app_permissions)
         text = await typed.of_interaction(self._client, interaction).typed(text)
-        run = await self._accept(
-            interaction.id, interaction.user, here, text, attachments, options, context=context
+        question = self._question(
+            text, here, interaction.user, interaction.id, attachments=files, options=options
         )
-        if run is None:
-            return
-        if left_out:  # this is the response, so the card is a message of its own
-            await whisper(interaction, left_out)
-        self._dispatcher.tasks.begin(run, self.venue_of(run, None if left_out else interaction))
-
-    async def ask_again(self, interaction: discord.Interaction, run: RunRow) -> None:
-        """Ask a run's question again, with its options; the same part of a thread is read again."""
-        brief = run.brief
-        context = brief.context.without_messages if brief.context else None
-        options = RunOptions.of(brief.profile)
-        await self.ask(interaction, brief.question, brief.attachments, options, context=context)
+        await self._actions.ask(question, InteractionReply(self._locations, interaction))
 
     async def ask_about(self, interaction: discord.Interaction, message: discord.Message) -> None:
         """Ask a message as a question, with its text files as attachments."""
@@ -99,10 +69,20 @@ class Asking:
         )
         if not text and not attachments:
             raise Refusal(" ".join(filter(None, (NO_TEXT, left_out))))
+        here = Location.of_interaction(interaction)
+        here.require(interaction.app_permissions)
         context = Discussion(until=str(interaction.id), question=str(message.id))
-        await self.ask(interaction, text, attachments, left_out=left_out, context=context)
+        question = self._question(
+            await typed.of_interaction(self._client, interaction).typed(text),
+            here,
+            interaction.user,
+            interaction.id,
+            attachments=attachments,
+            context=context,
+        )
+        await self._actions.ask(question, InteractionReply(self._locations, interaction), left_out)
 
-    async def ask_privately(
+    async def _ask_privately(
         self,
         interaction: discord.Interaction,
         text: str,
@@ -126,23 +106,18 @@ class Asking:
             raise Refusal(wording.CLOSED) from error
         except VenueError as error:
             raise Refusal(wording.UNREACHED) from error
-        here = Location(card.channel.id)
+        here, asked_in = Location(card.channel.id), Location.of_interaction(interaction)
+        question = replace(
+            self._question(text, here, asker, interaction.id, attachments=attachments, options=options),
+            source=here.source(asker.id).model_copy(update={"message": str(card.id)}),
+            standing=self._locations.standing_of(asker, asked_in),
+            asked_in=asked_in.source(asker.id),
+        )
         try:
-            run = await self._accept(
-                interaction.id,
-                asker,
-                here,
-                text,
-                attachments,
-                options,
-                card_id=card.id,
-                asked_in=Location.of_interaction(interaction),
-            )
+            await self._actions.ask(question, InteractionReply(self._locations, interaction))
         except Refusal:
             await self._send_privately(interaction, card.delete)
             raise
-        if run:
-            self._dispatcher.tasks.begin(run, self.venue_of(run))
         await whisper(interaction, wording.in_direct(here.link(card.id)))
 
     async def ask_by_message(self, message: discord.Message) -> None:
@@ -152,16 +127,17 @@ class Asking:
         )
         if not asked.question and not attachments:
             raise Refusal(" ".join(filter(None, (wording.HINT, left_out))))
-        here, options = await self._location_of(message), RunOptions.read(asked.given)
-        context = Discussion(until=str(message.id))
-        run = await self._accept(
-            message.id, message.author, here, asked.question, attachments, options, context=context
+        here, options = await self._locations.of_message(message), RunOptions.read(asked.given)
+        question = self._question(
+            asked.question,
+            here,
+            message.author,
+            message.id,
+            attachments=attachments,
+            options=options,
+            context=Discussion(until=str(message.id)),
         )
-        if run is None:
-            return
-        self._dispatcher.tasks.begin(run, self.venue_of(run))
-        if left_out:
-            await reply(self._transport, message, left_out)
+        await self._actions.ask(question, self._below(message), left_out)
 
     async def ask_by_reply(self, message: discord.Message, replied: discord.Message) -> None:
         """Take a reply to one of the bot's messages as a follow-up, if it pings the bot.
@@ -174,15 +150,14 @@ class Asking:
             return  # it pings nobody: people talk
         if self._client.user not in message.mentions:
             return
-        here = await self._location_of(message)
-        source = here.source(message.author.id)
-        run = await self._dispatcher.run_shown_as(source, str(replied.id))
+        here = await self._locations.of_message(message)
+        run = await self._dispatcher.run_shown_as(here.source(message.author.id), str(replied.id))
         if run is None:
             raise Refusal(wording.HINT)
         (attachments, left_out), asked = await asyncio.gather(
             read_files(message.attachments), self._parsed(message)
         )
-        below = await self._thread_of(message.guild, here, run) or here
+        below = await self._locations.thread_of(message.guild, here, run) or here
         question = self._dispatcher.follow_ups.question(
             run,
             below.source(message.author.id),
@@ -190,144 +165,48 @@ class Asking:
             profile="",
             entry_key=str(message.id),
             asker=message.author.display_name,
-            standing=self.standing_of(message.author, below),
+            standing=self._locations.standing_of(message.author, below),
             context=Discussion(until=str(message.id)) if below.parent else None,
         )
         options = RunOptions.read(asked.given)
-        begun = await self._dispatcher.accept(
-            replace(question, options=options, attachments=attachments)
-        )
-        if begun is None:
-            return
-        self._dispatcher.tasks.begin(begun, self.venue_of(begun))
-        if left_out:
-            await reply(self._transport, message, left_out)
+        whole = replace(question, options=options, attachments=attachments)
+        await self._actions.ask(whole, self._below(message), left_out)
 
-    async def follow_up(
-        self, interaction: discord.Interaction, run: RunRow, form: modals.FollowUp
-    ) -> None:
-        """Ask a form's question in the conversation's thread or, if that is gone, here."""
-        await interaction.response.defer(ephemeral=True, thinking=True)  # finding a thread takes a while
-        here = await self._location_below(interaction, run)
-        question = self._dispatcher.follow_ups.question(
-            run,
-            here.source(interaction.user.id),
-            await typed.of_interaction(self._client, interaction).typed(form.text),
-            profile=form.profile,
-            # One form asks one question, however often it is submitted.
-            entry_key=f"form {interaction.user.id} {form.opened}",
-            asker=interaction.user.display_name,
-            standing=self.standing_of(interaction.user, here),
-            context=Discussion(until=str(interaction.id)) if here.parent else None,
-        )
-        begun = await self._dispatcher.accept(question)
-        if begun is None:
-            await whisper(interaction, ALREADY_ASKED)
-            return
-        self._dispatcher.tasks.begin(begun, self.venue_of(begun))
-        is_here = here.channel == interaction.channel_id
-        await whisper(interaction, ASKED_HERE if is_here else asked(here.channel_link))
+    def _below(self, message: discord.Message) -> MessageReply:
+        return MessageReply(self._locations, self._dispatcher.tasks, message)
 
     async def _parsed(self, message: discord.Message) -> Typed:
         return parse_message(await typed.of_message(self._client, message).typed(message.content))
 
-    def venue_of(self, run: RunRow, interaction: discord.Interaction | None = None) -> DiscordVenue:
-        """Return where a run is shown."""
-        return DiscordVenue(
-            self._client,
-            run,
-            self._transport,
-            interaction=interaction,
-            reads_messages=self._reads_messages,
-            edit_seconds=self._edit_seconds,
-            clock=self._clock,
-        )
-
-    def standing_of(self, who: discord.User | discord.Member, here: Location) -> Standing:
-        """Return what decides whether somebody may ask here."""
-        channel = self._client.get_channel(here.parent or here.channel)
-        places = (here.channel, here.parent, getattr(channel, "category_id", None))
-        roles = who.roles if isinstance(who, discord.Member) else ()
-        return Standing(
-            workspace=str(here.guild) if here.guild else None,
-            places=frozenset(str(place) for place in places if place),
-            memberships=frozenset(str(role.id) for role in roles),
-            is_direct=here.guild is None,
-        )
-
-    async def _accept(
+    def _question(
         self,
-        key: int,
-        asker: discord.User | discord.Member,
-        here: Location,
         text: str,
+        here: Location,
+        asker: discord.User | discord.Member,
+        key: int,
+        *,
         attachments: tuple[Attachment, ...] = (),
         options: RunOptions = AS_THE_PROFILE_HAS_IT,
-        *,
-        card_id: int | None = None,
-        asked_in: Location | None = None,
         context: Discussion | None = None,
-    ) -> RunRow | None:
-        """Record a question; `asked_in` is where it was asked, if elsewhere."""
-        message = str(card_id) if card_id else None
-        return await self._dispatcher.accept(
-            Question(
-                text=text,
-                source=here.source(asker.id).model_copy(update={"message": message}),
-                entry_key=str(key),
-                asker=asker.display_name,
-                standing=self.standing_of(asker, asked_in or here),
-                attachments=attachments,
-                context=context if here.parent else None,
-                options=options,
-                asked_in=asked_in.source(asker.id) if asked_in else None,
-            )
+    ) -> Question:
+        return Question(
+            text=text,
+            source=here.source(asker.id),
+            entry_key=str(key),
+            asker=asker.display_name,
+            standing=self._locations.standing_of(asker, here),
+            attachments=attachments,
+            context=context if here.parent else None,
+            options=options,
         )
 
     async def _send_privately(
         self, interaction: discord.Interaction, request: Callable[[], Awaitable[T]]
     ) -> T:
-        return await self._transport.send(
+        return await self._locations.transport.send(
             "direct",
             request,
             run=f"interaction {interaction.id}",
             urgency=lambda: Urgency.FIRST_CARD,
             believes_at_once=True,
         )
-
-    async def _location_below(self, interaction: discord.Interaction, run: RunRow) -> Location:
-        """Return the thread of a run's conversation or, if gone, where its button was pressed."""
-        here = Location.of_interaction(interaction)
-        if below := await self._thread_of(interaction.guild, here, run):
-            return below
-        here.require(interaction.app_permissions)
-        return here
-
-    async def _thread_of(
-        self, guild: discord.Guild | None, here: Location, run: RunRow
-    ) -> Location | None:
-        """Return the thread of a run's conversation, if there is one and it isn't this one."""
-        thread = int(run.origin.thread or 0)
-        if not thread or thread == here.channel or guild is None:
-            return None
-        try:
-            found = await guild.fetch_channel(thread)
-        except (discord.NotFound, discord.Forbidden) as error:
-            log.info("thread_lost", run=run.id, reason=error)
-            return None
-        below = Location.of(found, guild.id)
-        below.require(found.permissions_for(guild.me))
-        return below
-
-    async def _location_of(self, message: discord.Message) -> Location:
-        channel = message.channel
-        if isinstance(channel, discord.DMChannel):
-            return Location(channel.id)
-        if message.guild is None:
-            raise Refusal(wording.CONNECTING)
-        if isinstance(channel, discord.PartialMessageable):
-            # The bot was mentioned in a thread before it learned of the thread.
-            channel = await message.guild.fetch_channel(channel.id)
-        here = Location.of(channel, message.guild.id)
-        here.require(channel.permissions_for(message.guild.me))
-        return here

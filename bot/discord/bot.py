@@ -14,6 +14,7 @@ import aiohttp
 import discord
 import structlog
 
+from bot.actions import Actions
 from bot.discord.asking import Asking
 from bot.discord.errors import why_final
 from bot.discord.gateway import (
@@ -24,7 +25,9 @@ from bot.discord.gateway import (
     tolerate_unreadable_frames,
 )
 from bot.discord.listeners import Listeners
+from bot.discord.locations import Locations
 from bot.discord.notices import NOBODY, send_notice
+from bot.discord.past import link
 from bot.discord.transport import Transport, single_attempts
 from bot.discord.venue import EDIT_SECONDS, DiscordVenue
 from bot.errors import ConfigurationError
@@ -86,15 +89,16 @@ class DiscordBot:
             guild_ready_timeout=settle_seconds,
             http_trace=single_attempts(),
         )
-        self._asking = Asking(
-            dispatcher,
+        self._locations = Locations(
             self._client,
             self._transport,
             reads_messages=reads_messages,
             edit_seconds=edit_seconds,
             clock=clock,
         )
-        listeners = Listeners(dispatcher, lookup, self._client, self._transport, self._asking)
+        actions = Actions(dispatcher, lookup, link)
+        asking = Asking(dispatcher, actions, self._locations)
+        listeners = Listeners(dispatcher, lookup, actions, self._locations, asking)
         listeners.register()
         self._tree = listeners.command_tree()
         self._connection: asyncio.Task[None] | None = None
@@ -191,4 +195,4 @@ class DiscordBot:
 
     def venue_of(self, run: RunRow) -> DiscordVenue:
         """Return where a run is shown."""
-        return self._asking.venue_of(run)
+        return self._locations.venue_of(run)

@@ -43,6 +43,15 @@ class Location:
             return cls(channel, guild)
         return cls(int(where.thread), guild, channel, is_private=where.thread == where.channel)
 
+    @classmethod
+    def of_source(cls, where: Source) -> Self:
+        """Return the location that `source` was called on."""
+        channel, guild = int(where.channel or 0), int(where.workspace) if where.workspace else None
+        if where.thread is None:
+            return cls(channel, guild)
+        parent = int(where.parent) if where.parent else channel
+        return cls(int(where.thread), guild, parent, is_private=where.thread == where.channel)
+
     def source(self, user: int) -> Source:
         """Return a question's origin: threads belong to their channel, private ones to themselves."""
         is_own_scope = self.parent is None or self.is_private

@@ -12,8 +12,10 @@ from typing import Any, cast
 import discord
 from discord import ui
 
+from bot.actions import Action
+from bot.service.commands import Given
 from bot.service.requests.follow_ups import LONGEST_TEXT, Form
-from bot.service.requests.votes import LONGEST_REASON
+from bot.service.requests.votes import LONGEST_REASON, ReasonForm
 from bot.view.wording.buttons import ANSWER_IT, FOLLOW_UP, UNHELPFUL
 from bot.view.wording.service import follow_ups as following
 from bot.view.wording.service import votes as voting
@@ -28,28 +30,21 @@ _MOST_OPTIONS = 25
 
 
 @dataclass(frozen=True, slots=True)
-class Why:
-    """Somebody says why an answer didn't help."""
+class Submitted:
+    """A form that came back: its action, its run, the interaction that opened it, and what it says."""
 
-    run_id: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class FollowUp:
-    """Somebody asks a follow-up; `opened` is the interaction that opened the form."""
-
+    action: Action
     run_id: str
     opened: str
-    text: str
-    profile: str
+    given: Given
 
 
-Submitted = Why | FollowUp
+def drawn(form: Form | ReasonForm, opened: int) -> ui.Modal:
+    """Return a form as Discord shows it; `opened` is the interaction that opens it."""
+    return _reason(form.run_id) if isinstance(form, ReasonForm) else _follow_up(form, opened)
 
 
-def why(run_id: str) -> ui.Modal:
-    """Return the form that asks why an answer didn't help."""
+def _reason(run_id: str) -> ui.Modal:
     text = ui.TextInput[ui.Modal](
         custom_id=_REASON,
         style=discord.TextStyle.paragraph,
@@ -60,8 +55,7 @@ def why(run_id: str) -> ui.Modal:
     return _form(UNHELPFUL, f"{_WHY}:{run_id}", label)
 
 
-def follow_up(form: Form, opened: int) -> ui.Modal:
-    """Return the form that asks for a follow-up."""
+def _follow_up(form: Form, opened: int) -> ui.Modal:
     text = ui.TextInput[ui.Modal](
         custom_id=_TEXT,
         style=discord.TextStyle.paragraph,
@@ -99,8 +93,9 @@ def read(interaction: discord.Interaction) -> Submitted | None:
         return None
     given = dict(_values(data.get("components", [])))
     if found["why"]:
-        return Why(found["why"], given.get(_REASON, ""))
-    return FollowUp(found["follow"], found["opened"], given.get(_TEXT, ""), given.get(_PROFILE, ""))
+        return Submitted("reason", found["why"], "", {"reason": given.get(_REASON, "")})
+    asked = {"text": given.get(_TEXT, ""), "profile": given.get(_PROFILE, "")}
+    return Submitted("question", found["follow"], found["opened"], asked)
 
 
 def _form(title: str, custom_id: str, *items: ui.Item[ui.Modal]) -> ui.Modal:

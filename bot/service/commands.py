@@ -1,7 +1,7 @@
 """The commands people type: one registry for every platform's listeners, help and manifest."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -244,6 +244,18 @@ def argument(command: Command, text: str) -> Given:
             said = wording.missing(command.name, option.name, option.description)
             raise UsageError(option.missing or said)
     return {}
+
+
+def given(command: Command, text: str, plain: Callable[[str], str]) -> Given:
+    """Read the text after any command but `/council`; `plain` names whom it mentions.
+
+    Raises `UsageError`.
+    """
+    if command is CONFIG:
+        return parse_options(command, text)
+    # Whose answers are to be deleted is known by the mention itself.
+    is_person = command is FORGET and person(text)
+    return argument(command, text if is_person else plain(text))
 
 
 def person(text: str) -> str | None:

@@ -1,9 +1,9 @@
-"""Takes questions and clicks from every platform; `run_tasks` takes each run to its end."""
+"""Takes questions from every platform; `run_tasks` takes each run to its end."""
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import structlog
 
@@ -13,7 +13,7 @@ from bot.service.admission.access import Standing
 from bot.service.admission.budgets import Budgets
 from bot.service.admission.channels import InForce, Operator
 from bot.service.admission.limits import Backlog, Durability
-from bot.service.admission.permissions import Action, Admins, check, check_place
+from bot.service.admission.permissions import Admins, check_place
 from bot.service.admission.queue import Queue
 from bot.service.commands import Given
 from bot.service.delivery.presenter import files_of
@@ -49,17 +49,8 @@ TYPICAL_SECONDS = 0.1
 LONGEST_QUESTION = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class Click:
-    """A pressed button: its value, and by whom and where it was pressed."""
-
-    run_id: str
-    source: Source
-    is_admin: bool = False
-
-
 class Dispatcher:
-    """Accepts questions, and does what a click asks of a run; knows no platform."""
+    """Accepts questions, and does what is asked of a run; knows no platform."""
 
     def __init__(
         self,
@@ -170,66 +161,61 @@ class Dispatcher:
             self._backlog.release(entry_key)
         return begun.run if begun.created else None
 
-    async def retry(self, click: Click, standing: Standing, venue_of: VenueOf) -> str:
+    async def retry(self, run: RunRow, by: Source, standing: Standing, venue_of: VenueOf) -> str:
         """Repeat a run that has no answer, on its card; return what happens. Raises `Refusal`."""
-        run = await self.run_of(click)
-        here = await self.in_force(click.source)
-        here.check(click.source, standing, run.brief.profile.name)
+        here = await self.in_force(by)
+        here.check(by, standing, run.brief.profile.name)
         if self.tasks.is_draining:
             raise Refusal(replies.RESTARTING)
         if self._shared_queue:
-            return await self._shared_queue.retry(run, click.source)
+            return await self._shared_queue.retry(run, by)
         if run.id in self.tasks:  # reopened now, it would be overwritten by its ending
             raise Refusal(replies.IN_PROGRESS)
         venue = venue_of(run)
         if venue is None:
             raise Refusal(replies.ANSWERED)
-        await self.tasks.reopen(run, venue, click.source)
+        await self.tasks.reopen(run, venue, by)
         return replies.RESUMING
 
-    async def stop(self, click: Click, asker: str | None) -> str:
+    async def stop(self, run_id: str) -> str:
         """End a run's members' calls or, at a second press, its chairman's; return what happened.
 
         Raises `Refusal`.
         """
-        is_admin = self.admins.include(click.source, by_platform=click.is_admin)
         if self._shared_queue:
-            check("stop", click.source, is_admin=is_admin, asker=asker)
-            return await self._shared_queue.stop(click.run_id)
-        stop = self.tasks.stops.get(click.run_id)
+            return await self._shared_queue.stop(run_id)
+        stop = self.tasks.stops.get(run_id)
         if stop is None:
             raise Refusal(replies.OVER)
-        check("stop", click.source, is_admin=is_admin, asker=asker)
         again = stop.pressed
         stop.press()
         try:
-            await self._journal.press_stop(click.run_id)
+            await self._journal.press_stop(run_id)
         except StorageError:  # it is stopped in any case; only a restart now would forget it
-            log.exception("stop_not_recorded", run=click.run_id)
-        if again:
-            return replies.ENDING
-        return replies.STOPPING
+            log.exception("stop_not_recorded", run=run_id)
+        return replies.ENDING if again else replies.STOPPING
 
     async def is_first(self, click: str) -> bool:
         """Return whether no process has seen a click before; a platform may deliver it to several."""
         return await self._shared_queue.is_first(click) if self._shared_queue else True
 
-    async def run_of(self, click: Click, action: Action = "look") -> RunRow:
-        """Find the run of a click, if that person may do this there. Raises `Refusal`."""
-        run = await self._journal.get(click.run_id)
+    async def run(self, run_id: str, here: Source) -> RunRow:
+        """Return the run whose button is pressed or whose form is sent here. Raises `Refusal`."""
+        run = await self._journal.get(run_id)
         if run is None:
             raise Refusal(NOT_HERE)
-        check_place(run.origin, click.source)
-        is_admin = self.admins.include(click.source, by_platform=click.is_admin)
-        check(action, click.source, is_admin=is_admin, asker=run.origin.user)
+        check_place(run.origin, here)
         return run
 
     async def run_shown_as(self, here: Source, message: str) -> RunRow | None:
         """Find the run whose card or part is this message. Raises `Refusal`."""
         try:
-            return await self._journal.shown_as(here, message)
+            run = await self._journal.shown_as(here, message)
         except StorageError as error:
             raise Refusal(failures.explain(error, "")) from error
+        if run:
+            check_place(run.origin, here)
+        return run
 
     async def transcript(self, run: RunRow) -> tuple[File, ...]:
         """Return a run's conversation as files. Raises `Refusal`."""

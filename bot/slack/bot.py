@@ -17,6 +17,7 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 
+from bot.actions import Actions
 from bot.http_server import serving
 from bot.past.lookup import Lookup
 from bot.service.acknowledgements import LOOKUP_SECONDS
@@ -30,8 +31,10 @@ from bot.slack.client import Installation, Json, asking_client, granted, introdu
 from bot.slack.discussion import DiscussionReader
 from bot.slack.incoming import Reader
 from bot.slack.listeners import Listeners
+from bot.slack.locations import Locations
 from bot.slack.manifest import PATH, REQUIRED
 from bot.slack.mentions import send_notice
+from bot.slack.past import linked
 from bot.slack.receiver import receiver
 from bot.slack.workspace import Workspace
 from storage.journal.journal import RunRow
@@ -126,7 +129,7 @@ class SlackBot:
 
     def venue_of(self, run: RunRow) -> Venue | None:
         """Return where a run is shown; `None` if it is another workspace's."""
-        return self._asking.venue_of(run)
+        return self._locations.venue_of(run)
 
     async def notify(self, notice: Notice) -> None:
         """Send somebody of the workspace a direct message. Raises `VenueError`."""
@@ -201,18 +204,10 @@ class SlackBot:
             sleep=self._sleep,
         )
         self._me = str(bot.me["user_id"])
-        self._asking = Asking(
-            self._dispatcher, self._client, self._workspace, reader, self._me, now=self._now
-        )
-        listeners = Listeners(
-            self._dispatcher,
-            self._lookup,
-            self._client,
-            self._workspace,
-            reader,
-            bot.me,
-            self._asking,
-        )
+        self._locations = Locations(self._dispatcher, self._client, self._workspace, reader)
+        actions = Actions(self._dispatcher, self._lookup, linked(self._workspace))
+        asking = Asking(actions, self._locations, self._me)
+        listeners = Listeners(actions, self._locations, asking, bot.me, now=self._now)
         interrupted = await self._dispatcher.tasks.resuming.undelivered(
             "slack", None if self._is_alone else team
         )
@@ -222,7 +217,7 @@ class SlackBot:
         return interrupted
 
     async def _resume(self, interrupted: list[RunRow]) -> None:
-        await self._dispatcher.tasks.resuming.resume(interrupted, self._asking.venue_of)
+        await self._dispatcher.tasks.resuming.resume(interrupted, self._locations.venue_of)
 
     async def _open_socket(self, token: str, stack: AsyncExitStack) -> None:
         socket = AsyncSocketModeHandler(self._app, token, web_client=self._client)

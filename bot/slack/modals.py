@@ -10,9 +10,11 @@ from typing import Self
 
 import orjson
 
+from bot.actions import Action
 from bot.errors import Refusal
+from bot.service.commands import Given
 from bot.service.requests.follow_ups import LONGEST_TEXT, Form
-from bot.service.requests.votes import LONGEST_REASON
+from bot.service.requests.votes import LONGEST_REASON, ReasonForm
 from bot.slack.client import Json
 from bot.view.wording.buttons import ANSWER_IT, UNHELPFUL
 from bot.view.wording.service import follow_ups as following
@@ -51,8 +53,12 @@ class Opened:
         return orjson.dumps(self).decode()
 
 
-def why(about: Opened) -> Json:
-    """Return the form that asks why an answer didn't help."""
+def drawn(form: Form | ReasonForm, about: Opened) -> Json:
+    """Return a form as Slack shows it."""
+    return _why(about) if isinstance(form, ReasonForm) else _follow_up(form, about)
+
+
+def _why(about: Opened) -> Json:
     reason = {
         "type": "input",
         "block_id": _REASON,
@@ -69,8 +75,7 @@ def why(about: Opened) -> Json:
     return _form(WHY, UNHELPFUL, voting.SEND, about, reason)
 
 
-def follow_up(form: Form, about: Opened) -> Json:
-    """Return the form that asks for a follow-up."""
+def _follow_up(form: Form, about: Opened) -> Json:
     text = {
         "type": "input",
         "block_id": _TEXT,
@@ -105,14 +110,11 @@ def _profiles(form: Form) -> Iterator[Json]:
     }
 
 
-def reason(view: Json) -> str:
-    """Return what was written into the form that asks why."""
-    return _value(view, _REASON)
-
-
-def question(view: Json) -> tuple[str, str]:
-    """Return what was asked in the form for a follow-up, and of which profile."""
-    return _value(view, _TEXT), _value(view, _PROFILE)
+def submitted(view: Json) -> tuple[Action, Given]:
+    """Return what a submitted form does, and what was written into it."""
+    if view["callback_id"] == WHY:
+        return "reason", {"reason": _value(view, _REASON)}
+    return "question", {"text": _value(view, _TEXT), "profile": _value(view, _PROFILE)}
 
 
 def _form(callback_id: str, title: str, submit: str, about: Opened, *blocks: Json) -> Json:

@@ -1,27 +1,32 @@
 """`council chat`: the terminal as a channel, with the commands of a team's chat."""
 
 import re
+from collections.abc import Awaitable, Callable
 
+from bot.actions import Action, Actions, Actor, Incoming, Payload, Reply, past
 from bot.app import Library, open_council, open_dispatcher, open_lookup
 from bot.config.configuration import Configuration
 from bot.errors import Refusal
 from bot.past.buttons import Choice
-from bot.past.lookup import Halt, Lookup
 from bot.past.pages import Sheet
 from bot.service.admission.access import AT_TERMINAL as ANYTHING
-from bot.service.commands import ASK, CONFIG, FORGET, HELP, PAST, argument, parse, parse_options, usage
-from bot.service.dispatcher import Click, Dispatcher
+from bot.service.admission.access import Standing
+from bot.service.commands import ASK, COMMANDS, CONFIG, FORGET, HELP, PAST, given, parse, usage
+from bot.service.delivery.venue import Venue
 from bot.service.options import RunOptions
+from bot.service.run_tasks import RunTasks
 from bot.terminal import ask as terminal_ask
 from bot.terminal.ask import display, say
 from bot.terminal.typed import read_line
 from bot.upkeep import repair_index
 from bot.view.wording.buttons import HELPFUL, UNHELPFUL
+from bot.view.wording.service.access import NOT_OFFERED
 from bot.view.wording.service.votes import AT_TERMINAL, NOTHING_TO_VOTE_ON
 from bot.view.wording.terminal import terminal as wording
-from council.document.conversation import AssistantMessage
+from council.document.conversation import AssistantMessage, Source
 from storage.errors import ConversationNotFound
 from storage.index.rows import IndexRow
+from storage.journal.journal import RunRow
 
 HINT = wording.hint(
     f"/{ASK.name}",
@@ -38,100 +43,104 @@ async def chat(configuration: Configuration, library: Library) -> None:
     await repair_index(library)
     async with open_council(configuration, library) as council:
         dispatcher = open_dispatcher(configuration, library, council)
-        resume_within = configuration.durability.resume_within
-        terminal = terminal_ask.Asking(library, council.runs, resume_within)
-        shelf = _Shelf(open_lookup(library), dispatcher.tasks.halt)
-        conversation: str | None = None
+        terminal = terminal_ask.Asking(library, council.runs, configuration.durability.resume_within)
+        typed = _Typed(Actions(dispatcher, open_lookup(library), _nowhere), library, dispatcher.tasks)
         say(HINT)
         while (line := read_line()) is not None:
             word, _, rest = line.strip().partition(" ")
-            if word == f"/{HELP.name}":
-                display(await dispatcher.help(terminal_ask.HERE))
-            elif word == f"/{CONFIG.name}":
-                await _configure(dispatcher, rest)
-            elif word in (f"/{ASK.name}", "@council"):
-                try:
-                    typed = parse(rest)
-                    options = RunOptions.read(typed.given)
+            try:
+                if word in (f"/{ASK.name}", "@council"):
+                    asked = parse(rest)
+                    options = RunOptions.read(asked.given)
                     profile = (await dispatcher.in_force(terminal_ask.HERE)).profile(options)
-                except Refusal as error:
-                    say(str(error))
-                    continue
-                after = conversation if word == "@council" else None
-                answered = await terminal.ask(profile, typed.question, terminal_ask.people, after=after)
-                if answered:
-                    conversation = answered
-                    say(wording.as_page(answered))
-                    say(AT_TERMINAL)
-            elif conversation and (vote := _VOTE.fullmatch(line.strip())):
-                say(await _cast(dispatcher, library, conversation, vote))
-            elif word and not await shelf.take(word, line.strip()):
-                say(HINT)
+                    after = typed.conversation if word == "@council" else None
+                    people = terminal_ask.people
+                    answered = await terminal.ask(profile, asked.question, people, after=after)
+                    if answered:
+                        typed.conversation = answered
+                        say(wording.as_page(answered))
+                        say(AT_TERMINAL)
+                elif word and not await typed.handle(word, line.strip()):
+                    say(HINT)
+            except Refusal as refusal:
+                say(str(refusal))
 
 
-async def _configure(dispatcher: Dispatcher, text: str) -> None:
-    """Show or change what is in force at the terminal, which is its user's own."""
-    who = terminal_ask.person()
-    try:
-        given = parse_options(CONFIG, text)
-        display(await dispatcher.configure(given, who, ANYTHING, is_admin=True))
-    except Refusal as refusal:
-        say(str(refusal))
+class _Typed(Reply):
+    """Commands, and buttons that are pressed by typing their labels.
 
+    `conversation` is the newest one, whose answer is voted on.
+    """
 
-async def _cast(
-    dispatcher: Dispatcher, library: Library, conversation: str, typed: re.Match[str]
-) -> str:
-    """Count a vote on the newest answer; returns what to say."""
-    who, is_helpful = terminal_ask.person(), typed["reason"] is None and len(typed[0]) == len(HELPFUL)
-    try:
-        messages = (await library.store.load(conversation)).messages
-        run_id = next(each.run_id for each in messages[::-1] if isinstance(each, AssistantMessage))
-        run = await dispatcher.run_of(Click(str(run_id), who), "vote")
-        return await dispatcher.votes.cast(run, who, helpful=is_helpful, reason=typed["reason"])
-    except ConversationNotFound:
-        return NOTHING_TO_VOTE_ON
-    except Refusal as refusal:
-        return str(refusal)
-
-
-class _Shelf:
-    """Past answers in the terminal: a button is pressed by typing its label."""
-
-    def __init__(self, lookup: Lookup, halt: Halt) -> None:
-        self._lookup = lookup
-        self._halt = halt
+    def __init__(self, actions: Actions, library: Library, tasks: RunTasks) -> None:
+        self._actions = actions
+        self._library = library
+        self._tasks = tasks
         self._choices: dict[str, Choice] = {}
+        self.conversation: str | None = None
 
-    async def take(self, word: str, line: str) -> bool:
-        """Do what a line says, where it is about past answers."""
-        command = next((each for each in (*PAST, FORGET) if word == f"/{each.name}"), None)
+    async def handle(self, word: str, line: str) -> bool:
+        """Do what a line says, if it is a command, a label or a vote. Raises `Refusal`."""
+        command = next((each for each in COMMANDS if word == f"/{each.name}"), None)
         choice = self._choices.get(line.casefold())
-        try:
-            if command is FORGET:
-                given = argument(FORGET, line.removeprefix(word))
-                self._show(await self._lookup.ask_to_forget(given, terminal_ask.person(), is_admin=True))
-            elif command:
-                given = argument(command, line.removeprefix(word))
-                self._show(await self._lookup.answer(command, given, terminal_ask.HERE, _nowhere))
-            elif choice and choice.verb == "forget":
-                said = await self._lookup.forget(
-                    choice.about, terminal_ask.person(), self._halt, is_admin=True
-                )
-                await self._lookup.scrub()
-                say(said)
-            elif choice:
-                self._show(await self._lookup.press(choice.about, terminal_ask.HERE, _nowhere))
-        except Refusal as refusal:
-            say(str(refusal))
-        return bool(command or choice)
+        vote = _VOTE.fullmatch(line) if self.conversation else None
+        if command:
+            await self._act(command.name, Payload(given=given(command, line.removeprefix(word), str)))
+        elif choice:
+            await self._act(past(choice.verb), Payload(about=choice.about))
+        elif vote:
+            is_helpful = vote["reason"] is None and len(vote[0]) == len(HELPFUL)
+            about = Payload(run_id=await self._newest_run(), given={"reason": vote["reason"]})
+            await self._act("helpful" if is_helpful else "reason", about)
+        return bool(command or choice or vote)
 
-    def _show(self, sheet: Sheet) -> None:
+    async def _act(self, action: Action, about: Payload) -> None:
+        place = terminal_ask.person()
+        incoming = Incoming(actor=_ACTOR, place=place, action=action, payload=about)
+        await self._actions.handle(incoming, self)
+
+    async def _newest_run(self) -> str:
+        try:
+            messages = (await self._library.store.load(str(self.conversation))).messages
+        except ConversationNotFound as error:
+            raise Refusal(NOTHING_TO_VOTE_ON) from error
+        return next(str(each.run_id) for each in messages[::-1] if isinstance(each, AssistantMessage))
+
+    async def say(self, text: str) -> None:
+        """Write a sentence."""
+        say(text)
+
+    async def show(self, sheet: Sheet, *, turned: bool = False) -> None:
+        """Write a sheet, and the labels of its buttons."""
+        del turned
         choices = [choice for choice in sheet.choices if choice.verb in ("turn", "see", "forget")]
         self._choices = {choice.label.casefold(): choice for choice in choices}
         display(sheet.message)
         if choices:
             say(wording.buttons(choice.label for choice in choices))
+
+    def venue(self, run: RunRow) -> Venue:
+        """Refuse: a question of the terminal is shown by `bot.terminal.ask`."""
+        del run
+        raise Refusal(NOT_OFFERED)
+
+    async def later(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Do something at once, and all that it leaves to the background."""
+        await work()
+        await self._tasks.settled()
+
+
+async def _anything(here: Source) -> Standing:
+    del here
+    return ANYTHING
+
+
+async def _is_admin() -> bool:
+    """Return that whoever runs the program is an admin."""
+    return True
+
+
+_ACTOR = Actor(name="", here=ANYTHING, standing=_anything, is_admin=_is_admin)
 
 
 def _nowhere(row: IndexRow) -> None:

@@ -18,7 +18,7 @@ from bot.service.admission.limits import Durability, Limits
 from bot.service.admission.permissions import Admins
 from bot.service.admission.queue import Queue
 from bot.service.claimed_runs import Claims
-from bot.service.dispatcher import Click, Dispatcher
+from bot.service.dispatcher import Dispatcher
 from bot.service.requests.question import Question
 from bot.service.runs import Runs
 from bot.service.shared_queue import SharedQueue
@@ -26,6 +26,7 @@ from bot.worker import Worker
 from council.models.catalog import Catalog
 from storage.errors import DatabaseError
 from storage.journal.journal import RunRow
+from tests.bot.pressing import Click, press
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.bot.service.test_dispatcher import TEAM, no_list
 from tests.council.scripted import ScriptedCouncil, failure, profile
@@ -187,11 +188,13 @@ async def test_stop_is_pressed_at_another_process(postgres: str) -> None:
         run = await receiver.ask()
         await called(council)
         with pytest.raises(Refusal, match="Only"):
-            await receiver.dispatcher.stop(Click(run.id, TEAM.model_copy(update={"user": "U2"})), "U1")
-        said = await receiver.dispatcher.stop(Click(run.id, TEAM), "U1")
+            await press(
+                receiver.dispatcher, "stop", Click(run.id, TEAM.model_copy(update={"user": "U2"}))
+            )
+        said = await press(receiver.dispatcher, "stop", Click(run.id, TEAM))
         ended = await receiver.until(run)
         with pytest.raises(Refusal, match="over"):
-            await receiver.dispatcher.stop(Click(run.id, TEAM), "U1")
+            await press(receiver.dispatcher, "stop", Click(run.id, TEAM))
     assert "Stopping" in said
     assert (ended.status, ended.stops) == ("answered", 1)
 
@@ -204,7 +207,7 @@ async def test_a_waiting_run_shows_its_place_and_can_be_stopped(postgres: str) -
         await until(
             lambda: any("2nd" in text or "second" in text.lower() for text in place.of(second).texts)
         )
-        assert (await receiver.dispatcher.stop(Click(second.id, TEAM), "U1")).startswith("Stopping")
+        assert (await press(receiver.dispatcher, "stop", Click(second.id, TEAM))).startswith("Stopping")
         async with process(postgres, place, council, works=True, runs_per_user=1):
             ended = await receiver.until(second)
             await until_async(receiver.has_left, second)
@@ -240,9 +243,9 @@ async def test_a_failed_run_is_retried_by_whoever_is_asked(postgres: str) -> Non
         failed = await receiver.until(run)
         await until_async(receiver.is_over, run)
         council.script.clear()
-        said = await receiver.dispatcher.retry(Click(run.id, TEAM), AT_TERMINAL, place.of)
+        said = await press(receiver.dispatcher, "retry", Click(run.id, TEAM), place.of)
         with pytest.raises(Refusal, match="in progress"):
-            await receiver.dispatcher.retry(Click(run.id, TEAM), AT_TERMINAL, place.of)
+            await press(receiver.dispatcher, "retry", Click(run.id, TEAM), place.of)
         answered = await receiver.until(run)
     assert (failed.status, answered.status, answered.retries) == ("failed", "answered", 1)
     assert said
@@ -346,7 +349,7 @@ async def test_a_retry_counts_as_a_question_that_waits(postgres: str) -> None:
             await until_async(receiver.is_over, run)
         await receiver.ask("2")
         with pytest.raises(OverLimit):
-            await receiver.dispatcher.retry(Click(run.id, TEAM), AT_TERMINAL, place.of)
+            await press(receiver.dispatcher, "retry", Click(run.id, TEAM), place.of)
         found = await receiver.library.journal.get(run.id)
         assert await receiver.shared_queue.coordination.present([run.id]) == set()
     assert found is not None
@@ -385,8 +388,8 @@ async def test_what_is_on_record_is_not_refused(postgres: str, monkeypatch: pyte
 
         for step in ("ready", "hurry"):
             monkeypatch.setattr(receiver.shared_queue.coordination, step, away)
-        retried = await receiver.dispatcher.retry(Click(run.id, TEAM), AT_TERMINAL, place.of)
-        stopped = await receiver.dispatcher.stop(Click(run.id, TEAM), "U1")
+        retried = await press(receiver.dispatcher, "retry", Click(run.id, TEAM), place.of)
+        stopped = await press(receiver.dispatcher, "stop", Click(run.id, TEAM))
         found = await receiver.library.journal.get(run.id)
     assert "Resuming" in retried
     assert "Stopping" in stopped

@@ -1,13 +1,12 @@
 """Where a run is shown: what a platform must be able to do, and how it may refuse."""
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, Self
 
 import orjson
 
-from bot.service.admission import permissions
 from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.receipts import Ledger, Receipt, Sent
 from bot.view.details import Detail
@@ -37,14 +36,6 @@ LABELS: dict[Action, str] = {
     "changes": buttons.CHANGES,
     "reviews": buttons.REVIEWS,
 }
-_PERMISSIONS: Mapping[Action, permissions.Action] = {
-    "answer": "follow up",
-    "follow": "follow up",
-    "again": "ask again",
-    "retry": "retry",
-    "helpful": "vote",
-    "unhelpful": "vote",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +50,6 @@ class Button:
     def label(self) -> str:
         """Its text."""
         return LABELS[self.action]
-
-    @property
-    def permission(self) -> permissions.Action:
-        """The permission that a press needs; Stop checks its own."""
-        return _PERMISSIONS.get(self.action, "look")
 
     @property
     def value(self) -> str:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from bot.errors import Refusal
 from bot.service.admission.access import Standing
-from bot.service.admission.permissions import check, check_place
 from bot.service.options import RunOptions
 from bot.service.requests.question import Question
 from bot.view.wording.service import follow_ups as wording
@@ -47,11 +46,9 @@ class FollowUps:
 
     store: Conversations
 
-    async def form(
-        self, run: RunRow, who: Source, profiles: Sequence[str], *, answers: bool = False
-    ) -> Form:
+    async def form(self, run: RunRow, profiles: Sequence[str], *, answers: bool = False) -> Form:
         """Return the form for a follow-up to a run, or for what its chairman asked. Raises `Refusal`."""
-        _check(run, who)
+        _check(run)
         text = f"{clip(await self._ask(run), _LONGEST_ASK)}\n\n" if answers else ""
         name = run.brief.profile.name
         several = tuple(profiles) if len(profiles) > 1 else ()
@@ -74,7 +71,7 @@ class FollowUps:
         `source` is where it is to be answered; `context` is what people wrote there, unless the thread
         is the conversation's own.
         """
-        _check(run, source)
+        _check(run)
         return Question(
             text=text,
             source=source,
@@ -103,9 +100,7 @@ class FollowUps:
         return answer.stage3.notes.ask
 
 
-def _check(run: RunRow, who: Source) -> None:
-    check_place(run.origin, who)
-    check("follow up", who, asker=run.origin.user)
+def _check(run: RunRow) -> None:
     if not run.is_over:
         raise Refusal(wording.STILL_RUNNING)
     if run.status != "answered":

@@ -10,7 +10,6 @@ from datetime import datetime
 import structlog
 
 from bot.errors import Refusal
-from bot.service.admission.permissions import check, check_place
 from bot.view.message import printable
 from bot.view.wording.service import votes as wording
 from bot.view.wording.service.failures import explain
@@ -26,6 +25,13 @@ LONGEST_REASON = 500
 
 
 @dataclass(frozen=True, slots=True)
+class ReasonForm:
+    """What asks somebody why a run's answer didn't help."""
+
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Votes:
     """Casts votes; knows no platform."""
 
@@ -38,8 +44,6 @@ class Votes:
 
         `None` keeps the reason of an earlier vote that said the same. Raises `Refusal`.
         """
-        check_place(run.origin, who)
-        check("vote", who, asker=run.origin.user)
         vote = Vote(
             voter=str(who.user),
             platform=who.platform,

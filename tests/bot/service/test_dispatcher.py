@@ -25,7 +25,7 @@ from bot.service.admission.queue import Queue
 from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.receipts import Sent
 from bot.service.delivery.venue import Button, Card, File, Part
-from bot.service.dispatcher import Click, Dispatcher
+from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
 from bot.service.requests.question import Question
 from bot.service.runs import Runs
@@ -40,6 +40,7 @@ from storage.errors import DocumentError
 from storage.journal.budget_warnings import BudgetRecord
 from storage.journal.journal import RunRow
 from storage.journal.sql_journal import SqlJournal
+from tests.bot.pressing import Click, press
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile
 from tests.library import open_library
@@ -329,7 +330,7 @@ async def test_a_retry_counts_as_well(tmp_path: Path) -> None:
         failed = await place.see(RecordingVenue())
         assert await place.ask("2") is not None
         with pytest.raises(UsageError, match="1 question waiting"):
-            await place.dispatcher.retry(click(failed), AT_TERMINAL, lambda _: RecordingVenue())
+            await press(place.dispatcher, "retry", click(failed), lambda _: RecordingVenue())
         row = await place.library.journal.get(failed.id)
         assert row is not None
         assert row.status == "failed"
@@ -340,7 +341,7 @@ async def test_a_refused_retry_counts_no_longer(tmp_path: Path) -> None:
     async with office(tmp_path, ScriptedCouncil(), waiting_per_user=1) as place:
         answered = await place.see(RecordingVenue())
         with pytest.raises(Refusal):
-            await place.dispatcher.retry(click(answered), AT_TERMINAL, lambda _: RecordingVenue())
+            await press(place.dispatcher, "retry", click(answered), lambda _: RecordingVenue())
         assert await place.ask("2") is not None
 
 
@@ -605,11 +606,11 @@ async def test_stop_is_for_the_asker_and_for_admins(tmp_path: Path) -> None:
         place.dispatcher.tasks.begin(run, venue)
         await council.until_called(*(f"stage1.1:{name}" for name in FOUR))
         with pytest.raises(Refusal, match="Only the person who asked, or an admin"):
-            await place.dispatcher.stop(click(run, "U2"), run.origin.user)
-        assert "Stopping" in await place.dispatcher.stop(click(run, "BOSS"), run.origin.user)
+            await press(place.dispatcher, "stop", click(run, "U2"))
+        assert "Stopping" in await press(place.dispatcher, "stop", click(run, "BOSS"))
         await place.dispatcher.tasks.settled()
         with pytest.raises(Refusal, match="This run is over"):
-            await place.dispatcher.stop(click(run), run.origin.user)
+            await press(place.dispatcher, "stop", click(run))
     assert "stopped early" in venue.texts[-1].lower()
 
 
@@ -628,7 +629,7 @@ async def test_stop_ends_a_run_that_waits_its_turn_at_once(tmp_path: Path) -> No
             await asyncio.sleep(0.001)
         await council.until_called(*(f"stage1.1:{name}" for name in FOUR))
         calls = len(council.calls)
-        await place.dispatcher.stop(click(waiting), waiting.origin.user)
+        await press(place.dispatcher, "stop", click(waiting))
         while not second.mentions:
             await asyncio.sleep(0.001)
         assert len(council.calls) == calls
@@ -644,9 +645,9 @@ async def test_a_button_works_only_where_its_run_is(tmp_path: Path, where: dict[
     """From anywhere else there is no such run."""
     async with office(tmp_path, ScriptedCouncil()) as place:
         run = await place.see(RecordingVenue())
-        assert (await place.dispatcher.run_of(click(run))).id == run.id
+        assert (await place.dispatcher.run(run.id, click(run).source)).id == run.id
         with pytest.raises(Refusal, match="This run isn't on record here"):
-            await place.dispatcher.run_of(click(run, where=where))
+            await place.dispatcher.run(run.id, click(run, where=where).source)
 
 
 async def test_the_transcript_is_the_conversation_as_page_and_as_markdown(tmp_path: Path) -> None:
@@ -798,7 +799,7 @@ async def test_help_counts_what_a_run_without_an_answer_cost(tmp_path: Path) -> 
         place.dispatcher.tasks.begin(run, venue)
         await council.until_called(writing)
         for _ in range(2):
-            await place.dispatcher.stop(click(run), run.origin.user)
+            await press(place.dispatcher, "stop", click(run))
         await place.dispatcher.tasks.settled()
         said = render(await place.dispatcher.help(TEAM))
     assert "The run was stopped before there was a final answer. Press Retry" in venue.texts[-1]

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from bot.errors import Gone, Refusal, Unreachable
-from bot.service.admission.access import AT_TERMINAL
 from bot.service.delivery.receipts import Sent
 from bot.service.delivery.venue import Mention
 from bot.service.runs import utc_now
@@ -18,6 +17,7 @@ from council.calls import Steps
 from council.document.conversation import AssistantMessage, Source
 from storage.errors import DamageError, DatabaseError
 from storage.journal.journal import RunRow
+from tests.bot.pressing import press
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.bot.service.test_dispatcher import TEAM, WHOLE_THREAD, Office, click, office
 from tests.council.scripted import FOUR, ScriptedCouncil, failure
@@ -166,7 +166,7 @@ async def test_stop_is_remembered_while_the_chairman_writes(tmp_path: Path) -> N
         assert run is not None
         place.dispatcher.tasks.begin(run, venue)
         await first.until_called(held)
-        await place.dispatcher.stop(click(run), run.origin.user)
+        await press(place.dispatcher, "stop", click(run))
         await first.until_called(CHAIR)
     async with office(tmp_path, second) as place:
         await resumed(place, venue)
@@ -215,7 +215,7 @@ async def test_a_run_that_is_retried_before_it_is_resumed_is_shown_once(tmp_path
     second = ScriptedCouncil(held={CHAIR})
     async with office(tmp_path, second) as place:
         [run] = await place.dispatcher.tasks.resuming.undelivered("slack")
-        await place.dispatcher.retry(click(run), AT_TERMINAL, lambda _: venue)
+        await press(place.dispatcher, "retry", click(run), lambda _: venue)
         await second.until_called(CHAIR)
         await place.dispatcher.tasks.resuming.resume([run], lambda _: venue)
         second.release(CHAIR)
@@ -260,11 +260,11 @@ async def test_too_old_a_run_is_closed_and_can_be_retried(tmp_path: Path) -> Non
         assert "Press Retry to continue" in venue.texts[-1]
         assert [button.action for button in venue.cards[-1].buttons] == ["retry", "again"]
         assert calls(second) == []
-        said = await place.dispatcher.retry(click(run), AT_TERMINAL, lambda _: venue)
+        said = await press(place.dispatcher, "retry", click(run), lambda _: venue)
         assert said == "Resuming this run; finished calls aren't paid for twice."
         await place.dispatcher.tasks.settled()
         with pytest.raises(Refusal, match="has its answer"):
-            await place.dispatcher.retry(click(run), AT_TERMINAL, lambda _: venue)
+            await press(place.dispatcher, "retry", click(run), lambda _: venue)
     assert calls(second) == [CHAIR]
     assert "The council's answer" in venue.texts[-1]
     keys = [message.key for message in venue.posted]
@@ -332,13 +332,13 @@ async def test_a_retry_asks_only_who_failed_and_what_depends_on_it(tmp_path: Pat
         place.dispatcher.tasks.begin(run, venue)
         await council.until_called(*(f"stage2.1:{name}" for name in FOUR))
         for _ in range(2):
-            await place.dispatcher.stop(click(run), run.origin.user)
+            await press(place.dispatcher, "stop", click(run))
         await place.dispatcher.tasks.settled()
         assert "Press Retry to continue" in venue.texts[-1]
         council.held.clear()
         council.script.clear()
         council.calls.clear()
-        await place.dispatcher.retry(click(run), AT_TERMINAL, lambda _: venue)
+        await press(place.dispatcher, "retry", click(run), lambda _: venue)
         await place.dispatcher.tasks.settled()
         ended = await place.library.journal.get(run.id)
     assert ended is not None
@@ -356,7 +356,7 @@ async def test_a_retried_member_of_stage_1_is_reviewed(tmp_path: Path) -> None:
         run = await place.see(venue)
         council.script.clear()
         council.calls.clear()
-        await place.dispatcher.retry(click(run), AT_TERMINAL, lambda _: venue)
+        await press(place.dispatcher, "retry", click(run), lambda _: venue)
         await place.dispatcher.tasks.settled()
     whole = ScriptedCouncil()
     await whole.run()
@@ -371,7 +371,7 @@ async def test_two_presses_of_retry_run_once(tmp_path: Path) -> None:
         council.script.clear()
         council.calls.clear()
         said = await asyncio.gather(
-            *(place.dispatcher.retry(click(run), AT_TERMINAL, lambda _: venue) for _ in range(2)),
+            *(press(place.dispatcher, "retry", click(run), lambda _: venue) for _ in range(2)),
             return_exceptions=True,
         )
         await place.dispatcher.tasks.settled()
@@ -406,7 +406,7 @@ async def test_an_untold_run_is_not_told_again_while_it_is_retried(
             return reopened
 
         monkeypatch.setattr(place.library.journal, "reopen", late)
-        said = await place.dispatcher.retry(click(run), AT_TERMINAL, lambda _: venue)
+        said = await press(place.dispatcher, "retry", click(run), lambda _: venue)
         await place.dispatcher.tasks.settled()
         ended = await place.library.journal.get(run.id)
     assert "Resuming" in said
@@ -431,7 +431,7 @@ async def test_retry_before_all_is_shown_changes_nothing(tmp_path: Path) -> None
         while not any(button.action == "retry" for card in venue.cards for button in card.buttons):
             await asyncio.sleep(0.001)
         with pytest.raises(Refusal, match="already in progress"):
-            await place.dispatcher.retry(click(run), AT_TERMINAL, lambda _: venue)
+            await press(place.dispatcher, "retry", click(run), lambda _: venue)
         mentioning.set()
         await place.dispatcher.tasks.settled()
         ended = await place.library.journal.get(run.id)
@@ -518,7 +518,7 @@ async def test_stop_throws_no_reply_away_that_waits_for_the_disk(
         place.dispatcher.tasks.begin(run, venue)
         while not any("Paused: the council's data" in text for text in venue.texts):
             await asyncio.sleep(0.001)
-        await place.dispatcher.stop(click(run), run.origin.user)
+        await press(place.dispatcher, "stop", click(run))
         await asyncio.sleep(0.02)
         full = False
         await place.dispatcher.tasks.settled()

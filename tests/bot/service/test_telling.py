@@ -14,6 +14,7 @@ from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.receipts import Sent
 from bot.service.delivery.venue import Card, Mention, Part
 from storage.journal.journal import Telling
+from tests.bot.pressing import press
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.bot.service.test_dispatcher import WHOLE_THREAD, click, office
 from tests.council.scripted import FOUR, ScriptedCouncil
@@ -348,7 +349,7 @@ async def test_stop_reaches_a_run_that_is_not_picked_up_yet(tmp_path: Path) -> N
         await first.until_called(f"stage1.1:{FOUR[0]}")
     async with office(tmp_path, second) as place:
         runs = await place.dispatcher.tasks.resuming.undelivered("slack")
-        said = await place.dispatcher.stop(click(run), "U1")
+        said = await press(place.dispatcher, "stop", click(run))
         assert said.startswith("Stopping.")
         await place.dispatcher.tasks.resuming.resume(runs, lambda _: venue)
         await place.dispatcher.tasks.settled()

@@ -953,7 +953,7 @@ class TestRefusals:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Otherwise Slack's 3 s would pass."""
-        monkeypatch.setattr("bot.slack.asking.LOOKUP_SECONDS", 0.02)
+        monkeypatch.setattr("bot.slack.locations.LOOKUP_SECONDS", 0.02)
         async with at_work(tmp_path) as place:
             place.slack.fail("conversations.open", delay=0.1)
             assert (await place.slack.slash(place.general, place.ada, "/council", "--private So?")).acked

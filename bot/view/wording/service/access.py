@@ -10,6 +10,7 @@ GROUPS_UNKNOWN = (
 )
 NOT_DIRECTLY = "The council isn't open to you in direct messages. Ask in a channel."
 
+NOT_OFFERED = "This can't be done here."
 NOT_HERE = "This run isn't on record here; it may have been deleted."
 NOT_STOPPED = "Only the person who asked, or an admin, can stop this run."
 ANSWER_NOT_FORGOTTEN = "Only the person who asked, or an admin, can delete this answer."

@@ -16,12 +16,10 @@ from pydantic import ValidationError
 
 from bot.errors import Refusal
 from bot.render.markdown import render
-from bot.service.admission.access import AT_TERMINAL
 from bot.service.admission.budget_warnings import BudgetWarnings, Notice
 from bot.service.admission.budgets import NANO, Budgets
 from bot.service.admission.channels import Operator
 from bot.service.admission.permissions import Admins
-from bot.service.dispatcher import Click
 from bot.view.wording.service.estimates import amount
 from council.brief import Attachment, Discussion
 from council.calls import Call, Reply
@@ -29,6 +27,7 @@ from council.document.conversation import AssistantMessage, Source
 from council.profile import Member
 from council.usage import Price, Usage
 from storage.journal.journal import RunRow, Telling
+from tests.bot.pressing import Click, press
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.bot.service.test_dispatcher import TEAM, Office, office
 from tests.council.scripted import FOUR, ScriptedCouncil, failure, profile
@@ -325,13 +324,13 @@ async def test_retry_reserves_again_and_pays_only_what_is_asked_again(tmp_path: 
         allow(place, user_day=0.01)
         click = Click(run.id, presser)
         with pytest.raises(Refusal, match=r"Your budget for today is \$0\.01; nothing is used"):
-            await place.dispatcher.retry(click, AT_TERMINAL, lambda _: RecordingVenue())
+            await press(place.dispatcher, "retry", click, lambda _: RecordingVenue())
         left = await place.library.journal.get(run.id)
         assert left is not None
         assert (left.status, left.retries) == ("stopped", 0)
         allow(place, user_day=0.15)
         council.held.clear()
-        await place.dispatcher.retry(click, AT_TERMINAL, lambda _: RecordingVenue())
+        await press(place.dispatcher, "retry", click, lambda _: RecordingVenue())
         await place.dispatcher.tasks.settled()
         assert "Your budget for today is $0.15; $0.0" in await refused(
             place, "2", presser, attachments=(Attachment(name="a", text="word " * 5_000),)
@@ -625,7 +624,7 @@ async def test_amounts_add_up_whatever_happens(tmp_path: Path, seed: int) -> Non
             if failed and chance.random() < 0.3:
                 again = Click(failed.pop().id, TEAM)
                 try:
-                    await place.dispatcher.retry(again, AT_TERMINAL, lambda _: RecordingVenue())
+                    await press(place.dispatcher, "retry", again, lambda _: RecordingVenue())
                 except Refusal:
                     continue
             else:

@@ -1,0 +1,357 @@
+"""What people can do with the council: one table for all platforms, from command or press to reply.
+
+An adapter reads an `Incoming` from what its platform sends, and says in a `Reply` how to answer there.
+Whether somebody may do it is decided here.
+"""
+
+# ruff: noqa: ARG002 - a place that doesn't offer something refuses whatever it is given
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol, get_args
+
+import structlog
+
+from bot.errors import Refusal, VenueError
+from bot.past.buttons import Verb
+from bot.past.lookup import Lookup
+from bot.past.pages import Link, Sheet
+from bot.service.admission import permissions
+from bot.service.admission.access import Standing
+from bot.service.commands import CONFIG, FORGET, HELP, PAST, Command, Given
+from bot.service.delivery.venue import File, Venue
+from bot.service.dispatcher import Dispatcher
+from bot.service.options import RunOptions
+from bot.service.requests.follow_ups import Form
+from bot.service.requests.question import Question
+from bot.service.requests.votes import ReasonForm
+from bot.view.details import Detail
+from bot.view.wording.service.access import NOT_OFFERED
+from council.brief import Discussion
+from council.document.conversation import Source
+from storage.journal.journal import RunRow
+
+log = structlog.get_logger()
+
+CLICKS_REMEMBERED = 1000
+
+Action = str
+"""A command's name, a button's action, `past` and the verb of a button below past answers, or a form."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Actor:
+    """Whoever acts, and what the platform says about them; what takes time is asked only when needed.
+
+    `here` is where they are, without what they belong to; `standing` has both, for any place.
+    `is_admin` says whether the platform calls them one.
+    """
+
+    name: str
+    here: Standing
+    standing: Callable[[Source], Awaitable[Standing]]
+    is_admin: Callable[[], Awaitable[bool]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Payload:
+    """What an action is about: a run and a member's seat, past answers, or what was typed."""
+
+    run_id: str = ""
+    seat: int = 0
+    about: str = ""
+    given: Given = field(default_factory=dict[str, object])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incoming:
+    """Something that somebody does.
+
+    `key` is the same for every delivery of it. `now` is the platform's word for the moment: what a
+    thread holds by then comes before a question that is asked by it.
+    """
+
+    actor: Actor
+    place: Source
+    action: Action
+    payload: Payload = Payload()
+    key: str = ""
+    now: str = ""
+
+
+class AskerReply(Protocol):
+    """How whoever asks a question is answered."""
+
+    async def say(self, text: str) -> None:
+        """Say a sentence to them alone."""
+        ...
+
+    def venue(self, run: RunRow) -> Venue:
+        """Return where a run is shown that this has begun."""
+        ...
+
+
+class Reply(AskerReply, Protocol):
+    """How whoever acts is answered where they act; what isn't shared, they alone see.
+
+    What a place doesn't offer is refused there.
+    """
+
+    async def show(self, sheet: Sheet, *, turned: bool = False) -> None:
+        """Show a sheet, in place of the page they `turned`."""
+        ...
+
+    async def share(self, sheet: Sheet) -> None:
+        """Show a sheet to the whole channel. Raises `Refusal` if they may not write there."""
+        raise Refusal(NOT_OFFERED)
+
+    async def form(self, form: Form | ReasonForm) -> None:
+        """Open a form. Raises `VenueError` where that is impossible."""
+        raise Refusal(NOT_OFFERED)
+
+    async def files(self, files: tuple[File, ...]) -> None:
+        """Hand over a transcript."""
+        raise Refusal(NOT_OFFERED)
+
+    async def later(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Do what takes longer than the platform waits for a reply."""
+        ...
+
+    def venue_of(self, run: RunRow) -> Venue | None:
+        """Return where a run is shown already; `None` if it isn't this bot's."""
+        raise Refusal(NOT_OFFERED)
+
+    async def below(self, run: RunRow) -> Source:
+        """Return where a follow-up to a run is answered. Raises `Refusal` if the bot may not write."""
+        raise Refusal(NOT_OFFERED)
+
+    async def asked(self, below: Source, *, is_new: bool) -> None:
+        """Say where a follow-up is answered, or that it was asked before."""
+        raise Refusal(NOT_OFFERED)
+
+
+Handler = Callable[[Incoming, Reply], Awaitable[None]]
+"""Does what somebody asks for. Raises `Refusal` with what only they are told."""
+OfRun = Callable[[Incoming, RunRow, Reply], Awaitable[None]]
+"""Does what somebody asks of a run, which they may."""
+
+
+class Actions:
+    """Does what people ask for by command, button and form.
+
+    `link` returns the address of a past answer on the platform.
+    """
+
+    def __init__(self, dispatcher: Dispatcher, lookup: Lookup, link: Link) -> None:
+        self._dispatcher = dispatcher
+        self._lookup = lookup
+        self._link = link
+        self._clicks: deque[str] = deque(maxlen=CLICKS_REMEMBERED)
+        details: tuple[Detail, ...] = get_args(Detail)
+        looks: Mapping[Verb, Handler] = {
+            "turn": self._look,
+            "see": self._look,
+            "share": self._share,
+            "transcript": self._past_transcript,
+            "forget": self._forget,
+        }
+        self.table: dict[Action, Handler] = {
+            HELP.name: self._help,
+            CONFIG.name: self._configure,
+            FORGET.name: self._ask_to_forget,
+            **{command.name: partial(self._look_up, command) for command in PAST},
+            **{past(verb): handler for verb, handler in looks.items()},
+            "stop": self._of_run("stop", self._stop),
+            "retry": self._of_run("retry", self._retry),
+            "again": self._of_run("ask again", self._ask_again),
+            "transcript": self._of_run("look", self._transcript),
+            "follow": self._of_run("follow up", self._open_form),
+            "answer": self._of_run("follow up", self._open_form),
+            "question": self._of_run("follow up", self._follow_up),
+            "helpful": self._of_run("vote", self._vote),
+            "unhelpful": self._of_run("vote", self._vote),
+            "reason": self._of_run("vote", self._vote),
+            **{what: self._of_run("look", partial(self._detail, what)) for what in details},
+        }
+
+    async def handle(self, incoming: Incoming, reply: Reply) -> None:
+        """Do what somebody asks for. Raises `Refusal` with what only they are told."""
+        await self.table[incoming.action](incoming, reply)
+
+    async def is_first(self, click: str) -> bool:
+        """Return whether a click is delivered for the first time: a second press of Stop is another."""
+        if click in self._clicks:
+            return False
+        self._clicks.append(click)
+        return await self._dispatcher.is_first(click)
+
+    async def ask(
+        self, question: Question, reply: AskerReply, left_out: str | None = None
+    ) -> RunRow | None:
+        """Ask a question, and say which of its files were `left_out`; return its run if it is new."""
+        run = await self._dispatcher.accept(question)
+        if run is None:
+            return None
+        if left_out:
+            await reply.say(left_out)
+        self._dispatcher.tasks.begin(run, reply.venue(run))
+        return run
+
+    def _of_run(self, permission: permissions.Action, handler: OfRun) -> Handler:
+        """Return what finds the run that somebody acts on, if they may do this there."""
+
+        async def handle(incoming: Incoming, reply: Reply) -> None:
+            run = await self._dispatcher.run(incoming.payload.run_id, incoming.place)
+            asker = run.origin.user
+            # Asking the platform takes time.
+            depends = permissions.depends_on_admin(permission, incoming.place, asker)
+            is_admin = depends and await self._is_admin(incoming)
+            permissions.check(permission, incoming.place, is_admin=is_admin, asker=asker)
+            await handler(incoming, run, reply)
+
+        return handle
+
+    async def _is_admin(self, incoming: Incoming) -> bool:
+        by_platform = await incoming.actor.is_admin()
+        return self._dispatcher.admins.include(incoming.place, by_platform=by_platform)
+
+    # ── commands ─────────────────────────────────────────────────────────────────────────────
+
+    async def _help(self, incoming: Incoming, reply: Reply) -> None:
+        await reply.show(Sheet(await self._dispatcher.help(incoming.place)))
+
+    async def _configure(self, incoming: Incoming, reply: Reply) -> None:
+        shown = await self._dispatcher.configure(
+            incoming.payload.given,
+            incoming.place,
+            incoming.actor.here,
+            is_admin=await self._is_admin(incoming),
+        )
+        await reply.show(Sheet(shown))
+
+    async def _look_up(self, command: Command, incoming: Incoming, reply: Reply) -> None:
+        given = incoming.payload.given
+        await reply.show(await self._lookup.answer(command, given, incoming.place, self._link))
+
+    async def _ask_to_forget(self, incoming: Incoming, reply: Reply) -> None:
+        sheet = await self._lookup.ask_to_forget(
+            incoming.payload.given, incoming.place, is_admin=await self._is_admin(incoming)
+        )
+        await reply.show(sheet)
+
+    # ── buttons below past answers ───────────────────────────────────────────────────────────
+
+    async def _look(self, incoming: Incoming, reply: Reply) -> None:
+        sheet = await self._lookup.press(incoming.payload.about, incoming.place, self._link)
+        await reply.show(sheet, turned=incoming.action == past("turn"))
+
+    async def _share(self, incoming: Incoming, reply: Reply) -> None:
+        about = incoming.payload.about
+        await reply.share(await self._lookup.press(about, incoming.place, self._link, "share"))
+
+    async def _past_transcript(self, incoming: Incoming, reply: Reply) -> None:
+        async def give() -> None:
+            await reply.files(await self._lookup.transcript(incoming.payload.about, incoming.place))
+
+        await reply.later(give)
+
+    async def _forget(self, incoming: Incoming, reply: Reply) -> None:
+        async def forget() -> None:
+            said = await self._lookup.forget(
+                incoming.payload.about,
+                incoming.place,
+                self._dispatcher.tasks.halt,
+                is_admin=await self._is_admin(incoming),
+            )
+            self._dispatcher.tasks.spawn(self._lookup.scrub())
+            await reply.say(said)
+
+        await reply.later(forget)
+
+    # ── a run's buttons and forms ────────────────────────────────────────────────────────────
+
+    async def _stop(self, incoming: Incoming, run: RunRow, reply: Reply) -> None:
+        del incoming  # who may is known
+        await reply.say(await self._dispatcher.stop(run.id))
+
+    async def _retry(self, incoming: Incoming, run: RunRow, reply: Reply) -> None:
+        standing = await incoming.actor.standing(incoming.place)
+        retried = self._dispatcher.retry(run, incoming.place, standing, reply.venue_of)
+        await reply.say(await retried)
+
+    async def _ask_again(self, incoming: Incoming, run: RunRow, reply: Reply) -> None:
+        """Ask a run's question again, with its options; the same part of a thread is read again."""
+        brief, place = run.brief, incoming.place
+        context = brief.context if place.thread else None
+        question = Question(
+            text=brief.question,
+            source=place,
+            entry_key=incoming.key,
+            standing=await incoming.actor.standing(place),
+            asker=incoming.actor.name,
+            attachments=brief.attachments,
+            context=context.without_messages if context else None,
+            options=RunOptions.of(brief.profile),
+        )
+        await self.ask(question, reply)
+
+    async def _transcript(self, incoming: Incoming, run: RunRow, reply: Reply) -> None:
+        del incoming
+
+        async def give() -> None:
+            await reply.files(await self._dispatcher.transcript(run))
+
+        await reply.later(give)
+
+    async def _detail(self, what: Detail, incoming: Incoming, run: RunRow, reply: Reply) -> None:
+        shown = await self._dispatcher.detail(run, what, incoming.payload.seat)
+        await reply.show(Sheet(shown))
+
+    async def _open_form(self, incoming: Incoming, run: RunRow, reply: Reply) -> None:
+        """Open the form for a follow-up, or for what the chairman asked."""
+        names = await self._dispatcher.profile_names(incoming.place)
+        answers = incoming.action == "answer"
+        await reply.form(await self._dispatcher.follow_ups.form(run, names, answers=answers))
+
+    async def _follow_up(self, incoming: Incoming, run: RunRow, reply: Reply) -> None:
+        """Ask a form's question in the conversation's thread."""
+        below, given = await reply.below(run), incoming.payload.given
+        standing = await incoming.actor.standing(below)
+        is_read = below.thread is not None and not standing.is_direct
+        question = self._dispatcher.follow_ups.question(
+            run,
+            below,
+            str(given["text"]),
+            profile=str(given["profile"]),
+            # One form asks one question, however often it is submitted.
+            entry_key=f"form {incoming.key}",
+            asker=incoming.actor.name,
+            standing=standing,
+            context=Discussion(until=incoming.now) if is_read else None,
+        )
+        await reply.asked(below, is_new=await self.ask(question, reply) is not None)
+
+    async def _vote(self, incoming: Incoming, run: RunRow, reply: Reply) -> None:
+        """Count a vote; one that an answer didn't help counts before somebody says why."""
+        given = incoming.payload.given.get("reason")
+        said = await self._dispatcher.votes.cast(
+            run,
+            incoming.place,
+            helpful=incoming.action == "helpful",
+            reason=None if given is None else str(given),
+        )
+        if incoming.action == "unhelpful":
+            try:
+                await reply.form(ReasonForm(run.id))
+            except VenueError as error:  # the vote counts without a reason
+                log.info("form_not_shown", reason=error)
+            else:
+                return
+        await reply.say(said)
+
+
+def past(verb: Verb) -> Action:
+    """Return the action of a button below past answers."""
+    return f"past {verb}"

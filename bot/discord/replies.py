@@ -1,0 +1,120 @@
+"""How people are answered on Discord: in response to an interaction, or below their message.
+
+Source: https://discord.com/developers/docs/interactions/receiving-and-responding
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import discord
+import structlog
+
+from bot.actions import Actor
+from bot.discord import modals
+from bot.discord import past as discord_past
+from bot.discord.location import Location
+from bot.discord.locations import Locations
+from bot.discord.notices import reply, whisper
+from bot.discord.venue import DiscordVenue, upload
+from bot.past.pages import Sheet
+from bot.service.admission.access import Standing
+from bot.service.delivery.venue import File
+from bot.service.requests.follow_ups import Form
+from bot.service.requests.votes import ReasonForm
+from bot.service.run_tasks import RunTasks
+from bot.view.wording.service import delivery
+from bot.view.wording.service.follow_ups import ALREADY_ASKED, ASKED_HERE, asked
+from council.document.conversation import Source
+from storage.journal.journal import RunRow
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class InteractionReply:
+    """Responds to an interaction; a `bot.actions.Reply`."""
+
+    locations: Locations
+    interaction: discord.Interaction
+
+    async def say(self, text: str) -> None:
+        """Say a sentence to whoever acts, alone."""
+        await whisper(self.interaction, text)
+
+    async def show(self, sheet: Sheet, *, turned: bool = False) -> None:
+        """Show a sheet, in place of the page they `turned`."""
+        await discord_past.show(self.interaction, sheet, turned=turned)
+
+    async def share(self, sheet: Sheet) -> None:
+        """Show a sheet to the whole channel. Raises `Refusal` if they may not write there."""
+        await discord_past.share(self.interaction, sheet)
+
+    async def form(self, form: Form | ReasonForm) -> None:
+        """Open a form."""
+        await self.interaction.response.send_modal(modals.drawn(form, self.interaction.id))
+
+    async def files(self, files: tuple[File, ...]) -> None:
+        """Hand over a transcript."""
+        uploaded = upload(files)
+        await self.interaction.followup.send(delivery.TRANSCRIPT, files=uploaded, ephemeral=True)
+
+    async def later(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Do what takes longer than Discord waits for a response."""
+        await self.interaction.response.defer(ephemeral=True, thinking=True)
+        await work()
+
+    def venue(self, run: RunRow) -> DiscordVenue:
+        """Return where a run is shown: its card is the response, unless there is one already."""
+        is_answered = self.interaction.response.is_done()
+        return self.locations.venue_of(run, None if is_answered else self.interaction)
+
+    def venue_of(self, run: RunRow) -> DiscordVenue:
+        """Return where a run is shown already."""
+        return self.locations.venue_of(run)
+
+    async def below(self, run: RunRow) -> Source:
+        """Return the thread of a run's conversation or, if gone, where its button was pressed."""
+        await self.interaction.response.defer(ephemeral=True, thinking=True)  # it takes a while
+        here = Location.of_interaction(self.interaction)
+        below = await self.locations.thread_of(self.interaction.guild, here, run)
+        if below is None:
+            here.require(self.interaction.app_permissions)
+        return (below or here).source(self.interaction.user.id)
+
+    async def asked(self, below: Source, *, is_new: bool) -> None:
+        """Say where a follow-up is answered, or that it was asked before."""
+        there = Location.of_source(below)
+        is_here = there.channel == self.interaction.channel_id
+        said = ASKED_HERE if is_here else asked(there.channel_link)
+        await self.say(said if is_new else ALREADY_ASKED)
+
+    @property
+    def actor(self) -> Actor:
+        """Whoever acts."""
+        user, here = self.interaction.user, Location.of_interaction(self.interaction)
+
+        async def is_admin() -> bool:
+            return self.interaction.permissions.manage_guild
+
+        async def standing(place: Source) -> Standing:
+            return self.locations.standing_of(user, Location.of_source(place))
+
+        known = self.locations.standing_of(user, here)
+        return Actor(name=user.display_name, here=known, standing=standing, is_admin=is_admin)
+
+
+@dataclass(frozen=True, slots=True)
+class MessageReply:
+    """Answers whoever asks by a message; a `bot.actions.AskerReply`."""
+
+    locations: Locations
+    tasks: RunTasks
+    message: discord.Message
+
+    async def say(self, text: str) -> None:
+        """Say a sentence below the message; no question waits for it."""
+        self.tasks.spawn(reply(self.locations.transport, self.message, text))
+
+    def venue(self, run: RunRow) -> DiscordVenue:
+        """Return where a run is shown that this has begun."""
+        return self.locations.venue_of(run)

@@ -1,0 +1,145 @@
+"""How people are answered on Slack: by a response URL, below a card, or alone in a thread.
+
+A reply is sent in the background: Bolt acknowledges an event once its listener has ended.
+"""
+
+# pyright: reportUnknownMemberType=false
+# slack-bolt and slack-sdk annotate their dictionaries and keyword arguments without types.
+
+import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import structlog
+from slack_bolt.async_app import AsyncRespond
+
+from bot.errors import Refusal, VenueError
+from bot.past import chart
+from bot.past.pages import Sheet
+from bot.service.delivery.receipts import unrecorded
+from bot.service.delivery.venue import File
+from bot.service.requests.follow_ups import Form
+from bot.service.requests.votes import ReasonForm
+from bot.slack import modals
+from bot.slack import past as slack_past
+from bot.slack.client import granted
+from bot.slack.locations import Locations, direct
+from bot.slack.notices import Tell, ephemerally, line
+from bot.slack.venue import SlackVenue
+from bot.view.wording.platforms import slack as wording
+from bot.view.wording.service.delivery import TRANSCRIPT
+from bot.view.wording.service.failures import UNEXPECTED
+from bot.view.wording.service.follow_ups import ALREADY_ASKED, ASKED_BELOW
+from bot.view.wording.statistics import PICTURE
+from council.document.conversation import Source
+from storage.journal.journal import RunRow
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlackReply:
+    """Answers somebody `here`, whom `tell` reaches; a `bot.actions.Reply`.
+
+    What comes from a command or a button can `respond` by its URL, and open a form by its `trigger`.
+    `name` is what the person is called. `message` is the one whose button was pressed; `is_ephemeral`
+    says that only they see it.
+    """
+
+    locations: Locations
+    here: Source
+    tell: Tell
+    respond: AsyncRespond | None = None
+    trigger: str = ""
+    name: str = ""
+    message: str | None = None
+    is_ephemeral: bool = False
+
+    async def say(self, text: str) -> None:
+        """Say a sentence."""
+        self.locations.tasks.spawn(self.tell(line(text)))
+
+    async def show(self, sheet: Sheet, *, turned: bool = False) -> None:
+        """Show a sheet, in place of the page they `turned`."""
+        if self.respond is None or self.here.thread:
+            # What a response URL shows to one person alone appears below the channel, not in a thread.
+            shown = ephemerally(self.locations.client, self.here, otherwise=self.tell)(sheet.message)
+        else:
+            shown = slack_past.show(self.respond, sheet, turned=turned and self.is_ephemeral)
+        self.locations.tasks.spawn(shown)
+
+    async def share(self, sheet: Sheet) -> None:
+        """Show the whole channel what one person saw, with its picture if it has one."""
+
+        async def share() -> None:
+            if self.respond:
+                await slack_past.share(self.respond, sheet, self.name)
+            if picture := await chart.drawn(sheet.chart):
+                await self._attach(self.here, PICTURE, "picture", File(chart.PICTURE, picture))
+
+        await self.later(share)
+
+    async def form(self, form: Form | ReasonForm) -> None:
+        """Open a form within the 3 s for which a click counts. Raises `VenueError`."""
+        opened = modals.Opened(form.run_id, str(self.here.channel), self.here.thread)
+        view = modals.drawn(form, opened)
+        await granted(self.locations.client.views_open(trigger_id=self.trigger, view=view))
+
+    async def files(self, files: tuple[File, ...]) -> None:
+        """Hand over a transcript: below the message, or else directly.
+
+        A message that only one person sees can't have a file.
+        """
+        if self.message:
+            below = self.here.model_copy(update={"thread": self.here.thread or self.message})
+            await self._attach(below, TRANSCRIPT, "transcript", *files)
+            return
+        channel = await direct(self.locations.client, str(self.here.user))
+        alone = self.here.model_copy(update={"channel": channel})
+        await self._attach(alone, TRANSCRIPT, "transcript", *files)
+        await self.tell(line(wording.IN_DIRECT))
+
+    async def later(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Do what takes longer than Slack waits for an acknowledgement."""
+        self.locations.tasks.spawn(self.attempt(work()))
+
+    async def attempt(self, work: Awaitable[object]) -> None:
+        """Do what somebody asked for; tell only them why it can't be done."""
+        if said := await why_not(work):
+            await self.say(said)
+
+    def venue(self, run: RunRow) -> SlackVenue:
+        """Return where a run is shown that this has begun."""
+        return SlackVenue(self.locations.workspace, run.id, self.tell, run.origin)
+
+    def venue_of(self, run: RunRow) -> SlackVenue | None:
+        """Return where a run is shown already; `None` if it is another workspace's."""
+        return self.locations.venue_of(run)
+
+    async def below(self, run: RunRow) -> Source:
+        """Return the thread of a run's conversation."""
+        return self.here.model_copy(update={"thread": run.origin.thread or run.origin.message})
+
+    async def asked(self, below: Source, *, is_new: bool) -> None:
+        """Say that a follow-up was asked; whoever is in the thread sees the card."""
+        if not is_new or self.here.thread != below.thread:
+            await self.say(ASKED_BELOW if is_new else ALREADY_ASKED)
+
+    async def _attach(self, where: Source, note: str, key: str, *files: File) -> None:
+        venue = SlackVenue(self.locations.workspace, str(self.here.user), self.tell, where)
+        await venue.attach(note, unrecorded(key), *files)
+
+
+async def why_not(work: Awaitable[object]) -> str | None:
+    """Do what somebody asked for; return what to say if it can't be done."""
+    try:
+        await work
+    except Refusal as error:
+        return str(error)
+    except VenueError as error:
+        return wording.impossible(str(error))
+    except Exception:
+        number = uuid.uuid4().hex[:8]
+        log.exception("slack_listener_failed", id=number)
+        return UNEXPECTED.format(number)
+    return None

@@ -1,0 +1,119 @@
+"""Presses of a run's buttons without a platform, and what whoever presses is told."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import cast
+
+from bot.actions import Actions, Actor, Incoming, Payload
+from bot.past.lookup import Lookup
+from bot.past.pages import Sheet
+from bot.service.admission.access import AT_TERMINAL, Standing
+from bot.service.delivery.venue import File, Venue
+from bot.service.dispatcher import Dispatcher
+from bot.service.requests.follow_ups import Form
+from bot.service.requests.votes import ReasonForm
+from bot.service.resuming import VenueOf
+from council.document.conversation import Source
+from storage.index.rows import IndexRow
+from storage.journal.journal import RunRow
+
+
+@dataclass(frozen=True, slots=True)
+class Click:
+    """A press: on which run, by whom and where."""
+
+    run_id: str
+    source: Source
+    is_admin: bool = False
+
+
+@dataclass(slots=True)
+class RecordingReply:
+    """A `bot.actions.Reply` that keeps everything."""
+
+    show_run: VenueOf
+    here: Source
+    said: list[str] = field(default_factory=list[str])
+    sheets: list[Sheet] = field(default_factory=list[Sheet])
+    forms: list[Form | ReasonForm] = field(default_factory=list[Form | ReasonForm])
+    given: list[File] = field(default_factory=list[File])
+
+    async def say(self, text: str) -> None:
+        """Keep it."""
+        self.said.append(text)
+
+    async def show(self, sheet: Sheet, *, turned: bool = False) -> None:
+        """Keep it."""
+        del turned
+        self.sheets.append(sheet)
+
+    async def share(self, sheet: Sheet) -> None:
+        """Keep it."""
+        self.sheets.append(sheet)
+
+    async def form(self, form: Form | ReasonForm) -> None:
+        """Keep it."""
+        self.forms.append(form)
+
+    async def files(self, files: tuple[File, ...]) -> None:
+        """Keep them."""
+        self.given += files
+
+    async def later(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Do it now."""
+        await work()
+
+    def venue(self, run: RunRow) -> Venue:
+        """Return where the test shows runs."""
+        found = self.show_run(run)
+        assert found is not None
+        return found
+
+    def venue_of(self, run: RunRow) -> Venue | None:
+        """Return where the test shows runs."""
+        return self.show_run(run)
+
+    async def below(self, run: RunRow) -> Source:
+        """Return the thread of a run."""
+        return self.here.model_copy(update={"thread": run.origin.thread or run.origin.message})
+
+    async def asked(self, below: Source, *, is_new: bool) -> None:
+        """Keep where, or that it isn't new."""
+        self.said.append(f"asked in {below.thread}" if is_new else "asked before")
+
+
+def actor(*, is_admin: bool = False, standing: Standing = AT_TERMINAL, name: str = "Ada") -> Actor:
+    """Return somebody who may ask, and whether their platform calls them an admin."""
+
+    async def known(place: Source) -> Standing:
+        del place
+        return standing
+
+    async def may() -> bool:
+        return is_admin
+
+    return Actor(name=name, here=standing, standing=known, is_admin=may)
+
+
+async def press(
+    dispatcher: Dispatcher,
+    action: str,
+    click: Click,
+    venue_of: VenueOf = lambda _: None,
+    standing: Standing = AT_TERMINAL,
+) -> str:
+    """Press a run's button; return what whoever pressed it is told. Raises `Refusal`."""
+    reply = RecordingReply(venue_of, click.source)
+    incoming = Incoming(
+        actor=actor(is_admin=click.is_admin, standing=standing),
+        place=click.source,
+        action=action,
+        payload=Payload(run_id=click.run_id),
+    )
+    await Actions(dispatcher, cast("Lookup", None), nowhere).handle(incoming, reply)
+    return "\n".join(reply.said)
+
+
+def nowhere(row: IndexRow) -> None:
+    """Return no address."""
+    del row
