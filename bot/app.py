@@ -181,7 +181,7 @@ async def open_council(
         channels = Channels(operator_of(configuration, profiles), library.overrides)
         traces = await _open_traces(configuration, directory, stack)
         runs = Runs(
-            ask=counts.counted(client.ask),
+            ask=client.ask,
             catalog=client.catalog,
             prices=client.price,
             channels=channels,

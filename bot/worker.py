@@ -131,7 +131,7 @@ async def open_shared_queue(
         async with library.locks.hold("jobs", wait=MAKE_SECONDS):  # nobody else makes their tables
             opened = await stack.enter_async_context(open_jobs(configuration.database))
         claims = Claims(coordination, configuration.durability.stalled_seconds)
-        runs.may_call = claims.may_call
+        runs.wait_for_claim = claims.wait_for_claim
         yield SharedQueue(
             coordination=coordination,
             jobs=opened,

@@ -43,7 +43,7 @@ from council.reviews.critiques import extract_critiques_from_rankings, shorten
 from council.reviews.labels import label_answers, reading_orders
 from council.reviews.ranking import aggregate
 from council.reviews.scores import score
-from council.session import Session, StageCancellation
+from council.session import Request, Session, StageCancellation
 from council.task_group import TaskGroup
 from council.termination import complete_round, start_new_round
 
@@ -91,7 +91,7 @@ async def review_and_correct(session: Session, answers: list[Stage1Result]) -> R
             state.terminate(TerminationReason.USER_STOPPED)
             break
         data = start_new_round(state)
-        held = await _Table(session, current, data).hold()
+        held = await _Table(session, current, data).run_round()
         if not held.reviews and not data.refinements:
             state.terminate(
                 TerminationReason.USER_STOPPED
@@ -142,20 +142,18 @@ class _Table:
             data.critiques = {label: [] for label in self._labels}
         self._reviewing: dict[str, asyncio.Task[Stage2Result | Failure]] = {}
 
-    async def hold(self) -> Round:
+    async def run_round(self) -> Round:
         """Get every review and every correction, each as soon as its data is available."""
         session, names, number = self._session, self._names, self._data.round_number
         session.emit(StageStarted("stage2", tuple(names), number))
         with (
-            session.open("stage2", number) as review_cancellation,
-            session.open("stage2_5", number) as correction_cancellation,
+            session.open("stage2", number) as review_stage,
+            session.open("stage2_5", number) as correction_stage,
         ):
             async with TaskGroup() as group:
                 for name in names:
-                    self._reviewing[name] = group.create_task(self._review(name, review_cancellation))
-                correcting = [
-                    group.create_task(self._correct(name, correction_cancellation)) for name in names
-                ]
+                    self._reviewing[name] = group.create_task(self._review(name, review_stage))
+                correcting = [group.create_task(self._correct(name, correction_stage)) for name in names]
                 reviews = [
                     outcome
                     for name in names
@@ -199,7 +197,7 @@ class _Table:
             data.aggregate_ranking = held.ranking
             data.scores = held.scores
 
-    async def _review(self, name: str, cancellation: StageCancellation) -> Stage2Result | Failure:
+    async def _review(self, name: str, stage: StageCancellation) -> Stage2Result | Failure:
         brief, member = self._session.brief, self._members[name]
         order = [self._label_of[author] for author in self._orders[name]]
         criteria = brief.profile.criteria.names if brief.profile.criteria else ()
@@ -242,20 +240,18 @@ class _Table:
             unstructured = member.model_copy(update={"structured": False})
             return prompts.review(brief, unstructured, labelled)
 
-        return await self._session.hear(
-            cancellation,
-            member,
-            partial(prompts.review, brief, member, labelled),
-            read,
+        request = Request(
+            prompt=partial(prompts.review, brief, member, labelled),
             schema=ballot_schema(order, criteria, terse=terse) if member.structured else None,
             plain=in_prose,
         )
+        return await self._session.ask(stage, member, request, read)
 
     def _readable(self, name: str) -> str:
         answer = self._answers[name]
         return for_reviewers(answer.text, answer.consultation)
 
-    async def _correct(self, name: str, cancellation: StageCancellation) -> Stage2_5Result:
+    async def _correct(self, name: str, stage: StageCancellation) -> Stage2_5Result:
         peers = [await self._reviewing[peer] for peer in self._names if peer != name]
         reviews = [peer for peer in peers if isinstance(peer, Stage2Result)]
         answer, member = self._answers[name], self._members[name]
@@ -291,9 +287,8 @@ class _Table:
         critics = [review.model for review in reviews]
         schema = consultation_calls.schema(session.brief.profile, critics=critics)
         penalty = prompts.repeat_penalty(session.brief)
-        result = await session.hear(
-            cancellation, member, prompt, read, schema=schema, repeat_penalty=penalty
-        )
+        request = Request(prompt=prompt, schema=schema, repeat_penalty=penalty)
+        result = await session.ask(stage, member, request, read)
         if isinstance(result, Failure):
             return corrected(answer, critiques, result)
         return result

@@ -37,7 +37,7 @@ from council.prompts import prompts
 from council.reviews.critiques import shorten
 from council.reviews.ranking import counted, disagreements
 from council.rounds import Reviewed, review_and_correct
-from council.session import Session
+from council.session import Request, Session
 from council.task_group import TaskGroup
 from council.text.characters import clip
 
@@ -136,10 +136,10 @@ async def _answers(session: Session) -> list[Stage1Result]:
 
         prompt = partial(prompts.answer, session.brief, member)
         schema = consultation_calls.schema(profile)
-        return await session.hear(cancellation, member, prompt, read, schema=schema)
+        return await session.ask(stage, member, Request(prompt=prompt, schema=schema), read)
 
     session.emit(StageStarted("stage1", tuple(member.name for member in profile.members)))
-    with session.open("stage1") as cancellation:
+    with session.open("stage1") as stage:
         async with TaskGroup() as group:
             seats = [group.create_task(answer(member)) for member in profile.members]
     results = [seat.result() for seat in seats]
@@ -204,14 +204,13 @@ async def _synthesis(session: Session, answers: list[Stage1Result], reviewed: Re
             reviews=[(each.model, text) for each, text in zip(last.reviews, critiques, strict=True)],
         )
         penalty = prompts.repeat_penalty(session.brief)
-        return await session.hear(
-            cancellation, member, prompt, read, repeat_penalty=penalty, role=source
-        )
+        request = Request(prompt=prompt, repeat_penalty=penalty, role=source)
+        return await session.ask(stage, member, request, read)
 
     result = _verbatim(last.ranked[0], answers, reviewed, stopped_early=stopped_early)
     session.emit(StageStarted("stage3", (profile.chairman.name,)))
-    with session.open("stage3") as cancellation:
-        for member, source in _each_once(_line_to_the_chair(session, last.ranked)):
+    with session.open("stage3") as stage:
+        for member, source in _each_once(_chair_candidates(session, last.ranked)):
             written = await write(member, source)
             if isinstance(written, Stage3Result):
                 result = written
@@ -233,7 +232,7 @@ def _withdrawn(corrections: Sequence[Stage2_5Result]) -> list[tuple[str, str]]:
     return [(member, text) for (member, _), text in zip(found, short, strict=True) if text]
 
 
-def _line_to_the_chair(session: Session, ranked: Sequence[str]) -> Iterator[tuple[Member, AnswerSource]]:
+def _chair_candidates(session: Session, ranked: Sequence[str]) -> Iterator[tuple[Member, AnswerSource]]:
     """Yield who may write the final answer, in order.
 
     The last one is the best-ranked member whose account can still be asked.
@@ -297,7 +296,7 @@ async def _title(session: Session, cancellation: Cancellation) -> str:
     member = session.brief.profile.title_model
     if member and session.brief.history.is_empty:
         prompt = partial(prompts.title, session.brief, member)
-        text = await session.hear_title(member, prompt, cancellation)
+        text = await session.ask_title(member, prompt, cancellation)
         if text and (line := _one_line(text.strip().strip("\"'*#`\u201c\u201d "))):
             return line
     return _one_line(session.brief.question)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
@@ -81,6 +81,21 @@ class StageCancellation(Cancellation):
             self.expire("straggler", self._grace)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What a member is asked; `role` distinguishes two calls of one member in a stage.
+
+    An endpoint that refuses the `schema`, or has nothing to say by it, is asked again without it, by the
+    `plain` prompt if there is one.
+    """
+
+    prompt: Prompt
+    schema: JsonObject | None = None
+    plain: Prompt | None = None
+    repeat_penalty: float | None = None
+    role: str = ""
+
+
 class Session:
     """Calls members, records their replies, tells the observers, and adds up usage."""
 
@@ -118,84 +133,90 @@ class Session:
         finally:
             cancellation.close()
 
-    async def hear(
-        self,
-        cancellation: StageCancellation,
-        member: Member,
-        prompt: Prompt,
-        read: Read[R],
-        *,
-        schema: JsonObject | None = None,
-        plain: Prompt | None = None,
-        repeat_penalty: float | None = None,
-        role: str = "",
+    async def ask(
+        self, stage: StageCancellation, member: Member, request: Request, read: Read[R]
     ) -> R | Failure:
         """Call a member in a stage and return the result of `read` for its reply, or the failure.
 
-        The observers are told either way. `role` distinguishes two calls of one member in a stage. A
-        call that was cut off before it began is neither made nor recorded, and announced only if its
-        account was refused. An endpoint that refuses the `schema`, or has nothing to say by it, is asked
-        again without it, by the `plain` prompt if there is one.
+        The observers are told either way. A call that was cut off before it began is neither made nor
+        recorded, and announced only if its account was refused.
         """
-        stage, number = cancellation.stage, cancellation.round
-        profile = self.brief.profile
-
-        # Only the final answer is shown while it is written.
-        answer = AnswerStream(self.brief.boundary, self.brief.notes_mark) if stage == "stage3" else None
-
-        def retry(failure: Failure, wait: float) -> None:
-            if answer:
-                answer.restart()
-            self.emit(MemberRetried(stage, member.name, failure, wait, number))
-
-        def stream(text: str) -> None:
-            if answer and (shown := answer.feed(text)):
-                self.emit(AnswerStreamed(member.name, shown))
-
-        call = Call(
-            step=f"{stage}.{number}:{member.name}{role and f':{role}'}",
-            member=member,
-            prompt=prompt,
-            deadline=profile.call_deadline,
-            idle_timeout=profile.idle_timeout,
-            profile=profile.name,
-            schema=schema,
-            web=profile.web and stage in ("stage1", "stage2_5"),
-            temperature=profile.temperature if member.temperature is None else member.temperature,
-            max_tokens=FORM_TOKENS
-            if schema and profile.demonstration
-            else member.max_tokens or profile.max_tokens,
-            repeat_penalty=repeat_penalty,
-            retries=self._last_retries if stage == "stage3" else self._retries,
-            on_retry=retry,
-            on_text=stream if answer else None,
-            on_withdrawn=answer and self._withdrawing(answer, member),
-        )
-        calls = Cancellation(cancellation, self._accounts.calls(member))
+        answer = None
+        if stage.stage == "stage3":  # only the final answer is shown while it is written
+            answer = AnswerStream(self.brief.boundary, self.brief.notes_mark)
+        call = self._call(stage, member, request, answer)
+        calls = Cancellation(stage, self._accounts.calls(member))
         # In a replay, what was heard before the cancellation counts as it did then.
         if self._steps.recall(call) is None:
             if calls.cause is not None:
-                return self._not_made(cancellation, member, calls.cause)
-            cancellation.begin()
-            self.emit(MemberStarted(stage, member.name, number))
-        outcome = await self._step(call, calls)
-        if _refuses_schema(outcome, call):
-            # The refusal is on record, so that a replay asks the same.
-            step, prompt = f"{call.step}:plain", plain or prompt
-            call = replace(call, step=step, prompt=prompt, schema=None)
-            outcome = await self._step(call, calls)
+                return self._not_made(stage, member, calls.cause)
+            stage.begin()
+            self.emit(MemberStarted(stage.stage, member.name, stage.round))
+        call, outcome = await self._reply(call, request, calls)
         if isinstance(outcome, Reply):
             if answer and (rest := answer.rest()):
                 self.emit(AnswerStreamed(member.name, rest))
             result, reply = await self._result(call, outcome, read, calls)
             if not isinstance(result, Failure):
                 took, used = reply.latency_ms, reply.usage
-                self.emit(MemberAnswered(stage, member.name, result, took, used, number))
-                cancellation.succeed()
+                self.emit(MemberAnswered(stage.stage, member.name, result, took, used, stage.round))
+                stage.succeed()
                 return result
             outcome = result
         self._accounts.note(member, outcome)
-        return self._failed(cancellation, member, self.seen_whole(member, outcome))
+        return self._failed(stage, member, self.seen_whole(member, outcome))
+
+    def _call(
+        self, stage: StageCancellation, member: Member, request: Request, answer: AnswerStream | None
+    ) -> Call:
+        """Return the call of a member in a stage; a final `answer` is told as it streams."""
+        profile = self.brief.profile
+
+        def retry(failure: Failure, wait: float) -> None:
+            if answer:
+                answer.restart()
+            self.emit(MemberRetried(stage.stage, member.name, failure, wait, stage.round))
+
+        def stream(text: str) -> None:
+            if answer and (shown := answer.feed(text)):
+                self.emit(AnswerStreamed(member.name, shown))
+
+        def withdraw() -> None:
+            if answer:
+                answer.restart()
+                self.emit(AnswerWithdrawn(member.name))
+
+        is_form = request.schema and profile.demonstration
+        role = f":{request.role}" if request.role else ""
+        return Call(
+            step=f"{stage.stage}.{stage.round}:{member.name}{role}",
+            member=member,
+            prompt=request.prompt,
+            deadline=profile.call_deadline,
+            idle_timeout=profile.idle_timeout,
+            profile=profile.name,
+            schema=request.schema,
+            web=profile.web and stage.stage in ("stage1", "stage2_5"),
+            temperature=profile.temperature if member.temperature is None else member.temperature,
+            max_tokens=FORM_TOKENS if is_form else member.max_tokens or profile.max_tokens,
+            repeat_penalty=request.repeat_penalty,
+            retries=self._last_retries if answer else self._retries,
+            on_retry=retry,
+            on_text=stream if answer else None,
+            on_withdrawn=withdraw if answer else None,
+        )
+
+    async def _reply(
+        self, call: Call, request: Request, cancellation: Cancellation
+    ) -> tuple[Call, Outcome]:
+        """Make a call; where its schema is refused, make it without. Return the one that counts."""
+        outcome = await self._step(call, cancellation)
+        if not _refuses_schema(outcome, call):
+            return call, outcome
+        # The refusal is on record, so that a replay asks the same.
+        prompt = request.plain or request.prompt
+        call = replace(call, step=f"{call.step}:plain", prompt=prompt, schema=None)
+        return call, await self._step(call, cancellation)
 
     def _not_made(self, cancellation: StageCancellation, member: Member, cause: Cause) -> Failure:
         why = Failure(cause=cause, attempts=0)
@@ -210,13 +231,6 @@ class Session:
         self.failures.append(FailedCall(stage=stage, member=member.name, failure=why, round=number))
         self.emit(MemberFailed(stage, member.name, why, number))
         return why
-
-    def _withdrawing(self, answer: AnswerStream, member: Member) -> Callable[[], None]:
-        def withdraw() -> None:
-            answer.restart()
-            self.emit(AnswerWithdrawn(member.name))
-
-        return withdraw
 
     async def _result(
         self, call: Call, reply: Reply, read: Read[R], cancellation: Cancellation
@@ -261,7 +275,7 @@ class Session:
                 return better, reply
         return result.otherwise, reply
 
-    async def hear_title(self, member: Member, prompt: Prompt, cancellation: Cancellation) -> str | None:
+    async def ask_title(self, member: Member, prompt: Prompt, cancellation: Cancellation) -> str | None:
         """Return a title, or `None` if the call failed, which doesn't affect the run."""
         call = Call(
             step="title",

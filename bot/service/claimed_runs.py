@@ -102,7 +102,7 @@ class Claims:
         if claim.is_lost:
             await asyncio.Event().wait()  # its task is being cancelled
 
-    async def may_call(self, run_id: str) -> None:
+    async def wait_for_claim(self, run_id: str) -> None:
         """Return where a call of a run may be made; of one that is another's now, none ever may."""
         while True:
             try:

@@ -34,15 +34,18 @@ async def until_written(write: Callable[[], Awaitable[T]], emit: Emit) -> T:
     return await _until_done(write, _passes, partial(_hold, emit, HELD), emit)
 
 
-def connected(ask: Ask, emit: Emit) -> Ask:
-    """Return what asks a model once this process may open a connection, however long that takes."""
+def connected(emit: Emit) -> Callable[[Ask], Ask]:
+    """Return what lets calls wait until this process may open a connection, however long that takes."""
 
-    async def asked(call: Call) -> Reply:
-        return await _until_done(
-            lambda: ask(call), _lacks_descriptors, partial(_hold, emit, HELD_CALLS), emit
-        )
+    def layer(ask: Ask) -> Ask:
+        async def asked(call: Call) -> Reply:
+            return await _until_done(
+                lambda: ask(call), _lacks_descriptors, partial(_hold, emit, HELD_CALLS), emit
+            )
 
-    return asked
+        return asked
+
+    return layer
 
 
 async def _until_done(

@@ -26,7 +26,7 @@ from bot.service.requests.question import Question
 from bot.service.traces import Trace, Traces, untraced
 from bot.view.wording.service.failures import INTERRUPTED, explain
 from council.brief import Brief, Discussion, History
-from council.calls import Ask, Call, Reply
+from council.calls import Ask, Call, Reply, wrap
 from council.cancel import Stop
 from council.document.conversation import (
     AssistantMessage,
@@ -67,6 +67,11 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+async def at_once(run_id: str) -> None:
+    """Return at once: no other process can claim a run."""
+    del run_id
+
+
 @dataclass(slots=True, kw_only=True)
 class Runs:
     """Records questions as runs and carries them out; `channels` says what is in force where.
@@ -89,7 +94,7 @@ class Runs:
     acknowledgements: Acknowledgements = field(default_factory=Acknowledgements)
     traces: Traces = untraced
     remedies: Remedies = field(default_factory=Remedies)
-    may_call: Callable[[str], Awaitable[None]] | None = None
+    wait_for_claim: Callable[[str], Awaitable[None]] = at_once
     """Returns when a run may make a call; never where it is another process's by now."""
     _not_closed: dict[str, tuple[Ended, Why | None]] = field(
         default_factory=dict[str, tuple[Ended, Why | None]]
@@ -191,16 +196,14 @@ class Runs:
         same path again, and calls that the journal has aren't repeated. Unexpected errors are logged
         with the run's id and shown only as that id.
         """
-        emit = self.metrics.timed(emit)
-        if run.origin.platform != TERMINAL and not run.is_over:  # a terminal shows what the log says
-            emit = self.remedies.logged(run.brief.profile, emit)
         with structlog.contextvars.bound_contextvars(run=run.id):
             if run.error:
                 emit(RunFailed(run.id, run.error.message, run.error.failures))
                 return None
             # What an earlier process answered, and traced, is only shown again.
             with untraced(run) if run.is_over else self.traces(run) as trace:
-                message = await self._answer_or_fail(run, emit, stop, read_discussion, trace)
+                told = wrap(emit, trace.heard, self._logged(run), self.metrics.timed)
+                message = await self._answer_or_fail(run, told, stop, read_discussion, trace)
             if message is None:
                 return None
             await self._close(run, "answered")
@@ -218,7 +221,7 @@ class Runs:
         trace: Trace,
     ) -> AssistantMessage | None:
         try:
-            message = await self._answer(run, trace.heard(emit), stop, read_discussion, trace)
+            message = await self._answer(run, emit, stop, read_discussion, trace)
         except RunSuperseded as error:  # it is another worker's to end
             trace.ended("failed", error)
             raise
@@ -283,12 +286,17 @@ class Runs:
         if shortened := _shortened(brief):
             emit(shortened)
         steps = await until_written(lambda: self.journal.steps(run), emit)
-        ask = trace.asked(
-            self.costs.bounded(connected(self.ask, emit), run, brief, steps.allowance, emit)
-        )
         deliberation = await deliberate(
             brief,
-            ask=self.acknowledgements.before(self._while_ours(run, ask)),
+            ask=wrap(
+                self.ask,
+                self.acknowledgements.before,
+                self._claimed(run),
+                trace.asked,
+                self.costs.bounded(run, brief, steps.allowance, emit),
+                connected(emit),
+                self.metrics.counted,
+            ),
             steps=trace.recorded(DurableSteps(steps, emit)),
             emit=emit,
             now=self.now,
@@ -323,16 +331,23 @@ class Runs:
         # A run that is shown again took the time of its first showing, not the time until now.
         return _answer_in(stored.conversation, run) or message
 
-    def _while_ours(self, run: RunRow, ask: Ask) -> Ask:
-        may_call = self.may_call
-        if may_call is None:
-            return ask
+    def _logged(self, run: RunRow) -> Callable[[Emit], Emit]:
+        """Return what logs what operators can do; a terminal shows what the log says."""
+        if run.origin.platform == TERMINAL or run.is_over:
+            return lambda emit: emit
+        return partial(self.remedies.logged, run.brief.profile)
 
-        async def asked(call: Call) -> Reply:
-            await may_call(run.id)
-            return await ask(call)
+    def _claimed(self, run: RunRow) -> Callable[[Ask], Ask]:
+        """Return what lets calls wait until the run is certainly this process's."""
 
-        return asked
+        def layer(ask: Ask) -> Ask:
+            async def asked(call: Call) -> Reply:
+                await self.wait_for_claim(run.id)
+                return await ask(call)
+
+            return asked
+
+        return layer
 
     async def _context(self, run: RunRow, brief: Brief) -> Discussion | None:
         """Return the thread that a run read, without messages forgotten since."""

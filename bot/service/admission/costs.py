@@ -111,11 +111,11 @@ class Costs:
             self.warnings.look(source, budgets)
 
     def bounded(
-        self, ask: Ask, run: RunRow, brief: Brief, allowance: Allowance | None, emit: Emit
-    ) -> Ask:
-        """Return an `ask` that keeps a run within its reservation, if a budget bounds it."""
+        self, run: RunRow, brief: Brief, allowance: Allowance | None, emit: Emit
+    ) -> Callable[[Ask], Ask]:
+        """Return what keeps a run's calls within its reservation, if a budget bounds it."""
         if allowance is None:
-            return ask
+            return lambda ask: ask
 
         async def enlarge(amount: int) -> bool:
             budgets = await self.budgets_of(run, emit)
@@ -133,4 +133,4 @@ class Costs:
 
         answer = nanos(self.estimate(brief).of("stage3"))
         prices = partial(self.prices, brief.profile.name)
-        return RunBudget(allowance, answer, prices, enlarge).bounded(ask)
+        return RunBudget(allowance, answer, prices, enlarge).bounded

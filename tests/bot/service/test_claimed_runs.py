@@ -97,7 +97,7 @@ async def test_no_call_is_made_for_a_run_of_another(server: SlowServer) -> None:
 
 async def _claim_and_call(claims: Claims) -> None:
     claims.add(run_of("first"), Stop())
-    await claims.may_call("first")  # it was claimed just now
+    await claims.wait_for_claim("first")  # it was claimed just now
     await asyncio.sleep(0)
-    await claims.may_call("first")
+    await claims.wait_for_claim("first")
     raise AssertionError("a call was made")

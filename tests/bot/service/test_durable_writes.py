@@ -48,7 +48,7 @@ async def test_a_call_waits_for_a_descriptor() -> None:
         attempt()
         return REPLY
 
-    assert await connected(ask, events.append)(CALL) is REPLY
+    assert await connected(events.append)(ask)(CALL) is REPLY
     assert [event.message for event in events if isinstance(event, RunHeld)] == [HELD_CALLS] * 9 + [None]
 
 
@@ -63,7 +63,7 @@ async def test_other_failures_of_a_call_are_its_own() -> None:
             return REPLY
 
         with pytest.raises(ModelError) as raised:
-            await connected(ask, events.append)(CALL)
+            await connected(events.append)(ask)(CALL)
         assert raised.value is refused
 
 
