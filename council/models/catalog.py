@@ -31,32 +31,36 @@ log = structlog.stdlib.get_logger()
 class Listing:
     """One model of the list; `price` and `window` (in tokens) are `None` if none is named.
 
+    `structured` says whether it takes a JSON schema, `None` where the list says nothing of that.
     `created` is when the model came out, in seconds since 1970; 0 where that isn't said.
     """
 
     price: Price | None
-    structured: bool
+    structured: bool | None
     window: int | None = None
     created: int = 0
+
+
+TakesSchema = Callable[[Member, bool | None], Awaitable[bool]]
 
 
 class Catalog:
     """The model list, fetched at most once an hour and by one caller at a time.
 
-    `takes_schema` says whether a member's server takes a JSON schema, `None` where the list is to say.
-    Without a list nothing fails: prices are unknown and ballots are asked for in plain text.
+    `takes_schema` says whether a member's server takes a JSON schema, told what the list says of that.
+    Without a list nothing fails, but prices are unknown.
     """
 
     def __init__(
         self,
         fetch: Callable[[], Awaitable[Iterable[JsonObject]]],
-        takes_schema: Callable[[Member], Awaitable[bool | None]] | None = None,
+        takes_schema: TakesSchema | None = None,
         *,
         time_to_live: float = HOUR,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._fetch = fetch
-        self._takes_schema = takes_schema
+        self._takes_schema: TakesSchema = takes_schema or _as_listed
         self._time_to_live = time_to_live
         self._clock = clock
         self._listings: dict[str, Listing] = {}
@@ -65,7 +69,7 @@ class Catalog:
         self._missed = False
 
     async def resolve(self, profile: Profile) -> Profile:
-        """Return the profile with `structured` set: by the list, or for members with an endpoint to try.
+        """Return the profile with `structured` set, by the list and by what is known of servers.
 
         What the configuration says of an endpoint stays as it is.
         """
@@ -136,14 +140,17 @@ class Catalog:
     async def _informed(self, member: Member) -> Member:
         if member.endpoint_id is not None and member.structured is not None:
             return member
-        takes = await self._takes_schema(member) if self._takes_schema else None
-        if takes is None:
-            listing = self._listing(member.model)
-            takes = bool(member.endpoint_id or (listing and listing.structured))
+        # The list is about the provider's own models.
+        listing = None if member.endpoint_id else self._listing(member.model)
+        takes = await self._takes_schema(member, listing.structured if listing else None)
         return member.model_copy(update={"structured": takes})
 
     def _listing(self, model: str) -> Listing | None:
         return find_listing(self._listings, model)
+
+
+async def _as_listed(member: Member, listed: bool | None) -> bool:
+    return bool(member.endpoint_id or listed)
 
 
 def read_listings(models: Iterable[JsonObject]) -> dict[str, Listing]:
@@ -171,12 +178,21 @@ def _read(models: Iterable[JsonObject]) -> Iterable[tuple[str, Listing]]:
     for model in models:
         if isinstance(name := model.get("id"), str):
             takes = model.get("supported_parameters")
-            structured = isinstance(takes, list) and "structured_outputs" in takes
-            window = model.get("context_length")
-            known = window if isinstance(window, int) and window > 0 else None
+            structured = "structured_outputs" in takes if isinstance(takes, list) else None
             created = model.get("created")
             since = created if isinstance(created, int) else 0
-            yield name, Listing(_price(model.get("pricing")), structured, known, since)
+            yield name, Listing(_price(model.get("pricing")), structured, _window(model), since)
+
+
+_WINDOWS = ("context_length", "max_model_len", "max_context_length", "context_window")
+
+
+def _window(model: JsonObject) -> int | None:
+    """Return a model's window as OpenRouter, vLLM, Mistral, Groq or llama.cpp's server name it."""
+    meta = model.get("meta")
+    of_slots = cast("JsonObject", meta).get("n_ctx") if isinstance(meta, dict) else None
+    named = (*(model.get(name) for name in _WINDOWS), of_slots)
+    return next((each for each in named if isinstance(each, int) and each > 0), None)
 
 
 def _price(pricing: object) -> Price | None:

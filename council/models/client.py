@@ -144,8 +144,12 @@ class ModelClient:
     def _sending(self, server: Server, ends_at: float) -> Send:
         return partial(self._attempt, server, ends_at)
 
-    async def takes_schema(self, member: Member) -> bool | None:
-        """Return whether a member is asked for JSON by a schema; `None` where its list decides."""
+    async def takes_schema(self, member: Member, listed: bool | None = None) -> bool:
+        """Return whether a member is asked for JSON by a schema.
+
+        `listed` is what the provider's list says of its model. Where it says nothing, it is tried, and a
+        refusal remembered, except at OpenRouter, whose list would say it.
+        """
         try:
             server = self._server(member)
         except ModelError:  # it can't be asked
@@ -153,8 +157,8 @@ class ModelClient:
         await server.recall()
         if not steps_left(server.dialect, server.traits(member.model), member.model):
             return False
-        has_list = member.endpoint_id is None and server.dialect.name in ("openrouter", "generic")
-        return None if has_list else True
+        is_said = server.dialect.routes and member.endpoint_id is None
+        return bool(listed) if is_said else listed is not False
 
     def dialect(self, member: Member) -> Dialect:
         """Return what a member's server is taken to be; raises `ModelError` if it has none."""

@@ -12,11 +12,6 @@ from council.models.learning import Traits, steps_left
 _FOLLOWS_SCHEMA = "Reply with one JSON object that follows this JSON schema, and nothing else:"
 
 
-def takes_schema(call: Call, dialect: Dialect, traits: Traits) -> bool:
-    """Return whether there is a way left to ask this call's model for JSON."""
-    return bool(steps_left(dialect, traits, call.member.model))
-
-
 def body_of_call(call: Call, dialect: Dialect, traits: Traits) -> JsonObject:
     """Return a request's body: what every server needs, and of the rest only what somebody set."""
     member = call.member

@@ -50,7 +50,8 @@ LABELS_ONLY = (
 JSON_BALLOT = (
     "Then rank them. Reply as JSON: under `reviews` one entry for each label with its strengths "
     "and its critiques, each one point against it with its severity (high: wrong or harmful; "
-    "medium: missing or unclear; low: form); under `ranking` the labels, best first."
+    "medium: missing or unclear; low: form); under `ranking` your FINAL RANKING: {labels}, each once, "
+    "the best first."
 )
 TEXT_SCORES = (
     "Then score each answer on every criterion with a whole number from 1 (fails it) to 10 (could "
@@ -58,8 +59,8 @@ TEXT_SCORES = (
     "it:\n\nSCORES:\n{rows}"
 )
 JSON_SCORES = (
-    "Under `scores` of each entry give a whole number from 1 (fails it) to 10 (could hardly be "
-    "better) for every criterion."
+    "Score each answer, too: under `scores` of its entry give a whole number from 1 (fails it) to 10 "
+    "(could hardly be better) for every criterion."
 )
 PEERS_REVIEWED = (
     "Your peers reviewed your answer without knowing whose it was. Your answer is {label}; what they "
@@ -408,7 +409,7 @@ def _ballot(brief: Brief, member: Member, labels: Sequence[str]) -> list[str]:
     if member.structured:
         if brief.profile.demonstration:
             return [TERSE_BALLOT]
-        return [JSON_BALLOT, JSON_SCORES] if criteria else [JSON_BALLOT]
+        return [*([JSON_SCORES] if criteria else []), JSON_BALLOT.format(labels=_listed(labels))]
     # A copied sample is no vote: no line of it names an answer.
     places = "\n".join(f"{place}. Response ?" for place in range(1, len(labels) + 1))
     text = TEXT_BALLOT.format(labels=_listed(labels), places=places)

@@ -126,6 +126,24 @@ async def test_the_smallest_window_among_the_models_counts() -> None:
     assert catalog.window(profile(members=two, chairman_fallbacks=[last])) == 32_000
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"max_model_len": 32_768},  # vLLM
+        {"max_context_length": 32_768},  # Mistral
+        {"context_window": 32_768},  # Groq
+        {"meta": {"n_ctx": 32_768, "n_ctx_train": 131_072}},  # llama.cpp
+        {"context_length": None, "max_model_len": 32_768},
+    ],
+)
+async def test_servers_name_the_window_otherwise(said: JsonObject) -> None:
+    """And some don't know it."""
+    catalog = Catalog(Provider([{"id": "some/model", **said}]).fetch)
+    await catalog.refresh()
+    one = Member(model="some/model")
+    assert catalog.window(profile(members=[one], chairman=one)) == 32_768
+
+
 @pytest.mark.parametrize("model", ["odd/one", "unknown"])
 async def test_an_unknown_window_is_assumed_to_be_small(model: str) -> None:
     """So is that of the user's own server, whatever the list says about a model of that name."""
@@ -152,20 +170,25 @@ async def test_a_member_with_its_own_endpoint_keeps_its_setting() -> None:
     assert [member.structured for member in resolved.members] == [True, False]
 
 
-async def test_a_server_that_was_learned_of_overrules_the_list() -> None:
-    """Where nothing was learned, the list says it, and an endpoint is tried."""
+async def test_the_server_decides_told_what_the_list_says() -> None:
+    """Yes, no, or nothing; of an endpoint's models, the provider's list says nothing."""
     own, other, elsewhere = (
         Member(model=model, endpoint=f"http://127.0.0.1:{port}/v1")
         for model, port in (("llama3", 1), ("qwen3", 1), ("llama3", 2))
     )
 
-    async def takes_schema(member: Member) -> bool | None:
-        return False if member.endpoint == own.endpoint and member.model == own.model else None
+    heard: dict[str, bool | None] = {}
+
+    async def takes_schema(member: Member, listed: bool | None) -> bool:
+        heard[member.model] = listed
+        return member.model != own.model
 
     catalog = Catalog(Provider(LIST).fetch, takes_schema)
     resolved = await catalog.resolve(Profile(members=(own, other), chairman=elsewhere))
-    assert [seat.structured for seat in resolved.seats] == [False, True, True]
-    assert (await catalog.resolve(profile())).members[0].structured
+    assert [seat.structured for seat in resolved.seats] == [False, True, False]
+    assert heard == {"llama3": None, "qwen3": None}
+    await catalog.resolve(profile())
+    assert heard | {"openai/gpt-5": True} == heard
 
 
 async def test_a_council_of_own_endpoints_never_asks_for_the_list() -> None:

@@ -23,7 +23,7 @@ from council.models import event_stream
 from council.models.client import ModelClient, is_own
 from council.models.retries import Backoff, Retries
 from council.models.transport import LINES_AT_ONCE, MOST_CONNECTIONS
-from council.profile import Member, Profile
+from council.profile import DialectName, Member, Profile
 from council.run import deliberate
 from council.usage import Price, Usage
 from tests.council.scripted import Clock, ScriptedCouncil, as_called
@@ -1233,3 +1233,25 @@ async def test_a_whole_reply_outlasts_stop() -> None:
         answer = (await running).message.stage3
     assert answer.source == "chairman"
     assert answer.response.startswith("Yes.")
+
+
+@pytest.mark.parametrize(
+    ("dialect", "says", "tried"),
+    [
+        (None, None, True),
+        (None, ["temperature"], False),
+        (None, ["structured_outputs"], True),
+        ("vllm", None, True),
+        ("openrouter", None, False),
+        ("openrouter", ["structured_outputs"], True),
+    ],
+)
+async def test_a_schema_is_tried_at_the_council_s_own_address_unless_its_list_says_no(
+    dialect: DialectName | None, says: list[str] | None, tried: bool
+) -> None:
+    """Most servers' lists say nothing of it; OpenRouter's would."""
+    listed: JsonObject = {"id": MODEL} if says is None else {"id": MODEL, "supported_parameters": says}
+    member = Member(model=MODEL)
+    async with ModelServer(models=[listed]) as provider, opened(provider, dialect=dialect) as client:
+        seats = await client.catalog.resolve(Profile(members=(member,), chairman=member))
+    assert [seat.structured for seat in seats.seats] == [tried, tried]
