@@ -38,7 +38,6 @@ from council.reviews.ballots import (
     read_labels,
     with_ranking,
 )
-from council.reviews.critique_text import read_points
 from council.reviews.critiques import extract_critiques_from_rankings, shorten
 from council.reviews.labels import label_answers, reading_orders
 from council.reviews.ranking import aggregate
@@ -215,9 +214,6 @@ class _Table:
                 text = with_ranking(first.ranking, ranking) if ranking else first.ranking
                 return first.model_copy(update={"ranking": text, "parsed_ranking": ranking})
             ballot = read_ballot(reply.text, order, criteria, answers=given, copied=copied)
-            points = ballot.critiques
-            if points is None and self._by_points:
-                points = tuple(read_points(ballot.text, order))
             return Stage2Result(
                 model=name,
                 ranking=ballot.text,
@@ -225,7 +221,7 @@ class _Table:
                 answered_by=reply.answered_by,
                 order=order,
                 scores={label: dict(given) for label, given in ballot.scores.items()},
-                critiques=None if points is None else [*points],
+                points=None if ballot.points is None else [*ballot.points],
                 truncated=reply.truncated,
             )
 
@@ -266,8 +262,10 @@ class _Table:
             prompt = partial(self._by_review, member, reviews)
             # The built-in model makes its answer worse when it is asked again for no reason.
             is_builtin = demonstration.suits(self._session.brief)
-            if is_builtin and reviews and not self._is_criticized(name, reviews):
-                return maintained(answer, critiques)
+            if is_builtin and reviews:
+                label = self._label_of[name]
+                if all(review.objects_to(label) is False for review in reviews):
+                    return maintained(answer, critiques)
 
         session, number = self._session, self._data.round_number
 
@@ -292,14 +290,6 @@ class _Table:
         if isinstance(result, Failure):
             return corrected(answer, critiques, result)
         return result
-
-    def _is_criticized(self, name: str, reviews: list[Stage2Result]) -> bool:
-        """Return whether a review has a point about an answer; one that wasn't read for points may."""
-        label = self._label_of[name]
-        return any(
-            review.critiques is None or any(point.label == label for point in review.critiques)
-            for review in reviews
-        )
 
     async def _points(self, name: str, reviews: list[Stage2Result]) -> list[CritiqueItem]:
         label, most = self._label_of[name], self._session.brief.profile.max_critiques

@@ -5,7 +5,7 @@ corrected response. All of it is final when the last round's corrections are ove
 is behind its buttons (`bot.view.details`) and in the transcript (`bot.view.record`).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,10 +17,13 @@ from bot.view.state import Failed, RunView, Seat
 from bot.view.wording import figures
 from bot.view.wording import thread as wording
 from council.document.conversation import Stage1Result, peer_critiques
-from council.reviews.sections import Section, divide
+from council.document.results import GRADES, ReviewPoint, Stage2Result
+from council.text.characters import clip
 
-Sections = Mapping[str, Mapping[str, Section]]
-"""What each critic said of each answer, by the critic's name and the answer's label."""
+SUMMARY = 280
+"""How much is shown of what a review says about an answer: about two lines."""
+MOST_POINTS = 50
+"""How many points of a review about an answer are chosen from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +56,8 @@ def _messages(view: RunView) -> Iterator[ThreadMessage]:
         return
     if view.stage("stage2").progress == "done":
         yield ThreadMessage("ranking", Message("ranking", tuple(_ranking(view))))
-    sections = {
-        seat.name: divide(seat.review.ranking, view.labels) for seat in view.seats if seat.review
-    }
     for seat, answer in answered:
-        blocks = tuple(_member(view, seat, answer, sections))
+        blocks = tuple(_member(view, seat, answer))
         message = Message(f"member:{seat.name}", blocks, bounded=True)
         yield ThreadMessage("member", message, view.seats.index(seat))
 
@@ -95,10 +95,10 @@ def _changed(seat: Seat) -> str:
     return wording.changed_cell(removed, added) if removed or added else "0"
 
 
-def _member(view: RunView, seat: Seat, answer: Stage1Result, sections: Sections) -> Iterator[Block]:
+def _member(view: RunView, seat: Seat, answer: Stage1Result) -> Iterator[Block]:
     yield Heading(full_name(seat))
     yield standing(view, seat, answer)
-    if remarks := tuple(_remarks(view, seat, sections)):
+    if remarks := tuple(_remarks(view, seat)):
         yield Heading(wording.PEERS, 3)
         yield from remarks
     yield Heading(wording.CORRECTED if seat.has_changed else wording.RESPONSE, 3)
@@ -108,26 +108,61 @@ def _member(view: RunView, seat: Seat, answer: Stage1Result, sections: Sections)
     yield from text(view, final_text(seat, answer), result, answer)
 
 
-def _remarks(view: RunView, seat: Seat, sections: Sections) -> Iterator[Block]:
-    """Return what each reviewer said about this answer and no other."""
+def _remarks(view: RunView, seat: Seat) -> Iterator[Block]:
+    """Return what each reviewer said about this answer."""
     reviews = peers(view, seat)
     handed = seat.correction.peer_critiques if seat.correction else ""
     if handed and handed != peer_critiques(seat.name, reviews):
         yield Prose(handed)  # points that were picked out of the reviews, or another program's words
         return
     label, short = label_of(view, seat), names(view)
-    said = ((review.model, _remark(sections.get(review.model, {}), label)) for review in reviews)
-    # Readers know the member by its name, and not by its label.
-    if rows := tuple(
-        (short[critic], remark.replace(label, short[seat.name]) if label else remark)
-        for critic, remark in said
-        if remark
-    ):
-        yield Pairs(rows)
+    said = ((short[review.model], _remark(review, label)) for review in reviews)
+    if rows := tuple((critic, remark) for critic, remark in said if remark):
+        # Readers know the members by their names, and not by their labels.
+        named = {each: short.get(name, name) for each, name in view.labels.items()}
+        yield Pairs(tuple((critic, _in_names(remark, named)) for critic, remark in rows))
 
 
-def _remark(sections: Mapping[str, Section], label: str | None) -> str:
-    if not sections:
-        return wording.UNDIVIDED
-    section = sections.get(label or "")
-    return wording.remark(section.severity, section.summary()) if section else ""
+def _in_names(remark: str, named: Mapping[str, str]) -> str:
+    for label, name in named.items():
+        remark = remark.replace(label, name)
+    return remark
+
+
+def _remark(review: Stage2Result, label: str | None) -> str:
+    """Return what a review says about an answer; nothing if it is in form and says nothing."""
+    about = [point for point in review.points or () if point.label == label]
+    if not about:
+        return "" if label and review.objects_to(label) is False else wording.UNDIVIDED
+    known = {point.severity for point in about}
+    return wording.remark(next((grade for grade in GRADES if grade in known), None), summary(about))
+
+
+def summary(points: Sequence[ReviewPoint], limit: int = SUMMARY) -> str:
+    """Return the gravest points that fit, in their order; an ellipsis replaces the rest."""
+    chosen: list[ReviewPoint] = []
+    by_weight = sorted(points[:MOST_POINTS], key=_weight)
+    for point in by_weight:
+        kept = [each for each in points if each is point or each in chosen]
+        if len(_written(kept)) <= limit - 2:
+            chosen = kept
+    if not chosen:
+        return clip(_written(by_weight[:1]), limit - 2)
+    return _written(chosen) if len(chosen) == len(points) else f"{_written(chosen)} \u2026"
+
+
+def _weight(point: ReviewPoint) -> tuple[int, bool]:
+    grade = GRADES.index(point.severity) if point.severity else len(GRADES)
+    return grade, point.kind == "strength"
+
+
+def _written(points: Sequence[ReviewPoint]) -> str:
+    """Return points as one paragraph; sentences from the middle of prose need no title."""
+    text, above = "", None
+    for point in points:
+        title = None if point.source == "sentence" else point.kind
+        if text and not text.endswith(wording.SENTENCE_ENDS):
+            text += "." if title != above or title is None else ";"
+        said = wording.titled(title, point.text) if title != above and title else point.text
+        text, above = f"{text} {said}".lstrip(), title
+    return text

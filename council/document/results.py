@@ -72,10 +72,30 @@ class Stage1Result(Record):
 
 
 Severity = Literal["high", "medium", "low"]
+GRADES: tuple[Severity, ...] = ("high", "medium", "low")
+"""The gravest first."""
+
+
+PointKind = Literal["objection", "strength"]
+PointSource = Literal["structured", "section", "sentence"]
 
 
 class ReviewPoint(Record):
-    """A review's objection to the answer of one label, as its author graded it."""
+    """What a review says for or against the answer of one label.
+
+    `severity` is as the reviewer graded it, `None` if it didn't. `source` says where it was read: in a
+    JSON ballot's entry, in the section below the answer's name, or in a sentence that begins with it.
+    """
+
+    label: str
+    kind: PointKind
+    text: str
+    severity: Severity | None = None
+    source: PointSource
+
+
+class OlderCritique(Record):
+    """An objection as documents stored it before reviews had points."""
 
     label: str
     text: str
@@ -86,7 +106,8 @@ class Stage2Result(Record):
     """One member's review; `parsed_ranking` lists labels, best first, `[]` when uncounted.
 
     `order` is the labels as this reviewer read them; `scores` are 1 to 10, by label and criterion.
-    `critiques` are the points of a review that came as JSON, `None` if only its text has them.
+    `points` are what it says for and against the answers, in its order; `None` where that can't be told,
+    or in a document from before, which may have `critiques` (`council.reviews.critiques.points_of`).
     """
 
     model: str
@@ -95,8 +116,17 @@ class Stage2Result(Record):
     answered_by: str | None = None
     order: list[str] = []
     scores: dict[str, dict[str, int]] = {}
-    critiques: list[ReviewPoint] | None = None
+    points: list[ReviewPoint] | None = None
+    critiques: list[OlderCritique] | None = None
     truncated: bool = False
+
+    def objects_to(self, label: str) -> bool | None:
+        """Return whether it holds anything against an answer; `None` where its words don't say."""
+        about = [point for point in self.points or () if point.label == label]
+        if any(point.kind == "objection" for point in about):
+            return True
+        says_all = self.points is not None and all(point.source == "structured" for point in self.points)
+        return False if about or says_all else None
 
 
 class Stage2_5Result(Record):  # noqa: N801 - the data model's own name

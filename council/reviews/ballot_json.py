@@ -27,14 +27,16 @@ def _lines(value: object) -> str:
     return "\n".join(_texts(value))
 
 
-def _grade(value: object) -> Severity:
+def _grade(value: object) -> Severity | None:
     match value.strip().lower() if isinstance(value, str) else value:
         case "high" | "critical" | "severe" | "major":
             return "high"
+        case "medium" | "moderate":
+            return "medium"
         case "low" | "minor":
             return "low"
         case _:
-            return "medium"
+            return None
 
 
 def _critiques(value: object) -> list[object]:
@@ -101,7 +103,7 @@ class Critique(BaseModel):
     """One point against an answer."""
 
     text: _Remark = ""
-    severity: Annotated[Severity, BeforeValidator(_grade)] = "medium"
+    severity: Annotated[Severity | None, BeforeValidator(_grade)] = None
 
 
 class Review(BaseModel):

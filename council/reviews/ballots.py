@@ -28,8 +28,10 @@ from council.reviews.ballot_text import (
     ranking_at,
     unwrapped,
 )
-from council.reviews.critique_text import points_in_remark
+from council.reviews.prose import LONGEST_POINT, read_prose
+from council.reviews.reviewer_lines import LONGEST_LINE, LONGEST_REVIEW, bare, says, sentences
 from council.reviews.score_text import BEST, WORST, Scored, parse_scores, scores_of, scores_text
+from council.text.characters import clip
 from council.text.json_objects import Span
 
 HEADER = "FINAL RANKING:"
@@ -42,14 +44,14 @@ MOST_READ = 20
 class Ballot:
     """A review's text and the labels it ranks, best first; without labels it isn't counted.
 
-    `scores`: label -> criterion -> 1 to 10, where given. `critiques` are the points of a JSON ballot,
-    `None` where only the text has them.
+    `scores`: label -> criterion -> 1 to 10, where given. `points` are what it says for and against the
+    answers, `None` where its prose doesn't tell.
     """
 
     text: str
     ranking: tuple[str, ...]
     scores: Scored = field(default_factory=dict[str, dict[str, int]])
-    critiques: tuple[ReviewPoint, ...] | None = None
+    points: tuple[ReviewPoint, ...] | None = None
 
 
 def ballot_schema(
@@ -106,7 +108,8 @@ def read_ballot(
     listed, line = ranking_at(prose, labels)
     own = _counted(written)
     if own is None:
-        return Ballot(text, tuple(listed), parse_scores(text, labels, criteria))
+        scores = parse_scores(text, labels, criteria)
+        return Ballot(text, tuple(listed), scores, _in_prose(prose, labels))
     said, lines = own.ballot.without_copies(copied), Lines(body)
     is_listed = listed and (not said.ranking or line > lines.number(own.span.end - 1))
     ranking = listed if is_listed else said.ranking
@@ -116,7 +119,8 @@ def read_ballot(
         counted = tuple(ranking) if len(ranking) > 1 else ()
         return Ballot(_rendered(said, ranking, scores), counted, scores, tuple(_points(said)))
     kept = text if is_listed else with_ranking(text, ranking)
-    return Ballot(kept, tuple(ranking), scores or parse_scores(text, labels, criteria))
+    scores = scores or parse_scores(text, labels, criteria)
+    return Ballot(kept, tuple(ranking), scores, _in_prose(prose, labels))
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,12 +211,26 @@ def ranking_text(ranking: Iterable[str]) -> list[str]:
     return [HEADER, *(f"{place}. {label}" for place, label in enumerate(ranking, start=1))]
 
 
+def _in_prose(text: str, labels: Collection[str]) -> tuple[ReviewPoint, ...] | None:
+    return tuple(read_prose(text, labels)) or None
+
+
 def _points(ballot: JsonBallot) -> Iterator[ReviewPoint]:
     for review in ballot.reviews:
+        point = partial(ReviewPoint, label=review.label, source="structured")
+        for praise in _sentences(review.strengths):
+            yield point(kind="strength", text=praise)
         for critique in review.critiques:
             if text := " ".join(critique.text.split()):
-                yield ReviewPoint(label=review.label, text=text, severity=critique.severity)
-        yield from points_in_remark(review.label, review.weaknesses)
+                yield point(kind="objection", text=text, severity=critique.severity)
+        for weakness in _sentences(review.weaknesses):
+            yield point(kind="objection", text=weakness)
+
+
+def _sentences(remark: str) -> Iterator[str]:
+    lines = (line[:LONGEST_LINE] for line in remark[:LONGEST_REVIEW].splitlines())
+    said = (each for line in lines for each in sentences(bare(line)))
+    return (clip(each, LONGEST_POINT) for each in said if says(each))
 
 
 def _scores(ballot: JsonBallot, criteria: Sequence[str]) -> Scored:
@@ -244,7 +262,9 @@ def _rendered(ballot: JsonBallot, ranking: Sequence[str], scores: Scored) -> str
 
 def _against(review: Review) -> str:
     points = [
-        f"[{point.severity}] {point.text.strip()}" for point in review.critiques if point.text.strip()
+        f"[{point.severity or 'medium'}] {point.text.strip()}"
+        for point in review.critiques
+        if point.text.strip()
     ]
     return "\n".join([*points, *filter(None, [review.weaknesses.strip()])])
 

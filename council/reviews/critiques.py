@@ -2,13 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
 from council.document.iteration import CritiqueItem
-from council.document.results import ReviewPoint, Stage2Result
-from council.reviews.critique_text import LONGEST_POINT, read_points
-from council.reviews.severity import GRADES
+from council.document.results import GRADES, ReviewPoint, Stage2Result
+from council.reviews.prose import LONGEST_POINT, read_prose
 from council.usage import CHARACTERS_PER_TOKEN
 
 SAME_ABOVE = 0.7
@@ -57,17 +56,19 @@ def extract_critiques_from_rankings(
 ) -> dict[str, list[CritiqueItem]]:
     """Return the points that the reviews make about each answer: label -> points, the gravest first.
 
-    Reviews are results or dicts with `model` and `ranking`. One that came as JSON has its points under
-    `critiques`; from any other, `council.reviews.critique_text` reads them. Points that share over 70 %
-    of the shorter one's words, at least three, or over 70 % of the longer one's are merged into one,
-    which is graver the more reviewers make it. A model's points about its own answer are left out.
-    Every label has an entry.
+    Reviews are results or dicts with `model` and `ranking`; `points_of` says where points are from.
+    An objection that its author didn't grade is a `medium` one. Points that share over 70 % of the
+    shorter one's words, at least three, or over 70 % of the longer one's are merged into one, which is
+    graver the more reviewers make it. A model's points about its own answer are left out. Every label
+    has an entry.
     """
     found: dict[str, list[CritiqueItem]] = {label: [] for label in label_to_model}
     for result in stage2_results:
         review = _as_review(result)
         made: Counter[str] = Counter()
         for point in points_of(review, label_to_model):
+            if point.kind != "objection":
+                continue
             made[point.label] += 1
             if label_to_model[point.label] != review.model and made[point.label] <= MOST_POINTS:
                 found[point.label].append(
@@ -75,18 +76,27 @@ def extract_critiques_from_rankings(
                         source_model=review.model,
                         target_response=point.label,
                         critique_text=point.text,
-                        severity=point.severity,
+                        severity=point.severity or "medium",
                     )
                 )
     return {label: _merged(items)[:max_critiques] for label, items in found.items()}
 
 
-def points_of(review: Stage2Result, labels: Iterable[str]) -> list[ReviewPoint]:
-    """Return a review's points: those of its JSON, else those in its text."""
-    known = [*labels]
+def points_of(review: Stage2Result, labels: Collection[str]) -> list[ReviewPoint]:
+    """Return a review's points about these answers: as they are stored, else as its text is read.
+
+    Older documents have the objections of a JSON ballot as `critiques`, and all else in the text alone.
+    """
+    if review.points is not None:
+        return [point for point in review.points if point.label in labels]
+    read = read_prose(review.ranking, labels)
     if review.critiques is None:
-        return read_points(review.ranking, known)
-    return [point for point in review.critiques if point.label in known]
+        return read
+    strengths = [point for point in read if point.kind == "strength"]
+    objections = [
+        ReviewPoint(kind="objection", source="structured", **dict(each)) for each in review.critiques
+    ]
+    return [*strengths, *(point for point in objections if point.label in labels)]
 
 
 def _as_review(result: Stage2Result | Mapping[str, object]) -> Stage2Result:

@@ -15,6 +15,9 @@ LONGEST_REVIEW = 200_000
 LONGEST_LINE = 2_000
 """How many characters of a line are read."""
 
+BOLD = 7
+"""The level of a title in bold, below those of Markdown."""
+
 WRAPPED = 60
 """From this length, in characters, a line without an end may continue on the next."""
 
@@ -23,23 +26,25 @@ WRAPPED = 60
 class Line:
     """One line, empty where it says nothing.
 
-    `bullet` is the kind of its list, `-` or `1`; `level` is that of a Markdown heading. `ends` says
-    that every section ends there: at a rule, or at the beginning of a ballot.
+    `level` is that of a heading, 0 for none. `ends` says that every section ends there: at a rule, or
+    at the beginning of a ballot.
     """
 
     text: str
     indent: int = 0
-    bullet: str = ""
+    bullet: bool = False
     level: int = 0
-    is_title: bool = False
     is_row: bool = False
     ends: bool = False
 
     @property
     def is_plain(self) -> bool:
         """Whether it is a line of a paragraph."""
-        return not (self.bullet or self.level or self.is_title or self.is_row)
+        return not (self.bullet or self.level or self.is_row)
 
+
+START = Line("")
+"""What is before the first line."""
 
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 _BALLOT = re.compile(
@@ -130,9 +135,8 @@ def _line(raw: str) -> Line:
     return Line(
         bare(raw),
         indent=len(raw) - len(raw.lstrip()),
-        bullet="" if bullet is None or not bullet[0][-1].isspace() else "1" if bullet["number"] else "-",
-        level=level,
-        is_title=not level and bool(_EMPHASIZED.fullmatch(start[bullet.end() if bullet else 0 :])),
+        bullet=bool(bullet and bullet[0][-1].isspace()),
+        level=level or (BOLD if _EMPHASIZED.fullmatch(start[bullet.end() if bullet else 0 :]) else 0),
         is_row=start.startswith("|"),
     )
 
@@ -155,7 +159,7 @@ _OPENS = re.compile(r"[^\W\d][\w' ]{0,40}(?::|\s[-\u2013\u2014]\s|$)")
 def _is_continued(line: Line, following: Line) -> bool:
     if not (line.text and following.text and following.is_plain) or line.ends or following.ends:
         return False
-    if line.level or line.is_title or line.is_row or line.text.endswith(_ENDS):
+    if line.level or line.is_row or line.text.endswith(_ENDS):
         return False
     return following.text[0].islower() or (
         len(line.text) >= WRAPPED and not _OPENS.match(following.text)

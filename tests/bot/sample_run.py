@@ -37,6 +37,7 @@ from council.events import (
     TitleCompleted,
 )
 from council.profile import Member, Persona, Profile
+from council.reviews.prose import read_prose
 from council.usage import Usage, total
 from storage.journal.journal import RunRow
 
@@ -81,7 +82,7 @@ ANSWERS = {
     ),
 }
 LABELS = {"Response A": CLAUDE, "Response B": GEMINI, "Response C": GPT}
-REVIEWS = {
+_REVIEWS = {
     GPT: Stage2Result(
         model=GPT,
         ranking=(
@@ -109,6 +110,10 @@ REVIEWS = {
         parsed_ranking=["Response A", "Response C"],
         order=["Response A", "Response C"],
     ),
+}
+REVIEWS = {
+    name: review.model_copy(update={"points": read_prose(review.ranking, LABELS)})
+    for name, review in _REVIEWS.items()
 }
 RANKING = AggregateRanking(
     places=[

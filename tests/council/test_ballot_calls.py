@@ -5,7 +5,7 @@ import json
 import pytest
 
 from council.calls import Call, MemorySteps
-from council.document.conversation import AssistantMessage
+from council.document.conversation import AssistantMessage, Stage2Result
 from council.errors import Failure
 from council.events import MemberFailed
 from council.profile import Member, Profile
@@ -36,6 +36,39 @@ def refusing(call: Call) -> str:
 def votes(message: AssistantMessage) -> list[int]:
     """Return how many labels each ballot ranks."""
     return [len(review.parsed_ranking) for review in message.stage2]
+
+
+async def test_what_a_review_says_is_stored_as_points() -> None:
+    """Field for field, from JSON and from prose; without them the review is as the storage contract has it."""
+    critique = {"text": "No tests.", "severity": "high"}
+
+    def reviewed(call: Call) -> str:
+        label, *rest = sorted(labels_in(call))
+        if not call.member.structured:
+            return f"{label} lacks sources. I can't tell more.\n\nFINAL RANKING: {label[-1]} > {rest[0][-1]}"
+        entry = {"label": label, "strengths": "Sound.", "critiques": [critique, "No dates."]}
+        return json.dumps({"reviews": [entry], "ranking": [label, *rest]})
+
+    members = [Member(model=name, structured=at > 0) for at, name in enumerate(FOUR)]
+    council = ScriptedCouncil(script={"stage2": reviewed})
+    message = (await council.run(profile(members=members))).message
+    prose, *structured = message.stage2
+    label = prose.parsed_ranking[0]
+    assert prose.dump()["points"] == [
+        {"label": label, "kind": "objection", "text": f"{label} lacks sources.", "source": "sentence"}
+    ]
+    for review in structured:
+        whose = {"label": review.parsed_ranking[0], "source": "structured"}
+        stored = review.dump()
+        assert stored["points"] == [
+            {**whose, "kind": "strength", "text": "Sound."},
+            {**whose, "kind": "objection", "text": "No tests.", "severity": "high"},
+            {**whose, "kind": "objection", "text": "No dates."},
+        ]
+        assert "critiques" not in stored
+        contract = {name: stored[name] for name in ("model", "ranking", "parsed_ranking")}
+        assert Stage2Result.model_validate(contract).ranking == review.ranking
+    message.check()
 
 
 async def test_an_endpoint_that_refuses_the_schema_is_asked_without_it() -> None:

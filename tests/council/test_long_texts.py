@@ -12,10 +12,9 @@ from council.consultation_text import read_opinion
 from council.document.changes import ORDERED_LIMIT, share_changed, summarize_changes
 from council.reviews.ballot_text import parse_ranking
 from council.reviews.ballots import read_ballot
-from council.reviews.critique_text import points_in_remark, read_points
 from council.reviews.critiques import extract_critiques_from_rankings
+from council.reviews.prose import read_prose
 from council.reviews.score_text import parse_scores
-from council.reviews.sections import divide
 from tests.council.reviews.ballots import LABELS
 
 pytestmark = pytest.mark.soak  # time is measured, and a busy machine would fail the suite
@@ -59,17 +58,7 @@ def scores(text: str) -> object:
 
 def points(text: str) -> object:
     """Read a review's points."""
-    return read_points(text, LABELS)
-
-
-def sections(text: str) -> object:
-    """Divide a review."""
-    return [section.summary() for section in divide(text, LABELS).values()]
-
-
-def remark(text: str) -> object:
-    """Read a remark's points."""
-    return points_in_remark("Response A", text)
+    return read_prose(text, LABELS)
 
 
 def merged(text: str) -> object:
@@ -123,18 +112,15 @@ def code(text: str) -> object:
         (points, "", "- Response A is wrong.\n"),
         (points, "", '"'),
         (points, "", "e.g. A "),
-        (sections, "", "Response A lacks "),
-        (sections, "### Response A\n", "It lacks a test. "),
-        (sections, "### Response A\n", "It lacks a test.\n"),
-        (sections, "", "Response A lacks\n"),
-        (sections, "", "| Response A | lacks "),
-        (sections, "", "no weak part "),
-        (sections, "", "what is (a"),
-        (sections, "", "**_`"),
-        (sections, "", "(" * 900 + "\n"),
-        (remark, "", "e.g. A "),
-        (remark, "", "no. 1 "),
-        (remark, "", "e.g. A\n"),
+        (points, "### Response A\n", "It lacks a test. "),
+        (points, "### Response A\n", "It lacks a test.\n"),
+        (points, "", "Response A lacks\n"),
+        (points, "", "| Response A | lacks "),
+        (points, "", "no weak part "),
+        (points, "", "what is (a"),
+        (points, "", "**_`"),
+        (points, "", "(" * 900 + "\n"),
+        (json_ballot, "", "no. 1 "),
         (merged, "", "- Response A lacks x.\n"),
         (json_ballot, "", "e.g. A "),
         (json_ballot, "", "\ud83d"),

@@ -24,6 +24,8 @@ HOW_SCORED = (
 )
 
 PEERS = "What its peers said"
+KINDS = {"strength": "Strengths", "objection": "Weaknesses"}
+SENTENCE_ENDS = tuple(".!?;:\u2026\u3002\uff01\uff1f\uff1b")
 CORRECTED = "Corrected response"
 RESPONSE = "Response"
 ORIGINAL = "Original response"
@@ -144,6 +146,11 @@ def fallback(what: str, model: str) -> str:
 def remark(severity: str | None, text: str) -> str:
     """Return what a reviewer said about an answer, with its severity if that is known."""
     return f"({severity}) {text}" if severity else text
+
+
+def titled(kind: str, text: str) -> str:
+    """Return the first of some points for or against an answer, below their title."""
+    return f"{KINDS[kind]}: {text}"
 
 
 def no_answer(name: str, why: str) -> str:

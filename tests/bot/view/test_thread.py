@@ -1,12 +1,18 @@
 """The thread: a digest of the run, by exact text, and when it is final."""
 
+from functools import partial
+
+from hypothesis import given
+from hypothesis import strategies as st
+
 from bot.render.markdown import render
 from bot.view.details import Detail, detail
 from bot.view.fold import fold, of_document
 from bot.view.state import RunView, opening
-from bot.view.thread import thread
+from bot.view.thread import SUMMARY, summary, thread
 from council.calls import Citation
 from council.document.conversation import AssistantMessage
+from council.document.results import GRADES, ReviewPoint
 from council.events import MemberFailed, RunCompleted, RunFailed, StageCompleted
 from tests.bot.sample_run import (
     ANSWERS,
@@ -101,8 +107,8 @@ def test_a_corrected_answer_is_below_what_its_peers_said() -> None:
         "## openai/gpt-5\n\n"
         "Ranked 3rd of 3. Corrected: 9 words removed, 19 added.\n\n"
         "### What its peers said\n\n"
-        "- claude-sonnet-4.5: (medium) gpt-5 forgets who runs the cluster.\n"
-        "- gemini-2.5-pro (The Pragmatist): (medium) gpt-5 oversells.\n\n"
+        "- claude-sonnet-4.5: gpt-5 forgets who runs the cluster.\n"
+        "- gemini-2.5-pro (The Pragmatist): gpt-5 oversells.\n\n"
         "### Corrected response\n\n"
         "Move the jobs that must recover half-way.\n\n"
         "1. Start with one job.\n2. Let a managed service run the cluster.\n"
@@ -143,9 +149,97 @@ def test_no_sentence_of_a_review_is_in_the_thread_twice() -> None:
 
 def test_a_review_that_cannot_be_divided_says_so() -> None:
     """Nothing is guessed; the whole review is a button away."""
-    reviews = [REVIEWS[GPT].model_copy(update={"ranking": "They are all much alike, I think."})]
+    alike = {"ranking": "They are all much alike, I think.", "points": None}
+    for changes in (alike, {"points": [point(label="Response B", source="section")]}):
+        reviews = [REVIEWS[GPT].model_copy(update=changes)]
+        said = text(stored(stage2=reviews, stage2_5=None), f"member:{CLAUDE}")
+        assert "- gpt-5: the review doesn't separate the answers; see Full reviews\n" in said
+
+
+def test_an_entry_that_says_nothing_is_not_shown() -> None:
+    """A JSON ballot has an entry for each answer, so there is nothing more to see."""
+    reviews = [REVIEWS[GPT].model_copy(update={"points": [point(label="Response B")]})]
     said = text(stored(stage2=reviews, stage2_5=None), f"member:{CLAUDE}")
-    assert "- gpt-5: the review doesn't separate the answers; see Full reviews\n" in said
+    assert "gpt-5:" not in said
+
+
+def test_an_older_document_is_read_when_it_is_shown() -> None:
+    """It looks as if its reviews had been stored with their points."""
+    reviews = [review.model_copy(update={"points": None}) for review in REVIEWS.values()]
+    assert thread(stored(stage2=reviews)) == thread(stored())
+
+
+point = partial(ReviewPoint, label="Response A", kind="objection", text="No tests.", source="structured")
+
+
+def said_about(*points: ReviewPoint) -> str:
+    """Return the line of one critic in the message about Claude, whose answer is Response A."""
+    reviews = [REVIEWS[GPT].model_copy(update={"points": [*points]})]
+    said = text(stored(stage2=reviews, stage2_5=None), f"member:{CLAUDE}")
+    return next(line for line in said.splitlines() if line.startswith("- gpt-5: ")).removeprefix(
+        "- gpt-5: "
+    )
+
+
+def test_points_are_below_their_titles_with_the_gravest_severity() -> None:
+    """Other answers are called by their members' names; sentences from prose need no title."""
+    assert said_about(
+        point(kind="strength", text="Clear."),
+        point(kind="strength", text="Names the lock"),
+        point(text="Repeats Response B in its last part.", severity="low"),
+        point(text="The year is wrong", severity="high"),
+        point(text="No tests."),
+    ) == (
+        "(high) Strengths: Clear. Names the lock. Weaknesses: Repeats gemini-2.5-pro (The Pragmatist) in "
+        "its last part. The year is wrong; No tests."
+    )
+    sentence = partial(point, source="sentence")
+    assert said_about(
+        sentence(kind="strength", text="Response A is clear."),
+        sentence(text="However, the year is missing."),
+    ) == ("claude-sonnet-4.5 is clear. However, the year is missing.")
+
+
+def test_a_summary_keeps_the_gravest_points_in_order() -> None:
+    """Whole ones, as many as fit; an ellipsis says that there is more."""
+    praise = [
+        point(kind="strength", text=f"Step {number} is explained well and at length.")
+        for number in range(9)
+    ]
+    grave = [
+        point(text="It is wrong about the year.", severity="high"),
+        point(text="A typo in step 2.", severity="low"),
+    ]
+    assert summary([*praise, *grave], 140) == (
+        "Strengths: Step 0 is explained well and at length. Weaknesses: It is wrong about the year. "
+        "A typo in step 2. \u2026"
+    )
+
+
+def test_a_point_that_is_too_long_is_cut_at_a_word() -> None:
+    """Where there is no better place."""
+    said = summary([point(text="word " * 200)])
+    assert said.endswith("word\u2026")
+    assert len(said) <= SUMMARY
+
+
+@given(
+    st.lists(
+        st.builds(
+            point,
+            text=st.text(min_size=1),
+            severity=st.sampled_from((*GRADES, None)),
+            kind=st.sampled_from(("objection", "strength")),
+            source=st.sampled_from(("structured", "section", "sentence")),
+        ),
+        min_size=1,
+        max_size=60,
+    ),
+    st.integers(40, 300),
+)
+def test_a_summary_keeps_its_limit(points: list[ReviewPoint], limit: int) -> None:
+    """Whatever a review says."""
+    assert len(summary(points, limit)) <= limit
 
 
 def test_points_picked_out_of_reviews_are_shown_as_handed_over() -> None:

@@ -171,7 +171,7 @@ async def test_an_answer_that_somebody_criticized_is_asked_for_again() -> None:
     message = (await council.run(profile(*FOUR[:3], demonstration=True))).message
     message.check()
     [review] = [each for each in message.stage2 if each.model == reviewer]
-    [criticized] = [point.label for point in review.critiques or ()]
+    [criticized] = [point.label for point in review.points or () if point.kind == "objection"]
     assert council.asked("stage2_5") == [(message.label_to_model or {})[criticized]]
     assert {each.model: each.maintained for each in message.stage2_5 or ()} == {
         name: name not in council.asked("stage2_5") for name in FOUR[:3]
@@ -198,16 +198,16 @@ def content(call: Call) -> str:
     [
         ({}, content),
         ({"demonstration": True, "strategy": "coverage"}, content),
-        ({"demonstration": True}, "Response A is fine."),
+        ({"demonstration": True}, "They are all much alike."),
     ],
 )
 async def test_otherwise_every_answer_is_asked_for_again(
     settings: dict[str, object], review: str | Callable[[Call], str]
 ) -> None:
-    """In any other council, with the full prompts, and where a review is prose: nobody read it for points."""
+    """In any other council, with the full prompts, and where prose doesn't say what it holds against whom."""
     council = ScriptedCouncil(script={"stage2": review})
     message = (await council.run(profile(*FOUR[:3], **settings))).message
-    assert [each.critiques is None for each in message.stage2] == [not callable(review)] * 3
+    assert [each.points is None for each in message.stage2] == [not callable(review)] * 3
     assert sorted(council.asked("stage2_5")) == sorted(FOUR[:3])
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from string import ascii_uppercase
 from typing import Any, cast
 
@@ -10,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from council.document.results import ReviewPoint
 from council.reviews.ballot_text import parse_ranking
 from council.reviews.ballots import Ballot, ballot_schema, read_ballot, read_labels
 from tests.council.reviews.ballots import CASES, LABELS, LIST
+from tests.council.reviews.points import against, praise
 from tests.fragments import made_of
 
 
@@ -34,7 +35,8 @@ def test_other_text_is_kept() -> None:
     """What isn't a JSON ballot stays byte for byte, whatever its ranking."""
     for name, text, _ in CASES:
         if not text.startswith("{"):
-            assert read_ballot(text, LABELS) == Ballot(text, tuple(parse_ranking(text, LABELS))), name
+            ballot = replace(read_ballot(text, LABELS), points=None)
+            assert ballot == Ballot(text, tuple(parse_ranking(text, LABELS))), name
 
 
 @pytest.mark.parametrize(
@@ -167,7 +169,11 @@ def vote(ranking: list[str], strengths: str = "Clear.", weaknesses: str = "No te
     return json.dumps({"reviews": reviews, "ranking": ranking})
 
 
-VAGUE = tuple(ReviewPoint(label=label, text="No tests.", severity="medium") for label in LABELS[:2])
+VAGUE = tuple(
+    point
+    for label in LABELS[:2]
+    for point in (praise(label=label, text="Clear."), against(label=label, text="No tests."))
+)
 RENDERED = """\
 Response A
 Strengths: Clear.
@@ -186,19 +192,19 @@ FINAL RANKING:
 def test_renders_a_json_ballot(frame: str) -> None:
     """A JSON ballot becomes review text that ends in its ranking, from a code block too."""
     text = frame.format(vote(["Response B", "Response A"]))
-    assert read_ballot(text, LABELS) == Ballot(RENDERED, ("Response B", "Response A"), critiques=VAGUE)
+    assert read_ballot(text, LABELS) == Ballot(RENDERED, ("Response B", "Response A"), points=VAGUE)
 
 
 def test_renders_bare_letters_as_labels() -> None:
     """Labels in a JSON ballot may be odd in case or bare; unknown and repeated ones are dropped."""
     ballot = read_ballot(vote(["b", "Response D", "RESPONSE A", "B"]), LABELS)
-    assert ballot == Ballot(RENDERED, ("Response B", "Response A"), critiques=VAGUE)
+    assert ballot == Ballot(RENDERED, ("Response B", "Response A"), points=VAGUE)
 
 
 def test_renders_an_uncounted_json_ballot() -> None:
     """A JSON ballot that ranks one answer keeps its reviews and isn't counted."""
     ballot = read_ballot(vote(["Response B"]), LABELS)
-    assert ballot == Ballot(RENDERED.removesuffix("\n2. Response A"), (), critiques=VAGUE)
+    assert ballot == Ballot(RENDERED.removesuffix("\n2. Response A"), (), points=VAGUE)
 
 
 def test_drops_reviews_of_unknown_answers() -> None:
@@ -207,7 +213,7 @@ def test_drops_reviews_of_unknown_answers() -> None:
     text = json.dumps({"reviews": [review], "ranking": ["A", "B"]})
     ballot = read_ballot(text, LABELS)
     assert ballot == Ballot(
-        "FINAL RANKING:\n1. Response A\n2. Response B", ("Response A", "Response B"), critiques=()
+        "FINAL RANKING:\n1. Response A\n2. Response B", ("Response A", "Response B"), points=()
     )
 
 
@@ -236,9 +242,9 @@ def test_a_json_ballot_carries_its_critiques() -> None:
     ballot = read_ballot(
         critical(("Die Zahlen sind falsch.", "high"), ("説明が\n短い。", "low")), LABELS
     )
-    assert ballot.critiques == (
-        ReviewPoint(label="Response B", text="Die Zahlen sind falsch.", severity="high"),
-        ReviewPoint(label="Response B", text="説明が 短い。", severity="low"),
+    assert ballot.points == (
+        against(label="Response B", text="Die Zahlen sind falsch.", severity="high"),
+        against(label="Response B", text="説明が 短い。", severity="low"),
     )
     assert ballot.text.startswith(
         "Response B\nWeaknesses:\n> [high] Die Zahlen sind falsch.\n> [low] 説明が\n> 短い。\n\n"
@@ -319,14 +325,14 @@ WHOLE = {"label": "Response B", "strengths": "Clear.", "critiques": [POINT]}
         ({"critiques": [POINT | {"severity": "High"}]}, ["high: No tests."]),
         ({"critiques": [POINT | {"severity": "critical"}]}, ["high: No tests."]),
         ({"critiques": [POINT | {"severity": "Minor"}]}, ["low: No tests."]),
-        ({"critiques": [POINT | {"severity": 3}]}, ["medium: No tests."]),
+        ({"critiques": [POINT | {"severity": 3}]}, ["None: No tests."]),
         ({"critiques": [POINT | {"text": None}, POINT]}, ["high: No tests."]),
         ({"critiques": [None, 7, POINT]}, ["high: No tests."]),
-        ({"critiques": ["No tests.", "Too long."]}, ["medium: No tests.", "medium: Too long."]),
-        ({"critiques": "No tests."}, ["medium: No tests."]),
+        ({"critiques": ["No tests.", "Too long."]}, ["None: No tests.", "None: Too long."]),
+        ({"critiques": "No tests."}, ["None: No tests."]),
         ({"critiques": POINT}, ["high: No tests."]),
         ({"critiques": None}, []),
-        ({"critiques": [], "weaknesses": ["No tests.", None]}, ["medium: No tests."]),
+        ({"critiques": [], "weaknesses": ["No tests.", None]}, ["None: No tests."]),
         ({"strengths": None}, ["high: No tests."]),
         ({"strengths": ["Clear.", "Short."]}, ["high: No tests."]),
         ({"strengths": {"first": "Clear."}, "scores": "8"}, ["high: No tests."]),
@@ -338,7 +344,9 @@ def test_an_unreadable_field_costs_nothing_else(given: dict[str, object], points
     review = WHOLE | given
     ballot = read_ballot(json.dumps({"reviews": [review, {}, 7], "ranking": ["B", None, "A"]}), LABELS)
     assert ballot.ranking == ("Response B", "Response A")
-    assert [f"{each.severity}: {each.text}" for each in ballot.critiques or ()] == points
+    assert points == [
+        f"{each.severity}: {each.text}" for each in ballot.points or () if each.kind == "objection"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -350,7 +358,10 @@ def test_a_ranking_in_another_form_is_not_guessed(ranking: object) -> None:
     assert ballot == Ballot(
         "Response B\nStrengths: Clear.\nWeaknesses: [high] No tests.",
         (),
-        critiques=(ReviewPoint(label="Response B", text="No tests.", severity="high"),),
+        points=(
+            praise(label="Response B", text="Clear."),
+            against(label="Response B", text="No tests.", severity="high"),
+        ),
     )
 
 
@@ -381,18 +392,18 @@ def test_remarks_of_copied_words_alone_are_left_out() -> None:
     critiques = [*map(critique, copies), critique("Paris isn't explained.")]
     review = {"label": "Response A", "strengths": "Paris.", "critiques": critiques}
     text = json.dumps({"reviews": [review], "ranking": ["Response A", "Response B"]})
-    kept = ReviewPoint(label="Response A", text="Paris isn't explained.", severity="low")
+    kept = against(label="Response A", text="Paris isn't explained.", severity="low")
     ballot = read_ballot(text, LABELS, copied=answers)
-    assert ballot.critiques == (kept,)
+    assert ballot.points == (kept,)
     assert ballot.text.splitlines()[:2] == ["Response A", "Weaknesses: [low] Paris isn't explained."]
-    assert len(read_ballot(text, LABELS).critiques or ()) == len(critiques)
+    assert len(read_ballot(text, LABELS).points or ()) == len(critiques) + len(["Paris."])
 
 
 def test_a_remark_without_a_word_is_kept_where_nothing_is_copied() -> None:
     """A reader may understand it."""
     review = {"label": "Response A", "critiques": [{"text": "\u2026?!", "severity": "low"}]}
     text = json.dumps({"reviews": [review], "ranking": ["Response A", "Response B"]})
-    assert [point.text for point in read_ballot(text, LABELS).critiques or ()] == ["\u2026?!"]
+    assert [point.text for point in read_ballot(text, LABELS).points or ()] == ["\u2026?!"]
 
 
 def test_asks_for_each_label() -> None:

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from council.document.iteration import CritiqueItem, format_critiques_for_refinement
-from council.document.results import ReviewPoint, Stage2Result
-from council.reviews.critiques import extract_critiques_from_rankings, shorten
+from council.document.results import Stage2Result
+from council.reviews.critiques import extract_critiques_from_rankings, points_of, shorten
+from tests.council.reviews.points import against, praise
 
 LABELS = {"Response A": "a/one", "Response B": "b/two", "Response C": "c/three"}
 
@@ -76,12 +77,13 @@ def test_grave_points_come_first_then_those_that_more_reviewers_make() -> None:
             model="b/two",
             ranking="",
             parsed_ranking=[],
-            critiques=[
-                ReviewPoint(label="Response A", text="Too long by half.", severity="low"),
-                ReviewPoint(label="Response A", text="No word about cost."),
-                ReviewPoint(label="Response A", text="Ignores backups."),
-                ReviewPoint(label="Response D", text="Nobody's.", severity="high"),
-                ReviewPoint(label="Response A", text="Leaks the key.", severity="high"),
+            points=[
+                against(label="Response A", text="Too long by half.", severity="low"),
+                against(label="Response A", text="No word about cost."),
+                against(label="Response A", text="Ignores backups."),
+                praise(label="Response A", text="Quick to read."),
+                against(label="Response D", text="Nobody's.", severity="high"),
+                against(label="Response A", text="Leaks the key.", severity="high"),
             ],
         ),
         Stage2Result(model="c/three", ranking="Response A ignores backups.", parsed_ranking=[]),
@@ -92,6 +94,29 @@ def test_grave_points_come_first_then_those_that_more_reviewers_make() -> None:
         "Response A ignores backups.",
         "No word about cost.",
     ]
+
+
+def test_an_older_document_is_read_for_points() -> None:
+    """Its JSON ballots have objections as data and strengths in the text; its prose has all in the text."""
+    stored: dict[str, object] = {"model": "b/two", "parsed_ranking": []}
+    rendered = "Response A\nStrengths: Clear.\nWeaknesses:\n> [high] Leaks the key.\n> [low] Two typos."
+    critiques = [
+        {"label": "Response A", "text": "Leaks the key.", "severity": "high"},
+        {"label": "Response A", "text": "Two typos.", "severity": "low"},
+        {"label": "Response D", "text": "Nobody's.", "severity": "low"},
+    ]
+    older = Stage2Result.model_validate({**stored, "ranking": rendered, "critiques": critiques})
+    assert [(each.kind, each.text, each.severity, each.source) for each in points_of(older, LABELS)] == [
+        ("strength", "Clear.", None, "section"),
+        ("objection", "Leaks the key.", "high", "structured"),
+        ("objection", "Two typos.", "low", "structured"),
+    ]
+    prose = Stage2Result.model_validate({**stored, "ranking": "Response A lacks tests."})
+    assert [(each.kind, each.text, each.source) for each in points_of(prose, LABELS)] == [
+        ("objection", "Response A lacks tests.", "sentence")
+    ]
+    strange = Stage2Result.model_validate({**stored, "ranking": "Fine.", "critiques": "none"})
+    assert points_of(strange, LABELS) == []
 
 
 def test_points_are_written_as_a_list() -> None:

@@ -2,15 +2,16 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from council.document.results import ReviewPoint
 from council.reviews.ballot_text import parse_ranking
 from council.reviews.ballots import Ballot, read_ballot, read_labels
 from tests.council.reviews.ballots import LABELS
+from tests.council.reviews.points import against, praise
 from tests.fragments import made_of
 
 A, B, C = LABELS
@@ -30,7 +31,11 @@ BARE = Ballot(
     "Response B\nStrengths: Uses {braces} and it's short.\n\n"
     "FINAL RANKING:\n1. Response B\n2. Response C\n3. Response A",
     tuple(RANKING),
-    critiques=(ReviewPoint(label=A, text="No tests.", severity="high"),),
+    points=(
+        praise(label=A, text="Clear."),
+        against(label=A, text="No tests.", severity="high"),
+        praise(label=B, text="Uses {braces} and it's short."),
+    ),
 )
 
 
@@ -86,7 +91,10 @@ def test_a_ballot_is_read_as_the_bare_one(reply: str) -> None:
     """Most forms are from a public report (repository#number), with our fields in it."""
     ballot = read_ballot(reply, LABELS)
     assert ballot.ranking == BARE.ranking
-    assert ballot.critiques == BARE.critiques
+    assert ballot.points is not None
+    assert [point.text.replace(" braces ", " {braces} ") for point in ballot.points] == [
+        point.text for point in BARE.points or ()
+    ]
     assert ballot.text.replace(" braces ", " {braces} ") == BARE.text
 
 
@@ -111,7 +119,7 @@ def test_a_ranking_comes_in_many_ways(fields: Mapping[str, object]) -> None:
     """Below a review in prose the review is kept, and the ranking is at its end as text."""
     said = json.dumps(fields)
     rendered = f"FINAL RANKING:\n1. {B}\n2. {C}\n3. {A}"
-    assert read_ballot(said, LABELS) == Ballot(rendered, tuple(RANKING), critiques=())
+    assert read_ballot(said, LABELS) == Ballot(rendered, tuple(RANKING), points=())
     prose = f"Response B is the clearer one.\n\n```json\n{said}\n```\n"
     assert read_ballot(prose, LABELS) == Ballot(f"{prose.rstrip()}\n\n{rendered}", tuple(RANKING))
     assert read_labels(prose, LABELS) == RANKING
@@ -136,7 +144,9 @@ def test_a_ranking_comes_in_many_ways(fields: Mapping[str, object]) -> None:
 def test_an_order_that_is_uncertain_is_not_counted(ranking: object) -> None:
     """Ties, gaps, points and prose give none."""
     text = f"So:\n{json.dumps({'ranking': ranking})}"
-    assert read_ballot(text, LABELS) == Ballot(text, ())
+    read = read_ballot(text, LABELS)
+    assert replace(read, points=None) == Ballot(text, ())
+    assert not any('ranking":' in point.text for point in read.points or ())
 
 
 def test_scores_beside_a_ranking_count_where_they_fit() -> None:
@@ -204,7 +214,9 @@ QUOTING = [
 def test_a_quoted_ballot_never_counts(quoting: str, quoted: str) -> None:
     """Alone it is no ballot, and beside the reviewer's own it changes nothing."""
     text = quoting.format(quoted)
-    assert read_ballot(text, LABELS) == Ballot(text, ())
+    read = read_ballot(text, LABELS)
+    assert replace(read, points=None) == Ballot(text, ())
+    assert not any('ranking":' in point.text for point in read.points or ())
     assert read_labels(text, LABELS) == []
     own = '{"ranking": ["A", "B", "C"]}'
     for both in (f"{own}\n\n{text}", f"{text}\n\nI rank them so:\n\n{own}"):
