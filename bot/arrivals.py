@@ -20,7 +20,7 @@ log = structlog.get_logger()
 
 SECONDS = 10.0
 """How long a request may take to arrive, headers and body."""
-AT_ONCE = 128
+AT_ONCE = 32
 """How many connections are accepted in one turn of the event loop."""
 LARGE = 16 * 1024
 """Bytes from which on the HTTP server reads a request while it arrives: the kernel keeps little more."""

@@ -1,14 +1,18 @@
 """Rewrites the tables from which something was forgotten: until then, its bytes stay in their files.
 
 `VACUUM FULL` copies what is left of a table into a new file, while nobody else can use it. Who waits for
-that keeps others waiting, so it gives up soon and tries again.
+that keeps others waiting, so it gives up soon and tries again. It also copies deleted rows that a
+transaction may still see which began before they were deleted: it waits for those to end, and looks
+whether there were any.
 
-Source: https://www.postgresql.org/docs/current/sql-vacuum.html
+Sources: https://www.postgresql.org/docs/current/sql-vacuum.html, and for what it says of such rows
+`copy_table_data` in https://github.com/postgres/postgres/blob/REL_17_STABLE/src/backend/commands/cluster.c
 """
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
-from typing import Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 import psycopg
 import structlog
@@ -40,6 +44,12 @@ TRIES = 60
 WAIT = 1.0
 """Seconds between two tries. A try lasts as long: nobody waits behind it for longer."""
 
+Outcome = Literal["rewritten", "again", "later"]
+
+_NOW = b"SELECT pg_snapshot_xmax(pg_current_snapshot())::text AS now"
+_OVER = b"SELECT pg_snapshot_xmin(pg_current_snapshot()) >= $1::xid8 AS are_over"
+_KEPT = re.compile(r"\D*(\d+)")
+"""The rows that can't be removed yet, in whatever language the server says so."""
 _SIZE = b"SELECT pg_total_relation_size($1::regclass) AS bytes"
 _USUAL = b"SELECT current_setting('lock_timeout') AS usual"
 _PATIENCE = b"SELECT set_config('lock_timeout', $1, false)"
@@ -60,35 +70,57 @@ async def rewrite(
 
     A table that stays busy is left. Raises `DatabaseError`.
     """
-    left = False
+
+    async def look(connection: Connection) -> str:
+        row = await (await connection.execute(_NOW)).fetchone()
+        return row["now"] if row else "0"
+
+    since, left = await using(look), False
     for table in TABLES:
-        left |= not await _rewrite_one(using, table, large=large, sleep=sleep)
+        left |= not await _rewrite_one(using, table, since, large=large, sleep=sleep)
     return not left
 
 
 async def _rewrite_one(
-    using: Using, table: str, *, large: bool, sleep: Callable[[float], Awaitable[object]]
+    using: Using, table: str, since: str, *, large: bool, sleep: Callable[[float], Awaitable[object]]
 ) -> bool:
-    async def try_once(connection: Connection) -> bool | None:
-        """Return whether the table is rewritten, `None` where it is too large for now."""
+    async def try_once(connection: Connection) -> Outcome:
         row = await (await connection.execute(_SIZE, (table,))).fetchone()
-        if row and row["bytes"] > SMALL and not large:
-            return None
+        is_large = bool(row and row["bytes"] > SMALL)
+        if is_large and not large:
+            return "later"
+        row = await (await connection.execute(_OVER, (since,))).fetchone()
+        if row and not row["are_over"]:
+            return "again"
+        kept = 0
+
+        def hear(said: psycopg.errors.Diagnostic) -> None:
+            nonlocal kept
+            if found := _KEPT.match(said.message_detail or ""):
+                kept += int(found[1])
+
         usual = await (await connection.execute(_USUAL)).fetchone()
         await connection.execute(_PATIENCE, ("1s",))
+        connection.add_notice_handler(hear)
         try:
-            await connection.execute(f"VACUUM FULL {table}".encode())
+            await connection.execute(f"VACUUM (FULL, VERBOSE) {table}".encode())
         except psycopg.errors.LockNotAvailable:
-            return False
+            return "again"
         finally:
+            connection.remove_notice_handler(hear)
             if usual and not connection.broken:
                 await connection.execute(_PATIENCE, (usual["usual"],))
-        return True
+        if not kept:
+            return "rewritten"
+        if not is_large:
+            return "again"
+        log.warning("deleted_rows_kept", table=table)  # others would have to do without it once more
+        return "later"
 
     for _ in range(TRIES):
-        is_done = await using(try_once)
-        if is_done is not False:
-            return bool(is_done)
+        outcome = await using(try_once)
+        if outcome != "again":
+            return outcome == "rewritten"
         await sleep(WAIT)
     log.warning("table_stays_busy", table=table)
     return False

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 
 import psycopg
 import pytest
+from structlog.testing import capture_logs
 
 from storage.postgres import database as databases
 from storage.postgres import rewriting
@@ -60,6 +61,48 @@ async def test_the_tables_files_hold_nothing_that_was_forgotten(
     assert await place.count("forgettings") == 0
     assert await place.count("conversations") == await place.count("documents") == 40
     assert (await place.past_answers.search(SCOPE, "question")).found == 40
+
+
+@pytest.mark.parametrize("begins", ["SELECT pg_current_xact_id()", "SELECT 1"], ids=["writes", "reads"])
+async def test_what_others_may_still_see_is_not_copied(
+    place: Place, postgres: str, postgres_server: PostgresServer, begins: str
+) -> None:
+    """A transaction that began before is waited for, also one that can be known only by what is kept."""
+    waits: list[float] = []
+    await asked(place, postgres)
+    with psycopg.connect(postgres) as other:
+        other.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        other.execute(begins.encode())
+
+        async def sleep(seconds: float) -> None:
+            waits.append(seconds)
+            if len(waits) == 2:
+                other.rollback()
+
+        await place.forgetting.forget(await place.forgetting.user("discord", "eve"), by="eve")
+        assert isinstance(place.database, PostgresDatabase)
+        assert await rewriting.rewrite(place.database.using, large=False, sleep=sleep)
+    assert waits == [rewriting.WAIT] * 2
+    assert files_with(postgres_server, postgres, WORDS) == []
+
+
+async def test_a_large_table_is_not_rewritten_again_and_again(
+    place: Place, postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What somebody may still see of it is left to the next pass."""
+    monkeypatch.setattr(rewriting, "SMALL", 0)
+    await asked(place, postgres)
+    assert isinstance(place.database, PostgresDatabase)
+    with psycopg.connect(postgres) as other:
+        other.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        other.execute("SELECT 1")
+        await place.forgetting.forget(await place.forgetting.user("discord", "eve"), by="eve")
+        with capture_logs() as logs:
+            await place.forgetting.scrub(large=True)
+    assert {line["event"] for line in logs} == {"deleted_rows_kept"}
+    assert await place.count("forgettings") == 1
+    await place.forgetting.scrub(large=True)
+    assert await place.count("forgettings") == 0
 
 
 async def test_large_tables_wait_for_the_next_retention_pass(

@@ -20,6 +20,15 @@ async def test_a_state_is_good_once() -> None:
     assert sorted(used) == [False] * 4 + [True]
 
 
+async def test_others_use_up_nobodys_state() -> None:
+    """However many of them there are."""
+    states = States(HandClock())
+    mine = await states.async_issue()
+    for _ in range(2000):
+        await states.async_issue()
+    assert await states.async_consume(mine)
+
+
 async def test_it_fits_into_an_address_and_a_cookie() -> None:
     """As it is, without quotes."""
     state = await States(HandClock()).async_issue()
