@@ -165,6 +165,7 @@ async def open_council(
             profile = builtin.demonstration_profile([*addresses])
             profiles = {profile.name: profile}
         directory = Directory(profiles.values())
+        channels = Channels(operator_of(configuration, profiles), library.overrides)
         client = await stack.enter_async_context(
             ModelClient(
                 directory.find,
@@ -174,11 +175,11 @@ async def open_council(
                 keys=configuration.keys,
                 addresses=addresses,
                 memory=library.servers,
+                unpriced_call=lambda: channels.operator.budgets.unpriced_call,
             )
         )
         if not configuration.is_demonstration:
             await stack.enter_async_context(_warning_of_unlisted(client.catalog, profiles.values()))
-        channels = Channels(operator_of(configuration, profiles), library.overrides)
         traces = await _open_traces(configuration, directory, stack)
         runs = Runs(
             ask=client.ask,

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from council.consultation import Consultation
 from council.errors import Failure
 from council.profile import Member
-from council.usage import Usage
+from council.usage import Usage, total
 
 JsonObject = dict[str, object]
 
@@ -55,6 +55,33 @@ def run_retries(retries: int) -> tuple[RetryBudget, RetryBudget]:
     return shared, RetryBudget(reserve, beside=shared)
 
 
+class Meter:
+    """Adds up what a call's requests cost: Stop and deadlines end calls, and what they cost counts.
+
+    `before_another` is awaited before the call makes another request after one that cost something;
+    whoever bounds what a call may cost sets it.
+    """
+
+    def __init__(self) -> None:
+        self.before_another: Callable[[], Awaitable[None]] | None = None
+        self._used: list[Usage] = []
+
+    async def begin(self) -> None:
+        """Return when a request may be sent. Raises `ModelError` where its cost has no room."""
+        if self._used and self.before_another is not None:
+            await self.before_another()
+
+    def add(self, used: Usage | None) -> None:
+        """Count a request that is over; `None` is one that cost nothing."""
+        if used is not None:
+            self._used.append(used)
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the requests used so far; `None` if none cost anything."""
+        return total(self._used) if self._used else None
+
+
 @dataclass(frozen=True)
 class Call:
     """A model call, ready to be sent.
@@ -67,7 +94,7 @@ class Call:
     search the web first. `repeat_penalty` is only for llama.cpp's server, and replaces its own.
     `on_text` gets the reply as it streams, `on_retry` each failed attempt with
     the seconds until the next one (what streamed before it is void), and `on_withdrawn` is called when
-    what has streamed turns out to be the model's thoughts.
+    what has streamed turns out to be the model's thoughts. `meter` has what its requests cost.
     """
 
     step: str
@@ -85,6 +112,7 @@ class Call:
     on_text: Callable[[str], None] | None = None
     on_retry: Callable[[Failure, float], None] | None = None
     on_withdrawn: Callable[[], None] | None = None
+    meter: Meter = field(default_factory=Meter)
 
     @cached_property
     def messages(self) -> tuple[ChatMessage, ...]:

@@ -11,26 +11,17 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from council.brief import Brief
-from council.calls import Call, ChatMessage
+from council.calls import ChatMessage
+from council.models.billing import REPLY_TOKENS, UNPRICED_CALL, search_cost
 from council.profile import Member, Profile
 from council.prompts import prompts
-from council.prompts.context import BYTES_PER_TOKEN
-from council.usage import Price
+from council.usage import BYTES_PER_TOKEN, Price, tokens
 
-REPLY_TOKENS = 2_000
-"""How long a reply is taken to be where nothing limits it."""
 TITLE_TOKENS = 50
 WITHDRAWN_TOKENS = 1_500
 """What the chairman reads of sentences that members have withdrawn, at most."""
 RANKING_TOKENS = 60
 """Of the ranking in the chairman's prompt, for each member: its place, its ballot, its differences."""
-WEB_SEARCH = 0.02
-"""US dollars for one call's web search: five results at $4 per 1,000.
-
-Source: https://openrouter.ai/docs/guides/features/plugins/web-search
-"""
-UNPRICED_CALL = 0.10
-"""US dollars that a call without a known price is taken to cost, unless `[budgets]` says otherwise."""
 
 Part = Literal["stage1", "stage2", "stage2_5", "stage3", "title"]
 PARTS: tuple[Part, ...] = ("stage1", "stage2", "stage2_5", "stage3", "title")
@@ -118,22 +109,9 @@ def estimate(brief: Brief, price_of: PriceOf, unpriced_call: float = UNPRICED_CA
     )
 
 
-def call_cost(call: Call, price: Price | None, unpriced_call: float) -> float:
-    """Return the dollars that one call may cost, just before it is made."""
-    asked = _Asked(
-        "stage1", call.member, _written(call.messages), call.max_tokens or REPLY_TOKENS, call.web
-    )
-    return _cost(asked, price, unpriced_call)
-
-
 def reply_tokens(profile: Profile) -> int:
     """Return the assumed length of a council's replies."""
     return profile.max_tokens or REPLY_TOKENS
-
-
-def tokens(text: str) -> int:
-    """Return about how many tokens a text has; `council.usage` counts what has been used."""
-    return -(-len(text.encode(errors="replace")) // BYTES_PER_TOKEN)
 
 
 def _foreseen(brief: Brief) -> Iterator[_Asked]:
@@ -232,4 +210,4 @@ def _stage(
 
 def _cost(call: _Asked, price: Price | None, unpriced_call: float) -> float:
     cost = price.cost(call.prompt, call.reply) if price else unpriced_call
-    return cost + (WEB_SEARCH if call.web and call.member.endpoint_id is None else 0.0)
+    return cost + search_cost(call.member, web=call.web)

@@ -16,6 +16,7 @@ from council.calls import (
     AskAgain,
     Call,
     JsonObject,
+    Meter,
     Outcome,
     Prompt,
     Read,
@@ -215,7 +216,7 @@ class Session:
             return call, outcome
         # The refusal is on record, so that a replay asks the same.
         prompt = request.plain or request.prompt
-        call = replace(call, step=f"{call.step}:plain", prompt=prompt, schema=None)
+        call = replace(call, step=f"{call.step}:plain", prompt=prompt, schema=None, meter=Meter())
         return call, await self._step(call, cancellation)
 
     def _not_made(self, cancellation: StageCancellation, member: Member, cause: Cause) -> Failure:
@@ -263,6 +264,7 @@ class Session:
             ),
             schema=call.schema and (result.schema or call.schema),
             max_tokens=result.max_tokens or call.max_tokens,
+            meter=Meter(),
         )
         second = await self._step(again, cancellation)
         if second.usage is not None:
@@ -329,7 +331,7 @@ class Session:
             try:
                 outcome = await cancellation.guard(self._ask_and_record(call, cancellation))
             except ModelError as cut_off:
-                outcome = cut_off.failure
+                outcome = cut_off.failure.model_copy(update={"usage": call.meter.usage})
                 await asyncio.shield(self._steps.record(call, outcome))
         if outcome.usage is not None:
             self._usage[call.step] = outcome.usage

@@ -1,21 +1,28 @@
 """Tokens and money, measured if the provider reports them, otherwise estimated."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
 CHARACTERS_PER_TOKEN = 4
+BYTES_PER_TOKEN = 4
+"""Of UTF-8: a token is about four letters of English, two of Russian, one of Chinese."""
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars for one token of the prompt, one of the reply, and for the call itself."""
+    """US dollars for one token of the prompt, one of the reply, and for the call itself.
+
+    `reasons` says whether the model may think, which is billed even where it isn't shown; `None` if
+    nobody says.
+    """
 
     prompt: float
     completion: float
     request: float = 0.0
+    reasons: bool | None = field(default=None, compare=False)
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
         """Return the cost of one call."""
@@ -63,3 +70,8 @@ def total(parts: Iterable[Usage]) -> Usage:
 def estimate_tokens(text: str) -> int:
     """Four characters a token, rounded up: the rule of thumb of the refinement contract."""
     return -(-len(text) // CHARACTERS_PER_TOKEN)
+
+
+def tokens(text: str) -> int:
+    """Return about how many tokens a text may have before it is sent: also one in another script."""
+    return -(-len(text.encode(errors="replace")) // BYTES_PER_TOKEN)

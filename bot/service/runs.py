@@ -293,7 +293,7 @@ class Runs:
                 self.acknowledgements.before,
                 self._claimed(run),
                 trace.asked,
-                self.costs.bounded(run, brief, steps.allowance, emit),
+                self.costs.bounded(run, brief, steps, emit),
                 connected(emit),
                 self.metrics.counted,
             ),

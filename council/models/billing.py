@@ -3,19 +3,67 @@
 Servers put the count in `usage`, Groq in `x_groq.usage`, Moonshot in `choices[0].usage`, and some into
 every chunk: the last one counts. The cost is a number (OpenRouter), an object with `total_cost`
 (Perplexity), `cost_in_usd_ticks` (xAI: ten thousand million to the dollar), or LiteLLM's header
-`x-litellm-response-cost`.
+`x-litellm-response-cost`. What no call can cost isn't believed: the call counts
+as what it was taken to cost.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import cast
 
-from council.calls import ChatMessage, JsonObject
-from council.usage import CHARACTERS_PER_TOKEN, Price, Usage, estimate_tokens
+import structlog
+
+from council.calls import Call, JsonObject
+from council.profile import Member
+from council.usage import CHARACTERS_PER_TOKEN, Price, Usage, estimate_tokens, tokens
 
 COST_HEADER = "x-litellm-response-cost"
 TICKS_PER_DOLLAR = 10**10
-MOST = 10**12
-"""What no call can use, of tokens or of dollars."""
+MOST_TOKENS = 10**12
+"""What no call can use."""
+BELIEVED = 1.0
+"""US dollars that any call may cost."""
+TIMES_BELIEVED = 100
+"""How many times its list price a call may cost."""
+REPLY_TOKENS = 2_000
+"""How long a reply is taken to be where nothing limits it."""
+WEB_SEARCH = 0.02
+"""US dollars for one call's web search: five results at $4 per 1,000.
+
+Source: https://openrouter.ai/docs/guides/features/plugins/web-search
+"""
+UNPRICED_CALL = 0.10
+"""US dollars that a call without a known price is taken to cost, unless `[budgets]` says otherwise."""
+
+log = structlog.stdlib.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """What came of a reply: its characters, thoughts included, and whether that is all of it.
+
+    `begun` says that the server answered at all.
+    """
+
+    characters: int
+    is_whole: bool
+    begun: bool
+
+
+def call_cost(call: Call, price: Price | None, unpriced_call: float) -> float:
+    """Return the dollars that one call may cost, just before it is made."""
+    if price is None:
+        cost = unpriced_call
+    else:
+        prompt = sum(tokens(message["content"]) for message in call.messages)
+        cost = price.cost(prompt, call.max_tokens or REPLY_TOKENS)
+    return cost + search_cost(call.member, web=call.web)
+
+
+def search_cost(member: Member, *, web: bool) -> float:
+    """Return the dollars that a call's web search costs; a server of one's own makes none."""
+    return WEB_SEARCH if web and member.endpoint_id is None else 0.0
 
 
 def stated_usage(chunk: JsonObject, choice: JsonObject) -> JsonObject | None:
@@ -26,56 +74,60 @@ def stated_usage(chunk: JsonObject, choice: JsonObject) -> JsonObject | None:
     return None
 
 
-def measured(
+def used(
+    call: Call,
+    arrived: Arrived,
     usage: JsonObject,
     headers: Mapping[str, str],
     price: Price | None,
-) -> Usage | None:
-    """Return what a server counted, `None` where it counted nothing.
+    unpriced_call: float,
+) -> Usage:
+    """Return what a request used, as its server counted it, else estimated.
 
-    The completion tokens of xAI leave the thoughts out; its total has them.
+    A count that came before the reply's end may have left out what came later. Costs that no call can
+    have are logged, and what the call was taken to cost before it was made counts instead.
     """
-    prompt, completion = (_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens"))
-    thoughts = reasoning_tokens(usage)
-    if thoughts and _count(usage.get("total_tokens")) == prompt + completion + thoughts:
-        completion += thoughts
+    prompt, completion = _counts(usage)
+    reserved = call_cost(call, price, unpriced_call)
+    guess = _estimated(call, arrived, price, reserved)
+    counted = _priced(prompt, completion, price, search_cost(call.member, web=call.web))
     if prompt + completion == 0:
-        return None
-    cost = stated_cost(usage, headers)
-    if cost is None:
-        return priced(prompt, completion, price)
-    return Usage(prompt_tokens=prompt, completion_tokens=completion, cost=cost)
+        counted = guess
+    elif counted.cost > max(BELIEVED, TIMES_BELIEVED * reserved):  # so many tokens can't be
+        return _not_believed(call, counted.cost, guess, price, reserved)
+    listed = counted.cost if price else None
+    cost = stated_cost(usage, headers, listed)
+    if cost is not None and (cost or prompt + completion):
+        if cost > max(BELIEVED, TIMES_BELIEVED * (unpriced_call if listed is None else listed)):
+            return _not_believed(call, cost, guess, price, reserved)
+        return counted.model_copy(update={"cost": cost, "unpriced": 0})
+    if counted is not guess and arrived.is_whole and (completion or not arrived.characters):
+        return counted
+    return max(counted, guess, key=lambda each: (each.cost, each.tokens))
 
 
-def estimated(messages: Sequence[ChatMessage], characters: int, price: Price | None) -> Usage:
-    """Return an estimate of what a call used whose reply has so many characters, thoughts included."""
-    prompt = sum(estimate_tokens(message["content"]) for message in messages)
-    completion = -(-characters // CHARACTERS_PER_TOKEN)
-    return priced(prompt, completion, price).model_copy(update={"source": "estimated"})
-
-
-def priced(prompt: int, completion: int, price: Price | None) -> Usage:
-    """Return the usage of so many tokens at a list's price; without one, it counts as unpriced."""
-    if price is None:
-        return Usage(prompt_tokens=prompt, completion_tokens=completion, unpriced=1)
-    cost = price.cost(prompt, completion)
-    return Usage(prompt_tokens=prompt, completion_tokens=completion, cost=cost)
-
-
-def stated_cost(usage: JsonObject, headers: Mapping[str, str]) -> float | None:
+def stated_cost(
+    usage: JsonObject, headers: Mapping[str, str], listed: float | None = None
+) -> float | None:
     """Return the dollars that a server says a reply cost, `None` where it doesn't say.
 
-    With one's own key for the model's provider, OpenRouter's `cost` is its fee alone; what the
-    provider charges is beside it. It states that for other calls, too, where it isn't added:
-    https://openrouter.ai/docs/use-cases/usage-accounting
+    With one's own key for the model's provider, OpenRouter's `cost` is its fee alone. What the provider
+    charges is beside it, and if it isn't, the list price counts. OpenRouter states that charge for other
+    calls, too, where it isn't added: https://openrouter.ai/docs/use-cases/usage-accounting
     """
     said = usage.get("cost")
     cost = _amount(as_object(said).get("total_cost", said))
     if cost is not None:
-        upstream = _amount(as_object(usage.get("cost_details")).get("upstream_inference_cost")) or 0.0
         is_own_key = usage.get("is_byok", cost == 0)
-        return cost + upstream if is_own_key is True else cost
-    if (ticks := _amount(usage.get("cost_in_usd_ticks"), MOST * TICKS_PER_DOLLAR)) is not None:
+        if is_own_key is not True:
+            return cost
+        upstream = _amount(as_object(usage.get("cost_details")).get("upstream_inference_cost"))
+        if upstream is None:
+            upstream = listed
+        if upstream is not None:
+            return cost + upstream
+        return None if usage.get("is_byok") else cost
+    if (ticks := _amount(usage.get("cost_in_usd_ticks"))) is not None:
         return ticks / TICKS_PER_DOLLAR
     return _header_cost(headers.get(COST_HEADER, ""))
 
@@ -99,12 +151,57 @@ def _header_cost(said: str) -> float | None:
         return None
 
 
+def _counts(usage: JsonObject) -> tuple[int, int]:
+    """Return the tokens of prompt and reply that a server counted.
+
+    The completion tokens of xAI leave the thoughts out; its total has them.
+    """
+    prompt, completion = (_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens"))
+    thoughts = reasoning_tokens(usage)
+    if thoughts and _count(usage.get("total_tokens")) == prompt + completion + thoughts:
+        completion += thoughts
+    return prompt, completion
+
+
+def _estimated(call: Call, arrived: Arrived, price: Price | None, reserved: float) -> Usage:
+    """Return an estimate by what was sent and what arrived.
+
+    A model may have thought where nobody sees it, and a server that hasn't answered yet may be writing:
+    such a call counts as what it was taken to cost, at least.
+    """
+    prompt = sum(estimate_tokens(message["content"]) for message in call.messages)
+    completion = -(-arrived.characters // CHARACTERS_PER_TOKEN)
+    guess = _priced(prompt, completion, price, search_cost(call.member, web=call.web))
+    cost = guess.cost
+    if price is not None and (
+        price.reasons or not arrived.begun or (price.reasons is None and not arrived.characters)
+    ):
+        cost = max(cost, reserved)
+    return guess.model_copy(update={"source": "estimated", "cost": cost})
+
+
+def _priced(prompt: int, completion: int, price: Price | None, search: float) -> Usage:
+    """Return the usage of so many tokens at a list's price; without one, it counts as unpriced."""
+    if price is None:
+        return Usage(prompt_tokens=prompt, completion_tokens=completion, cost=search, unpriced=1)
+    cost = price.cost(prompt, completion) + search
+    return Usage(prompt_tokens=prompt, completion_tokens=completion, cost=cost)
+
+
+def _not_believed(
+    call: Call, stated: float, guess: Usage, price: Price | None, reserved: float
+) -> Usage:
+    log.warning("cost_not_believed", model=call.member.model, step=call.step, stated=stated)
+    return guess if price is None else guess.model_copy(update={"cost": reserved})
+
+
 def _count(value: object) -> int:
-    return int(_amount(value) or 0)
+    counted = int(_amount(value) or 0)
+    return counted if counted <= MOST_TOKENS else 0
 
 
-def _amount(value: object, most: float = MOST) -> float | None:
+def _amount(value: object) -> float | None:
     """Return a number of tokens or dollars, `None` where it can't be one."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return value if 0 <= value <= most else None
+    return value if value >= 0 and math.isfinite(value) else None

@@ -21,6 +21,8 @@ from council.usage import Price
 
 HOUR = 3600.0
 MINUTE = 60.0
+REASONING = {"reasoning", "include_reasoning", "reasoning_effort"}
+"""Parameters that models take which think."""
 UNKNOWN_WINDOW = 16_000
 """Tokens that a model is taken to read where nothing says how many."""
 
@@ -178,10 +180,12 @@ def _read(models: Iterable[JsonObject]) -> Iterable[tuple[str, Listing]]:
     for model in models:
         if isinstance(name := model.get("id"), str):
             takes = model.get("supported_parameters")
-            structured = "structured_outputs" in takes if isinstance(takes, list) else None
+            named = {*map(str, cast("list[object]", takes))} if isinstance(takes, list) else None
+            structured = None if named is None else "structured_outputs" in named
+            reasons = None if named is None else bool(named & REASONING)
             created = model.get("created")
             since = created if isinstance(created, int) else 0
-            yield name, Listing(_price(model.get("pricing")), structured, _window(model), since)
+            yield name, Listing(_price(model.get("pricing"), reasons), structured, _window(model), since)
 
 
 _WINDOWS = ("context_length", "max_model_len", "max_context_length", "context_window")
@@ -195,7 +199,7 @@ def _window(model: JsonObject) -> int | None:
     return next((each for each in named if isinstance(each, int) and each > 0), None)
 
 
-def _price(pricing: object) -> Price | None:
+def _price(pricing: object, reasons: bool | None) -> Price | None:
     """Read dollars a token, written as decimal strings; `-1` means "it depends"."""
     if not isinstance(pricing, dict):
         return None
@@ -208,4 +212,4 @@ def _price(pricing: object) -> Price | None:
         return None
     if "prompt" not in prices or "completion" not in prices or min(prompt, completion, request) < 0:
         return None
-    return Price(prompt, completion, request)
+    return Price(prompt, completion, request, reasons)

@@ -17,13 +17,14 @@ import orjson
 from council.calls import Call, JsonObject, Reply
 from council.errors import Failure, ModelError
 from council.models.adaptation import Send, adapting
+from council.models.billing import UNPRICED_CALL
 from council.models.catalog import Catalog
 from council.models.dialects import Dialect, is_own
 from council.models.event_stream import JSON_BYTES, parse_page
 from council.models.learning import Lesson, Traits, steps_left
 from council.models.refusals import shorten
 from council.models.reply import Completion
-from council.models.retries import Retries, after_failures, all_failed
+from council.models.retries import Retries
 from council.models.servers import VERSION, Memory, NoMemory, Server, server_at
 from council.models.stream import body_of, receive, refusal
 from council.models.transport import Transport
@@ -56,6 +57,7 @@ class ModelClient:
     server of one's own may be silent until the deadline: on a small machine, it reads a long prompt for
     minutes. `on_date` hears the time that each server says, as HTTP writes it, when lists are fetched.
     `catalog` knows the prices of `base_url`'s models, `memory` what servers were learned to take.
+    `unpriced_call` returns what a call without a known price is taken to cost, in US dollars.
 
     Use as an asynchronous context manager.
     """
@@ -77,9 +79,11 @@ class ModelClient:
         linger: float = LINGER_SECONDS,
         idle_timeout: float = IDLE_TIMEOUT,
         on_date: Callable[[str], None] | None = None,
+        unpriced_call: Callable[[], float] = lambda: UNPRICED_CALL,
     ) -> None:
         self.catalog = Catalog(self.models, self.takes_schema)
         self._on_date = on_date
+        self._unpriced_call = unpriced_call
         self._find = find
         self._base_url = base_url
         self._api_key = api_key or ""
@@ -128,8 +132,10 @@ class ModelClient:
                     continue
                 if model != call.member.model:
                     reply = reply.model_copy(update={"answered_by": model})
-                return after_failures(reply, failures)
-        raise ModelError(all_failed(failures))
+                return reply.model_copy(update={"usage": call.meter.usage})
+        attempts = sum(each.attempts for each in failures)
+        why = {"attempts": attempts, "usage": call.meter.usage}
+        raise ModelError(failures[0].model_copy(update=why))
 
     async def _ask_model(self, server: Server, call: Call, started: float, ends_at: float) -> Reply:
         price = self._prices(call.member, server)
@@ -137,7 +143,13 @@ class ModelClient:
 
         async def attempt() -> Reply:
             completion = await adapting(server, call, self._sending(server, ends_at))
-            return completion.reply(call, round((clock() - started) * 1000), price)
+            try:
+                reply = completion.reply(call, round((clock() - started) * 1000), price)
+            except ModelError as error:
+                call.meter.add(error.failure.usage)
+                raise
+            call.meter.add(reply.usage)
+            return reply
 
         return await self._retries.reply(call, attempt, ends_at)
 
@@ -267,17 +279,25 @@ class ModelClient:
             call.on_text,
             call.on_withdrawn,
             waits_for_tag=server.traits(model).thinks_unmarked,
+            unpriced_call=self._unpriced_call(),
         )
+        price = self._prices(call.member, server)
+        await call.meter.begin()
         try:
-            await self._exchange(server, ends_at, call, body, completion, on_accepted)
+            try:
+                await self._exchange(server, ends_at, call, body, completion, on_accepted)
+            finally:
+                if completion.closed_without_opening and not server.traits(model).thinks_unmarked:
+                    server.learn(model, Lesson(Traits(thinks_unmarked=True)), refusals=0)
+            if completion.closed_without_opening:
+                await server.keep(model)
         except ModelError as error:
-            error.failure = completion.billed(error.failure, call, self._prices(call.member, server))
+            error.failure = completion.billed(error.failure, call, price)
+            call.meter.add(error.failure.usage)
             raise
-        finally:
-            if completion.closed_without_opening and not server.traits(model).thinks_unmarked:
-                server.learn(model, Lesson(Traits(thinks_unmarked=True)), refusals=0)
-        if completion.closed_without_opening:
-            await server.keep(model)
+        except asyncio.CancelledError:
+            call.meter.add(completion.paid(call, price))
+            raise
         return completion
 
     async def _exchange(
@@ -294,7 +314,7 @@ class ModelClient:
             server.page("chat/completions"),
             headers=server.headers,
             content=orjson.dumps(body),
-            extensions=_timeouts(self._longest_silence(server, call)),
+            extensions=_timeouts(self._longest_silence(server, call)) | {"sent": completion.send},
         )
         try:
             async with asyncio.timeout_at(ends_at) as timer:

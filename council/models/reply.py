@@ -14,7 +14,7 @@ from typing import cast
 
 from council.calls import Call, Citation, JsonObject, Reply
 from council.errors import Cause, Failure, ModelError
-from council.models.billing import as_object, estimated, measured, stated_usage
+from council.models.billing import UNPRICED_CALL, Arrived, as_object, stated_usage, used
 from council.models.event_stream import parse
 from council.models.refusals import EXCERPT_LENGTH, NO_SECRETS, refused, shorten, too_large
 from council.models.thoughts import ThoughtFilter
@@ -46,6 +46,7 @@ class Completion:
     `heard` gets the answer piece by piece, never a thought that is known for one; `withdrawn` is called
     when what was heard turns out to have been thought. `waits_for_tag` says that the model is known to
     end its thoughts by a tag that no opening one announces: its answer is heard from there on.
+    `unpriced_call` is what a call without a known price is taken to cost, in US dollars.
 
     Raises `ModelError` as soon as the provider reports an error or sends anything but what the API
     promises.
@@ -57,9 +58,12 @@ class Completion:
         "_half",
         "_has_begun",
         "_headers",
+        "_is_sent",
         "_length",
         "_reasoned",
         "_secrets",
+        "_unparsed",
+        "_unpriced_call",
         "finish_reason",
         "model",
         "refusal",
@@ -72,6 +76,7 @@ class Completion:
         withdrawn: Callable[[], None] | None = None,
         *,
         waits_for_tag: bool = False,
+        unpriced_call: float = UNPRICED_CALL,
     ) -> None:
         self.finish_reason: str | None = None
         self.model: str | None = None
@@ -79,19 +84,31 @@ class Completion:
         self.usage: JsonObject | None = None
         self._citations: dict[str, Citation] = {}
         self._filter = ThoughtFilter(heard, withdrawn, waits_for_tag=waits_for_tag)
+        self._is_sent = False
         self._has_begun = False
+        self._unpriced_call = unpriced_call
+        self._unparsed = 0  # of a body that hasn't arrived whole
         self._headers: Mapping[str, str] = {}
         self._secrets = NO_SECRETS
         self._half = ""
         self._length = 0  # of the content, thoughts in it included
         self._reasoned = 0  # of thoughts beside it
 
+    def send(self) -> None:
+        """Note that the request is on its way; from now on, the call is paid for."""
+        self._is_sent = True
+
     def begin(self, headers: Mapping[str, str], secrets: Redaction) -> None:
-        """Note that the server began to answer, with these headers; from now on, the call is paid for.
+        """Note that the server began to answer, with these headers.
 
         `secrets` are those the call was made with, which errors may repeat.
         """
-        self._has_begun, self._headers, self._secrets = True, headers, secrets
+        self._is_sent = self._has_begun = True
+        self._headers, self._secrets = headers, secrets
+
+    def arrive(self, size: int) -> None:
+        """Note how many bytes of a plain body have arrived, which can't be read before all are there."""
+        self._unparsed = size
 
     @property
     def finished(self) -> bool:
@@ -141,6 +158,7 @@ class Completion:
 
     def take_body(self, body: JsonObject) -> None:
         """Take a plain body, parsed."""
+        self._unparsed = 0
         choice = _first(body.get("choices"))
         self._take(body, choice, as_object(choice.get("message")) or as_object(choice.get("delta")))
         if not choice:
@@ -280,24 +298,34 @@ class Completion:
         return Failure(cause=cause, detail=shorten(detail, self._secrets), usage=usage, limit=limit)
 
     def billed(self, failure: Failure, call: Call, price: Callable[[str], Price | None]) -> Failure:
-        """Return a failure with what its call cost.
+        """Return a failure with what its request cost.
 
-        Every reply that began is paid for, also what was lost of it, until somebody says otherwise. A
-        call that was refused, by its status or before the first word, costs nothing.
+        Every request that was sent is paid for, also what was lost of its reply, until somebody says
+        otherwise. One that was refused, by its status or before the first word, costs nothing.
         """
         was_refused = failure.concerns is not None or failure.cause == "rate_limited"
-        is_free = not self._has_begun or (was_refused and self._is_blank and self.usage is None)
+        is_free = (
+            was_refused and self._is_blank and self.usage is None
+            if self._has_begun
+            else failure.status is not None
+        )
         if failure.usage is not None or is_free:
             return failure
-        return failure.model_copy(update={"usage": self.spent(call, price)})
+        return failure.model_copy(update={"usage": self.paid(call, price)})
+
+    def paid(self, call: Call, price: Callable[[str], Price | None]) -> Usage | None:
+        """Return what the request cost so far, however it ended; `None` for one that was never sent."""
+        return self.spent(call, price) if self._is_sent else None
 
     def spent(self, call: Call, price: Callable[[str], Price | None]) -> Usage:
         """Return what the call used so far: as counted, else estimated by all that arrived."""
+        arrived = Arrived(
+            self._length + self._reasoned + len(self.refusal) + self._unparsed,
+            is_whole=self.finished,
+            begun=self._has_begun or self.finished,
+        )
         listed = price(self._fallback(call) or call.member.model)
-        counted = measured(self.usage or {}, self._headers, listed)
-        if counted is not None:
-            return counted
-        return estimated(call.messages, self._length + self._reasoned, listed)
+        return used(call, arrived, self.usage or {}, self._headers, listed, self._unpriced_call)
 
     @property
     def _is_blank(self) -> bool:

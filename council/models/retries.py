@@ -18,7 +18,6 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 from council.calls import Call, Reply
 from council.errors import Cause, Failure, ModelError
 from council.models.refusals import Refused, shorten
-from council.usage import Usage, total
 
 PASSING: frozenset[Cause] = frozenset(
     {
@@ -101,11 +100,11 @@ class Retries:
     sleep: Sleep = asyncio.sleep
 
     async def reply(self, call: Call, attempt: Callable[[], Awaitable[Reply]], ends_at: float) -> Reply:
-        """Return the first reply; its usage includes that of the failed attempts.
+        """Return the first reply.
 
         No wait is begun that would outlast `ends_at`, a time on the event loop's clock. Each retry is
         spent from the call's budget and announced to its `on_retry`. Raises the last `ModelError`, with
-        the number of attempts and what all of them used.
+        the number of attempts.
         """
         clock = asyncio.get_running_loop().time
         failures: list[Failure] = []
@@ -135,7 +134,7 @@ class Retries:
             reply: Reply = await retrying(attempt)
         except ModelError as error:
             raise ModelError(_last_word(error.failure, failures)) from error
-        return reply.model_copy(update={"usage": _paid(reply.usage, failures)})
+        return reply
 
     def _wait(self, state: RetryCallState) -> float:
         error = _error(state)
@@ -153,23 +152,4 @@ def _last_word(failure: Failure, earlier: list[Failure]) -> Failure:
     if failure.cause == "deadline" and earlier and earlier[-1].status:
         detail = shorten(f"{detail}; before that: {earlier[-1].detail}")
     attempts = len(earlier) + failure.attempts  # none, if nothing was sent
-    paid = _paid(failure.usage, earlier)
-    return failure.model_copy(update={"attempts": attempts, "detail": detail, "usage": paid})
-
-
-def after_failures(reply: Reply, failures: list[Failure]) -> Reply:
-    """Return a reply whose usage includes what failed calls before it used."""
-    return reply.model_copy(update={"usage": _paid(reply.usage, failures)}) if failures else reply
-
-
-def all_failed(failures: list[Failure]) -> Failure:
-    """Return the first failure of a line of models, with the attempts and the usage of all."""
-    first, *others = failures
-    attempts = sum(failure.attempts for failure in failures)
-    return first.model_copy(update={"attempts": attempts, "usage": _paid(first.usage, others)})
-
-
-def _paid(last: Usage | None, earlier: list[Failure]) -> Usage | None:
-    """Return the sum of what a call's attempts used, if the provider said so."""
-    known = [usage for usage in (*(failure.usage for failure in earlier), last) if usage]
-    return total(known) if known else None
+    return failure.model_copy(update={"attempts": attempts, "detail": detail})

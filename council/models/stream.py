@@ -6,7 +6,7 @@ Format: https://openrouter.ai/docs/api-reference/streaming
 import asyncio
 import codecs
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from contextlib import aclosing
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -53,7 +53,7 @@ async def receive(
             if first and not codecs.BOM_UTF8.startswith(first):
                 break
         if first[:1] in (b"{", b"["):
-            _take_body(await _joined(first, pieces, JSON_BYTES), completion)
+            _take_body(await _joined(first, pieces, JSON_BYTES, completion.arrive), completion)
         elif _PAGE.match(first):
             raise ModelError(Failure(cause="no_api", detail="it answers with a web page"))
         else:
@@ -87,6 +87,7 @@ def _take_body(body: bytes, completion: Completion) -> None:
     try:
         whole = parse(body)
     except ModelError:
+        completion.arrive(0)
         events = EventReader()
         _take(completion, (*events.feed(body), *events.rest()))
     else:
@@ -130,10 +131,17 @@ def _pieces(response: httpx.Response) -> AsyncGenerator[bytes]:
     return cast("AsyncGenerator[bytes]", response.aiter_raw())
 
 
-async def _joined(first: bytes, pieces: AsyncIterator[bytes], most: int) -> bytes:
+async def _joined(
+    first: bytes,
+    pieces: AsyncIterator[bytes],
+    most: int,
+    arrive: Callable[[int], None] = lambda _: None,
+) -> bytes:
     body = bytearray(first)
+    arrive(len(body))
     async for piece in pieces:
         body += piece
+        arrive(len(body))
         if len(body) > most:
             raise too_large("the reply")
     return bytes(body)

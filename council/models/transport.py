@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterat
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from ssl import SSLContext
+from types import SimpleNamespace
 from typing import cast
 from urllib.request import getproxies, proxy_bypass
 
@@ -67,6 +68,7 @@ class Transport(httpx.AsyncBaseTransport):
                 proxy=proxy_of(request.url),
                 ssl=self._trusting if request.url.scheme == "https" else True,
                 timeout=_timeout(request),
+                trace_request_ctx=request.extensions.get("sent"),
             )
         return httpx.Response(
             response.status,
@@ -86,6 +88,7 @@ class Transport(httpx.AsyncBaseTransport):
                 connector=_Connections(limit=_most_connections(), keepalive_timeout=KEPT_SECONDS),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
+                trace_configs=[_telling_what_is_sent()],
             )
         return self._session
 
@@ -257,6 +260,19 @@ def _as_httpx() -> Generator[None]:
         if _is_short_of_descriptors(error):
             raise ModelError(Failure(cause="descriptors")) from error
         raise
+
+
+def _telling_what_is_sent() -> aiohttp.TraceConfig:
+    """Return what calls a request's `sent`, if it has one, once its headers are on their way."""
+
+    async def tell(_: aiohttp.ClientSession, context: SimpleNamespace, __: object) -> None:
+        sent: Callable[[], None] | None = context.trace_request_ctx
+        if sent is not None:
+            sent()
+
+    config = aiohttp.TraceConfig()
+    config.on_request_headers_sent.append(tell)
+    return config
 
 
 def _most_connections() -> int:

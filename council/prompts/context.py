@@ -6,10 +6,9 @@ from council.brief import History, Turn
 from council.document.conversation import AssistantMessage, Conversation, UserMessage
 from council.reviews.critiques import shorten
 from council.text.characters import clip
+from council.usage import BYTES_PER_TOKEN, tokens
 
 TITLE_LENGTH = 80
-BYTES_PER_TOKEN = 4
-"""Of UTF-8: a token is about four letters of English, two of Russian, one of Chinese."""
 LEAST_ROOM = 500
 """Tokens for a conversation beside a question that fills the context window by itself."""
 LEAST_ANSWER = 200
@@ -29,7 +28,7 @@ def room_beside(window: int, texts: Iterable[str]) -> int:
     That is half of what the texts leave free: reviews and corrections repeat other members'
     answers, and the reply needs room, too.
     """
-    return max((window - sum(map(_tokens, texts))) // 2, LEAST_ROOM)
+    return max((window - sum(map(tokens, texts))) // 2, LEAST_ROOM)
 
 
 def newest(texts: Sequence[str], room: int) -> list[str]:
@@ -42,13 +41,13 @@ def newest(texts: Sequence[str], room: int) -> list[str]:
     characters = MOST_CHARACTERS
     for text in reversed(texts[-MOST_MESSAGES:]):
         characters -= len(text)
-        room -= _tokens(text)
+        room -= tokens(text)
         if characters < 0 or room < 0:
             break
         kept.insert(0, text)
     if texts and not kept:
         kept = [
-            _cut(texts[-1], min(room + _tokens(texts[-1]), MOST_CHARACTERS // BYTES_PER_TOKEN) - NOTE)
+            _cut(texts[-1], min(room + tokens(texts[-1]), MOST_CHARACTERS // BYTES_PER_TOKEN) - NOTE)
         ]
     return kept
 
@@ -68,7 +67,7 @@ def turns(conversation: Conversation) -> list[Turn]:
 
 def recent(turns: Sequence[Turn], room: int) -> History:
     """Return as much of a conversation as fits into `room` tokens, the end of it first."""
-    sizes = [_tokens(turn.question) + _tokens(turn.answer or "") for turn in turns]
+    sizes = [tokens(turn.question) + tokens(turn.answer or "") for turn in turns]
     if sum(sizes) <= room:
         return History(turns=tuple(turns))
     left = room - room // TITLES_SHARE
@@ -78,7 +77,7 @@ def recent(turns: Sequence[Turn], room: int) -> History:
             break
         whole.insert(0, turn)
         left -= size
-    cut = not whole and _tokens(turns[-1].question) + LEAST_ANSWER <= left
+    cut = not whole and tokens(turns[-1].question) + LEAST_ANSWER <= left
     if cut:
         whole = [_shortened(turns[-1], left)]
         left = 0
@@ -86,20 +85,16 @@ def recent(turns: Sequence[Turn], room: int) -> History:
     room_for_titles = left + room // TITLES_SHARE
     titled: list[Turn] = []
     for turn in reversed(older):
-        room_for_titles -= _tokens(turn.question)
+        room_for_titles -= tokens(turn.question)
         if room_for_titles < 0:
             break
         titled.insert(0, turn)
     return History(turns=(*titled, *whole), left_out=len(older) - len(titled), cut=cut)
 
 
-def _tokens(text: str) -> int:
-    return -(-len(text.encode(errors="replace")) // BYTES_PER_TOKEN)
-
-
 def _shortened(turn: Turn, room: int) -> Turn:
     """Cut an answer at a sentence's end so that its turn fits into `room` tokens."""
-    return Turn(question=turn.question, answer=_cut(turn.answer or "", room - _tokens(turn.question)))
+    return Turn(question=turn.question, answer=_cut(turn.answer or "", room - tokens(turn.question)))
 
 
 def _cut(text: str, room: int) -> str:

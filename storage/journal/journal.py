@@ -145,7 +145,7 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What an open run has reserved, and what its recorded steps have cost since.
+    """What an open run has reserved, and what it has cost since: its recorded steps, and calls cut off.
 
     Amounts in billionths of a dollar.
     """
@@ -161,6 +161,13 @@ class RunSteps(Steps, Protocol):
     @property
     def allowance(self) -> Allowance | None:
         """What the run may spend; `None` if no budget bounds it."""
+        ...
+
+    async def send(self, step: str, amount: int) -> None:
+        """Note, before a request of a step is sent, what it may cost, in billionths of a dollar.
+
+        It counts until the step's outcome is recorded, also if this process doesn't live until then.
+        """
         ...
 
 

@@ -15,6 +15,8 @@ from storage.errors import BudgetExceeded, Used
 from storage.journal.journal import BUDGETED, Budgeted, Payer, Period, Reservation
 
 DOLLAR = 1_000_000_000
+MOST_DOLLARS = 1_000_000
+"""What no call can cost; one that did counts as a call without a known price."""
 _NO_LIMIT = 2**62
 _LEFT = """
 SELECT CASE WHEN CAST(:{scope}_{period} AS BIGINT) IS NULL THEN {no_limit}
@@ -56,16 +58,32 @@ _USAGE = """
 SELECT coalesce(outcome -> 'reply' -> 'usage', outcome -> 'failure' -> 'usage') AS usage
 FROM steps WHERE run_id = spending.run AND attempt = spending.attempt
 """
-_MEASURED = f"""
-SELECT CAST(round(coalesce(sum(CAST(usage ->> 'cost' AS DOUBLE PRECISION)), 0.0) * {DOLLAR}) AS BIGINT)
-    + coalesce(sum(CAST(usage ->> 'unpriced' AS BIGINT)), 0) * spending.unpriced_call
+_COSTS = f"""
+SELECT CAST(usage ->> 'cost' AS DOUBLE PRECISION) AS cost,
+    coalesce(CAST(usage ->> 'unpriced' AS BIGINT), 0) AS unpriced
 FROM ({_USAGE}) AS used
+"""  # noqa: S608 - our own words
+# A cost that no call can have, recorded before it was read with doubt, would fit into no column.
+_MEASURED = f"""
+SELECT CAST(round(
+        coalesce(sum(CASE WHEN cost BETWEEN 0 AND {MOST_DOLLARS} THEN cost END), 0.0) * {DOLLAR}
+    ) AS BIGINT)
+    + CAST(coalesce(sum(unpriced + CASE WHEN cost > {MOST_DOLLARS} THEN 1 ELSE 0 END), 0) AS BIGINT)
+        * spending.unpriced_call
+    + spending.in_flight
+FROM ({_COSTS}) AS counted
 """  # noqa: S608 - our own words
 _SETTLE = f"UPDATE spending SET amount = ({_MEASURED}), settled = 1 WHERE run = ? AND settled = 0"  # noqa: S608 - our own words
 ALLOWANCE = f"""
 SELECT reserved, ({_MEASURED}) AS spent, unpriced_call FROM spending
 WHERE run = ? AND is_bound = 1 AND settled = 0
 """  # noqa: S608 - our own words
+_SEND = "UPDATE spending SET in_flight = in_flight + ? WHERE run = ? AND attempt = ? AND settled = 0"
+# A write may be repeated whose answer was lost: only the one that records the step takes it out.
+_RECEIVE = """
+UPDATE spending SET in_flight = in_flight - ? WHERE run = ? AND attempt = ? AND settled = 0
+    AND NOT EXISTS (SELECT 1 FROM steps WHERE run_id = ? AND key = ? AND digest = ?)
+"""
 _OF_FORGOTTEN = "run IN (SELECT id FROM runs WHERE id = :id OR conversation_id = :id)"
 _FORGET = (
     f"UPDATE spending SET amount = ({_MEASURED}), settled = 1 WHERE settled = 0 AND {_OF_FORGOTTEN}",  # noqa: S608 - our own words
@@ -113,6 +131,16 @@ ON CONFLICT (number) DO UPDATE SET key = CASE WHEN spending_key.key = excluded.k
 def settle(run_id: str) -> Statement:
     """Return the statement that replaces what a run has reserved by what its steps cost."""
     return _SETTLE, (run_id,)
+
+
+def send(run_id: str, attempt: int, amount: int) -> Statement:
+    """Return the statement that counts what a request may cost that is about to be sent."""
+    return _SEND, (amount, run_id, attempt)
+
+
+def receive(run_id: str, attempt: int, amount: int, step: str, digest: str) -> Statement:
+    """Return the statement that counts it no longer, to run before the step's outcome is recorded."""
+    return _RECEIVE, (amount, run_id, attempt, run_id, step, digest)
 
 
 def forget(id_: str) -> list[Statement]:

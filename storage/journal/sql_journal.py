@@ -133,6 +133,7 @@ class _Steps:
         self._run = run
         self._recorded = recorded
         self._now = now
+        self._sent: dict[str, int] = {}
 
     def recall(self, call: Call) -> Outcome | None:
         """Return the recorded outcome of a call's step, or `None` if it hasn't ended yet."""
@@ -147,8 +148,11 @@ class _Steps:
         if known is None or known[0] != digest:  # the first outcome is kept
             self._recorded[call.step] = digest, outcome
         recorded = _Replied(reply=outcome) if isinstance(outcome, Reply) else _Failed(failure=outcome)
+        sent = self._sent.get(call.step, 0)
+        taking = spending.receive(self._run.id, self._run.retries, sent, call.step, digest)
         await self._write(
             self._run.id,
+            *([taking] if sent else []),
             (
                 _RECORD_STEP,
                 (
@@ -161,6 +165,12 @@ class _Steps:
                 ),
             ),
         )
+        self._sent.pop(call.step, None)
+
+    async def send(self, step: str, amount: int) -> None:
+        """Note, before a request of a step is sent, what it may cost."""
+        await self._write(self._run.id, spending.send(self._run.id, self._run.retries, amount))
+        self._sent[step] = self._sent.get(step, 0) + amount
 
     def has_begun(self, stage: str) -> bool:
         """Whether any step of a stage's round has ended."""

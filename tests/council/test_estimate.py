@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 
 from council.brief import Attachment, Brief, History, Turn
 from council.calls import Call
-from council.estimate import REPLY_TOKENS, WEB_SEARCH, call_cost, estimate, tokens
+from council.estimate import estimate
+from council.models.billing import REPLY_TOKENS, WEB_SEARCH, call_cost
 from council.profile import Member, Profile
-from council.usage import Price
+from council.usage import Price, tokens
 from tests.council.scripted import FOUR, ScriptedCouncil, profile
 
 CHEAP, DEAR = Price(0.000_001, 0.000_002), Price(0.000_01, 0.000_03)

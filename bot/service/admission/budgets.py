@@ -16,7 +16,8 @@ from bot.view.wording.service import budgets as wording
 from council.calls import Ask, Call, Reply
 from council.document.conversation import Source
 from council.errors import Failure, ModelError
-from council.estimate import UNPRICED_CALL, Estimate, PriceOf, call_cost
+from council.estimate import Estimate, PriceOf
+from council.models.billing import UNPRICED_CALL, call_cost
 from council.usage import Usage
 from storage.errors import BudgetExceeded, Used
 from storage.journal.journal import BUDGETED, Allowance, Budgeted, Journal, Payer, Reservation
@@ -120,10 +121,11 @@ def nanos(dollars: float) -> int:
 
 
 class RunBudget:
-    """What one run may spend: each call reserves what it may cost before it starts.
+    """What one run may spend: each request of a call reserves what it may cost before it is sent.
 
     `answer` is kept for the final answer: no other call may use it. Where a call doesn't fit, `enlarge`
-    reserves more, as far as the budgets have room. Amounts are in billionths of a dollar.
+    reserves more, as far as the budgets have room. `send` notes what a request of a step may cost before
+    it is sent: it counts even if the process is killed. Amounts are in billionths of a dollar.
     """
 
     def __init__(
@@ -132,6 +134,7 @@ class RunBudget:
         answer: int,
         price_of: PriceOf,
         enlarge: Callable[[int], Awaitable[bool]],
+        send: Callable[[str, int], Awaitable[None]],
     ) -> None:
         self._reserved = allowance.reserved
         self._spent = allowance.spent
@@ -139,6 +142,7 @@ class RunBudget:
         self._answer = answer
         self._price_of = price_of
         self._enlarge = enlarge
+        self._send = send
         self._in_flight = 0
         self._reserving = asyncio.Lock()
 
@@ -147,28 +151,50 @@ class RunBudget:
 
         async def asked(call: Call) -> Reply:
             cost = nanos(call_cost(call, self._price_of(call.member), self._unpriced_call / NANO))
-            await self._reserve(cost, is_last=call.step.startswith("stage3."))
+            is_last = call.step.startswith("stage3.")
+            counted = 0
+
+            def count(used: Usage | None) -> None:
+                nonlocal counted
+                so_far = self._amount(used)
+                self._spent += so_far - counted
+                counted = so_far
+
+            async def another() -> None:
+                count(call.meter.usage)
+                await self._reserve(cost, is_last=is_last, held=cost)
+                await self._send(call.step, cost)
+
+            await self._reserve(cost, is_last=is_last)
+            call.meter.before_another = another
             try:
+                if cost:
+                    await self._send(call.step, cost)
                 reply = await ask(call)
             except ModelError as error:
-                self._settle(error.failure.usage)
+                count(error.failure.usage)
+                raise
+            except asyncio.CancelledError:
+                count(call.meter.usage)
                 raise
             finally:
                 self._in_flight -= cost
-            self._settle(reply.usage)
+            count(reply.usage)
             return reply
 
         return asked
 
-    async def _reserve(self, cost: int, *, is_last: bool) -> None:
+    async def _reserve(self, cost: int, *, is_last: bool, held: int = 0) -> None:
+        """Reserve what a request may cost; `held` of it is reserved already."""
         async with self._reserving:
-            taken = self._spent + self._in_flight + cost + (0 if is_last else self._answer)
+            taken = self._spent + self._in_flight + cost - held + (0 if is_last else self._answer)
             if cost and taken > self._reserved:
                 if not await self._enlarge(taken):
                     raise ModelError(Failure(cause="over_budget", attempts=0))
                 self._reserved = taken
-            self._in_flight += cost
+            self._in_flight += cost - held
 
-    def _settle(self, usage: Usage | None) -> None:
-        if usage:
-            self._spent += nanos(usage.cost) + usage.unpriced * self._unpriced_call
+    def _amount(self, usage: Usage | None) -> int:
+        if usage is None:
+            return 0
+        return nanos(usage.cost) + usage.unpriced * self._unpriced_call

@@ -29,7 +29,7 @@ from storage.errors import (
     RunSuperseded,
     Used,
 )
-from storage.journal.journal import Allowance, Journal, RunRow
+from storage.journal.journal import Journal, RunRow, RunSteps
 from storage.scope import TERMINAL
 
 log = structlog.get_logger()
@@ -111,10 +111,10 @@ class Costs:
             self.warnings.look(source, budgets)
 
     def bounded(
-        self, run: RunRow, brief: Brief, allowance: Allowance | None, emit: Emit
+        self, run: RunRow, brief: Brief, steps: RunSteps, emit: Emit
     ) -> Callable[[Ask], Ask]:
         """Return what keeps a run's calls within its reservation, if a budget bounds it."""
-        if allowance is None:
+        if steps.allowance is None:
             return lambda ask: ask
 
         async def enlarge(amount: int) -> bool:
@@ -131,6 +131,9 @@ class Costs:
             self.warn(run.origin, budgets)
             return True
 
+        async def send(step: str, amount: int) -> None:
+            await keep(lambda: steps.send(step, amount), emit)
+
         answer = nanos(self.estimate(brief).of("stage3"))
         prices = partial(self.prices, brief.profile.name)
-        return RunBudget(allowance, answer, prices, enlarge).bounded
+        return RunBudget(steps.allowance, answer, prices, enlarge, send).bounded

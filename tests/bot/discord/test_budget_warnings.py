@@ -9,7 +9,7 @@ import pytest
 import structlog.testing
 
 from bot.service.admission.budgets import Budgets
-from council.estimate import UNPRICED_CALL
+from council.models.billing import UNPRICED_CALL
 from tests.bot.discord.office import HELD, Office, office
 from tests.council.scripted import ScriptedCouncil
 from tests.discord_server import DiscordServer, User

@@ -13,7 +13,7 @@ from bot.service.admission.budgets import Budgets
 from bot.service.admission.channels import Operator
 from bot.service.dispatcher import Dispatcher
 from bot.slack.mentions import AHEAD_SECONDS
-from council.estimate import UNPRICED_CALL
+from council.models.billing import UNPRICED_CALL
 from tests.bot.shown import blocks_text
 from tests.bot.slack.test_bot import Place, at_work, restarted
 from tests.council.scripted import ScriptedCouncil

@@ -9,6 +9,7 @@ import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Self, cast
 
 import httpx
@@ -356,8 +357,8 @@ async def test_the_providers_prices_do_not_apply_to_other_endpoints() -> None:
         provider.script(
             MODEL, *(Turn("Yes.", usage=said) for said in (usage, None, usage | {"cost": 2}))
         )
-        proxy = call(endpoint=f"{provider.url}/v1", api_key_env="PROXY_KEY", dialect="litellm")
-        replies = [await client.ask(proxy) for _ in range(3)]
+        proxy = partial(call, endpoint=f"{provider.url}/v1", api_key_env="PROXY_KEY", dialect="litellm")
+        replies = [await client.ask(proxy()) for _ in range(3)]
     assert [reply.usage for reply in replies] == [
         Usage(prompt_tokens=10, completion_tokens=2, unpriced=1),
         Usage(prompt_tokens=3, completion_tokens=1, unpriced=1, source="estimated"),
@@ -904,6 +905,85 @@ async def test_a_reply_over_the_size_limit_is_cut_off(turn: Turn) -> None:
         provider.script(MODEL, turn)
         why = await failure(client, call())
     assert (why.cause, why.attempts) == ("too_large", 1)
+
+
+@pytest.mark.parametrize(
+    ("turns", "tokens"),
+    [
+        ([Turn("It depends on", stall=True)], 3),
+        ([Turn("It depends", finish_reason="error", usage=None), Turn("It depends on", stall=True)], 6),
+    ],
+)
+async def test_a_cancelled_call_is_paid_for(turns: list[Turn], tokens: int) -> None:
+    """By the prompt and by all that arrived, in each of its attempts."""
+    async with ModelServer() as provider, opened(provider) as client:
+        provider.script(MODEL, *turns)
+        heard = asyncio.Event()
+
+        def hear(_: str) -> None:
+            if len(provider.history) == len(turns):
+                heard.set()
+
+        asked = call(on_text=hear)
+        task = asyncio.create_task(client.ask(asked))
+        await heard.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert asked.meter.usage is not None
+    assert asked.meter.usage.prompt_tokens == 3 * len(turns)
+    assert 0 < asked.meter.usage.completion_tokens <= tokens
+    assert asked.meter.usage.source == "estimated"
+
+
+async def test_a_call_that_was_sent_is_paid_for_before_its_reply_begins() -> None:
+    """The model may be writing already; nobody has said otherwise."""
+    models: list[JsonObject] = [{"id": MODEL, "pricing": {"prompt": "0.01", "completion": "0.01"}}]
+    async with ModelServer(models=models) as provider, opened(provider) as client:
+        await client.catalog.refresh()
+        provider.gate = asyncio.Event()
+        asked = call(max_tokens=100)
+        task = asyncio.create_task(client.ask(asked))
+        await until(lambda: provider.in_flight == 1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        provider.gate.set()
+    assert asked.meter.usage is not None
+    assert asked.meter.usage.cost == pytest.approx(1.03)
+
+
+async def test_a_call_that_was_never_sent_costs_nothing() -> None:
+    """It waited for its turn at the server."""
+    async with ModelServer() as provider, opened(provider, calls_at_once=1) as client:
+        provider.gate = asyncio.Event()
+        first, waits = asyncio.create_task(client.ask(call())), call()
+        await until(lambda: provider.in_flight == 1)
+        waiting = asyncio.create_task(client.ask(waits))
+        await asyncio.sleep(0.001)
+        waiting.cancel()
+        provider.gate.set()
+        await first
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+    assert waits.meter.usage is None
+
+
+async def test_no_further_attempt_is_made_where_its_cost_has_no_room() -> None:
+    """Whoever bounds a call is asked before a request that follows one that cost something."""
+    asked = call()
+
+    async def refuse() -> None:
+        raise ModelError(Failure(cause="over_budget", attempts=0))
+
+    asked.meter.before_another = refuse
+    async with ModelServer() as provider, opened(provider) as client:
+        provider.script(MODEL, Turn(status=500), Turn("It dep", finish_reason="error", usage=None))
+        why = await failure(client, asked)
+        assert len(provider.history) == 2  # the first one cost nothing
+    assert why.cause == "over_budget"
+    assert why.usage is not None
+    assert why.usage.prompt_tokens == 3
 
 
 async def test_a_cancelled_call_closes_its_connection() -> None:

@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import orjson
 import pytest
+import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
 from council.calls import Call, Citation, JsonObject
 from council.errors import Cause, Failure, ModelError
+from council.models.billing import REPLY_TOKENS
 from council.models.event_stream import parse
 from council.models.refusals import NO_SECRETS
 from council.models.reply import Completion, answering_fallback
@@ -325,7 +327,9 @@ def test_without_a_stated_cost_the_listed_price_counts() -> None:
     assert completion.reply(call(), 1, lambda _: PRICE).usage.cost == 5.0
 
 
-@pytest.mark.parametrize("cost", [float("nan"), -1, 1e300, "0.1", True, False, {}, {"total_cost": True}])
+@pytest.mark.parametrize(
+    "cost", [float("nan"), float("inf"), -1, "0.1", True, False, {}, {"total_cost": True}]
+)
 def test_a_missing_cost_is_replaced_by_the_listed_price(cost: object) -> None:
     """One such number would spoil every sum."""
     completion = Completion()
@@ -361,7 +365,7 @@ def test_without_any_price_the_call_counts_as_unpriced() -> None:
         {"prompt_tokens": 0, "completion_tokens": 0},
         "many",
         {"prompt_tokens": float("nan"), "completion_tokens": float("inf")},
-        {"prompt_tokens": -5, "completion_tokens": 10**30, "cost": 3},
+        {"prompt_tokens": -5, "completion_tokens": 10**30},
     ],
 )
 def test_without_a_count_four_characters_make_a_token(usage: object) -> None:
@@ -391,7 +395,12 @@ def test_without_a_count_four_characters_make_a_token(usage: object) -> None:
         ({"cost": 1.0, "is_byok": False, "cost_details": {"upstream_inference_cost": 1.0}}, {}, 1.0),
         ({"cost": 1.0, "cost_details": {"upstream_inference_cost": 1.0}}, {}, 1.0),
         ({"cost": 0, "cost_details": {"upstream_inference_cost": 1.0}}, {}, 1.0),
-        ({"cost": 0, "is_byok": True, "cost_details": {"upstream_inference_cost": None}}, {}, 0.0),
+        ({"cost": 0, "is_byok": True, "cost_details": {"upstream_inference_cost": None}}, {}, 5.0),
+        ({"cost": 0.05, "is_byok": True}, {}, 5.05),
+        ({"cost": 0}, {}, 5.0),
+        ({"cost": 0, "is_byok": False}, {}, 0.0),
+        ({"cost": 500}, {}, 500.0),
+        ({"prompt_tokens": 0, "completion_tokens": 0, "cost": 3}, {}, 3.0),
     ],
 )
 def test_a_cost_is_read_wherever_servers_state_it(
@@ -401,6 +410,106 @@ def test_a_cost_is_read_wherever_servers_state_it(
     completion = body("Yes.", usage={"prompt_tokens": 10, "completion_tokens": 5, **usage})
     completion.begin(headers, NO_SECRETS)
     assert completion.reply(call(), 1, lambda _: PRICE).usage.cost == cost
+
+
+def test_ones_own_key_without_any_price_is_unpriced() -> None:
+    """The fee alone isn't what the call cost; a free one says so."""
+    own = body("Yes.", usage={"prompt_tokens": 10, "completion_tokens": 5, "cost": 0, "is_byok": True})
+    assert own.reply(call(), 1, no_price).usage.unpriced == 1
+    free = body("Yes.", usage={"prompt_tokens": 10, "completion_tokens": 5, "cost": 0})
+    assert free.reply(call(), 1, no_price).usage == Usage(prompt_tokens=10, completion_tokens=5)
+
+
+CHEAP = Price(0.001, 0.002)
+RESERVED = CHEAP.cost(3, REPLY_TOKENS)
+
+
+@pytest.mark.parametrize(
+    ("stated", "price", "expected"),
+    [
+        ({"cost": 2e10}, CHEAP, Usage(cost=RESERVED)),
+        ({"cost": 10**30}, CHEAP, Usage(cost=RESERVED)),
+        ({"cost_in_usd_ticks": 2e20}, CHEAP, Usage(cost=RESERVED)),
+        ({"cost": 2.0}, CHEAP, Usage(cost=2.0)),  # 100 times the list price
+        ({"cost": 2.01}, CHEAP, Usage(cost=RESERVED)),
+        ({"cost": 1.0}, Price(0.0, 0.000_001), Usage(cost=1.0)),
+        ({"cost": 1.01}, Price(0.0, 0.000_001), Usage(cost=0.002)),
+        ({"cost": 50.0}, None, Usage(cost=50.0)),  # 100 times `unpriced_call`
+        ({"cost": 50.01}, None, Usage(unpriced=1)),
+        ({"prompt_tokens": 10**12}, CHEAP, Usage(cost=RESERVED)),
+        ({"prompt_tokens": 10**12, "cost": 0.01}, CHEAP, Usage(cost=RESERVED)),
+    ],
+)
+def test_a_cost_that_no_call_can_have_is_not_believed(
+    stated: JsonObject, price: Price | None, expected: Usage
+) -> None:
+    """It would keep everybody out; what the call was taken to cost counts, and the log says so."""
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, **stated}
+    completion = Completion(unpriced_call=0.5)
+    completion.add_body(
+        json.dumps({"choices": [{"message": {"content": "Yes."}}], "usage": usage}).encode()
+    )
+    with structlog.testing.capture_logs() as logs:
+        used = completion.reply(call(), 1, lambda _: price).usage
+    assert (used.cost, used.unpriced) == (pytest.approx(expected.cost), expected.unpriced)
+    is_believed = (used.cost, used.unpriced) == (stated.get("cost"), 0)
+    assert [line["event"] for line in logs] == ([] if is_believed else ["cost_not_believed"])
+
+
+THINKS, SPEAKS = (Price(0.25, 0.5, reasons=reasons) for reasons in (True, False))
+
+
+@pytest.mark.parametrize(
+    ("chunks", "price", "cost"),
+    [
+        ([{"content": "It dep"}], THINKS, 1000.75),
+        ([{"reasoning": "Hm."}], THINKS, 1000.75),
+        ([{"reasoning": "Hm. " * 4000}], THINKS, 2000.75),
+        ([{"content": "It dep"}], SPEAKS, 1.75),
+        ([{"content": ""}], SPEAKS, 0.75),
+        ([{"content": "It dep"}], PRICE, 1.75),
+        ([{"reasoning": "Hm. Or not."}, {"content": "It"}], PRICE, 2.75),
+        ([{"refusal": "No, I can't"}], PRICE, 2.25),
+        ([{"content": ""}], PRICE, 1000.75),
+    ],
+)
+def test_thoughts_are_paid_for_also_where_they_are_hidden(
+    chunks: list[JsonObject], price: Price, cost: float
+) -> None:
+    """All that arrived counts; of a model that may think unseen, what the call was taken to cost."""
+    completion = Completion()
+    completion.begin({}, NO_SECRETS)
+    for delta in chunks:
+        completion.add_chunk(orjson.dumps({"choices": [{"delta": delta}]}))
+    used = completion.paid(call(), lambda _: price)
+    assert used is not None
+    assert used.cost == cost
+
+
+def test_a_count_from_before_the_end_is_not_the_last_word() -> None:
+    """Some servers count into every chunk, or the prompt alone into the first."""
+    first = chunk("", usage={"prompt_tokens": 3, "completion_tokens": 1})
+    completion = streamed(first, chunk("It depends on whom you ask."))
+    completion.begin({}, NO_SECRETS)
+    used = completion.paid(call(), lambda _: SPEAKS)
+    assert used is not None
+    assert (used.completion_tokens, used.source) == (7, "estimated")
+
+
+def test_a_search_that_nobody_counted_costs_its_price() -> None:
+    """Without a stated cost, it comes on top of the tokens."""
+    completion = body("Yes.", usage={"prompt_tokens": 10, "completion_tokens": 5})
+    assert completion.reply(replace(call(), web=True), 1, lambda _: PRICE).usage.cost == 5.02
+
+
+def test_what_arrived_of_a_plain_body_is_paid_for() -> None:
+    """Nothing of it can be read before it is whole."""
+    completion = Completion()
+    completion.begin({}, NO_SECRETS)
+    completion.arrive(400)
+    used = completion.paid(call(), lambda _: SPEAKS)
+    assert used is not None
+    assert used.completion_tokens == 100
 
 
 @pytest.mark.parametrize(
@@ -618,7 +727,14 @@ def test_a_reply_that_broke_off_is_paid_for() -> None:
     """As counted, else by what arrived; one that was refused before a word costs nothing."""
     lost, busy, refused = (Failure(cause=cause) for cause in ("lost", "rate_limited", "credit"))
     completion = streamed(chunk("It depends on"))
-    assert completion.billed(lost, call(), no_price).usage is None  # nothing had begun
+    assert completion.billed(lost, call(), no_price).usage is None  # nothing was sent
+    unanswered = Completion()
+    unanswered.send()
+    assert unanswered.billed(lost, call(), lambda _: SPEAKS).usage == Usage(
+        prompt_tokens=3, cost=1000.75, source="estimated"
+    )
+    down = Failure(cause="unavailable", status=503)
+    assert unanswered.billed(down, call(), no_price).usage is None
     completion.begin({}, NO_SECRETS)
     assert completion.billed(lost, call(), lambda _: PRICE).usage == Usage(
         prompt_tokens=3, completion_tokens=4, cost=2.75, source="estimated"

@@ -6,9 +6,13 @@ from datetime import UTC, datetime
 
 import pytest
 
+from council.calls import Call, Reply
+from council.profile import Member
+from council.usage import Usage
 from storage.database import Database
+from storage.errors import Used
 from storage.journal import spending
-from storage.journal.journal import Budgeted, Payer, Reservation
+from storage.journal.journal import Budgeted, Payer, Reservation, RunRow
 from storage.journal.spending import Spending
 from storage.journal.sql_journal import SqlJournal
 from tests.storage.journal.test_journal import RUN
@@ -146,6 +150,82 @@ async def test_a_correction_changes_one_budget(
                 assert await ledger.parts(scope, period) == (spent, 5), (scope, period)
     largest = await ledger.spending.largest(ledger.now)
     assert largest["channel", "day"] == (5e-9, 5e-9)
+
+
+CALL = Call(
+    step="stage1.1:a/b",
+    member=Member(model="a/b"),
+    prompt=lambda: ({"role": "user", "content": "?"},),
+    deadline=1.0,
+)
+
+
+async def begun(ledger: Ledger) -> RunRow:
+    """Begin a run that a budget bounds."""
+    reserved = replace(RESERVED, amount=20, unpriced_call=7)
+    return (await ledger.journal.begin(replace(RUN, id="run-1"), reservation=reserved)).run
+
+
+def reply(cost: float = 0.0, unpriced: int = 0) -> Reply:
+    """Return a reply that cost so much."""
+    return Reply(text="Yes.", usage=Usage(cost=cost, unpriced=unpriced), latency_ms=1)
+
+
+async def spent(ledger: Ledger, run: RunRow) -> int:
+    """Return what a process that takes up the run now is told that it has spent."""
+    allowance = (await ledger.journal.steps(run)).allowance
+    assert allowance is not None
+    return allowance.spent
+
+
+async def test_what_was_in_flight_when_a_process_was_killed_counts(ledger: Ledger) -> None:
+    """The next one makes the call again, and both are paid for."""
+    run = await begun(ledger)
+    killed = await ledger.journal.steps(run)
+    await killed.send(CALL.step, 5)
+    await killed.send(CALL.step, 5)  # a further attempt
+    assert await spent(ledger, run) == 10
+    resumed = await ledger.journal.steps(run)
+    await resumed.send(CALL.step, 5)
+    await resumed.record(CALL, reply(3e-9))
+    assert await spent(ledger, run) == 13
+    await ledger.journal.finish(run.id, "answered")
+    assert await ledger.parts("user", "day") == (13, 0)
+
+
+async def test_what_is_recorded_is_no_longer_in_flight(ledger: Ledger) -> None:
+    """Its cost counts instead, once, however often it is written."""
+    run = await begun(ledger)
+    steps = await ledger.journal.steps(run)
+    other = replace(CALL, step="stage1.1:c/d")
+    await steps.send(CALL.step, 5)
+    await steps.send(other.step, 6)
+    await steps.record(CALL, reply(3e-9))
+    assert await spent(ledger, run) == 9
+    await ledger.database.write(spending.receive(run.id, 0, 5, CALL.step, CALL.digest))
+    assert await spent(ledger, run) == 9
+    await steps.record(other, reply(2e-9))
+    assert await spent(ledger, run) == 5
+    await steps.send(CALL.step, 5)
+    await ledger.database.write(*spending.forget(run.id))
+    assert await ledger.parts("user", "day") == (10, 0)
+    await steps.send(CALL.step, 5)
+    assert await ledger.parts("user", "day") == (10, 0)
+
+
+@pytest.mark.parametrize("cost", [2e10, 1e300, 1_000_000.01])
+async def test_a_recorded_cost_that_cannot_be_ends_its_run(ledger: Ledger, cost: float) -> None:
+    """It counts as a call without a known price, and nobody is kept out."""
+    run = await begun(ledger)
+    steps = await ledger.journal.steps(run)
+    await steps.record(CALL, reply(cost))
+    await steps.record(replace(CALL, step="stage1.1:c/d"), reply(2e-9, unpriced=1))
+    assert await spent(ledger, run) == 16
+    await ledger.journal.finish(run.id, "answered")
+    assert await ledger.parts("workspace", "month") == (16, 0)
+    assert await ledger.journal.used(replace(RESERVED, limits={("user", "day"): 100})) == [
+        Used("user", "day", 100, 16)
+    ]
 
 
 async def test_a_correction_is_the_first_row(ledger: Ledger) -> None:

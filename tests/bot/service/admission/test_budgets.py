@@ -473,7 +473,7 @@ async def test_a_run_reserves_more_while_its_budgets_have_room(tmp_path: Path) -
 
 
 async def test_a_resumed_run_has_spent_what_it_recorded(tmp_path: Path) -> None:
-    """Recorded calls reserve nothing and aren't paid twice."""
+    """Recorded calls reserve nothing and aren't paid twice; one that was cut off counts as estimated."""
     held = "stage3.1:chair/man:chairman"
     council = ScriptedCouncil(held={held})
     async with office(tmp_path, council, prices=prices) as place:
@@ -484,14 +484,17 @@ async def test_a_resumed_run_has_spent_what_it_recorded(tmp_path: Path) -> None:
         await place.dispatcher.tasks.drain(0)
         allowance = (await place.library.journal.steps(run)).allowance
         assert allowance is not None
-        assert allowance.spent == round(0.012 * NANO)
+        cut_off = allowance.spent - round(0.012 * NANO)
+        assert 0 < cut_off < round(0.02 * NANO)
     council.held.clear()
     async with office(tmp_path, council, prices=prices) as place:
         await place.dispatcher.tasks.resuming.resume(
             await place.dispatcher.tasks.resuming.undelivered("slack"), lambda _: RecordingVenue()
         )
         await place.dispatcher.tasks.settled()
-    assert [(row.settled, row.amount) for row in counted(tmp_path)] == [(1, round(SPENT * NANO))]
+    assert [(row.settled, row.amount) for row in counted(tmp_path)] == [
+        (1, round(SPENT * NANO) + cut_off)
+    ]
 
 
 async def settled(place: Office) -> None:
