@@ -169,8 +169,17 @@ class _Steps:
 
     async def send(self, step: str, amount: int) -> None:
         """Note, before a request of a step is sent, what it may cost."""
-        await self._write(self._run.id, spending.send(self._run.id, self._run.retries, amount))
-        self._sent[step] = self._sent.get(step, 0) + amount
+        statement = spending.send(self._run.id, self._run.retries, amount)
+        writing = asyncio.ensure_future(self._write(self._run.id, statement))
+        try:
+            await asyncio.shield(writing)
+        except asyncio.CancelledError:
+            # What is being written counts: the record that follows has to take it out again.
+            await asyncio.wait({writing})
+            raise
+        finally:
+            if writing.done() and not writing.cancelled() and writing.exception() is None:
+                self._sent[step] = self._sent.get(step, 0) + amount
 
     def has_begun(self, stage: str) -> bool:
         """Whether any step of a stage's round has ended."""
