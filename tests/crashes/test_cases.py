@@ -73,23 +73,52 @@ async def test_a_member_that_had_failed_is_not_asked_again(tmp_path: Path) -> No
         check(count(played, asked, left, calls=CALLS - 2))
 
 
+BUDGET = "[budgets]\nworkspace_day = 50\nunpriced_call = 0.5\n"
+
+
+def spending(played: Scene) -> list[tuple[int, int, bool]]:
+    """Read what counts for each run, what of it was in flight, in calls, and whether that is final."""
+    query = "SELECT amount / 500000000, in_flight / 500000000, settled FROM spending ORDER BY run"
+    with closing(sqlite3.connect(f"file:{played.data}/council.db?mode=ro", uri=True)) as database:
+        return [(amount, flying, bool(done)) for amount, flying, done in database.execute(query)]
+
+
 async def test_a_crash_leaks_no_reservation(tmp_path: Path) -> None:
-    """What is reserved stays so until the next start has continued the run; then it is what was paid."""
-    (tmp_path / "council.toml").write_text("[budgets]\nworkspace_day = 50\nunpriced_call = 0.5\n")
+    """What is reserved stays so until the next start has continued the run; then it is what was paid.
 
-    def spending() -> set[tuple[int, bool]]:
-        with closing(sqlite3.connect(f"file:{played.data}/council.db?mode=ro", uri=True)) as database:
-            found = database.execute("SELECT amount * 10 / 1000000000, settled FROM spending")
-            return {(tenths, bool(settled)) for tenths, settled in found}
-
+    Calls that were in flight are paid for twice: by the process that was killed, and by the next.
+    """
+    (tmp_path / "council.toml").write_text(BUDGET)
     async with scene(tmp_path) as played:
         await played.start()
         asked, _ = await ask_and_die(played, IN_REVIEW)
         left = crashed(played, asked)
-        assert spending() == {(5 * CALLS, False)}
+        reserved = spending(played)
+        assert {(amount, settled) for amount, _, settled in reserved} == {(CALLS, False)}
+        lost = [flying for _, flying, _ in reserved]
+        assert sum(lost) >= len(played.models.history) - len(left.recorded) > 0
         await finish(played, asked)
         check(count(played, asked, left))
-        assert spending() == {(5 * CALLS, True)}
+        assert spending(played) == [(CALLS + flying, flying, True) for flying in lost]
+
+
+async def test_calls_that_stop_ends_are_paid_for(tmp_path: Path) -> None:
+    """A member's at the first press, the chairman's at the second: the provider bills both."""
+    (tmp_path / "council.toml").write_text(BUDGET)
+    first, *_ = MEMBERS
+    async with scene(tmp_path) as played:
+        await played.start()
+        asked = await two_of_three_have_answered(played)
+        played.models.always(first, Turn("It depends on", stall=True))
+        for question in asked:
+            question.press("Stop")
+        await played.until(lambda: calls_of(played, first) == 2 * len(asked))
+        for question in asked:
+            question.press("Stop")
+        await played.until(lambda: all(settled for *_, settled in spending(played)))
+        assert [(amount, flying) for amount, flying, _ in spending(played)] == [
+            (len(MEMBERS) + 1, 0) for _ in asked
+        ]
 
 
 async def test_other_settings_are_for_the_next_question(tmp_path: Path) -> None:
