@@ -110,9 +110,7 @@ class Costs:
         if self.warnings:
             self.warnings.look(source, budgets)
 
-    def bounded(
-        self, run: RunRow, brief: Brief, steps: RunSteps, emit: Emit
-    ) -> Callable[[Ask], Ask]:
+    def bounded(self, run: RunRow, brief: Brief, steps: RunSteps, emit: Emit) -> Callable[[Ask], Ask]:
         """Return what keeps a run's calls within its reservation, if a budget bounds it."""
         if steps.allowance is None:
             return lambda ask: ask
