@@ -31,11 +31,11 @@ from bot.serve import tune_interpreter
 from bot.service.admission.access import AT_TERMINAL
 from bot.service.admission.channels import Channels, Operator
 from bot.service.admission.limits import Limits
-from bot.service.admission.queue import Queue
 from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.venue import Card, File, Mention, Part, Sent
 from bot.service.dispatcher import Dispatcher
 from bot.service.requests.question import Question
+from bot.service.run_queue import LocalQueue
 from bot.service.runs import Runs, utc_now
 from bot.view.message import Message
 from council.brief import Brief, Discussion
@@ -276,7 +276,9 @@ def dispatcher_of(library: Library, ask: Ask, at_once: int) -> Dispatcher:
         journal=library.journal,
         store=library.store,
         index=library.index,
-        queue=Queue(Limits.model_validate(dict.fromkeys(Limits.model_fields, at_once))),
+        queue=LocalQueue(
+            Limits.model_validate(dict.fromkeys(Limits.model_fields, at_once)), library.journal
+        ),
     )
 
 

@@ -16,12 +16,11 @@ from bot.past.lookup import Lookup
 from bot.service.admission.budget_warnings import BudgetWarnings
 from bot.service.admission.channels import Channels, Operator
 from bot.service.admission.permissions import Admins
-from bot.service.admission.queue import Queue
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
 from bot.service.remedies import Remedies
+from bot.service.run_queue import LocalQueue, RunQueue
 from bot.service.runs import Runs
-from bot.service.shared_queue import SharedQueue
 from bot.service.traces import Traces, can_trace, untraced
 from bot.view.wording.terminal import cli as wording
 from bot.view.wording.terminal.serving import NO_OTEL
@@ -244,7 +243,7 @@ def open_dispatcher(
     configuration: Configuration,
     library: Library,
     council: Council,
-    shared_queue: SharedQueue | None = None,
+    queue: RunQueue | None = None,
 ) -> Dispatcher:
     """Open the dispatcher, which takes every platform's questions."""
     return Dispatcher(
@@ -252,10 +251,9 @@ def open_dispatcher(
         journal=library.journal,
         store=library.store,
         index=library.index,
-        queue=Queue(configuration.limits),
+        queue=queue or LocalQueue(configuration.limits, library.journal),
         durability=configuration.durability,
         admins=_admins(configuration),
-        shared_queue=shared_queue,
     )
 
 

@@ -169,7 +169,7 @@ class _Counts(Collector):
         for name, what, count in (
             ("under_way", "Runs that have their turn.", runs.running if runs else 0),
             ("queued", "Runs that wait for their turn.", runs.queued if runs else 0),
-            ("untold", "Runs whose asker couldn't be told yet.", runs.untold if runs else 0),
+            ("untold", "Runs whose asker couldn't be told yet.", runs.undelivered if runs else 0),
         ):
             yield GaugeMetricFamily(f"council_runs_{name}", what, value=count)
         ended = CounterMetricFamily("council_runs_ended", "Runs that ended.", labels=["outcome"])

@@ -17,7 +17,7 @@ from bot.config.configuration import Configuration
 from bot.service.admission.limits import Durability, Limits
 from bot.service.claimed_runs import Claims
 from bot.service.dispatcher import Dispatcher
-from bot.service.resuming import TELLING_DAYS, VenueOf
+from bot.service.resuming import REDELIVERY_DAYS, VenueOf
 from bot.service.runs import Runs
 from bot.service.shared_queue import SharedQueue
 from storage.errors import StorageError
@@ -97,15 +97,15 @@ class Worker:
             await self._leave_to_others(run, attempts)
             return
         try:
-            delivery = await self.dispatcher.tasks.take_up(run, venue, self.queue)
+            delivery = await self.dispatcher.tasks.take_up(run, venue, self.queue.claims)
         except asyncio.CancelledError:
             if self.queue.claims.remove(run.id):  # the process ends: others continue it
                 with suppress(StorageError):
                     await asyncio.shield(self.queue.jobs.defer(run.id, attempts=attempts))
             raise
         is_ours = self.queue.claims.remove(run.id)
-        self.queue.told(run.id)
-        is_fresh = self.queue.runs.age(run) <= TELLING_DAYS * 24 * 3600
+        self.queue.delivered(run.id)
+        is_fresh = self.queue.runs.age(run) <= REDELIVERY_DAYS * 24 * 3600
         if is_ours and delivery != "shown" and is_fresh:
             await self.queue.try_later(run.id, attempts)
 

@@ -14,7 +14,6 @@ from bot.service.admission.budgets import Budgets
 from bot.service.admission.channels import InForce, Operator
 from bot.service.admission.limits import Backlog, Durability
 from bot.service.admission.permissions import Admins, check_place
-from bot.service.admission.queue import Queue
 from bot.service.commands import Given
 from bot.service.delivery.presenter import files_of
 from bot.service.delivery.venue import File
@@ -25,9 +24,9 @@ from bot.service.requests.help import guide
 from bot.service.requests.question import Question
 from bot.service.requests.votes import Votes
 from bot.service.resuming import VenueOf
+from bot.service.run_queue import RunQueue
 from bot.service.run_tasks import RunTasks
 from bot.service.runs import Runs
-from bot.service.shared_queue import SharedQueue
 from bot.view.details import Detail, detail
 from bot.view.fold import run_view
 from bot.view.message import Message
@@ -59,15 +58,13 @@ class Dispatcher:
         journal: Journal,
         store: Conversations,
         index: Index,
-        queue: Queue,
+        queue: RunQueue,
         durability: Durability | None = None,
         admins: Admins | None = None,
-        shared_queue: SharedQueue | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self._runs = runs
-        self._shared_queue = shared_queue
         self._journal = journal
         self._store = store
         self._index = index
@@ -85,7 +82,6 @@ class Dispatcher:
             queue=queue,
             backlog=self._backlog,
             durability=durability or Durability(),
-            shared_queue=shared_queue,
             clock=clock,
             sleep=sleep,
         )
@@ -142,7 +138,7 @@ class Dispatcher:
     ) -> RunRow | None:
         entry_key, source = question.entry_key, question.source
         context = question.context if profile.context == "thread" else None
-        bounds = self._shared_queue.bounds if self._shared_queue else None
+        bounds = self._queue.bounds
         try:
             with self._backlog.admitted(entry_key, source) as is_new:
                 async with asyncio.timeout_at(by):
@@ -167,37 +163,18 @@ class Dispatcher:
         here.check(by, standing, run.brief.profile.name)
         if self.tasks.is_draining:
             raise Refusal(replies.RESTARTING)
-        if self._shared_queue:
-            return await self._shared_queue.retry(run, by)
-        if run.id in self.tasks:  # reopened now, it would be overwritten by its ending
-            raise Refusal(replies.IN_PROGRESS)
-        venue = venue_of(run)
-        if venue is None:
-            raise Refusal(replies.ANSWERED)
-        await self.tasks.reopen(run, venue, by)
-        return replies.RESUMING
+        return await self._queue.retry(self.tasks, run, venue_of, by)
 
     async def stop(self, run_id: str) -> str:
-        """End a run's members' calls or, at a second press, its chairman's; return what happened.
+        """End a run's members' calls or, at a second press, its chairman's; return what happens.
 
         Raises `Refusal`.
         """
-        if self._shared_queue:
-            return await self._shared_queue.stop(run_id)
-        stop = self.tasks.stops.get(run_id)
-        if stop is None:
-            raise Refusal(replies.OVER)
-        again = stop.pressed
-        stop.press()
-        try:
-            await self._journal.press_stop(run_id)
-        except StorageError:  # it is stopped in any case; only a restart now would forget it
-            log.exception("stop_not_recorded", run=run_id)
-        return replies.ENDING if again else replies.STOPPING
+        return await self._queue.stop(self.tasks, run_id)
 
     async def is_first(self, click: str) -> bool:
         """Return whether no process has seen a click before; a platform may deliver it to several."""
-        return await self._shared_queue.is_first(click) if self._shared_queue else True
+        return await self._queue.is_first(click)
 
     async def run(self, run_id: str, here: Source) -> RunRow:
         """Return the run whose button is pressed or whose form is sent here. Raises `Refusal`."""
@@ -243,7 +220,7 @@ class Dispatcher:
         return await asyncio.to_thread(detail, view, what, seat)
 
     def _why_no_detail(self, run: RunRow) -> str:
-        is_elsewhere = self._shared_queue is not None and not run.is_over
+        is_elsewhere = self._queue.is_shared and not run.is_over
         return replies.IN_PROGRESS if is_elsewhere else replies.NOT_KEPT
 
     async def help(self, here: Source) -> Message:

@@ -18,9 +18,9 @@ log = structlog.get_logger()
 
 CATCH_UP_SECONDS = 3.0
 """How long resumed runs may take to catch up before their cards are edited."""
-RETELL_SECONDS, LONGEST_RETELL_SECONDS = 60.0, 15 * 60.0
+REDELIVERY_SECONDS, LONGEST_REDELIVERY_SECONDS = 60.0, 15 * 60.0
 """How long to wait before an asker who couldn't be told is told again; it doubles up to the second."""
-TELLING_DAYS = 7
+REDELIVERY_DAYS = 7
 """How long an answer that couldn't be delivered is tried again; the channel's history keeps it."""
 
 Together = asyncio.Barrier
@@ -81,13 +81,13 @@ class Resuming:
         self._within = within
         self._sleep = sleep
         self._attempts: dict[str, int] = {}
-        self._untold: set[str] = set()
+        self._undelivered: set[str] = set()
         self._waiting: set[asyncio.Task[None]] = set()
 
     @property
-    def untold(self) -> int:
+    def undelivered_count(self) -> int:
         """How many runs have an asker who couldn't be told yet."""
-        return len(self._untold)
+        return len(self._undelivered)
 
     async def undelivered(self, platform: str, workspace: str | None = None) -> list[RunRow]:
         """Return the runs that an earlier process didn't finish; call it before listening.
@@ -96,7 +96,7 @@ class Resuming:
         """
         if self._is_shared:
             return []
-        since = self._runs.ago(days=TELLING_DAYS)
+        since = self._runs.ago(days=REDELIVERY_DAYS)
         runs = await self._journal.undelivered(platform, since, workspace)
         for run in runs:
             if not run.is_over:
@@ -126,13 +126,13 @@ class Resuming:
         `delivery` is `None` where the showing was cut off.
         """
         if delivery == "untold":
-            self._untold.add(run.id)
+            self._undelivered.add(run.id)
         else:
-            self._untold.discard(run.id)
+            self._undelivered.discard(run.id)
         if delivery == "shown":
             self._attempts.pop(run.id, None)
-        elif is_last or self._runs.age(run) > timedelta(days=TELLING_DAYS).total_seconds():
-            self._untold.discard(run.id)
+        elif is_last or self._runs.age(run) > timedelta(days=REDELIVERY_DAYS).total_seconds():
+            self._undelivered.discard(run.id)
         else:
             self._show_later(run, venue)
 
@@ -145,12 +145,12 @@ class Resuming:
 
     def _restart(self, run: RunRow, venue: Venue, together: Together) -> None:
         if run.delivery == "untold":
-            self._untold.add(run.id)
+            self._undelivered.add(run.id)
         self._start(run, venue, together)
 
     def _show_later(self, run: RunRow, venue: Venue) -> None:
         attempts = self._attempts[run.id] = self._attempts.get(run.id, 0) + 1
-        wait = min(RETELL_SECONDS * 2 ** (attempts - 1), LONGEST_RETELL_SECONDS)
+        wait = min(REDELIVERY_SECONDS * 2 ** (attempts - 1), LONGEST_REDELIVERY_SECONDS)
         log.warning("run_not_shown", run=run.id, attempts=attempts, again_in=wait)
 
         async def show_again() -> None:
@@ -163,7 +163,7 @@ class Resuming:
             if found and found.delivery != "shown":
                 self._restart(found, venue, Together(1))
             else:  # forgotten, or shown after a Retry
-                self._untold.discard(run.id)
+                self._undelivered.discard(run.id)
 
         task = asyncio.create_task(show_again())
         self._waiting.add(task)

@@ -2,26 +2,24 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import structlog
 
 from bot.errors import Refusal
-from bot.service.admission.limits import Backlog, Durability, channel_of, user_of
-from bot.service.admission.queue import Queue, Ticket
+from bot.service.admission.limits import Backlog, Durability
+from bot.service.claimed_runs import Claims
 from bot.service.delivery.presenter import Presenter, page_of
 from bot.service.delivery.venue import File, Venue
 from bot.service.resuming import Resuming, Stops, Together, catch_up
+from bot.service.run_queue import RunCounts, RunQueue
 from bot.service.runs import Runs
-from bot.service.shared_queue import SharedQueue
 from bot.view.state import RunView, opening
 from bot.view.wording.service import replies
 from council.cancel import Stop
 from council.document.conversation import Source
-from council.errors import ModelError, RunStopped
 from council.events import RunAdmitted, RunQueued
 from council.offload import in_turn
 from council.task_group import TaskGroup
@@ -35,19 +33,10 @@ log = structlog.get_logger()
 HALT_SECONDS = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class RunCounts:
-    """How many runs have their turn, wait for it, or have an asker who couldn't be told yet."""
-
-    running: int
-    queued: int
-    untold: int
-
-
 class RunTasks:
     """Carries out and shows runs until `drain` ends them; `backlog` counts those that wait.
 
-    With a queue that several processes share, `begin` only posts a run's card, and `take_up` carries out
+    Where several processes share the `queue`, `begin` only posts a run's card, and `take_up` carries out
     one that this process has claimed.
     """
 
@@ -57,10 +46,9 @@ class RunTasks:
         runs: Runs,
         journal: Journal,
         store: Conversations,
-        queue: Queue,
+        queue: RunQueue,
         backlog: Backlog,
         durability: Durability,
-        shared_queue: SharedQueue | None,
         clock: Callable[[], float],
         sleep: Callable[[float], Awaitable[object]],
     ) -> None:
@@ -70,7 +58,6 @@ class RunTasks:
         self._queue = queue
         self._backlog = backlog
         self._durability = durability
-        self._shared_queue = shared_queue
         self._clock = clock
         self._shown: set[str] = set()
         self._presenters: dict[str, Presenter] = {}
@@ -86,26 +73,23 @@ class RunTasks:
             self._restart,
             within=durability.resume_within,
             sleep=sleep,
-            is_shared=shared_queue is not None,
+            is_shared=queue.is_shared,
         )
 
     def begin(self, run: RunRow, venue: Venue) -> None:
         """Carry out a run and show it, in a task of its own."""
         if run.id in self._shown:  # a workspace that is opened again may have found it first
             return
-        if self._shared_queue:
-            self._shown.add(run.id)
-            self.spawn(self._hand_over(run, venue, self._shared_queue))
-        else:
-            self._start(run, venue)
+        self._shown.add(run.id)
+        self._queue.begin(self, run, venue)
 
-    async def take_up(self, run: RunRow, venue: Venue, shared_queue: SharedQueue) -> Delivery | None:
+    async def take_up(self, run: RunRow, venue: Venue, claims: Claims) -> Delivery | None:
         """Carry out a run that this process has claimed, and show it; return how that ended."""
         if not run.is_over and run.epoch > 1 and self._runs.age(run) > self._durability.resume_within:
             run = await self._runs.give_up(run)
         self._shown.add(run.id)
         stop = self.stops.of(run)
-        shared_queue.claims.add(run, stop)
+        claims.add(run, stop)
         return await self._see_through(run, venue, stop, Together(1))
 
     async def reopen(self, run: RunRow, venue: Venue, payer: Source) -> None:
@@ -121,12 +105,13 @@ class RunTasks:
                 reopened = await self._runs.reopen(run, payer)
                 if reopened is None:
                     raise Refusal(replies.ANSWERED)
-                self._start(reopened, venue, Together(1))
+                self.start(reopened, venue, Together(1))
         finally:
             if reopened is None:
                 self._shown.discard(run.id)
 
-    def _start(self, run: RunRow, venue: Venue, resumed: Together | None = None) -> None:
+    def start(self, run: RunRow, venue: Venue, resumed: Together | None = None) -> None:
+        """Carry out a run and show it, in a task of its own."""
         if not run.is_over:
             self._backlog.count(run.entry_key, run.origin)
         self._shown.add(run.id)
@@ -137,32 +122,18 @@ class RunTasks:
 
         self.spawn(see_through())
 
-    async def _hand_over(self, run: RunRow, venue: Venue, shared_queue: SharedQueue) -> None:
-        """Post a run's card, then leave the run to a worker; show its place until one has it."""
-        with structlog.contextvars.bound_contextvars(run=run.id):
-            shared_queue.claims.add(run, Stop())  # once a worker has it, nothing more is shown from here
-            try:
-                presenter = await self._presenter(run, venue, is_new=True)
-                presenter.hear(RunAdmitted(0.0))
-                if await self._post_card(run, presenter):
-                    await shared_queue.begin(run.id)
-                    async for position in shared_queue.positions(run.id):
-                        presenter.hear(RunQueued(position))
-                        await presenter.show_place()
-                else:  # nobody would see the answer, so nothing is spent; the asker was told why
-                    await self._runs.fail(run, presenter.hear, RunStopped(), "stopped")
-                    await self._runs.deliver(run, "shown")
-                    await shared_queue.leave(run.id)
-            except StorageError:
-                log.exception("run_left_to_a_sweep")
-            finally:
-                shared_queue.claims.remove(run.id)
-                self._runs.acknowledgements.settle(run.entry_key)
-                self._shown.discard(run.id)
+    async def present(self, run: RunRow, venue: Venue) -> Presenter:
+        """Return what shows a new run."""
+        return await self._presenter(run, venue, is_new=True)
+
+    def leave(self, run: RunRow) -> None:
+        """Show a run no more: somebody else does."""
+        self._runs.acknowledgements.settle(run.entry_key)
+        self._shown.discard(run.id)
 
     def _restart(self, run: RunRow, venue: Venue, resumed: Together) -> None:
         if run.id not in self._shown:
-            self._start(run, venue, resumed)
+            self.start(run, venue, resumed)
 
     async def _see_through(
         self, run: RunRow, venue: Venue, stop: Stop, resumed: Together | None
@@ -242,29 +213,14 @@ class RunTasks:
             raise
         except Exception as error:
             log.exception("run_crashed")
-            await self._runs.fail(run, presenter.hear, error)
+            await self._runs.fail(run, presenter.observe, error)
 
     async def _take_turn(self, run: RunRow, venue: Venue, presenter: Presenter, stop: Stop) -> None:
-        source = run.origin
-        ticket = Ticket(
-            channel=channel_of(source),
-            user=user_of(source),
-            conversation=run.conversation_id,
-        )
-
-        async with AsyncExitStack() as stack:
-            if self._shared_queue:  # its turn has come; even one that was stopped has to leave it
-                await stack.enter_async_context(self._shared_queue.turn(run.id))
-            else:
-                turn = stack.enter_async_context(
-                    self._queue.turn(ticket, lambda position: presenter.hear(RunQueued(position)))
-                )
-                with suppress(ModelError):  # stopped while it waited: it ends without a turn
-                    await stop.members.guard(turn)
+        async with self._queue.turn(run, stop, lambda position: presenter.observe(RunQueued(position))):
             self._backlog.release(run.entry_key)
             begun = run.brief.started_at
-            presenter.hear(RunAdmitted(self._runs.since(begun) if begun else 0.0))
-            await self._runs.carry_out(run, presenter.hear, stop, venue.read_discussion)
+            presenter.observe(RunAdmitted(self._runs.since(begun) if begun else 0.0))
+            await self._runs.carry_out(run, presenter.observe, stop, venue.read_discussion)
 
     async def _show(
         self, run: RunRow, presenter: Presenter, stop: Stop, resumed: Together | None
@@ -274,7 +230,7 @@ class RunTasks:
             if resumed:
                 await catch_up(presenter, resumed)
                 await presenter.pick_up()
-            elif not await self._post_card(run, presenter) and not presenter.has_spent:
+            elif not await self.post_card(run, presenter) and not presenter.has_spent:
                 # Nobody would see the answer, so nothing is spent. What is paid for finds another way.
                 stop.everything.cancel("stopped")
                 if await presenter.ended_without_answer():
@@ -284,7 +240,8 @@ class RunTasks:
             log.exception("card_crashed")
             return "untold"
 
-    async def _post_card(self, run: RunRow, presenter: Presenter) -> bool:
+    async def post_card(self, run: RunRow, presenter: Presenter) -> bool:
+        """Post a new run's card; return whether the channel takes it."""
         try:
             return await presenter.post_card()
         finally:
@@ -309,11 +266,7 @@ class RunTasks:
 
     def run_counts(self) -> RunCounts:
         """Count this process's runs."""
-        if self._shared_queue:
-            return RunCounts(
-                self._shared_queue.claims.count, self._shared_queue.waiting, self._shared_queue.untold
-            )
-        return RunCounts(self._queue.running, self._queue.waiting, self.resuming.untold)
+        return self._queue.counts(self)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something in the background, referenced until it is done and awaited by `drain`."""
@@ -330,8 +283,7 @@ class RunTasks:
     async def drain(self, seconds: float | None = None) -> None:
         """Take nothing new, and give running work some time to end; the next start resumes the rest."""
         self.is_draining = True
-        if self._shared_queue:
-            self._shared_queue.close()
+        self._queue.close()
         with suppress(TimeoutError):
             async with asyncio.timeout(self._durability.drain_seconds if seconds is None else seconds):
                 await self.settled()
@@ -345,13 +297,4 @@ class RunTasks:
 
     async def halt(self, run_ids: Sequence[str]) -> None:
         """End these runs, and wait until they are over or their time is up."""
-        if self._shared_queue:
-            await self._shared_queue.end(run_ids, HALT_SECONDS)
-            return
-        for run_id in run_ids:
-            if stop := self.stops.get(run_id):
-                stop.everything.cancel("stopped")
-        with suppress(TimeoutError):
-            async with asyncio.timeout(HALT_SECONDS):
-                while any(run_id in self._shown for run_id in run_ids):  # noqa: ASYNC110 - it is soon over
-                    await asyncio.sleep(0.05)
+        await self._queue.end(self, run_ids, HALT_SECONDS)

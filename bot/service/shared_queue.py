@@ -15,10 +15,15 @@ import structlog
 from bot.errors import Refusal
 from bot.service.admission.limits import Limits
 from bot.service.claimed_runs import LOOK_SECONDS, Claims
-from bot.service.resuming import LONGEST_RETELL_SECONDS, RETELL_SECONDS, TELLING_DAYS
+from bot.service.delivery.venue import Venue
+from bot.service.resuming import LONGEST_REDELIVERY_SECONDS, REDELIVERY_DAYS, REDELIVERY_SECONDS, VenueOf
+from bot.service.run_queue import RunCounts, Tasks
 from bot.service.runs import Runs
 from bot.view.wording.service import failures, replies
+from council.cancel import Stop
 from council.document.conversation import Source
+from council.errors import RunStopped
+from council.events import RunAdmitted, RunQueued
 from storage.errors import StorageError
 from storage.journal.journal import Journal, RunRow
 from storage.processes.coordination import Bounds, Coordination
@@ -43,14 +48,15 @@ class SharedQueue:
     worker: str
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
     clock: Callable[[], float] = time.monotonic
+    is_shared: bool = True
     _is_ending: bool = False
     _waiting: dict[str, int | None] = field(default_factory=dict[str, int | None])
     _looked: float = -math.inf
     _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _untold: set[str] = field(default_factory=set[str])
+    _undelivered: set[str] = field(default_factory=set[str])
     _asked: int = 0
     _answered: int = 0
-    _letting_in: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _admitting: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def bounds(self) -> Bounds:
@@ -63,13 +69,40 @@ class SharedQueue:
             cooldown=self.limits.cooldown,
         )
 
-    async def begin(self, run_id: str) -> None:
+    def begin(self, tasks: Tasks, run: RunRow, venue: Venue) -> None:
+        """Post a new run's card, then leave the run to a worker."""
+        tasks.spawn(self._hand_over(tasks, run, venue))
+
+    async def _hand_over(self, tasks: Tasks, run: RunRow, venue: Venue) -> None:
+        """Post a run's card, then leave the run to a worker; show its place until one has it."""
+        with structlog.contextvars.bound_contextvars(run=run.id):
+            self.claims.add(run, Stop())  # once a worker has it, nothing more is shown from here
+            try:
+                presenter = await tasks.present(run, venue)
+                presenter.observe(RunAdmitted(0.0))
+                if await tasks.post_card(run, presenter):
+                    await self.make_ready(run.id)
+                    async for position in self.positions(run.id):
+                        presenter.observe(RunQueued(position))
+                        await presenter.show_place()
+                else:  # nobody would see the answer, so nothing is spent; the asker was told why
+                    await self.runs.fail(run, presenter.observe, RunStopped(), "stopped")
+                    await self.runs.deliver(run, "shown")
+                    await self.leave(run.id)
+            except StorageError:
+                log.exception("run_left_to_a_sweep")
+            finally:
+                self.claims.remove(run.id)
+                tasks.leave(run)
+
+    async def make_ready(self, run_id: str) -> None:
         """Queue a run, now that its card is there."""
         await self.coordination.ready(run_id)
-        await self.let_in()
+        await self.admit()
 
-    async def retry(self, run: RunRow, by: Source) -> str:
+    async def retry(self, tasks: Tasks, run: RunRow, venue_of: VenueOf, by: Source) -> str:
         """Queue a run without an answer again; return what happens. Raises `Refusal`."""
+        del tasks, venue_of  # a worker carries it out
         try:
             if await self._is_live(run.id):
                 raise Refusal(replies.IN_PROGRESS)
@@ -78,17 +111,18 @@ class SharedQueue:
         except StorageError as error:
             raise Refusal(failures.explain(error, run.id)) from error
         try:
-            await self.begin(run.id)
+            await self.make_ready(run.id)
         except StorageError as error:  # it is reopened: a sweep lets it in
             log.warning("run_left_to_a_sweep", run=run.id, reason=error)
         return replies.RESUMING
 
-    async def stop(self, run_id: str) -> str:
+    async def stop(self, tasks: Tasks, run_id: str) -> str:
         """Record a press of Stop, which the run's worker will find; return what happens.
 
         A run that still waits gets a worker whatever the limits say: it has only to end. Raises
         `Refusal`.
         """
+        del tasks
         try:
             run = await self.journal.get(run_id)
             if run is None or run.is_over:
@@ -103,8 +137,9 @@ class SharedQueue:
             log.warning("run_left_to_a_sweep", run=run_id, reason=error)
         return replies.ENDING if run.stops else replies.STOPPING
 
-    async def end(self, run_ids: Sequence[str], within: float) -> None:
+    async def end(self, tasks: Tasks, run_ids: Sequence[str], within: float) -> None:
         """End these runs, wherever they are, and wait until they are over or so many seconds are."""
+        del tasks
         try:
             async with asyncio.timeout(within):
                 await self._halt(run_ids)
@@ -122,31 +157,35 @@ class SharedQueue:
             return True
 
     @asynccontextmanager
-    async def turn(self, run_id: str) -> AsyncGenerator[None]:
-        """Hold a run's turn, which it has got; one that is cut off keeps it, to be continued."""
+    async def turn(self, run: RunRow, stop: Stop, moved: Callable[[int], None]) -> AsyncGenerator[None]:
+        """Hold a run's turn, which it has got; one that is cut off keeps it, to be continued.
+
+        Even one that was stopped has to leave it.
+        """
+        del stop, moved
         try:
             yield
         except Exception:
-            await self.leave(run_id)
+            await self.leave(run.id)
             raise
-        await self.leave(run_id)
+        await self.leave(run.id)
 
     async def leave(self, run_id: str) -> None:
         """End a run's turn."""
         try:
             await self.coordination.leave(run_id, self.worker)
-            await self.let_in()
+            await self.admit()
         except StorageError as error:  # the next sweep does it
             log.warning("turn_not_ended", run=run_id, reason=error)
 
-    async def let_in(self) -> None:
+    async def admit(self) -> None:
         """Make jobs of the runs whose turn has come.
 
         Whoever waits for another's call shares the next one: each takes its turn among the
         transactions that write, and a connection that questions need.
         """
         self._asked = mine = self._asked + 1
-        async with self._letting_in:
+        async with self._admitting:
             if self._answered >= mine:
                 return
             asked, limits = self._asked, self.limits
@@ -197,30 +236,25 @@ class SharedQueue:
             now=True
         )
 
-    @property
-    def waiting(self) -> int:
-        """How many runs this process shows as waiting."""
-        return len(self._waiting)
+    def counts(self, tasks: Tasks) -> RunCounts:
+        """Count the runs that this process carries out or shows, and whose place it shows."""
+        del tasks
+        return RunCounts(self.claims.count, len(self._waiting), len(self._undelivered))
 
-    @property
-    def untold(self) -> int:
-        """How many runs have an asker whom this process couldn't tell when it last tried."""
-        return len(self._untold)
-
-    def told(self, run_id: str) -> None:
+    def delivered(self, run_id: str) -> None:
         """Note that a run needs no further showing by this process."""
-        self._untold.discard(run_id)
+        self._undelivered.discard(run_id)
 
     async def try_later(self, run_id: str, attempts: int) -> None:
         """Queue a run whose asker couldn't be told, to be shown again."""
-        wait = min(RETELL_SECONDS * 2**attempts, LONGEST_RETELL_SECONDS)
+        wait = min(REDELIVERY_SECONDS * 2**attempts, LONGEST_REDELIVERY_SECONDS)
         log.warning("run_not_shown", run=run_id, attempts=attempts + 1, again_in=wait)
         await self.jobs.defer(run_id, after=wait, attempts=attempts + 1)
-        self._untold.add(run_id)
+        self._undelivered.add(run_id)
 
     async def sweep(self) -> None:
         """Make jobs of the runs that should have one and don't: what crashed between two steps."""
-        since = self.runs.ago(days=TELLING_DAYS)
+        since = self.runs.ago(days=REDELIVERY_DAYS)
         found = *await self.coordination.due(since), *await self.coordination.started()
         # Looked up last: others may have just made some, and a second job takes the run away.
         live = await self.jobs.live()
@@ -228,7 +262,7 @@ class SharedQueue:
             if run_id not in live:
                 log.info("run_taken_up_again", run=run_id)
                 await self.jobs.defer(run_id)
-        await self.let_in()
+        await self.admit()
         await self.coordination.tidy()
 
     def close(self) -> None:

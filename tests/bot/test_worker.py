@@ -16,7 +16,6 @@ from bot.service.admission.access import AT_TERMINAL
 from bot.service.admission.channels import Channels, Operator
 from bot.service.admission.limits import Durability, Limits
 from bot.service.admission.permissions import Admins
-from bot.service.admission.queue import Queue
 from bot.service.claimed_runs import Claims
 from bot.service.dispatcher import Dispatcher
 from bot.service.requests.question import Question
@@ -131,10 +130,9 @@ async def process(
             journal=library.journal,
             store=library.store,
             index=library.index,
-            queue=Queue(shared_queue.limits),
+            queue=shared_queue,
             durability=durability,
             admins=Admins(frozenset({"slack:BOSS"})),
-            shared_queue=shared_queue,
         )
         if works:
             worker = Worker(dispatcher, shared_queue, {"slack": place.of})
@@ -314,7 +312,7 @@ async def test_an_asker_who_cannot_be_told_is_told_later_by_any_process(postgres
             venue.refuse[method] = Unreachable("is away")
         async with process(postgres, place, works=True) as worker:
             await receiver.until(run, "untold")
-            await until(lambda: worker.dispatcher.tasks.run_counts().untold == 1)
+            await until(lambda: worker.dispatcher.tasks.run_counts().undelivered == 1)
         venue.refuse.clear()
         assert await receiver.shared_queue.jobs.live() == {run.id}
         await receiver.shared_queue.jobs.defer(run.id)  # what its time would do

@@ -19,9 +19,9 @@ from bot.discord.bot import DiscordBot
 from bot.past.lookup import Lookup
 from bot.service.admission.channels import Channels, Operator
 from bot.service.admission.limits import Limits
-from bot.service.admission.queue import Queue
 from bot.service.delivery.outbox import Outbox
 from bot.service.dispatcher import Dispatcher
+from bot.service.run_queue import LocalQueue
 from bot.service.runs import Runs
 from bot.slack.bot import SlackBot
 from council.calls import Ask, Call, Reply
@@ -202,7 +202,7 @@ class Office:
             journal=self.library.journal,
             store=self.library.store,
             index=self.library.index,
-            queue=Queue(self.limits),
+            queue=LocalQueue(self.limits, self.library.journal),
             clock=self.loop.time,
         )
 

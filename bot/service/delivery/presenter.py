@@ -55,7 +55,7 @@ class Place(Protocol):
 
 
 class Presenter:
-    """Shows one run in its venue: `hear` its events, and `show` until it is over.
+    """Shows one run in its venue: `observe` its events, and `show` until it is over.
 
     `posts` remembers what the run has posted below its card; `telling` is what may have arrived
     of that and of its mention, and `note` writes down more; `place` writes down where its card and its
@@ -115,7 +115,7 @@ class Presenter:
         self._heard.clear()
         return self._view
 
-    def hear(self, event: Event) -> None:
+    def observe(self, event: Event) -> None:
         """Take in an event; what it changes is shown later."""
         self._heard.append((event, self._clock()))
         self._changes += 1

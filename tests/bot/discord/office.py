@@ -13,10 +13,10 @@ from bot.service.admission.budget_warnings import BudgetWarnings
 from bot.service.admission.channels import Channels, Operator
 from bot.service.admission.limits import Limits
 from bot.service.admission.permissions import Admins
-from bot.service.admission.queue import Queue
 from bot.service.delivery.outbox import Outbox, Patience, RateLimits
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
+from bot.service.run_queue import LocalQueue
 from bot.service.runs import Runs
 from council.errors import ModelError
 from council.models.catalog import Catalog
@@ -150,7 +150,7 @@ def dispatcher_of(
         journal=library.journal,
         store=library.store,
         index=library.index,
-        queue=Queue(Limits()),
+        queue=LocalQueue(Limits(), library.journal),
         admins=Admins(admins),
     )
 

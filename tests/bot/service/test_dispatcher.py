@@ -21,13 +21,13 @@ from bot.service.admission.channels import Channels, Operator
 from bot.service.admission.costs import Prices, unknown
 from bot.service.admission.limits import Durability, Limits
 from bot.service.admission.permissions import Admins
-from bot.service.admission.queue import Queue
 from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.receipts import Sent
 from bot.service.delivery.venue import Button, Card, File, Part
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
 from bot.service.requests.question import Question
+from bot.service.run_queue import LocalQueue
 from bot.service.runs import Runs
 from bot.view.details import Detail
 from council.brief import Attachment, Brief, Discussion
@@ -130,7 +130,7 @@ async def office(
             journal=library.journal,
             store=library.store,
             index=library.index,
-            queue=Queue(Limits.model_validate(limits)),
+            queue=LocalQueue(Limits.model_validate(limits), library.journal),
             durability=Durability(resume_within=resume_within),
             admins=admins,
             sleep=sleep,

@@ -65,7 +65,7 @@ async def test_a_burst_lets_in_by_few_calls() -> None:
     calls: list[asyncio.Task[None]] = []
     for number in range(50):
         coordination.waiting.append(str(number))
-        calls.append(asyncio.create_task(queue.let_in()))
+        calls.append(asyncio.create_task(queue.admit()))
         await asyncio.sleep(0)
     coordination.open.set()
     await asyncio.gather(*calls)
@@ -77,9 +77,9 @@ async def test_who_shared_a_failed_call_tries_again() -> None:
     """Only a call that succeeded counts for others."""
     coordination, jobs = SlowCoordination(), Made()
     queue = shared_queue(coordination, jobs)
-    first = asyncio.create_task(queue.let_in())
+    first = asyncio.create_task(queue.admit())
     await asyncio.sleep(0)
-    second = asyncio.create_task(queue.let_in())
+    second = asyncio.create_task(queue.admit())
     await asyncio.sleep(0)
     coordination.waiting.append("run")
     coordination.failures.append(DatabaseError("away"))

@@ -184,13 +184,13 @@ async def test_a_forgotten_answer_is_no_longer_untold(tmp_path: Path) -> None:
 
     async with office(tmp_path, ScriptedCouncil(), sleep=sleep) as place:
         run = await place.see(venue)
-        assert place.dispatcher.tasks.run_counts().untold == 1
+        assert place.dispatcher.tasks.run_counts().undelivered == 1
         forgetting = place.library.forgetting
         own = await forgetting.user(run.origin.platform, str(run.origin.user))
         await forgetting.forget(own, by="ada")
         due.set()
         async with asyncio.timeout(5):
-            while place.dispatcher.tasks.run_counts().untold:
+            while place.dispatcher.tasks.run_counts().undelivered:
                 await asyncio.sleep(0.001)
 
 

@@ -20,10 +20,10 @@ from bot.service.admission.budget_warnings import BudgetWarnings
 from bot.service.admission.channels import Channels, Operator
 from bot.service.admission.limits import Limits
 from bot.service.admission.permissions import Admins
-from bot.service.admission.queue import Queue
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
 from bot.service.requests.attachments import LARGEST_FILE
+from bot.service.run_queue import LocalQueue
 from bot.service.runs import Runs
 from bot.slack.bot import SlackBot
 from bot.slack.client import granted
@@ -215,7 +215,7 @@ def dispatcher_of(
         journal=library.journal,
         store=library.store,
         index=library.index,
-        queue=Queue(Limits(runs_per_user=32, runs_per_channel=32)),
+        queue=LocalQueue(Limits(runs_per_user=32, runs_per_channel=32), library.journal),
         admins=Admins(admins),
     )
 
