@@ -19,7 +19,7 @@ from bot.past.buttons import Verb
 from bot.past.lookup import Lookup
 from bot.past.pages import Link, Sheet
 from bot.service.admission import permissions
-from bot.service.admission.access import Standing
+from bot.service.admission.access import Requester
 from bot.service.commands import CONFIG, FORGET, HELP, PAST, Command, Given
 from bot.service.delivery.venue import File, Venue
 from bot.service.dispatcher import Dispatcher
@@ -50,8 +50,8 @@ class Actor:
     """
 
     name: str
-    here: Standing
-    standing: Callable[[Source], Awaitable[Standing]]
+    here: Requester
+    standing: Callable[[Source], Awaitable[Requester]]
     is_admin: Callable[[], Awaitable[bool]]
 
 

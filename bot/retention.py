@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import structlog
 
 from bot.app import Library
-from bot.service.admission.channels import Operator, Own, resolve
+from bot.service.admission.channels import ChannelSettings, Operator, resolve
 from council.document.conversation import timestamp
 from storage.retention_clock import look_at_clock
 
@@ -29,7 +29,9 @@ async def forget_old(library: Library, retention_days: int | None, now: datetime
         value, set_at = own.get(place, (None, ""))
         # A typo can be taken back for an hour.
         in_effect = value if set_at <= timestamp(now - GRACE) else None
-        days = resolve(operator, Own.model_validate({"retention": in_effect}))["retention"].value
+        days = resolve(operator, ChannelSettings.model_validate({"retention": in_effect}))[
+            "retention"
+        ].value
         if isinstance(days, int):
             selection = await library.forgetting.older_than(scope, now - timedelta(days=days))
             if not selection.is_empty:

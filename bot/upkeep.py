@@ -9,7 +9,7 @@ import structlog
 
 from bot.app import Library
 from bot.retention import forget_old
-from bot.service.admission.channels import Own
+from bot.service.admission.channels import ChannelSettings
 from storage.errors import StorageError
 
 log = structlog.get_logger()
@@ -70,7 +70,11 @@ async def forget_removed(library: Library, platform: str, removed: Removed, halt
     """Forget everything of workspaces that removed the bot: conversations, runs, channels' settings."""
     if not await removed():
         return
-    own = [scope for key in Own.model_fields for scope in await library.overrides.everywhere(key)]
+    own = [
+        scope
+        for key in ChannelSettings.model_fields
+        for scope in await library.overrides.everywhere(key)
+    ]
     for scope in {*await library.forgetting.scopes(), *own}:
         # Asked each time: a workspace may have installed it again meanwhile.
         if scope.platform != platform or scope.workspace not in await removed():

@@ -48,7 +48,7 @@ _DECLINES = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class CorrectionInputs:
     """What a member read when it corrected its answer; `original` is that answer."""
 
     question: str
@@ -59,7 +59,7 @@ class Given:
     labels: Sequence[str]
 
 
-def fault(reply: str, given: Given, *, keeps: bool = False) -> Cause | None:
+def fault(reply: str, given: CorrectionInputs, *, keeps: bool = False) -> Cause | None:
     """Return why a reply is no correction; `None` if it is one, or `keeps` the answer with a reason."""
     if reply == given.original:
         return None
@@ -83,7 +83,7 @@ def _repeats(words: Sequence[str], prompt: Sequence[str]) -> bool:
     return len(words) >= RUN and sum(_covered(words, [prompt])) >= ALL * len(words)
 
 
-def _is_question(reply: str, said: Sequence[str], given: Given) -> bool:
+def _is_question(reply: str, said: Sequence[str], given: CorrectionInputs) -> bool:
     """Return whether a reply only asks the question again, or a part of it, which the answer didn't."""
     asked = _words(given.question)
     if said == _words(given.original):
@@ -92,7 +92,7 @@ def _is_question(reply: str, said: Sequence[str], given: Given) -> bool:
     return said == asked or (asks_a_part and f" {' '.join(said)} " in f" {' '.join(asked)} ")
 
 
-def _ranks(reply: str, given: Given) -> bool:
+def _ranks(reply: str, given: CorrectionInputs) -> bool:
     """Return whether a reply is a ranking or a review: whoever answers doesn't know the labels."""
     if parse_ranking(given.original, given.labels) or _LABEL.search(
         f"{given.original}\n{given.question}"
@@ -107,7 +107,7 @@ def _declines(text: str) -> bool:
     return bool(_DECLINES.match(text)) and len(_words(text)) <= SHORT
 
 
-def _taken_from(words: Sequence[str], prompt: Sequence[str], given: Given) -> Cause | None:
+def _taken_from(words: Sequence[str], prompt: Sequence[str], given: CorrectionInputs) -> Cause | None:
     """Return whose words most of a reply's new ones are."""
     if len(words) < ENOUGH:
         return None
@@ -127,7 +127,7 @@ def _taken_from(words: Sequence[str], prompt: Sequence[str], given: Given) -> Ca
     return cause if most >= TAKEN * len(new) else None
 
 
-def _changes_language(reply: str, given: Given) -> bool:
+def _changes_language(reply: str, given: CorrectionInputs) -> bool:
     """Return whether a reply is in neither its question's language nor its author's."""
     if script(reply) not in (script(given.question), script(given.original)):
         return True

@@ -24,7 +24,7 @@ from council.document.iteration import (
 )
 from council.document.results import MemberAnswer, Stage1Result, Stage2_5Result, Stage2Result
 from council.document.stored_rounds import Round
-from council.echo import Given, fault
+from council.echo import CorrectionInputs, fault
 from council.errors import Cause, Failure
 from council.events import StageCompleted, StageStarted
 from council.offload import offload
@@ -298,9 +298,9 @@ class _Table:
         self._data.critiques |= found
         return found[label]
 
-    def _given(self, name: str, reviews: list[Stage2Result]) -> Given:
+    def _given(self, name: str, reviews: list[Stage2Result]) -> CorrectionInputs:
         brief = self._session.brief
-        return Given(
+        return CorrectionInputs(
             question=brief.question,
             original=self._answers[name].text,
             prompt=prompts.instructions(brief, self._label_of[name]),

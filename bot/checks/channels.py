@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from bot.checks.check import Check, Finding, Outcome, found
 from bot.service.admission.access import Rules
 from bot.service.admission.budgets import Budgets
-from bot.service.admission.channels import BUDGETS, InForce, Operator, Own
+from bot.service.admission.channels import BUDGETS, ChannelSettings, EffectiveSettings, Operator
 from bot.service.options import RunOptions
 from bot.view.wording.doctor import channels as wording
 from council.brief import Brief
@@ -39,7 +39,7 @@ class Limit:
 async def settings_of_channels(overrides: Overrides) -> Stored:
     """Return what is set in all channels. Raises `StorageError`."""
     stored: defaultdict[Scope, dict[str, object]] = defaultdict(dict)
-    for key in Own.model_fields:
+    for key in ChannelSettings.model_fields:
         for scope, (value, _) in (await overrides.everywhere(key)).items():
             stored[scope][key] = value
     return stored
@@ -62,7 +62,7 @@ class ChannelChecks:
         self._read = read
         self._prices = prices
         self._price = price
-        self._own: dict[Scope, Own] = {}
+        self._own: dict[Scope, ChannelSettings] = {}
 
     def checks(self, *, with_prices: tuple[str, ...], needs: str) -> list[Check]:
         """Return the checks; the settings need one check, and prices others."""
@@ -81,7 +81,7 @@ class ChannelChecks:
         findings: list[Finding] = []
         for scope in sorted(stored, key=_where):
             try:
-                self._own[scope] = Own.model_validate(stored[scope])
+                self._own[scope] = ChannelSettings.model_validate(stored[scope])
             except ValidationError:
                 findings.append(found(_where(scope), wording.UNREADABLE))
                 continue
@@ -89,8 +89,8 @@ class ChannelChecks:
                 findings += self._of_profiles(scope, self._own[scope])
         return Outcome(wording.channels(len(stored)), tuple(findings[:MOST_NAMED]))
 
-    def _of_profiles(self, scope: Scope, own: Own) -> Iterator[Finding]:
-        where, here = _where(scope), InForce(self._operator, own)
+    def _of_profiles(self, scope: Scope, own: ChannelSettings) -> Iterator[Finding]:
+        where, here = _where(scope), EffectiveSettings(self._operator, own)
         known, chosen = self._operator.profiles, str(here.settings["profile"].value)
         is_terminal = scope.platform == TERMINAL  # no list counts there
         if own.profiles and not is_terminal:
@@ -121,8 +121,8 @@ class ChannelChecks:
                 advice = wording.operators_budget(name, cost, limit.key, limit.dollars)
                 yield found("[budgets] in council.toml", advice)
 
-    def _of_channel(self, scope: Scope, own: Own) -> Iterator[Finding]:
-        here = InForce(self._operator, own)
+    def _of_channel(self, scope: Scope, own: ChannelSettings) -> Iterator[Finding]:
+        here = EffectiveSettings(self._operator, own)
         limit, chosen = _least(here.budgets), str(here.settings["profile"].value)
         if scope.platform == TERMINAL or not here.open_profiles or limit is None:
             return

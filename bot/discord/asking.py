@@ -22,7 +22,7 @@ from bot.errors import Gone, NotAllowed, Refusal, VenueError
 from bot.service.commands import Given, Typed, parse_message
 from bot.service.delivery.outbox import Urgency
 from bot.service.dispatcher import Dispatcher
-from bot.service.options import AS_THE_PROFILE_HAS_IT, RunOptions
+from bot.service.options import PROFILE_DEFAULTS, RunOptions
 from bot.service.requests.question import Question
 from bot.view.wording.platforms import discord as wording
 from bot.view.wording.service.follow_ups import USE_THE_BUTTON
@@ -186,7 +186,7 @@ class Asking:
         key: int,
         *,
         attachments: tuple[Attachment, ...] = (),
-        options: RunOptions = AS_THE_PROFILE_HAS_IT,
+        options: RunOptions = PROFILE_DEFAULTS,
         context: Discussion | None = None,
     ) -> Question:
         return Question(

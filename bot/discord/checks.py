@@ -21,7 +21,7 @@ from bot.discord.invite import PERMISSIONS, application_id
 from bot.discord.transport import single_attempts
 from bot.errors import ConfigurationError, Unreachable, VenueError
 from bot.service.admission.access import Access, Rules
-from bot.service.commands import COMMANDS, Given, Kind
+from bot.service.commands import COMMANDS, Given, OptionKind
 from bot.view.message import escaped_line
 from bot.view.wording.doctor import discord as wording
 from bot.view.wording.doctor.channels import where
@@ -129,7 +129,7 @@ class DiscordChecks:
         return Outcome(wording.APPLICATION_WELL, tuple(findings))
 
     async def _commands(self) -> Outcome:
-        proposed: tuple[Kind, ...] = ("profile", "conversation")
+        proposed: tuple[OptionKind, ...] = ("profile", "conversation")
         tree = command_tree(
             self._client,
             dict.fromkeys(COMMANDS, _unheard),

@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 import discord
 from discord import app_commands
 
-from bot.service.commands import ACTION, COMMANDS, Command, Given, Kind, Option
+from bot.service.commands import ACTION, COMMANDS, Command, Given, Option, OptionKind
 
 LONGEST_TEXT = 6000
 MOST_CHOICES = 25
@@ -42,7 +42,7 @@ _SHAPE = (
 def command_tree(
     client: discord.AutoShardedClient,
     answers: Mapping[Command, Answer],
-    propose: Mapping[Kind, Propose],
+    propose: Mapping[OptionKind, Propose],
     about: About,
 ) -> app_commands.CommandTree[discord.AutoShardedClient]:
     """Make Discord's commands of the whole registry, and the message action."""
@@ -58,7 +58,7 @@ def command_tree(
 
 
 def slash(
-    command: Command, answer: Answer, propose: Mapping[Kind, Propose]
+    command: Command, answer: Answer, propose: Mapping[OptionKind, Propose]
 ) -> app_commands.Command[Any, ..., None]:
     """Make a slash command from an entry in the registry; `propose` completes its options by kind."""
 

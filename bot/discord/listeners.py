@@ -26,7 +26,7 @@ from bot.discord.replies import InteractionReply
 from bot.errors import Refusal
 from bot.past.buttons import Choice
 from bot.past.lookup import Lookup
-from bot.service.commands import ASK, COMMANDS, Command, Given, Kind
+from bot.service.commands import ASK, COMMANDS, Command, Given, OptionKind
 from bot.service.delivery.venue import Button
 from bot.service.dispatcher import Dispatcher
 from bot.view.wording.service.failures import UNEXPECTED
@@ -66,7 +66,7 @@ class Listeners:
             **{command: partial(self._command, command.name) for command in COMMANDS},
             ASK: self._ask_by_command,
         }
-        propose: Mapping[Kind, Propose] = {
+        propose: Mapping[OptionKind, Propose] = {
             "profile": self._propose_profiles,
             "conversation": self._propose_answers,
         }

@@ -10,7 +10,7 @@ from bot.discord.location import Location
 from bot.discord.transport import Transport
 from bot.discord.venue import EDIT_SECONDS, DiscordVenue
 from bot.errors import Refusal
-from bot.service.admission.access import Standing
+from bot.service.admission.access import Requester
 from bot.view.wording.platforms import discord as wording
 from storage.journal.journal import RunRow
 
@@ -51,12 +51,12 @@ class Locations:
             clock=self._clock,
         )
 
-    def standing_of(self, who: discord.User | discord.Member, here: Location) -> Standing:
+    def standing_of(self, who: discord.User | discord.Member, here: Location) -> Requester:
         """Return what decides whether somebody may ask here."""
         channel = self.client.get_channel(here.parent or here.channel)
         places = (here.channel, here.parent, getattr(channel, "category_id", None))
         roles = who.roles if isinstance(who, discord.Member) else ()
-        return Standing(
+        return Requester(
             workspace=str(here.guild) if here.guild else None,
             places=frozenset(str(place) for place in places if place),
             memberships=frozenset(str(role.id) for role in roles),

@@ -17,7 +17,7 @@ from bot.discord.locations import Locations
 from bot.discord.notices import reply, whisper
 from bot.discord.venue import DiscordVenue, upload
 from bot.past.pages import Sheet
-from bot.service.admission.access import Standing
+from bot.service.admission.access import Requester
 from bot.service.delivery.venue import File
 from bot.service.requests.follow_ups import Form
 from bot.service.requests.votes import ReasonForm
@@ -96,7 +96,7 @@ class InteractionReply:
         async def is_admin() -> bool:
             return self.interaction.permissions.manage_guild
 
-        async def standing(place: Source) -> Standing:
+        async def standing(place: Source) -> Requester:
             return self.locations.standing_of(user, Location.of_source(place))
 
         known = self.locations.standing_of(user, here)

@@ -11,7 +11,7 @@ from bot.view.details import Detail as Details
 from bot.view.message import printable
 from storage.index.past_answers import Cursor
 
-Part = Literal["member"] | Details
+AnswerPart = Literal["member"] | Details
 Verb = Literal["turn", "see", "share", "transcript", "forget"]
 """What a button does: turn this page, show another, show all the channel, give the file, delete."""
 
@@ -58,7 +58,7 @@ class Answer:
 class Detail:
     """One member's message of the thread, or what a button below it shows; `rank` counts from 0."""
 
-    part: Part
+    part: AnswerPart
     conversation_id: str
     turn: int
     rank: int = 0

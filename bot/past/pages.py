@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import count
 
-from bot.past.buttons import Answer, Choice, Detail, Figures, History, Part, Search
+from bot.past.buttons import Answer, AnswerPart, Choice, Detail, Figures, History, Search
 from bot.past.chart import Chart
 from bot.view import card, details
 from bot.view.fold import of_document
@@ -45,7 +45,7 @@ _MARKDOWN = re.compile(
     r"|!?\[(?=[^\]\n]*\]\()|(?<=\S)\]\([^)\s]*\)?",  # links
     re.MULTILINE,
 )
-_DETAILS: Mapping[Part, str] = {
+_DETAILS: Mapping[AnswerPart, str] = {
     "member": buttons.MEMBERS,
     "votes": buttons.VOTES,
     "changes": buttons.CHANGES,
@@ -228,7 +228,7 @@ def detail(conversation: Conversation, look: Detail) -> Sheet:
     )
 
 
-def _messages(view: RunView, part: Part) -> list[tuple[str, Message]]:
+def _messages(view: RunView, part: AnswerPart) -> list[tuple[str, Message]]:
     """Return each member's message with its name, best first; all members share the votes."""
     if part == "votes":
         return [("", details.detail(view, "votes"))] if view.ranking and view.ranking.ballots else []

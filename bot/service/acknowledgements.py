@@ -51,7 +51,7 @@ class Acknowledgements:
         if not self._due:
             self._none_due.set()
 
-    async def none_due(self) -> None:
+    async def acknowledged(self) -> None:
         """Wait until no acknowledgement is due, or for the longest delay."""
         if self._due:
             with suppress(TimeoutError):
@@ -62,7 +62,7 @@ class Acknowledgements:
         """Return an `ask` that begins when no acknowledgement is due."""
 
         async def asked(call: Call) -> Reply:
-            await self.none_due()
+            await self.acknowledged()
             return await ask(call)
 
         return asked

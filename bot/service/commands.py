@@ -13,7 +13,7 @@ from bot.view.wording.service.channels import leftover
 from bot.view.wording.service.replies import NO_QUESTION
 from council.profile import MOST_ROUNDS, Strategy
 
-Kind = Literal["text", "number", "choice", "profile", "conversation", "file", "flag"]
+OptionKind = Literal["text", "number", "choice", "profile", "conversation", "file", "flag"]
 ACTION = wording.ASK_ABOUT
 """The message action: the message's text is the question."""
 LONGEST_WORDS = 75
@@ -36,7 +36,7 @@ class Option:
 
     name: str
     description: str
-    kind: Kind
+    kind: OptionKind
     required: bool = False
     choices: tuple[str, ...] = ()
     least: int = 0

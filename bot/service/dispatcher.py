@@ -9,9 +9,9 @@ import structlog
 
 from bot.errors import OverLimit, Refusal
 from bot.service.acknowledgements import ACCEPT_SECONDS
-from bot.service.admission.access import Standing
+from bot.service.admission.access import Requester
 from bot.service.admission.budgets import Budgets
-from bot.service.admission.channels import InForce, Operator
+from bot.service.admission.channels import EffectiveSettings, Operator
 from bot.service.admission.limits import Backlog, Durability
 from bot.service.admission.permissions import Admins, check_place
 from bot.service.commands import Given
@@ -157,7 +157,7 @@ class Dispatcher:
             self._backlog.release(entry_key)
         return begun.run if begun.created else None
 
-    async def retry(self, run: RunRow, by: Source, standing: Standing, venue_of: VenueOf) -> str:
+    async def retry(self, run: RunRow, by: Source, standing: Requester, venue_of: VenueOf) -> str:
         """Repeat a run that has no answer, on its card; return what happens. Raises `Refusal`."""
         here = await self.in_force(by)
         here.check(by, standing, run.brief.profile.name)
@@ -235,7 +235,7 @@ class Dispatcher:
         )
 
     async def configure(
-        self, given: Given, who: Source, standing: Standing, *, is_admin: bool
+        self, given: Given, who: Source, standing: Requester, *, is_admin: bool
     ) -> Message:
         """Change a channel's settings and show them, with what counts toward its budgets.
 
@@ -244,7 +244,7 @@ class Dispatcher:
         used = self._runs.costs.used
         return await configure(self.channels, given, who, standing, is_admin=is_admin, used=used)
 
-    async def in_force(self, here: Source) -> InForce:
+    async def in_force(self, here: Source) -> EffectiveSettings:
         """Return what is in force in a channel. Raises `Refusal`."""
         try:
             return await self.channels.in_force(here)

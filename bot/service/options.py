@@ -72,7 +72,7 @@ class RunOptions:
         raise UsageError(wording.no_profile(name, profiles))
 
 
-AS_THE_PROFILE_HAS_IT = RunOptions()
+PROFILE_DEFAULTS = RunOptions()
 
 
 def _mode(profile: Profile) -> Mode:

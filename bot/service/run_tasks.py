@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -21,7 +21,7 @@ from bot.view.wording.service import replies
 from council.cancel import Stop
 from council.document.conversation import Source
 from council.events import RunAdmitted, RunQueued
-from council.offload import in_turn
+from council.offload import offload_slowly
 from council.task_group import TaskGroup
 from storage.documents.conversations import Conversations
 from storage.errors import RunSuperseded, StorageError
@@ -160,50 +160,17 @@ class RunTasks:
         return delivery
 
     async def _presenter(self, run: RunRow, venue: Venue, *, is_new: bool) -> Presenter:
-        where = run.origin
-
-        async def place(**changed: str | None) -> None:
-            nonlocal where
-            where = where.model_copy(update=changed)
-            try:
-                await self._journal.place(run.id, where)
-            except StorageError:  # only a restart now would have to look for the card
-                log.exception("place_not_recorded", run=run.id)
-
-        async def note(telling: Telling) -> None:
-            try:
-                await self._journal.note_telling(run.id, telling)
-            except StorageError:  # only a restart now could mention the asker once more
-                log.exception("telling_not_recorded", run=run.id)
-
-        async def is_wanted() -> bool:
-            try:
-                return await self._journal.origin(run) is not None
-            except StorageError:  # if the journal can't be read, nothing counts as forgotten
-                log.exception("run_not_read", run=run.id)
-                return True
-
         looking = self.typical.pop(run.id, None)
-        return Presenter(
-            run.id,
-            opening(
-                run.brief.question,
-                run.brief.profile,
-                asker=run.brief.asker,
-                now=self._clock(),
-                typical=await looking if looking else None,
-            ),
-            venue,
-            await self._journal.posts(run, is_new=is_new),
-            run.telling,
-            clock=self._clock,
-            place=place,
-            note=note,
-            is_wanted=is_wanted,
-            page=partial(self._page, run),
-            edited=partial(self._runs.metrics.edited, run.origin.platform),
-            none_due=self._runs.acknowledgements.none_due,
+        view = opening(
+            run.brief.question,
+            run.brief.profile,
+            asker=run.brief.asker,
+            now=self._clock(),
+            typical=await looking if looking else None,
         )
+        posts = await self._journal.posts(run, is_new=is_new)
+        record = _Record(run, self._runs, self._journal, self._store, run.origin)
+        return Presenter(run, view, venue, posts, record, clock=self._clock)
 
     async def _carry_out(self, run: RunRow, venue: Venue, presenter: Presenter, stop: Stop) -> None:
         """Take a run through the queue and to its end; the card shows whatever ends it."""
@@ -246,9 +213,6 @@ class RunTasks:
             return await presenter.post_card()
         finally:
             self._runs.acknowledgements.settle(run.entry_key)
-
-    async def _page(self, run: RunRow) -> File:
-        return await in_turn(page_of, await self._store.load(run.conversation_id))
 
     def __contains__(self, run_id: str) -> bool:
         """Return whether a run is being carried out or shown here."""
@@ -298,3 +262,49 @@ class RunTasks:
     async def halt(self, run_ids: Sequence[str]) -> None:
         """End these runs, and wait until they are over or their time is up."""
         await self._queue.end(self, run_ids, HALT_SECONDS)
+
+
+@dataclass(slots=True)
+class _Record:
+    """What is kept of one run, which is now shown at `where`; a `RunRecord`."""
+
+    run: RunRow
+    runs: Runs
+    journal: Journal
+    store: Conversations
+    where: Source
+
+    async def place(self, **where: str | None) -> None:
+        """Keep where the card or the thread is."""
+        self.where = self.where.model_copy(update=where)
+        try:
+            await self.journal.place(self.run.id, self.where)
+        except StorageError:  # only a restart now would have to look for the card
+            log.exception("place_not_recorded", run=self.run.id)
+
+    async def note(self, telling: Telling) -> None:
+        """Keep what may have arrived of the run's posts and its mention."""
+        try:
+            await self.journal.note_telling(self.run.id, telling)
+        except StorageError:  # only a restart now could mention the asker once more
+            log.exception("telling_not_recorded", run=self.run.id)
+
+    async def run_exists(self) -> bool:
+        """Return whether the run is still on record."""
+        try:
+            return await self.journal.origin(self.run) is not None
+        except StorageError:  # if the journal can't be read, nothing counts as forgotten
+            log.exception("run_not_read", run=self.run.id)
+            return True
+
+    async def render_page(self) -> File:
+        """Return the run's stored conversation as an HTML file."""
+        return await offload_slowly(page_of, await self.store.load(self.run.conversation_id))
+
+    async def acknowledged(self) -> None:
+        """Wait for others' acknowledgements."""
+        await self.runs.acknowledgements.acknowledged()
+
+    def edited(self, changes: int) -> None:
+        """Count an edit of the card."""
+        self.runs.metrics.edited(self.run.origin.platform, changes)

@@ -42,7 +42,7 @@ Traces = Callable[[RunRow], AbstractContextManager[Trace]]
 """Opens the trace of a run; one that closes without an end was interrupted."""
 
 
-class Untraced:
+class NullTrace:
     """The trace of nothing: everything is passed on as it is."""
 
     def asked(self, ask: Ask) -> Ask:
@@ -61,10 +61,10 @@ class Untraced:
         """Record nothing."""
 
 
-UNTRACED = nullcontext(Untraced())
+NULL_TRACE = nullcontext(NullTrace())
 
 
 def untraced(run: RunRow) -> AbstractContextManager[Trace]:
     """Trace nothing."""
     del run
-    return UNTRACED
+    return NULL_TRACE

@@ -11,7 +11,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.actions import Actor
 from bot.errors import Refusal
 from bot.service.acknowledgements import LOOKUP_SECONDS
-from bot.service.admission.access import Standing
+from bot.service.admission.access import Requester
 from bot.service.dispatcher import Dispatcher
 from bot.service.run_tasks import RunTasks
 from bot.slack.client import granted
@@ -51,7 +51,7 @@ class Locations:
             return None
         return SlackVenue(self.workspace, run.id, ephemerally(self.client, where), where)
 
-    async def standing_of(self, here: Source) -> Standing:
+    async def standing_of(self, here: Source) -> Requester:
         """Return what decides whether somebody may ask here. Raises `Refusal` if Slack doesn't say."""
         groups = (await self.dispatcher.in_force(here)).groups
         return replace(standing(here), memberships=await self.reader.memberships(str(here.user), groups))
@@ -80,9 +80,9 @@ def is_direct(here: Source) -> bool:
     return str(here.channel).startswith("D")
 
 
-def standing(here: Source) -> Standing:
+def standing(here: Source) -> Requester:
     """Return what an event says about where somebody is."""
-    return Standing(
+    return Requester(
         workspace=here.workspace,
         places=frozenset({str(here.channel)}),
         is_direct=is_direct(here),

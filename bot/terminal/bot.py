@@ -10,7 +10,7 @@ from bot.errors import Refusal
 from bot.past.buttons import Choice
 from bot.past.pages import Sheet
 from bot.service.admission.access import AT_TERMINAL as ANYTHING
-from bot.service.admission.access import Standing
+from bot.service.admission.access import Requester
 from bot.service.commands import ASK, COMMANDS, CONFIG, FORGET, HELP, PAST, given, parse, usage
 from bot.service.delivery.venue import Venue
 from bot.service.options import RunOptions
@@ -130,7 +130,7 @@ class _Typed(Reply):
         await self._tasks.settled()
 
 
-async def _anything(here: Source) -> Standing:
+async def _anything(here: Source) -> Requester:
     del here
     return ANYTHING
 

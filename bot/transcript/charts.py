@@ -28,7 +28,7 @@ _RECT = Markup('<rect x="{0:g}" y="{1:g}" width="{2:g}" height="{3:g}" class="{4
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RankRow:
     """One answer's votes: the reviewer's letter and the position it gave, 1 is best."""
 
     name: str
@@ -54,7 +54,7 @@ class Sure:
     after: int | None
 
 
-def positions(standings: Sequence[Standing]) -> Markup:
+def positions(standings: Sequence[RankRow]) -> Markup:
     """Draw a row per answer: every vote at its position, and a mark at their mean."""
     crowd = max((len(votes) for each in standings for _, votes in _places(each)), default=1)
     apart = min(2 * _RADIUS + 1, _CROWD / crowd)
@@ -84,7 +84,7 @@ def positions(standings: Sequence[Standing]) -> Markup:
     return _drawn(len(standings) * _ROW + 16, map(_standing_said, standings), marks())
 
 
-def _places(standing: Standing) -> list[tuple[int, list[str]]]:
+def _places(standing: RankRow) -> list[tuple[int, list[str]]]:
     """Return who voted for each place, best place first."""
     votes = sorted(standing.votes, key=lambda vote: vote[1])
     return [
@@ -92,7 +92,7 @@ def _places(standing: Standing) -> list[tuple[int, list[str]]]:
     ]
 
 
-def _standing_said(standing: Standing) -> str:
+def _standing_said(standing: RankRow) -> str:
     return wording.votes_of(standing.name, standing.votes, standing.mean)
 
 

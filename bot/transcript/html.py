@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from bot.transcript import blocks, charts, diff
-from bot.transcript.charts import Moved, Standing, Sure
+from bot.transcript.charts import Moved, RankRow, Sure
 from bot.transcript.turns import Turn, begun, turns
 from bot.transcript.votes import votes
 from bot.view.card import names, stored
@@ -269,7 +269,7 @@ def _sure(view: RunView) -> Iterator[Sure]:
             yield Sure(short[seat.name], *scores)
 
 
-def _standings(view: RunView) -> Iterator[Standing]:
+def _standings(view: RunView) -> Iterator[RankRow]:
     short = names(view)
     letters = {name: label.removeprefix("Response ") for label, name in view.labels.items()}
     cast = counted_votes(view)
@@ -279,7 +279,7 @@ def _standings(view: RunView) -> Iterator[Standing]:
             for reviewer, ballot in cast
             if place.label in ballot
         )
-        yield Standing(short.get(place.model, place.model), tuple(votes), place.mean_position)
+        yield RankRow(short.get(place.model, place.model), tuple(votes), place.mean_position)
 
 
 @cache

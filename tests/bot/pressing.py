@@ -7,7 +7,7 @@ from typing import cast
 from bot.actions import Actions, Actor, Incoming, Payload
 from bot.past.lookup import Lookup
 from bot.past.pages import Sheet
-from bot.service.admission.access import AT_TERMINAL, Standing
+from bot.service.admission.access import AT_TERMINAL, Requester
 from bot.service.delivery.venue import File, Venue
 from bot.service.dispatcher import Dispatcher
 from bot.service.requests.follow_ups import Form
@@ -82,10 +82,10 @@ class RecordingReply:
         self.said.append(f"asked in {below.thread}" if is_new else "asked before")
 
 
-def actor(*, is_admin: bool = False, standing: Standing = AT_TERMINAL, name: str = "Ada") -> Actor:
+def actor(*, is_admin: bool = False, standing: Requester = AT_TERMINAL, name: str = "Ada") -> Actor:
     """Return somebody who may ask, and whether their platform calls them an admin."""
 
-    async def known(place: Source) -> Standing:
+    async def known(place: Source) -> Requester:
         del place
         return standing
 
@@ -100,7 +100,7 @@ async def press(
     action: str,
     click: Click,
     venue_of: VenueOf = lambda _: None,
-    standing: Standing = AT_TERMINAL,
+    standing: Requester = AT_TERMINAL,
 ) -> str:
     """Press a run's button; return what whoever pressed it is told. Raises `Refusal`."""
     reply = RecordingReply(venue_of, click.source)

@@ -8,7 +8,7 @@ from council.calls import Call, MemorySteps
 from council.document.conversation import AssistantMessage, Stage2_5Result
 from council.document.corrections import corrected
 from council.document.results import Stage1Result
-from council.echo import Given, fault
+from council.echo import CorrectionInputs, fault
 from council.errors import Cause, Failure
 from council.events import MemberFailed, StageCompleted
 from council.reviews.ballot_text import without_ranking
@@ -34,7 +34,7 @@ OURS = (
     "Give the whole corrected answer in English. "
     "Answer the question in the language it is asked in. Say plainly what you aren't sure of."
 )
-GIVEN = Given(
+GIVEN = CorrectionInputs(
     QUESTION,
     OWN,
     OURS,

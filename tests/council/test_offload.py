@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from council.offload import AT_ONCE, in_turn, offload
+from council.offload import AT_ONCE, offload, offload_slowly
 
 
 async def test_short_texts_are_worked_on_at_once() -> None:
@@ -30,8 +30,8 @@ async def test_what_comes_after_an_answer_rests_as_long_as_it_took(
         thread_time=lambda: next(busy), perf_counter=lambda: next(times), sleep=rests.append
     )
     monkeypatch.setattr("council.offload.time", clock)
-    monkeypatch.setattr("council.offload._PACED._took", 0.0)
-    threads = {await in_turn(threading.get_ident) for _ in range(3)}
+    monkeypatch.setattr("council.offload._THROTTLED._took", 0.0)
+    threads = {await offload_slowly(threading.get_ident) for _ in range(3)}
     assert len(threads) == 1
     assert threads != {threading.get_ident()}
     assert rests == [0.0, 2.0, 1.0]

@@ -32,7 +32,7 @@ def _like(*forms: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-Nobody: frozenset[str] = frozenset()
+NOBODY: frozenset[str] = frozenset()
 
 
 class Rules(BaseModel):
@@ -40,12 +40,12 @@ class Rules(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=True)
 
-    workspaces: Annotated[frozenset[str], _like(_DISCORD, "[TE][A-Z0-9]{6,}")] = Nobody
-    channels: Annotated[frozenset[str], _like(_DISCORD, "[CG][A-Z0-9]{6,}")] = Nobody
-    categories: Annotated[frozenset[str], _like(_DISCORD)] = Nobody
-    roles: Annotated[frozenset[str], _like(_DISCORD)] = Nobody
-    groups: Annotated[frozenset[str], _like("S[A-Z0-9]{6,}")] = Nobody
-    users: Annotated[frozenset[str], _like(_DISCORD, "[UW][A-Z0-9]{6,}")] = Nobody
+    workspaces: Annotated[frozenset[str], _like(_DISCORD, "[TE][A-Z0-9]{6,}")] = NOBODY
+    channels: Annotated[frozenset[str], _like(_DISCORD, "[CG][A-Z0-9]{6,}")] = NOBODY
+    categories: Annotated[frozenset[str], _like(_DISCORD)] = NOBODY
+    roles: Annotated[frozenset[str], _like(_DISCORD)] = NOBODY
+    groups: Annotated[frozenset[str], _like("S[A-Z0-9]{6,}")] = NOBODY
+    users: Annotated[frozenset[str], _like(_DISCORD, "[UW][A-Z0-9]{6,}")] = NOBODY
 
     @property
     def places(self) -> frozenset[str]:
@@ -57,14 +57,14 @@ class Rules(BaseModel):
         """The roles and user groups."""
         return self.roles | self.groups
 
-    def open_to_place(self, standing: "Standing") -> bool:
+    def open_to_place(self, standing: "Requester") -> bool:
         """Whether these lists allow somebody in this place."""
         in_workspace = not self.workspaces or standing.workspace in self.workspaces
         return in_workspace and (not self.places or bool(self.places & standing.places))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Requester:
     """What a platform says about somebody who acts: where they are, and what they belong to.
 
     `workspace` is also Discord's server. `places` are the channel, a thread's parent channel, and
@@ -72,12 +72,12 @@ class Standing:
     """
 
     workspace: str | None = None
-    places: frozenset[str] = Nobody
-    memberships: frozenset[str] = Nobody
+    places: frozenset[str] = NOBODY
+    memberships: frozenset[str] = NOBODY
     is_direct: bool = False
 
 
-AT_TERMINAL = Standing()
+AT_TERMINAL = Requester()
 """Of whoever runs the program: everything is theirs to ask."""
 
 
@@ -98,7 +98,7 @@ class Access(BaseModel):
     @property
     def groups(self) -> frozenset[str]:
         """All of Slack's user groups that appear in a rule."""
-        return Nobody.union(
+        return NOBODY.union(
             *(rules.groups for rules in (self.allow, self.deny, *self.profiles.values()))
         )
 
@@ -106,14 +106,14 @@ class Access(BaseModel):
     def named(self) -> frozenset[str]:
         """All workspaces, channels, categories and roles that appear in a rule."""
         every = (self.allow, self.deny, *self.profiles.values())
-        return Nobody.union(*(rules.workspaces | rules.places | rules.roles for rules in every))
+        return NOBODY.union(*(rules.workspaces | rules.places | rules.roles for rules in every))
 
     @property
     def lists(self) -> bool:
         """Whether any list says who may ask."""
         return self.allow != Rules() or self.deny != Rules()
 
-    def check(self, source: Source, standing: Standing, profile: str) -> None:
+    def check(self, source: Source, standing: Requester, profile: str) -> None:
         """Raise `Refusal` if a question may not be asked, saying who can change that."""
         if source.platform == TERMINAL:
             return
@@ -129,7 +129,7 @@ class Access(BaseModel):
 OPEN = Access()
 
 
-def _denied(deny: Rules, allow: Rules, source: Source, standing: Standing) -> str | None:
+def _denied(deny: Rules, allow: Rules, source: Source, standing: Requester) -> str | None:
     if standing.workspace in deny.workspaces:
         return wording.NOT_IN_WORKSPACE
     if deny.places & standing.places:
@@ -141,7 +141,7 @@ def _denied(deny: Rules, allow: Rules, source: Source, standing: Standing) -> st
     return None
 
 
-def not_allowed(allow: Rules, source: Source, standing: Standing) -> str | None:
+def not_allowed(allow: Rules, source: Source, standing: Requester) -> str | None:
     """Return why the allow lists refuse a question; `None` if they don't."""
     is_listed = source.user in allow.users
     is_known_directly = standing.is_direct and is_listed
@@ -160,6 +160,6 @@ def not_allowed(allow: Rules, source: Source, standing: Standing) -> str | None:
     return None
 
 
-def _hides_roles(source: Source, standing: Standing) -> bool:
+def _hides_roles(source: Source, standing: Requester) -> bool:
     """Whether roles can't be known: on Discord they belong to a server."""
     return standing.is_direct and source.platform == "discord"

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bot.errors import Refusal
-from bot.service.admission.access import OPEN, Access, Rules, Standing, not_allowed
+from bot.service.admission.access import OPEN, Access, Requester, Rules, not_allowed
 from bot.service.admission.budgets import NO_BUDGETS, Budgets, Dollars
 from bot.service.commands import MOST_RETENTION
 from bot.service.options import DEFAULT, RunOptions
@@ -31,7 +31,7 @@ BUDGETS: Mapping[str, Literal["channel_day", "channel_month"]] = {
 Who = Literal["everyone", "nobody"] | Rules
 
 
-class Own(BaseModel):
+class ChannelSettings(BaseModel):
     """What admins have set in a channel; `None` where they haven't."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -47,7 +47,7 @@ class Own(BaseModel):
     retention: Annotated[int, Field(ge=1, le=MOST_RETENTION)] | None = None
 
 
-NOTHING_SET = Own()
+NOTHING_SET = ChannelSettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,8 +83,8 @@ class Setting:
     origin: str
 
 
-def resolve(operator: Operator, own: Own) -> dict[str, Setting]:
-    """Return what is in force in a channel, by the keys of `Own`."""
+def resolve(operator: Operator, own: ChannelSettings) -> dict[str, Setting]:
+    """Return what is in force in a channel, by the keys of `ChannelSettings`."""
     allowed = [name for name in operator.profiles if own.profiles is None or name in own.profiles]
     chosen = own.profile if own.profile and own.profile in operator.profiles else operator.default
     if allowed and chosen not in allowed:
@@ -114,7 +114,7 @@ def resolve(operator: Operator, own: Own) -> dict[str, Setting]:
     }
 
 
-def _who(operator: Operator, own: Own) -> Setting:
+def _who(operator: Operator, own: ChannelSettings) -> Setting:
     if own.who is not None:
         return Setting(own.who, wording.CHANNEL)
     if operator.access.opt_in:
@@ -129,11 +129,11 @@ def _strictest(ours: float | None, theirs: float | None, operator: Operator, key
 
 
 @dataclass(frozen=True, slots=True)
-class InForce:
+class EffectiveSettings:
     """What is in force in one channel."""
 
     operator: Operator
-    own: Own = NOTHING_SET
+    own: ChannelSettings = NOTHING_SET
 
     @property
     def settings(self) -> dict[str, Setting]:
@@ -170,7 +170,7 @@ class InForce:
         context = self.own.context
         return profile.model_copy(update={"context": context}) if context else profile
 
-    def check(self, source: Source, standing: Standing, profile: str) -> None:
+    def check(self, source: Source, standing: Requester, profile: str) -> None:
         """Raise `Refusal` if a question may not be asked, saying who can change that."""
         if source.platform == TERMINAL:
             return
@@ -199,15 +199,15 @@ class Channels:
         self.operator = operator or Operator()
         self._overrides = overrides
 
-    async def in_force(self, here: Source) -> InForce:
+    async def in_force(self, here: Source) -> EffectiveSettings:
         """Return what is in force in a channel. Raises `StorageError`."""
         if self._overrides is None:
-            return InForce(self.operator)
+            return EffectiveSettings(self.operator)
         try:
-            own = Own.model_validate(await self._overrides.of(place_of(here)))
+            own = ChannelSettings.model_validate(await self._overrides.of(place_of(here)))
         except ValidationError:
             raise self._overrides.unreadable() from None
-        return InForce(self.operator, own)
+        return EffectiveSettings(self.operator, own)
 
     async def change(self, here: Source, own: Mapping[str, object]) -> list[str]:
         """Set these keys in a channel, and reset those that are `None`; return those that changed.

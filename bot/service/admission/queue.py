@@ -27,8 +27,8 @@ class Ticket:
 
 
 @dataclass(eq=False, slots=True)
-class _Place:
-    """Somebody in the queue."""
+class _Waiter:
+    """A run in the queue."""
 
     ticket: Ticket
     moved: Callable[[int], None]
@@ -42,7 +42,7 @@ class Queue:
         self.limits = limits
         self._served = 0
         self._last_served: Counter[str] = Counter()  # by channel
-        self._waiting: list[_Place] = []
+        self._waiting: list[_Waiter] = []
         self._running = 0
         self._channels: Counter[str] = Counter()
         self._users: Counter[str] = Counter()
@@ -66,9 +66,9 @@ class Queue:
         where it reaches one of `MARKS`. In between, a run is nearer than it last heard, never farther,
         since whoever comes later queues behind it.
         """
-        place = _Place(ticket, moved)
+        place = _Waiter(ticket, moved)
         self._waiting.append(place)
-        self._let_in()
+        self._admit()
         if not place.turn.is_set():
             moved(len(self._waiting))
         try:
@@ -78,14 +78,14 @@ class Queue:
                 self._leave(ticket)
             else:
                 self._depart(place)
-                self._let_in()
+                self._admit()
             raise
         try:
             yield
         finally:
             self._leave(ticket)
 
-    def _let_in(self) -> None:
+    def _admit(self) -> None:
         while self._running < self.limits.runs and (place := self._next()):
             self._depart(place)
             ticket = place.ticket
@@ -97,15 +97,15 @@ class Queue:
             self._conversations.add(ticket.conversation)
             place.turn.set()
 
-    def _next(self) -> _Place | None:
+    def _next(self) -> _Waiter | None:
         """Return whoever may start: of the channel that was served longest ago, then by arrival."""
-        first: dict[str, _Place] = {}  # by channel
+        first: dict[str, _Waiter] = {}  # by channel
         for place in self._waiting:
             if place.ticket.channel not in first and self._may_start(place):
                 first[place.ticket.channel] = place
         return min(first.values(), key=self._served_at, default=None)
 
-    def _may_start(self, place: _Place) -> bool:
+    def _may_start(self, place: _Waiter) -> bool:
         ticket = place.ticket
         return (
             self._channels[ticket.channel] < self.limits.runs_per_channel
@@ -113,7 +113,7 @@ class Queue:
             and ticket.conversation not in self._conversations
         )
 
-    def _served_at(self, place: _Place) -> int:
+    def _served_at(self, place: _Waiter) -> int:
         return self._last_served[place.ticket.channel]
 
     def _leave(self, ticket: Ticket) -> None:
@@ -123,9 +123,9 @@ class Queue:
             if not held[name]:
                 del held[name]
         self._conversations.discard(ticket.conversation)
-        self._let_in()
+        self._admit()
 
-    def _depart(self, place: _Place) -> None:
+    def _depart(self, place: _Waiter) -> None:
         """Take a place out of the queue; those behind it move up."""
         position = self._waiting.index(place)
         del self._waiting[position]

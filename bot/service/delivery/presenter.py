@@ -31,10 +31,10 @@ from bot.view.thread import ThreadMessage, is_final, thread
 from bot.view.wording.service import delivery as wording
 from council.document.conversation import Conversation
 from council.events import Event, MemberStarted, RunAdmitted, RunCompleted, RunFailed, RunQueued
-from council.offload import in_turn
+from council.offload import offload_slowly
 from council.task_group import TaskGroup
 from storage.errors import StorageError
-from storage.journal.journal import Delivery, Posts, Telling
+from storage.journal.journal import Delivery, Posts, RunRow, Telling
 
 log = structlog.get_logger()
 
@@ -46,55 +46,61 @@ _BUTTONS: Mapping[str, tuple[Action, ...]] = {
 }
 
 
-class Place(Protocol):
-    """Records where a run's card or its thread is, as soon as that is known."""
+class RunRecord(Protocol):
+    """What is kept of one run beside its posts, and whom its showing waits for."""
 
-    async def __call__(self, **where: str | None) -> None:
-        """Keep new values of a `Source`'s `message`, `card` or `thread`."""
+    async def place(self, **where: str | None) -> None:
+        """Keep new values of a `Source`'s `message`, `card` or `thread`, as soon as they are known."""
+        ...
+
+    async def note(self, telling: Telling) -> None:
+        """Keep what may have arrived of the run's posts and its mention."""
+        ...
+
+    async def run_exists(self) -> bool:
+        """Return whether the run is still on record."""
+        ...
+
+    async def render_page(self) -> File:
+        """Return the run's stored conversation as an HTML file."""
+        ...
+
+    async def acknowledged(self) -> None:
+        """Wait for others' acknowledgements."""
+        ...
+
+    def edited(self, changes: int) -> None:
+        """Count an edit of the card that shows this many changes."""
         ...
 
 
 class Presenter:
     """Shows one run in its venue: `observe` its events, and `show` until it is over.
 
-    `posts` remembers what the run has posted below its card; `telling` is what may have arrived
-    of that and of its mention, and `note` writes down more; `place` writes down where its card and its
-    thread are; `is_wanted` tells whether the run is still on record; `page` returns its stored
-    conversation as an HTML file. `edited` hears of each edit of the card, with how many changes it
-    shows. `none_due` waits for others' acknowledgements.
+    `posts` remembers what the run has posted below its card, `record` what else is kept of it.
     """
 
     def __init__(
         self,
-        run_id: str,
+        run: RunRow,
         view: RunView,
         venue: Venue,
         posts: Posts,
-        telling: Telling,
+        record: RunRecord,
         *,
         clock: Callable[[], float],
-        place: Place,
-        note: Callable[[Telling], Awaitable[None]],
-        is_wanted: Callable[[], Awaitable[bool]],
-        page: Callable[[], Awaitable[File]],
-        edited: Callable[[int], None],
-        none_due: Callable[[], Awaitable[None]],
     ) -> None:
         self._view = view
         self._heard: list[tuple[Event, float]] = []
-        self._run_id = run_id
+        self._run_id = run.id
         self._venue = venue
         self._posts = posts
+        self._on_record = record
         self._clock = clock
         self._changed = asyncio.Event()
         self._placed = asyncio.Event()
         self._caught_up = asyncio.Event()
-        self._place = place
-        self._ledger = Ledger(telling, note)
-        self._is_wanted = is_wanted
-        self._page = page
-        self._edited = edited
-        self._none_due = none_due
+        self._ledger = Ledger(run.telling, record.note)
         self._changes = 0
         self._more = asyncio.Event()
         self._posted: set[str] = set()
@@ -193,10 +199,10 @@ class Presenter:
             await self._post_card()
 
     async def _card_is(self, message: str) -> None:
-        await self._place(message=message)
+        await self._on_record.place(message=message)
 
     async def _card_moved(self, message: str) -> None:
-        await self._place(card=message)
+        await self._on_record.place(card=message)
 
     async def show(self) -> Delivery | None:
         """Keep card and thread in step until the run is over, its asker told, and all of it shown.
@@ -238,9 +244,9 @@ class Presenter:
             shown, self._changes = shown + self._changes, 0
             return self.card()
 
-        await self._none_due()
+        await self._on_record.acknowledged()
         fits = await self._venue.edit_card(newest, self._urgency, self._card_moved)
-        self._edited(shown)
+        self._on_record.edited(shown)
         if is_over:
             self._fits, self._is_complete = fits, True
 
@@ -259,7 +265,7 @@ class Presenter:
         mention = Mention(said, sent, self._ledger)
         places = (self._tell_on_card, self._tell_in_thread, self._tell_in_channel, self._tell_directly)
         for tell in places:
-            if not await self._is_wanted():  # forgotten: nobody is told
+            if not await self._on_record.run_exists():  # forgotten: nobody is told
                 return True
             try:
                 if await tell(mention):
@@ -316,7 +322,7 @@ class Presenter:
         """
 
         async def placed(card: str) -> None:
-            await self._place(message=card, card=None, thread=None)
+            await self._on_record.place(message=card, card=None, thread=None)
             await self._ledger.settle(REPLACED)
 
         if self._lost is None or self._ledger.is_spent(REPLACED):
@@ -360,9 +366,9 @@ class Presenter:
         if self._refused:
             return
         with self._taking_refusals():
-            await self._none_due()
+            await self._on_record.acknowledged()
             # Counting changed words and choosing critics' sentences would block the loop too long.
-            messages = await in_turn(thread, self.view)
+            messages = await offload_slowly(thread, self.view)
             if not self._is_open and (messages or self.view.final):
                 await self._open_thread()
             for each in messages:
@@ -391,7 +397,7 @@ class Presenter:
         thread_id, why = await self._venue.open_thread(title(self.view)[:THREAD_TITLE])
         self._is_open = True
         if thread_id:
-            await self._place(thread=thread_id)
+            await self._on_record.place(thread=thread_id)
         if why:
             await self._post(Message("why", (Line(wording.no_thread(why)),)), Urgency.THREAD)
 
@@ -444,15 +450,15 @@ class Presenter:
             self._is_stalled = True
 
     async def _file(self) -> File:
-        await self._none_due()
+        await self._on_record.acknowledged()
         if self.view.conversation_id:
-            return replace(await self._page(), name=f"council-{self._run_id[:8]}.html")
+            return replace(await self._on_record.render_page(), name=f"council-{self._run_id[:8]}.html")
         said = "\n\n".join(render(section.message) for section in record(self.view))
         return File(f"council-{self._run_id[:8]}-thread.md", said)
 
     async def _post(self, message: Message, urgency: Urgency, buttons: tuple[Button, ...] = ()) -> None:
         """Post a message in as many parts as it takes, its buttons below the last one."""
-        await self._none_due()
+        await self._on_record.acknowledged()
         parts = [*await self._venue.parts(message)]
         parts[-1:] = [replace(part, buttons=buttons) for part in parts[-1:]]
         for number, part in enumerate(parts):
@@ -482,7 +488,7 @@ class Presenter:
         try:
             await self._posts.record(key, content, message)
         except StorageError:  # it is posted; only a restart at this moment could post it again
-            if await self._is_wanted():
+            if await self._on_record.run_exists():
                 log.exception("post_not_recorded", key=key)
             else:
                 self._is_forgotten = True

@@ -7,8 +7,8 @@ from typing import TypeVar
 from rapidfuzz import process
 
 from bot.errors import UsageError
-from bot.service.admission.access import Rules, Standing
-from bot.service.admission.channels import BUDGETS, Channels, InForce, Own
+from bot.service.admission.access import Requester, Rules
+from bot.service.admission.channels import BUDGETS, Channels, ChannelSettings, EffectiveSettings
 from bot.service.admission.permissions import check
 from bot.service.commands import CONFIG, Given, Option
 from bot.view.message import Heading, Line, Message, Pairs
@@ -41,7 +41,7 @@ async def configure(
     channels: Channels,
     given: Given,
     who: Source,
-    standing: Standing,
+    standing: Requester,
     *,
     is_admin: bool,
     used: Callable[[Source], Awaitable[Sequence[Used]]],
@@ -64,7 +64,7 @@ async def configure(
     return _shown(after, who, sums, is_admin=is_admin, said=[*_said(changed, before, after)])
 
 
-def _said(changed: list[str], before: InForce, after: InForce) -> Iterator[str]:
+def _said(changed: list[str], before: EffectiveSettings, after: EffectiveSettings) -> Iterator[str]:
     if not changed:
         yield wording.UNCHANGED
     for key in changed:
@@ -74,7 +74,7 @@ def _said(changed: list[str], before: InForce, after: InForce) -> Iterator[str]:
 
 
 def _shown(
-    now: InForce,
+    now: EffectiveSettings,
     who: Source,
     sums: Sequence[Used],
     *,
@@ -98,7 +98,7 @@ def _shown(
     )
 
 
-def _value(now: InForce, key: str) -> str:
+def _value(now: EffectiveSettings, key: str) -> str:
     """Show a setting's value."""
     value = now.settings[key].value
     if isinstance(value, Rules):
@@ -114,7 +114,9 @@ def _value(now: InForce, key: str) -> str:
             return str(value)
 
 
-def _changes(given: Given, now: InForce, here: Source, standing: Standing) -> dict[str, object]:
+def _changes(
+    given: Given, now: EffectiveSettings, here: Source, standing: Requester
+) -> dict[str, object]:
     """Return what is to be set, as it is stored, and `None` for what is to be reset.
 
     Raises `UsageError` with everything that is wrong.
@@ -136,14 +138,14 @@ def _changes(given: Given, now: InForce, here: Source, standing: Standing) -> di
     return changes
 
 
-def _contradictions(changes: Mapping[str, object], now: InForce) -> Iterator[str]:
+def _contradictions(changes: Mapping[str, object], now: EffectiveSettings) -> Iterator[str]:
     stored = now.own.model_dump(mode="json", exclude_none=True)
-    own = Own.model_validate({**stored, **changes})
+    own = ChannelSettings.model_validate({**stored, **changes})
     if own.profile and own.profiles and own.profile not in own.profiles:
         yield wording.not_among(own.profile, sorted(own.profiles))
 
 
-def _read(key: str, text: str, now: InForce, standing: Standing) -> dict[str, object]:
+def _read(key: str, text: str, now: EffectiveSettings, standing: Requester) -> dict[str, object]:
     option = _OPTIONS[key]
     match key:
         case "reset":
@@ -180,7 +182,7 @@ def _read(key: str, text: str, now: InForce, standing: Standing) -> dict[str, ob
 
 
 def _resets(text: str) -> list[str]:
-    known = [*Own.model_fields]
+    known = [*ChannelSettings.model_fields]
     if text.lower() == ALL:
         return known
     keys = [part.strip().lower() for part in re.split(r"[,\s]+", text) if part.strip()]
@@ -190,7 +192,7 @@ def _resets(text: str) -> list[str]:
     return keys
 
 
-def _profile(key: str, name: str, now: InForce, standing: Standing) -> str:
+def _profile(key: str, name: str, now: EffectiveSettings, standing: Requester) -> str:
     known = [*now.operator.profiles]
     if name not in known:
         raise _Wrong(wording.no_profile(key, name, _nearest(name, known), known))

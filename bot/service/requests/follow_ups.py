@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.errors import Refusal
-from bot.service.admission.access import Standing
+from bot.service.admission.access import Requester
 from bot.service.options import RunOptions
 from bot.service.requests.question import Question
 from bot.view.wording.service import follow_ups as wording
@@ -63,7 +63,7 @@ class FollowUps:
         profile: str,
         entry_key: str,
         asker: str,
-        standing: Standing,
+        standing: Requester,
         context: Discussion | None,
     ) -> Question:
         """Return a submitted form as a question of the same conversation; raises `Refusal`.

@@ -3,8 +3,8 @@
 import random
 from dataclasses import dataclass
 
-from bot.service.admission.access import Standing
-from bot.service.options import AS_THE_PROFILE_HAS_IT, RunOptions
+from bot.service.admission.access import Requester
+from bot.service.options import PROFILE_DEFAULTS, RunOptions
 from council.brief import Attachment, Brief, Discussion
 from council.document.conversation import Source
 from council.profile import Profile
@@ -23,11 +23,11 @@ class Question:
     text: str
     source: Source
     entry_key: str
-    standing: Standing
+    standing: Requester
     asker: str | None = None
     attachments: tuple[Attachment, ...] = ()
     context: Discussion | None = None
-    options: RunOptions = AS_THE_PROFILE_HAS_IT
+    options: RunOptions = PROFILE_DEFAULTS
     conversation_id: str | None = None
     asked_in: Source | None = None
 

@@ -5,8 +5,8 @@ import itertools
 import pytest
 
 from bot.errors import Refusal
-from bot.service.admission.access import AT_TERMINAL, OPEN, Access, Standing
-from bot.service.admission.channels import InForce, Operator, Own
+from bot.service.admission.access import AT_TERMINAL, OPEN, Access, Requester
+from bot.service.admission.channels import ChannelSettings, EffectiveSettings, Operator
 from council.document.conversation import Source
 from tests.council.scripted import profile
 
@@ -19,17 +19,17 @@ ELSEWHERE = {"channels": ["C9999999"]}
 
 IN_CHANNEL, DIRECTLY = "in a channel", "directly"
 ON_DISCORD, ON_SLACK = "discord", "slack"
-HERE: dict[tuple[str, str], Standing] = {
-    (ON_DISCORD, IN_CHANNEL): Standing(
+HERE: dict[tuple[str, str], Requester] = {
+    (ON_DISCORD, IN_CHANNEL): Requester(
         workspace=SERVER,
         places=frozenset({GENERAL, OFFICE}),
         memberships=frozenset({ENGINEER}),
     ),
-    (ON_DISCORD, DIRECTLY): Standing(places=frozenset({f"77{'0' * 16}"}), is_direct=True),
-    (ON_SLACK, IN_CHANNEL): Standing(
+    (ON_DISCORD, DIRECTLY): Requester(places=frozenset({f"77{'0' * 16}"}), is_direct=True),
+    (ON_SLACK, IN_CHANNEL): Requester(
         workspace=TEAM, places=frozenset({ROOM}), memberships=frozenset({GROUP})
     ),
-    (ON_SLACK, DIRECTLY): Standing(
+    (ON_SLACK, DIRECTLY): Requester(
         workspace=TEAM,
         places=frozenset({"D0000001"}),
         memberships=frozenset({GROUP}),
@@ -277,7 +277,7 @@ def test_a_channel_only_narrows_what_the_file_allows(
         profiles={"fast": profile(name="fast"), "slow": profile(name="slow")},
         access=Access.model_validate(access),
     )
-    here = InForce(operator, Own.model_validate(own))
+    here = EffectiveSettings(operator, ChannelSettings.model_validate(own))
     if said is None:
         here.check(source, HERE[platform, where], "fast")
         return

@@ -7,9 +7,15 @@ import pytest
 
 from bot.app import Library
 from bot.errors import Refusal, UsageError
-from bot.service.admission.access import AT_TERMINAL, Access, Standing
+from bot.service.admission.access import AT_TERMINAL, Access, Requester
 from bot.service.admission.budgets import Budgets
-from bot.service.admission.channels import Channels, InForce, Operator, Own, resolve
+from bot.service.admission.channels import (
+    Channels,
+    ChannelSettings,
+    EffectiveSettings,
+    Operator,
+    resolve,
+)
 from bot.service.commands import CONFIG, parse_options
 from bot.service.options import RunOptions
 from bot.service.requests.configure import configure
@@ -22,7 +28,7 @@ from tests.council.scripted import profile
 from tests.library import open_library
 
 HERE = Source(platform="discord", workspace="1" * 17, channel="2" * 17, user="3" * 17)
-PLACE = Standing(workspace="1" * 17, places=frozenset({"2" * 17}))
+PLACE = Requester(workspace="1" * 17, places=frozenset({"2" * 17}))
 FAST = profile(name="fast", max_rounds=2)
 OPERATOR = Operator(
     profiles={"default": profile(), "fast": FAST},
@@ -50,7 +56,7 @@ def lines(message: Message) -> list[str]:
 
 
 async def change(
-    channels: Channels, typed: str, here: Source = HERE, standing: Standing = PLACE
+    channels: Channels, typed: str, here: Source = HERE, standing: Requester = PLACE
 ) -> Message:
     """Change settings as an admin types it."""
     return await configure(
@@ -132,9 +138,9 @@ async def test_changes_last_and_are_audited_without_content(tmp_path: Path) -> N
         await change(opened(library), "--rounds 3")
         await change(opened(library), "--reset rounds")
     async with open_library(tmp_path) as library:
-        assert (await opened(library).in_force(HERE)).own == Own(budget_day=5)
+        assert (await opened(library).in_force(HERE)).own == ChannelSettings(budget_day=5)
         elsewhere = HERE.model_copy(update={"channel": "9" * 17})
-        assert (await opened(library).in_force(elsewhere)).own == Own()
+        assert (await opened(library).in_force(elsewhere)).own == ChannelSettings()
     audited = [orjson.loads(line) for line in (tmp_path / "audit.jsonl").read_bytes().splitlines()]
     assert all(line.pop("at") for line in audited)
     place = {
@@ -157,7 +163,7 @@ async def test_a_change_that_a_crash_kept_from_the_audit_is_audited_at_the_next_
     async with open_library(tmp_path) as library:
         (tmp_path / "audit.jsonl").mkdir()  # it can't be written
         await change(opened(library), "--rounds 3")
-        assert (await opened(library).in_force(HERE)).own == Own(rounds=3)
+        assert (await opened(library).in_force(HERE)).own == ChannelSettings(rounds=3)
     (tmp_path / "audit.jsonl").rmdir()
     async with open_library(tmp_path):
         pass
@@ -226,7 +232,7 @@ async def test_bad_input_says_what_is_allowed(tmp_path: Path, typed: str, said: 
     """All of it at once, and nothing is changed."""
     async with open_library(tmp_path) as library:
         assert await refused(opened(library), typed) == f"{said} {UNCHANGED}"
-        assert (await opened(library).in_force(HERE)).own == Own()
+        assert (await opened(library).in_force(HERE)).own == ChannelSettings()
 
 
 @pytest.mark.parametrize(
@@ -273,12 +279,12 @@ async def test_others_see_but_don_t_change(tmp_path: Path) -> None:
             await configure(
                 opened(library), {"rounds": 2}, HERE, PLACE, is_admin=False, used=nothing_used
             )
-        assert (await opened(library).in_force(HERE)).own == Own()
+        assert (await opened(library).in_force(HERE)).own == ChannelSettings()
 
 
 def test_the_strictest_limit_counts() -> None:
     """Whichever it is, also where the operator's became stricter later."""
-    own = Own(budget_day=5, budget_month=100, retention=90)
+    own = ChannelSettings(budget_day=5, budget_month=100, retention=90)
     narrower = Operator(budgets=Budgets(channel_day=2), retention=None)
     found = resolve(narrower, own)
     assert {key: found[key].value for key in ("budget_day", "budget_month", "retention")} == {
@@ -287,13 +293,15 @@ def test_the_strictest_limit_counts() -> None:
         "retention": 90,
     }
     assert found["budget_day"].origin != "this channel"
-    budgets = InForce(OPERATOR, own).budgets
+    budgets = EffectiveSettings(OPERATOR, own).budgets
     assert (budgets.channel_day, budgets.channel_month, budgets.workspace_day) == (5, 100, 50)
 
 
 def test_a_question_s_options_come_before_the_channel_s() -> None:
     """And those before the profile's."""
-    here = InForce(OPERATOR, Own(profile="fast", rounds=4, strategy="coverage", context="message"))
+    here = EffectiveSettings(
+        OPERATOR, ChannelSettings(profile="fast", rounds=4, strategy="coverage", context="message")
+    )
     asked = here.profile(RunOptions(rounds=1))
     assert (asked.name, asked.max_rounds, asked.strategy, asked.context) == (
         "fast",
@@ -302,19 +310,19 @@ def test_a_question_s_options_come_before_the_channel_s() -> None:
         "message",
     )
     assert here.profile(RunOptions(profile="default")).name == "default"
-    assert InForce(OPERATOR).profile(RunOptions()).max_rounds == 1
+    assert EffectiveSettings(OPERATOR).profile(RunOptions()).max_rounds == 1
 
 
 def test_a_profile_that_is_gone_leaves_the_default() -> None:
     """The operator has removed it from the file."""
-    here = InForce(OPERATOR, Own(profile="gone"))
+    here = EffectiveSettings(OPERATOR, ChannelSettings(profile="gone"))
     assert here.profile(RunOptions()).name == "default"
     assert here.settings["profile"].origin == "built in"
 
 
 def test_where_only_some_profiles_are_open_one_of_them_answers() -> None:
     """The first in the file, unless the channel has chosen."""
-    here = InForce(OPERATOR, Own.model_validate({"profiles": ["fast"]}))
+    here = EffectiveSettings(OPERATOR, ChannelSettings.model_validate({"profiles": ["fast"]}))
     assert here.profile(RunOptions()).name == "fast"
     with pytest.raises(Refusal) as caught:
         here.check(HERE, PLACE, "default")
@@ -354,7 +362,7 @@ async def test_a_private_thread_has_its_channel_s_settings(tmp_path: Path) -> No
     thread = HERE.model_copy(update={"channel": "8" * 17, "thread": "8" * 17, "parent": HERE.channel})
     async with open_library(tmp_path) as library:
         await change(opened(library), "--rounds 3")
-        assert (await opened(library).in_force(thread)).own == Own(rounds=3)
+        assert (await opened(library).in_force(thread)).own == ChannelSettings(rounds=3)
 
 
 @pytest.mark.parametrize("value", ['"many"', "not json", '{"x": 1}', "null"])
