@@ -158,7 +158,7 @@ def for_reviewers(text: str, consultation: Consultation | None) -> str:
             advice.detailed,
             *_listed("Pros", advice.pros),
             *_listed("Cons", advice.cons),
-            *_listed("Alternatives", (weighed(each) for each in advice.alternatives)),
+            *_listed("Alternatives", (scored_alternative(each) for each in advice.alternatives)),
             *_listed("Caveats", advice.caveats),
             *_listed("Uncertain because", consultation.confidence.uncertainty_factors),
             *_snippets(advice.code_snippets),
@@ -167,7 +167,7 @@ def for_reviewers(text: str, consultation: Consultation | None) -> str:
     )
 
 
-def for_the_chair(text: str, consultation: Consultation | None) -> str:
+def chairman_view(text: str, consultation: Consultation | None) -> str:
     """Return an answer as the chairman reads it: with its author's stated confidence."""
     if consultation is None:
         return text
@@ -178,14 +178,14 @@ def for_the_chair(text: str, consultation: Consultation | None) -> str:
     )
 
 
-def as_spoken(text: str, consultation: Consultation | None) -> str:
+def spoken_text(text: str, consultation: Consultation | None) -> str:
     """Return an answer as the model wrote it: what its own conversation continues from."""
     if consultation is None:
         return text
     return Opinion(response=consultation.response, confidence=consultation.confidence).model_dump_json()
 
 
-def weighed(alternative: Alternative) -> str:
+def scored_alternative(alternative: Alternative) -> str:
     """Return an alternative with the reason against it, as one text."""
     return ": ".join(filter(None, (alternative.name, alternative.reason_not_chosen)))
 

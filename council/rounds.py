@@ -12,7 +12,7 @@ from functools import partial
 
 from council import consultation_calls
 from council.calls import AskAgain, ChatMessage, Reply
-from council.consultation import as_spoken, for_reviewers
+from council.consultation import for_reviewers, spoken_text
 from council.document.conversation import peer_critiques
 from council.document.corrections import corrected, maintained, overall, record
 from council.document.iteration import (
@@ -311,7 +311,7 @@ class _Table:
 
     def _spoken(self, name: str) -> str:
         answer = self._answers[name]
-        return as_spoken(answer.text, answer.consultation)
+        return spoken_text(answer.text, answer.consultation)
 
     def _by_point(self, member: Member, points: list[CritiqueItem]) -> tuple[ChatMessage, ...]:
         brief = self._session.brief

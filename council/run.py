@@ -17,7 +17,7 @@ from council import consultation_calls
 from council.brief import Brief
 from council.calls import Ask, AskAgain, Reply, Steps
 from council.cancel import Cancellation, Stop
-from council.consultation import for_the_chair
+from council.consultation import chairman_view
 from council.document.changes import dropped
 from council.document.conversation import (
     AnswerSource,
@@ -193,7 +193,7 @@ async def _synthesis(session: Session, answers: list[Stage1Result], reviewed: Re
             session.brief,
             member,
             responses=[
-                (label, name, for_the_chair(current[name].text, current[name].consultation))
+                (label, name, chairman_view(current[name].text, current[name].consultation))
                 for label, name in last.labels.items()
             ],
             withdrawn=withdrawn,

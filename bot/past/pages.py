@@ -12,7 +12,7 @@ from itertools import count
 from bot.past.buttons import Answer, AnswerPart, Choice, Detail, Figures, History, Search
 from bot.past.chart import Chart
 from bot.view import card, details
-from bot.view.fold import of_document
+from bot.view.fold import run_views
 from bot.view.message import Block, Entry, Footer, Heading, Line, Message, Pairs, Quote, Table, Title
 from bot.view.ranking import ranked
 from bot.view.state import RunView
@@ -23,7 +23,7 @@ from bot.view.wording import statistics as told
 from bot.view.wording.card import agreement
 from bot.view.wording.names import short_names
 from bot.view.wording.service import votes
-from council.document.conversation import AssistantMessage, Conversation, UserMessage
+from council.document.conversation import Conversation, exchanges
 from council.text.characters import clip
 from council.usage import Usage
 from storage.forgetting import Selection
@@ -152,9 +152,9 @@ def matches(rows: Iterable[IndexRow], wanted: str, found: Found, *, more: bool) 
 
 def answer(conversation: Conversation, row: IndexRow, look: Answer, found: Found) -> Sheet:
     """Return one answer of a conversation, by default the last one."""
-    runs = exchanges(conversation)
+    runs = run_views(conversation)
     if not runs:
-        asked = (Quote(one.content) for one in conversation.messages if isinstance(one, UserMessage))
+        asked = (Quote(each.question) for each in exchanges(conversation))
         unanswered = (Title(conversation.title), *asked, Line(wording.NO_ANSWER))
         return Sheet(Message("past", unanswered))
     turn = len(runs) - 1 if look.turn is None else min(look.turn, len(runs) - 1)
@@ -194,7 +194,7 @@ def answer(conversation: Conversation, row: IndexRow, look: Answer, found: Found
 
 def detail(conversation: Conversation, look: Detail) -> Sheet:
     """Return the votes, or one member's message, with buttons for the other members."""
-    runs = exchanges(conversation)
+    runs = run_views(conversation)
     view = runs[look.turn][1] if look.turn < len(runs) else None
     messages = _messages(view, look.part) if view else []
     if not view or look.rank >= len(messages):
@@ -238,19 +238,6 @@ def _messages(view: RunView, part: AnswerPart) -> list[tuple[str, Message]]:
         ]
     answered = (seat for seat in ranked(view) if seat.answer)
     return [(seat.name, details.detail(view, part, view.seats.index(seat))) for seat in answered]
-
-
-def exchanges(conversation: Conversation) -> list[tuple[AssistantMessage, RunView]]:
-    """Return a conversation's answers with the runs that led to them."""
-    question = ""
-    found: list[tuple[AssistantMessage, RunView]] = []
-    for message in conversation.messages:
-        if isinstance(message, UserMessage):
-            question = message.content
-        elif isinstance(message, AssistantMessage):
-            found.append((message, of_document(message, question, conversation)))
-            question = ""
-    return found
 
 
 def ask_to_forget(

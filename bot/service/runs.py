@@ -474,8 +474,7 @@ def _to_nobody(event: Event) -> None:
 
 
 def _answer_in(conversation: Conversation, run: RunRow) -> AssistantMessage | None:
-    answers = (each for each in conversation.messages if isinstance(each, AssistantMessage))
-    return next((each for each in answers if each.run_id == run.id), None)
+    return next((each for each in conversation.answers if each.run_id == run.id), None)
 
 
 def _authors(context: Discussion | None) -> set[str]:

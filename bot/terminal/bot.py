@@ -23,7 +23,7 @@ from bot.view.wording.buttons import HELPFUL, UNHELPFUL
 from bot.view.wording.service.access import NOT_OFFERED
 from bot.view.wording.service.votes import AT_TERMINAL, NOTHING_TO_VOTE_ON
 from bot.view.wording.terminal import terminal as wording
-from council.document.conversation import AssistantMessage, Source
+from council.document.conversation import Source
 from storage.errors import ConversationNotFound
 from storage.index.rows import IndexRow
 from storage.journal.journal import RunRow
@@ -101,10 +101,10 @@ class _Typed(Reply):
 
     async def _newest_run(self) -> str:
         try:
-            messages = (await self._library.store.load(str(self.conversation))).messages
+            answers = (await self._library.store.load(str(self.conversation))).answers
         except ConversationNotFound as error:
             raise Refusal(NOTHING_TO_VOTE_ON) from error
-        return next(str(each.run_id) for each in messages[::-1] if isinstance(each, AssistantMessage))
+        return str(answers[-1].run_id)
 
     async def say(self, text: str) -> None:
         """Write a sentence."""

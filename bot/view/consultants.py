@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from bot.view.message import Block, Columns, Pairs, Prose
 from bot.view.wording import consultants as wording
-from council.consultation import HIGHEST, CodeSnippet, Consultation, Debate, fenced, weighed
+from council.consultation import HIGHEST, CodeSnippet, Consultation, Debate, fenced, scored_alternative
 
 FULL, EMPTY = "\u25b0", "\u25b1"
 
@@ -18,7 +18,7 @@ def consultation(
     yield Pairs((*case, *_standing(said, before)))
     yield Prose(advice.detailed)
     yield from _columns((wording.PROS, advice.pros), (wording.CONS, advice.cons))
-    yield from _columns((wording.ALTERNATIVES, [*map(weighed, advice.alternatives)]))
+    yield from _columns((wording.ALTERNATIVES, [*map(scored_alternative, advice.alternatives)]))
     yield from _columns((wording.CAVEATS, advice.caveats))
     yield from map(_code, advice.code_snippets)
     yield from _columns((wording.REFERENCES, advice.references))

@@ -7,7 +7,6 @@ in seconds.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from itertools import pairwise
 
 from pydantic import ValidationError
 
@@ -34,7 +33,7 @@ from council.document.conversation import (
     Stage2_5Result,
     Stage2Result,
     Stage3Result,
-    UserMessage,
+    exchanges,
 )
 from council.document.stored_rounds import Round, rounds_of
 from council.events import (
@@ -135,16 +134,16 @@ def _noted(
             return replace(view, context=event)
 
 
-def _read_with(message: AssistantMessage, conversation: Conversation) -> Discussion | None:
-    """Return the thread that was read with the question of an answer."""
-    for asked, answer in pairwise(conversation.messages):
-        if answer is message and isinstance(asked, UserMessage):
-            return asked.context
-    return None
+def of_document(
+    message: AssistantMessage,
+    question: str,
+    conversation: Conversation,
+    context: Discussion | None = None,
+) -> RunView:
+    """Return the view of a stored answer; fields that the document lacks stay unknown.
 
-
-def of_document(message: AssistantMessage, question: str, conversation: Conversation) -> RunView:
-    """Return the view of a stored answer; fields that the document lacks stay unknown."""
+    `context` is the thread that was read with its question.
+    """
     profile = _profile(message)
     view = RunView(
         question=question,
@@ -157,7 +156,7 @@ def of_document(message: AssistantMessage, question: str, conversation: Conversa
         seats=seats_of(profile) if profile else (),
         title=conversation.title,
         conversation_id=conversation.id,
-        context=ContextRead.of(_read_with(message, conversation)),
+        context=ContextRead.of(context),
     )
     for answer in message.stage1:
         view = _with_result(view, answer)
@@ -172,14 +171,20 @@ def of_document(message: AssistantMessage, question: str, conversation: Conversa
     return _timed(_with_message(view, message), message)
 
 
+def run_views(conversation: Conversation) -> list[tuple[AssistantMessage, RunView]]:
+    """Return a conversation's answers, oldest first, each with the view of its run."""
+    return [
+        (each.answer, of_document(each.answer, each.question, conversation, each.context))
+        for each in exchanges(conversation)
+        if each.answer
+    ]
+
+
 def run_view(conversation: Conversation, run_id: str) -> RunView | None:
     """Return the view of the answer that a run gave; `None` if the conversation has none."""
-    question = ""
-    for message in conversation.messages:
-        if isinstance(message, UserMessage):
-            question = message.content
-        elif isinstance(message, AssistantMessage) and message.run_id == run_id:
-            return of_document(message, question, conversation)
+    for each in exchanges(conversation):
+        if each.answer and each.answer.run_id == run_id:
+            return of_document(each.answer, each.question, conversation, each.context)
     return None
 
 

@@ -7,6 +7,7 @@ in `council.document.results`; its names may be imported from here too.
 """
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from string import ascii_uppercase
 from typing import Annotated, Literal
@@ -40,6 +41,7 @@ __all__ = [
     "AnswerSource",
     "AssistantMessage",
     "Conversation",
+    "Exchange",
     "FailedCall",
     "Message",
     "OtherMessage",
@@ -52,6 +54,7 @@ __all__ = [
     "Stage3Result",
     "UserMessage",
     "Vote",
+    "exchanges",
     "peer_critiques",
     "timestamp",
 ]
@@ -204,6 +207,18 @@ class Source(Record):
     parent: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A question with its answer, if it has one, and the thread that was read with it.
+
+    An answer without a question has an empty one.
+    """
+
+    question: str
+    answer: AssistantMessage | None
+    context: Discussion | None = None
+
+
 class Conversation(Record):
     """One conversation document: `data/conversations/{id}.json`."""
 
@@ -213,6 +228,11 @@ class Conversation(Record):
     messages: list[Message]
     schema_version: int = 0
     source: Source | None = None
+
+    @property
+    def answers(self) -> list[AssistantMessage]:
+        """The answers, oldest first."""
+        return [message for message in self.messages if isinstance(message, AssistantMessage)]
 
     @property
     def askers(self) -> list[str | None]:
@@ -228,6 +248,24 @@ class Conversation(Record):
                 asker = message.asked_by or began
             found.append(asker)
         return found[::-1]
+
+
+def exchanges(conversation: Conversation) -> list[Exchange]:
+    """Pair each question of a conversation with its answer, oldest first."""
+    found: list[Exchange] = []
+    asked: UserMessage | None = None
+    for message in conversation.messages:
+        if isinstance(message, UserMessage):
+            if asked:
+                found.append(Exchange(asked.content, None, asked.context))
+            asked = message
+        elif isinstance(message, AssistantMessage):
+            question, context = (asked.content, asked.context) if asked else ("", None)
+            found.append(Exchange(question, message, context))
+            asked = None
+    if asked:
+        found.append(Exchange(asked.content, None, asked.context))
+    return found
 
 
 def _check_ballots(reviews: Iterable[Stage2Result], labels: Collection[str]) -> None:

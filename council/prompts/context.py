@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from council.brief import History, Turn
-from council.document.conversation import AssistantMessage, Conversation, UserMessage
+from council.document.conversation import Conversation, exchanges
 from council.reviews.critiques import shorten
 from council.text.characters import clip
 from council.usage import BYTES_PER_TOKEN, tokens
@@ -54,15 +54,11 @@ def newest(texts: Sequence[str], room: int) -> list[str]:
 
 def turns(conversation: Conversation) -> list[Turn]:
     """Return a conversation's questions with their final answers, oldest first."""
-    found: list[Turn] = []
-    question: str | None = None
-    for message in conversation.messages:
-        if isinstance(message, UserMessage):
-            question = message.content
-        elif isinstance(message, AssistantMessage) and question is not None:
-            found.append(Turn(question=question, answer=message.stage3.response or None))
-            question = None
-    return found
+    return [
+        Turn(question=each.question, answer=each.answer.stage3.response or None)
+        for each in exchanges(conversation)
+        if each.answer and each.question
+    ]
 
 
 def recent(turns: Sequence[Turn], room: int) -> History:

@@ -178,5 +178,5 @@ def _kept(context: Discussion) -> Discussion:
 
 def _holds(conversation: Conversation, answer: AssistantMessage) -> bool:
     return answer.run_id is not None and answer.run_id in (
-        message.run_id for message in conversation.messages if isinstance(message, AssistantMessage)
+        message.run_id for message in conversation.answers
     )

@@ -133,7 +133,7 @@ def derive(stored: Stored) -> Derived:
     """Derive a conversation's rows from its document."""
     conversation, source = stored.conversation, stored.conversation.source
     begun = _moment(conversation.created_at) or _from_stamp(stored)
-    answers = [message for message in conversation.messages if isinstance(message, AssistantMessage)]
+    answers = conversation.answers
     asked = [message for message in conversation.messages if isinstance(message, UserMessage)]
     questions = [one.content for one in asked]
     read = [one.context for one in asked if one.context]

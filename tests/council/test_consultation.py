@@ -11,11 +11,11 @@ from council.consultation import (
     CodeSnippet,
     Consultation,
     Debate,
-    as_spoken,
+    chairman_view,
     fenced,
     for_reviewers,
-    for_the_chair,
     json_schema,
+    spoken_text,
 )
 from council.document.conversation import AssistantMessage
 from tests.council.consultations import DEBATE, REPLY, consultation, faults
@@ -177,16 +177,16 @@ def test_reviewers_read_all_but_names_and_score() -> None:
 
 def test_the_chairman_reads_the_confidence_too() -> None:
     """As stated by the author."""
-    assert for_the_chair("plain", None) == "plain"
-    assert for_the_chair("", consultation()).endswith(
+    assert chairman_view("plain", None) == "plain"
+    assert chairman_view("", consultation()).endswith(
         "\n\nIts author's own confidence: 8 of 10. The load is known."
     )
 
 
 def test_a_conversation_continues_from_what_was_asked_for() -> None:
     """Without the council's own fields."""
-    assert as_spoken("plain", None) == "plain"
-    assert json.loads(as_spoken("", consultation(debate={**DEBATE, "round": 2}))) == REPLY
+    assert spoken_text("plain", None) == "plain"
+    assert json.loads(spoken_text("", consultation(debate={**DEBATE, "round": 2}))) == REPLY
 
 
 def test_code_cannot_close_its_fence() -> None:

@@ -14,7 +14,7 @@ from bot.view.wording.service import follow_ups as wording
 from bot.view.wording.service.access import NOT_HERE
 from bot.view.wording.service.failures import explain
 from council.brief import Discussion
-from council.document.conversation import AssistantMessage, Source
+from council.document.conversation import Source
 from council.text.characters import clip
 from storage.documents.conversations import Conversations
 from storage.errors import ConversationNotFound, StorageError
@@ -86,15 +86,12 @@ class FollowUps:
     async def _ask(self, run: RunRow) -> str:
         """Return the question that the chairman's notes ask."""
         try:
-            messages = (await self.store.load(run.conversation_id)).messages
+            answers = (await self.store.load(run.conversation_id)).answers
         except ConversationNotFound as error:
             raise Refusal(NOT_HERE) from error
         except StorageError as error:
             raise Refusal(explain(error, run.id)) from error
-        answers = (
-            each for each in messages if isinstance(each, AssistantMessage) and each.run_id == run.id
-        )
-        answer = next(answers, None)
+        answer = next((each for each in answers if each.run_id == run.id), None)
         if answer is None or answer.stage3.notes is None or not answer.stage3.notes.ask:
             raise Refusal(wording.NOTHING_ASKED)
         return answer.stage3.notes.ask

@@ -8,6 +8,7 @@ from council.document.conversation import (
     Conversation,
     Stage2_5Result,
     Stage2Result,
+    exchanges,
     peer_critiques,
 )
 from council.document.results import ChairNotes
@@ -26,6 +27,22 @@ def test_a_document_of_the_contract_alone_is_read() -> None:
     message = AssistantMessage.model_validate(PLAIN)
     assert message.stage2_5 is None
     assert message.dump() == PLAIN
+
+
+def test_each_question_is_paired_with_its_answer() -> None:
+    """One without an answer stays alone, an answer without a question has an empty one, and others are none."""
+    asked = [{"role": "user", "content": text} for text in ("Capital?", "And of Italy?", "Why?")]
+    system = {"role": "other", "content": "Be brief."}
+    messages = [PLAIN, asked[0], system, PLAIN, asked[1], asked[2]]
+    document = {"id": "1", "created_at": "2026-01-20T10:30:00.000Z", "title": "", "messages": messages}
+    conversation = Conversation.model_validate(document)
+    assert [(each.question, each.answer is not None) for each in exchanges(conversation)] == [
+        ("", True),
+        ("Capital?", True),
+        ("And of Italy?", False),
+        ("Why?", False),
+    ]
+    assert conversation.answers == [each.answer for each in exchanges(conversation) if each.answer]
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from typing import cast
 import orjson
 import pytest
 
-from bot.past.pages import exchanges
 from bot.transcript.html import to_html
 from bot.transcript.markdown import to_markdown
+from bot.view.fold import run_views
 from bot.view.member import full_name
 from bot.view.state import Seat
 from council.calls import JsonObject
@@ -85,7 +85,7 @@ def test_a_document_is_understood(shape: Shape) -> None:
 def test_it_is_shown_everywhere(shape: Shape) -> None:
     """In the history, as Markdown and as a page: the final answer or that there is none, each review once."""
     conversation = codec.parse(shape.content).conversation
-    [(_, view)] = exchanges(conversation)
+    [(_, view)] = run_views(conversation)
     assert (view.final and view.final.response) == shape.final
     shown, page = to_markdown(conversation), to_html(conversation)
     said = shape.final or ("It has no final answer." if shape.members else "It has no answer.")
