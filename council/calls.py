@@ -167,13 +167,14 @@ class AskAgain(Generic[R_co]):
     """A reader's result for an unusable reply: `words` ask for it once more.
 
     `otherwise` is the result if the second reply is no better. What is asked for may have another
-    shape and be shorter than the first time.
+    shape and be shorter than the first time; then `read` reads it.
     """
 
     words: str
     otherwise: R_co
     schema: JsonObject | None = None
     max_tokens: int | None = None
+    read: Callable[[Reply], Awaitable[R_co]] | None = None
 
 
 Read = Callable[[Reply], Awaitable[R | Failure | AskAgain[R | Failure]]]

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from council import consultation_calls
-from council.calls import AskAgain, ChatMessage, Reply
+from council.brief import Brief
+from council.calls import AskAgain, ChatMessage, JsonObject, Reply
 from council.consultation import for_reviewers, spoken_text
 from council.document.conversation import peer_critiques
 from council.document.corrections import corrected, maintained, overall, record
@@ -121,6 +122,81 @@ def _size(corrections: list[Stage2_5Result]) -> int:
     return sum(len(each.original_response) + len(each.corrected_response) for each in corrections)
 
 
+@dataclass(frozen=True, slots=True)
+class _Reviewer:
+    """A member that reviews answers, by their labels, in the order in which it reads them."""
+
+    brief: Brief
+    member: Member
+    labelled: Sequence[tuple[str, str]]
+
+    @property
+    def order(self) -> list[str]:
+        """The labels it ranks."""
+        return [label for label, _ in self.labelled]
+
+    @property
+    def schema(self) -> JsonObject | None:
+        """The form of its ballot, where its endpoint takes one."""
+        if not self.member.structured:
+            return None
+        return ballot_schema(self.order, self._criteria, terse=self.brief.profile.demonstration)
+
+    def prompt(self) -> tuple[ChatMessage, ...]:
+        """Ask for a review."""
+        return prompts.review(self.brief, self.member, self.labelled)
+
+    def plain_prompt(self) -> tuple[ChatMessage, ...]:
+        """Ask for one in prose."""
+        unstructured = self.member.model_copy(update={"structured": False})
+        return prompts.review(self.brief, unstructured, self.labelled)
+
+    async def read(self, reply: Reply) -> ReadReview:
+        """Read a review, or ask for its ranking alone where that can't be read."""
+        result = await offload(self._size(reply), self._review, reply)
+        if result.parsed_ranking or len(self.order) < 2 or not self.brief.profile.ballot_retry:
+            return result
+        return AskAgain(
+            prompts.labels_only(self.order),
+            result,
+            labels_schema(self.order),
+            LABELS_TOKENS,
+            partial(self._read_labels, result),
+        )
+
+    async def _read_labels(self, first: Stage2Result, reply: Reply) -> Stage2Result:
+        read = partial(read_labels, reply.text, self.order, answers=self._given)
+        ranking = await offload(self._size(reply), read)
+        text = with_ranking(first.ranking, ranking) if ranking else first.ranking
+        return first.model_copy(update={"ranking": text, "parsed_ranking": ranking})
+
+    def _review(self, reply: Reply) -> Stage2Result:
+        # The built-in model must criticize, and copies what it reads when it has nothing to say.
+        copied = self._given if self.brief.profile.demonstration else ()
+        ballot = read_ballot(reply.text, self.order, self._criteria, answers=self._given, copied=copied)
+        return Stage2Result(
+            model=self.member.name,
+            ranking=ballot.text,
+            parsed_ranking=[*ballot.ranking],
+            answered_by=reply.answered_by,
+            order=self.order,
+            scores={label: dict(scores) for label, scores in ballot.scores.items()},
+            points=None if ballot.points is None else [*ballot.points],
+            truncated=reply.truncated,
+        )
+
+    def _size(self, reply: Reply) -> int:
+        return len(reply.text) + sum(map(len, self._given))
+
+    @property
+    def _given(self) -> list[str]:
+        return [self.brief.question, *(text for each in self.labelled for text in each)]
+
+    @property
+    def _criteria(self) -> Sequence[str]:
+        return self.brief.profile.criteria.names if self.brief.profile.criteria else ()
+
+
 class _Table:
     """One round of the members who gave an answer."""
 
@@ -197,51 +273,10 @@ class _Table:
             data.scores = held.scores
 
     async def _review(self, name: str, stage: StageCancellation) -> Stage2Result | Failure:
-        brief, member = self._session.brief, self._members[name]
-        order = [self._label_of[author] for author in self._orders[name]]
-        criteria = brief.profile.criteria.names if brief.profile.criteria else ()
-        labelled = [(label, self._readable(self._labels[label])) for label in order]
-        unranked: list[Stage2Result] = []
-        terse = brief.profile.demonstration
-        # The built-in model must criticize, and copies what it reads when it has nothing to say.
-        given = [brief.question, *(part for each in labelled for part in each)]
-        copied = given if terse else []
-
-        def review(reply: Reply) -> Stage2Result:
-            if unranked:  # this reply was to be the labels alone
-                [first] = unranked
-                ranking = read_labels(reply.text, order, answers=given)
-                text = with_ranking(first.ranking, ranking) if ranking else first.ranking
-                return first.model_copy(update={"ranking": text, "parsed_ranking": ranking})
-            ballot = read_ballot(reply.text, order, criteria, answers=given, copied=copied)
-            return Stage2Result(
-                model=name,
-                ranking=ballot.text,
-                parsed_ranking=[*ballot.ranking],
-                answered_by=reply.answered_by,
-                order=order,
-                scores={label: dict(given) for label, given in ballot.scores.items()},
-                points=None if ballot.points is None else [*ballot.points],
-                truncated=reply.truncated,
-            )
-
-        async def read(reply: Reply) -> ReadReview:
-            result = await offload(len(reply.text) + sum(map(len, given)), review, reply)
-            if result.parsed_ranking or unranked or len(order) < 2 or not brief.profile.ballot_retry:
-                return result
-            unranked.append(result)
-            return AskAgain(prompts.labels_only(order), result, labels_schema(order), LABELS_TOKENS)
-
-        def in_prose() -> tuple[ChatMessage, ...]:
-            unstructured = member.model_copy(update={"structured": False})
-            return prompts.review(brief, unstructured, labelled)
-
-        request = Request(
-            prompt=partial(prompts.review, brief, member, labelled),
-            schema=ballot_schema(order, criteria, terse=terse) if member.structured else None,
-            plain=in_prose,
-        )
-        return await self._session.ask(stage, member, request, read)
+        labelled = [(self._label_of[author], self._readable(author)) for author in self._orders[name]]
+        reviewer = _Reviewer(self._session.brief, self._members[name], labelled)
+        request = Request(prompt=reviewer.prompt, schema=reviewer.schema, plain=reviewer.plain_prompt)
+        return await self._session.ask(stage, reviewer.member, request, reviewer.read)
 
     def _readable(self, name: str) -> str:
         answer = self._answers[name]

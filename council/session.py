@@ -272,7 +272,7 @@ class Session:
         if isinstance(second, Reply):
             both = {"usage": reply.usage, "latency_ms": reply.latency_ms + second.latency_ms}
             reply = second.model_copy(update=both)
-            better = await read(reply)
+            better = await (result.read or read)(reply)
             if not isinstance(better, AskAgain):
                 return better, reply
         return result.otherwise, reply
