@@ -17,6 +17,16 @@ from council.usage import Usage, total
 JsonObject = dict[str, object]
 
 
+def object_schema(**properties: JsonObject) -> JsonObject:
+    """Return the JSON schema of an object with exactly these properties."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [*properties],
+        "additionalProperties": False,
+    }
+
+
 class ChatMessage(TypedDict):
     """One message in the form that chat-completion APIs accept."""
 

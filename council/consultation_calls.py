@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import TypeVar, get_args
 
-from council.calls import AskAgain, JsonObject, Reply
+from council.calls import AskAgain, JsonObject, Reply, object_schema
 from council.consultation import (
     HIGHEST,
     LOWEST,
@@ -89,40 +89,31 @@ def form_schema(kind: type[Opinion], critics: Sequence[str] = (), *, terse: bool
         return {"type": "array", "items": items, **({"maxItems": 1} if terse else {})}
 
     rarely: dict[str, JsonObject] = {
-        "code_snippets": some(_object(language=text(10), code=text(50), description=text(30))),
+        "code_snippets": some(object_schema(language=text(10), code=text(50), description=text(30))),
         "references": some(text(30)),
     }
-    response = _object(
+    response = object_schema(
         summary=text(80, 20),
         detailed=text(200, 40),
         approach=text(30),
         pros=some(text(50)),
         cons=some(text(50)),
-        alternatives=some(_object(name=text(20), reason_not_chosen=text(50))),
+        alternatives=some(object_schema(name=text(20), reason_not_chosen=text(50))),
         caveats=some(text(50)),
         **({} if terse else rarely),
     )
-    confidence = _object(
+    confidence = object_schema(
         score={"type": "integer", "enum": [*range(LOWEST, HIGHEST + 1)]},
         reasoning=text(60),
         uncertainty_factors=some(text(50)),
     )
     if kind is Opinion:
-        return _object(response=response, confidence=confidence)
+        return object_schema(response=response, confidence=confidence)
     peer: JsonObject = {"type": "string", "enum": [*critics]} if critics else text(30)
     severity: JsonObject = {"type": "string", "enum": [*get_args(Severity)]}
-    debate = _object(
+    debate = object_schema(
         position_changed={"type": "boolean"},
-        critiques=some(_object(target=peer, critique=text(60), severity=severity)),
-        incorporated_from=some(_object(source=peer, idea=text(50))),
+        critiques=some(object_schema(target=peer, critique=text(60), severity=severity)),
+        incorporated_from=some(object_schema(source=peer, idea=text(50))),
     )
-    return _object(response=response, confidence=confidence, debate=debate)
-
-
-def _object(**properties: JsonObject) -> JsonObject:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": [*properties],
-        "additionalProperties": False,
-    }
+    return object_schema(response=response, confidence=confidence, debate=debate)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice, permutations
 
-from council.calls import JsonObject
+from council.calls import JsonObject, object_schema
 from council.document.results import ReviewPoint
 from council.reviews.ballot_json import (
     JsonBallot,
@@ -72,19 +72,19 @@ def ballot_schema(
     if terse:
         remark |= {"maxLength": TERSE_REMARK}
         ranking = {"enum": [[*order] for order in permutations(labels)]}
-    critique = _object(text=remark, severity={"type": "string", "enum": ["high", "medium", "low"]})
+    critique = object_schema(text=remark, severity={"type": "string", "enum": ["high", "medium", "low"]})
     critiques: JsonObject = {"type": "array", "items": critique}
     if terse:
         critiques |= {"minItems": 1, "maxItems": 1}
     under = {"strengths": remark, "critiques": critiques}
     if criteria:
         score: JsonObject = {"type": "integer", "enum": [*range(WORST, BEST + 1)]}
-        under["scores"] = _object(**dict.fromkeys(criteria, score))
-    reviews: JsonObject = {"type": "array", "items": _object(label=label, **under), **exactly}
+        under["scores"] = object_schema(**dict.fromkeys(criteria, score))
+    reviews: JsonObject = {"type": "array", "items": object_schema(label=label, **under), **exactly}
     if terse:
-        each = [_object(label={"const": name}, **under) for name in labels]
+        each = [object_schema(label={"const": name}, **under) for name in labels]
         reviews = {"type": "array", "prefixItems": each, **exactly}
-    return _object(reviews=reviews, ranking=ranking)
+    return object_schema(reviews=reviews, ranking=ranking)
 
 
 def read_ballot(
@@ -181,7 +181,7 @@ _BARE = re.compile(r"[\W_]*(?:json[\W_]*)?", re.IGNORECASE)
 def labels_schema(labels: Sequence[str]) -> JsonObject:
     """Return the JSON schema of a ranking alone."""
     label: JsonObject = {"type": "string", "enum": [*labels]}
-    return _object(ranking={"type": "array", "items": label})
+    return object_schema(ranking={"type": "array", "items": label})
 
 
 def read_labels(text: str, labels: Sequence[str], *, answers: Collection[str] = ()) -> list[str]:
@@ -237,15 +237,6 @@ def _scores(ballot: JsonBallot, criteria: Sequence[str]) -> Scored:
     """Return the scores beside the reviews, or rather those in them."""
     given = [*ballot.scores.items(), *((each.label, each.scores) for each in reversed(ballot.reviews))]
     return {label: scores for label, said in given if (scores := scores_of(said, criteria))}
-
-
-def _object(**properties: JsonObject) -> JsonObject:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": [*properties],
-        "additionalProperties": False,
-    }
 
 
 def _rendered(ballot: JsonBallot, ranking: Sequence[str], scores: Scored) -> str:
