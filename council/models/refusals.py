@@ -142,8 +142,10 @@ _MODERATED = _words(
 )
 _NO_MODEL = _words(
     r"\bmodel\b.{0,100}\b(?:does not exist|not exist|not found|is not valid|not supported by any)",
-    r"is not a valid model|invalid model name",
-    r"unknown model|no such model|try pulling it",
+    r"is not a valid model|invalid model name|model identifier is invalid",
+    r"\bmodel:? \S{1,100} is (?:unknown|(?:currently )?(?:not available|unavailable))",
+    r"\b(?:invalid|unsupported) model(?: id)?\s*(?::|['\"`]|$)",
+    r"unknown model|no such model|try pulling it|invocation of model id",
 )
 _NO_REGION = _words(r"location is not supported|(?:country|region).{0,60}not supported")
 _DATA_POLICY = _words(r"data policy|privacy settings?\b|guardrail restrictions")
@@ -342,7 +344,13 @@ _OF_PAYMENTS: _Table = (
 _OF_FORBIDDEN: _Table = ((_NO_CREDIT, "credit"), (_KEY_LIMIT, "key_limit"), (_MODERATED, "moderated"))
 _OF_NOT_FOUND: _Table = ((_DATA_POLICY, "data_policy"), (_NO_ROUTE, "no_api"))
 _OF_TOO_MANY: _Table = ((_NO_CREDIT, "credit"), (_KEY_LIMIT, "key_limit"))
-_OF_NOTHING: _Table = ((_words("unexpected endpoint"), "no_api"),)  # LM Studio, under a 200
+_OF_NOTHING: _Table = (
+    (_words("unexpected endpoint"), "no_api"),  # LM Studio, under a 200
+    (_WRONG_KEY, "key"),
+    (_NO_CREDIT, "credit"),
+    (_KEY_LIMIT, "key_limit"),
+    (_NO_MODEL, "not_found"),
+)
 
 
 def _of_status(status: int) -> Cause:

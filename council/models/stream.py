@@ -26,7 +26,7 @@ from council.text.redaction import Redaction
 
 ERROR_BYTES = 64 * 1024
 """As much of an error's body is read; of a longer one, the status says enough."""
-_PAGE = re.compile(rb"<(?:!doctype|html|head|body|\?xml)\b", re.IGNORECASE)
+_PAGE = re.compile(rb"<(?:!--|(?:!doctype|html|head|body|\?xml)\b)", re.IGNORECASE)
 
 
 async def receive(
