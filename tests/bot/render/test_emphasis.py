@@ -99,6 +99,17 @@ def on_page(markdown: str) -> str:
         ("**~~旧：~~**新", "<strong><s>旧：</s></strong>新"),
         ("*a***b**", "<em>a</em><strong>b</strong>"),
         ("**A:** x **B:**y", "<strong>A:</strong> x <strong>B:</strong>y"),
+        ("**이것은 '중요'**합니다", "<strong>이것은 '중요'</strong>합니다"),
+        ("**(หมายเหตุ)**ข้อความ", "<strong>(หมายเหตุ)</strong>ข้อความ"),
+        ("**ملاحظة:**النص", "<strong>ملاحظة:</strong>النص"),
+        ("**٪50**من", "<strong>٪50</strong>من"),
+        ("**हिंदी:**पाठ", "<strong>हिंदी:</strong>पाठ"),
+        ("これは**`code`**です", "これは<strong><code>code</code></strong>です"),
+        ("**これは*「斜体」*です**", "<strong>これは<em>「斜体」</em>です</strong>"),
+        ("**「a」と「b」**の違い", "<strong>「a」と「b」</strong>の違い"),
+        ("**Q：**なに？**A：**これ", "<strong>Q：</strong>なに？<strong>A：</strong>これ"),
+        ("**≥5**以上、**—注—**本文", "<strong>≥5</strong>以上、<strong>—注—</strong>本文"),
+        ("**注：**$5、**価格：**\\$10", "<strong>注：</strong>$5、<strong>価格：</strong>$10"),
     ],
 )
 def test_what_is_meant_is_bold_everywhere(markdown: str, shown: str) -> None:
