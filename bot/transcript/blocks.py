@@ -20,9 +20,11 @@ from bot.view.message import (
     Table,
     Title,
 )
+from council.text import language
 
 PART = 3
 """The level of heading that begins a part of a message."""
+PAGE_LANGUAGE = "en"
 
 
 def html(
@@ -60,13 +62,19 @@ def _written(blocks: Iterable[Block], under: int, written: Mapping[str, Markup])
                 yield _columns(columns)
             case Prose(markdown) | Quote(markdown):
                 tag = "blockquote" if isinstance(block, Quote) else "div"
-                yield Markup('<{0} class="prose" dir="auto">{1}</{0}>').format(
-                    tag, written.get(markdown) or prose.html(markdown, level)
+                yield Markup('<{0} class="prose" dir="auto"{1}>{2}</{0}>').format(
+                    tag, spoken(markdown), written.get(markdown) or prose.html(markdown, level)
                 )
             case Diff():
                 pass  # the page marks what changed in a way of its own
     if in_part:
         yield Markup("</section>")
+
+
+def spoken(text: str) -> Markup:
+    """Return the attribute that tells a screen reader a text's language, if it isn't the page's."""
+    tag = language.tag(text)
+    return Markup(' lang="{0}"').format(tag) if tag not in (None, PAGE_LANGUAGE) else Markup("")
 
 
 def _name(text: str) -> Markup:

@@ -100,6 +100,7 @@ def to_html(conversation: Conversation) -> str:
         .get_template("page.html")
         .render(
             title=printable(conversation.title),
+            spoken=blocks.spoken(conversation.title),
             facts=[*_facts(conversation, [turn.view for turn in all_turns if turn.view])],
             exchanges=exchanges,
             style=style,

@@ -37,7 +37,8 @@ def tokens(markdown: str, under: int) -> list[Token]:
     Stretches of a token's content may be marked: as slices in its `meta`, under `del` or `ins`.
     """
     parsed, env = parse_blocks(markdown)
-    return [*_tamed(parsed, under, env)]
+    _level(parsed, under)
+    return [*_tamed(parsed, env)]
 
 
 def written(tokens: Sequence[Token]) -> Markup:
@@ -85,11 +86,23 @@ def _marked(token: Token) -> Markup:
     return Markup("".join((*parts, escapeHtml(token.content[position:]))))  # noqa: S704 - escaped above
 
 
-def _tamed(tokens: Iterable[Token], under: int, env: Env) -> Iterator[Token]:
+def _level(tokens: Iterable[Token], under: int) -> None:
+    """Begin headings at the level below `under`, and leave no level out on the way down.
+
+    A reader that is read to finds a heading by its level: a jump sounds like a missing one.
+    """
+    above: list[int] = []
+    for token in tokens:
+        if token.type == "heading_open":
+            level = int(token.tag[1:])
+            above = [*(each for each in above if each < level), level]
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(under + len(above), DEEPEST_HEADING)}"
+
+
+def _tamed(tokens: Iterable[Token], env: Env) -> Iterator[Token]:
     for token in tokens:
         match token.type:
-            case "heading_open" | "heading_close":
-                token.tag = f"h{min(int(token.tag[1:]) + under, DEEPEST_HEADING)}"
             case "th_open" | "td_open":
                 # The page's policy forbids a style attribute, but not a class.
                 style = str(token.attrs.pop("style", ""))

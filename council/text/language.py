@@ -92,6 +92,13 @@ _TELLING: Mapping[str, str] = {
     "Swedish": "varför",
 }
 """Words that count twice: a short question may have no other."""
+_TAGS: Mapping[str, str] = {
+    "English": "en", "German": "de", "French": "fr", "Spanish": "es", "Italian": "it",
+    "Portuguese": "pt", "Dutch": "nl", "Polish": "pl", "Swedish": "sv", "Turkish": "tr",
+    "Japanese": "ja", "Korean": "ko", "Chinese": "zh", "Greek": "el", "Hebrew": "he",
+    "Thai": "th", "Russian": "ru", "Ukrainian": "uk",
+}  # fmt: skip
+"""Tags of languages (BCP 47)."""
 _LANGUAGES: dict[str, list[str]] = {}
 for _name, _words in (*_WORDS.items(), *_TELLING.items()):
     for _word in _words.split():
@@ -124,6 +131,11 @@ def language(text: str) -> str | None:
         votes["Spanish"] += CLEAR
     [(first, most), (_, next_most)] = (*votes.most_common(2), ("", 0), ("", 0))[:2]
     return first if most - next_most >= CLEAR else None
+
+
+def tag(text: str) -> str | None:
+    """Return the BCP 47 tag of a text's language, `None` if it isn't certain."""
+    return _TAGS.get(language(text) or "")
 
 
 def _script(prose: str) -> str:

@@ -12,6 +12,8 @@ for (const group of document.querySelectorAll("[data-tabs]")) {
       // Searching the page finds words in closed panels, too, and opens them.
       if (at === chosen) panels[at].removeAttribute("hidden");
       else panels[at].setAttribute("hidden", "until-found");
+      // What is closed is no tab stop.
+      panels[at].tabIndex = at === chosen ? 0 : -1;
     });
   };
 
@@ -24,7 +26,6 @@ for (const group of document.querySelectorAll("[data-tabs]")) {
     tab.setAttribute("aria-controls", panel.id);
     panel.setAttribute("role", "tabpanel");
     panel.setAttribute("aria-labelledby", tab.id);
-    panel.tabIndex = 0;
     panel.addEventListener("beforematch", () => select(at));
     tab.addEventListener("click", (event) => {
       event.preventDefault();

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from council.document.conversation import (
     Stage3Result,
     UserMessage,
 )
-from pictures.render import CHROMIUM
+from pictures.render import CHROMIUM, HERE
 from tests.bot.sample_run import (
     ANSWERS,
     ASSISTANT,
@@ -159,6 +160,75 @@ def test_tabs_open_by_mouse_and_by_keyboard(reader: Reader) -> None:
     page.keyboard.press("Tab")
     assert page.locator(":focus").get_attribute("role") == "tabpanel"
     assert page.get_by_role("tabpanel", name=GPT_TAB).is_visible()
+
+
+GERMAN_ANSWER = (
+    "## Kurz\n\nNehmt die gemeinsame Datenbank, und trennt nur den einen Kunden.\n\n#### Warum nicht alle\n\n"
+    "Weil ihr vier Leute seid und 40 Kunden habt.\n\n# Zum Schluss\n\nFragt, was der Vertrag verlangt."
+)
+GERMAN = conversation(
+    UserMessage(
+        role="user",
+        content="Sollen wir eine Datenbank je Kunde nehmen oder bei der gemeinsamen bleiben?",
+    ),
+    ASSISTANT.model_copy(
+        update={"stage3": FINAL.model_copy(update={"response": GERMAN_ANSWER, "notes": None})}
+    ),
+)
+KINDS = {"English": CONVERSATION, "German": GERMAN}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_axe_finds_nothing_to_complain_of(reader: Reader, kind: str) -> None:
+    """With every tab opened in turn: WCAG's rules and axe's best practices."""
+    page = reader.open(KINDS[kind])
+    page.evaluate((HERE / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8"))
+    for tab in page.get_by_role("tab").all():
+        tab.click()
+        found = page.evaluate("async () => (await axe.run()).violations")
+        assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
+
+
+def test_headings_leave_no_level_out(reader: Reader) -> None:
+    """Whatever levels a model wrote."""
+    page = reader.open(GERMAN)
+    levels = page.evaluate(
+        "[...document.querySelectorAll('h1,h2,h3,h4,h5,h6')].map((each) => +each.tagName[1])"
+    )
+    assert len(levels) > 12
+    assert [after for before, after in pairwise(levels) if after > before + 1] == []
+    names = [page.locator(f".answer h{level}").all_inner_texts() for level in (4, 5)]
+    assert names == [["Kurz", "Zum Schluss"], ["Warum nicht alle"]]
+
+
+def test_each_text_names_its_language(reader: Reader) -> None:
+    """The page's own words are English; what people and models wrote in another language says so."""
+    page = reader.open(GERMAN)
+    assert page.locator("html").get_attribute("lang") == "en"
+    assert page.locator(".question blockquote").get_attribute("lang") == "de"
+    assert page.locator(".answer .prose").first.get_attribute("lang") == "de"
+    assert page.locator(".panel .prose[lang]").count() == 0
+
+
+def test_the_keyboard_reaches_only_what_is_open(reader: Reader) -> None:
+    """From the first tab stop to the last: none of them is in a closed panel."""
+    page = reader.open(CONVERSATION)
+    where = """() => {
+        const at = document.activeElement;
+        return at === document.body ? null : [at.className || at.id || at.tagName, !!at.closest("[hidden]")];
+    }"""
+    stops: list[list[object]] = []
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        stop = page.evaluate(where)
+        if stop is None:
+            break
+        stops.append(stop)
+    else:
+        pytest.fail("the keyboard never left the page")
+    assert ["skip", False] in stops
+    assert len([name for name, _ in stops if name == "panel"]) == 1
+    assert [stop for stop in stops if stop[1]] == []
 
 
 def test_without_script_and_in_print_every_panel_is_open(

@@ -40,7 +40,7 @@ def test_nothing_in_a_text_can_act(markdown: str, expected: str) -> None:
 
 def test_a_part_keeps_its_place_in_the_page() -> None:
     """Headings rank below the one above, cells are aligned without a style of their own."""
-    assert html("# A\n\n##### B", 3) == "<h4>A</h4>\n<h6>B</h6>\n"
+    assert html("# A\n\n##### B\n\n## C", 3) == "<h4>A</h4>\n<h5>B</h5>\n<h5>C</h5>\n"
     assert '<td class="right">1</td>' in html("| a |\n| -: |\n| 1 |", 3)
     assert "style=" not in html("| a |\n| -: |\n| 1 |", 3)
 

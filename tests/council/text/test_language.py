@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from council.text.language import language, script
+from council.text.language import language, script, tag
 from tests.council.scripted import ScriptedCouncil, profile
 
 KNOWN = [
@@ -48,6 +48,13 @@ UNKNOWN = [
 def test_a_language_shows_in_a_short_question(name: str, text: str) -> None:
     """By its script or its small words."""
     assert language(text) == name
+
+
+def test_every_language_that_is_told_has_a_tag() -> None:
+    """For readers that speak."""
+    assert len({tag(text) for _, text in KNOWN}) == len({name for name, _ in KNOWN})
+    assert tag("Warum ist der Himmel blau? Antworte in zwei Sätzen.") == "de"
+    assert tag("Postgres or MySQL?") is None
 
 
 @pytest.mark.parametrize("text", UNKNOWN)
