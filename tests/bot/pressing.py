@@ -2,9 +2,10 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Protocol, cast
 
 from bot.actions import Actions, Actor, Incoming, Payload
+from bot.app import Library, open_lookup
 from bot.past.lookup import Lookup
 from bot.past.pages import Sheet
 from bot.service.admission.access import AT_TERMINAL, Requester
@@ -117,3 +118,25 @@ async def press(
 def nowhere(row: IndexRow) -> None:
     """Return no address."""
     del row
+
+
+class Opened(Protocol):
+    """A dispatcher, and the library that it works on."""
+
+    @property
+    def dispatcher(self) -> Dispatcher:
+        """What takes questions."""
+        ...
+
+    @property
+    def library(self) -> Library:
+        """What is kept."""
+        ...
+
+
+async def act(place: Opened, action: str, who: Source, payload: Payload = Payload()) -> RecordingReply:  # noqa: B008 - it is frozen
+    """Do something, and return how it was answered. Raises `Refusal`."""
+    reply = RecordingReply(lambda _: None, who)
+    incoming = Incoming(actor=actor(), place=who, action=action, payload=payload)
+    await Actions(place.dispatcher, open_lookup(place.library), nowhere).handle(incoming, reply)
+    return reply
