@@ -255,7 +255,8 @@ def worker() -> None:
 
 
 def _serve(role: "Role") -> None:
-    from bot.serve import EVERYTHING, serve, shares
+    from bot.config.platforms import shares
+    from bot.serve import EVERYTHING, serve
 
     configuration = _configuration(logging.INFO)
     if role != EVERYTHING and not shares(configuration):

@@ -19,16 +19,10 @@ from bot.checks.machine import CLOCK, Clock, machine_checks, port
 from bot.checks.models import PROVIDER, ModelChecks
 from bot.checks.telemetry import telemetry_checks
 from bot.config.configuration import NOBODY_TO_ASK, Configuration, load
+from bot.config.platforms import NO_PLATFORM, check, serves_workspaces, slack_is_whole
 from bot.config.settings import OPENROUTER, given_secrets, token_keys
 from bot.errors import ConfigurationError, Problem
-from bot.serve import (
-    NO_PLATFORM,
-    check,
-    revealed,
-    serves_workspaces,
-    slack_app,
-    slack_is_whole,
-)
+from bot.serve import revealed, slack_app
 from bot.view.wording.doctor import doctor as wording
 from council.models.directory import Directory
 from council.text.redaction import Redaction

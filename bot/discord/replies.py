@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import discord
-import structlog
 
 from bot.actions import Actor
 from bot.discord import modals
@@ -26,8 +25,6 @@ from bot.view.wording.service import delivery
 from bot.view.wording.service.follow_ups import ALREADY_ASKED, ASKED_HERE, asked
 from council.document.conversation import Source
 from storage.journal.journal import RunRow
-
-log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
