@@ -153,37 +153,33 @@ class _Reviewer:
 
     async def read(self, reply: Reply) -> ReadReview:
         """Read a review, or ask for its ranking alone where that can't be read."""
-        result = await offload(self._size(reply), self._review, reply)
-        if result.parsed_ranking or len(self.order) < 2 or not self.brief.profile.ballot_retry:
-            return result
-        return AskAgain(
-            prompts.labels_only(self.order),
-            result,
-            labels_schema(self.order),
-            LABELS_TOKENS,
-            partial(self._read_labels, result),
+        order, profile = self.order, self.brief.profile
+        # The built-in model must criticize, and copies what it reads when it has nothing to say.
+        copied = self._given if profile.demonstration else ()
+        criteria = profile.criteria.names if profile.criteria else ()
+        reading = partial(read_ballot, reply.text, order, criteria, answers=self._given, copied=copied)
+        ballot = await offload(self._size(reply), reading)
+        result = Stage2Result(
+            model=self.member.name,
+            ranking=ballot.text,
+            parsed_ranking=[*ballot.ranking],
+            answered_by=reply.answered_by,
+            order=order,
+            scores={label: dict(scores) for label, scores in ballot.scores.items()},
+            points=None if ballot.points is None else [*ballot.points],
+            truncated=reply.truncated,
         )
+        if result.parsed_ranking or len(order) < 2 or not profile.ballot_retry:
+            return result
+        words = prompts.labels_only(order)
+        again = partial(self._read_labels, result)
+        return AskAgain(words, result, labels_schema(order), LABELS_TOKENS, again)
 
     async def _read_labels(self, first: Stage2Result, reply: Reply) -> Stage2Result:
         read = partial(read_labels, reply.text, self.order, answers=self._given)
         ranking = await offload(self._size(reply), read)
         text = with_ranking(first.ranking, ranking) if ranking else first.ranking
         return first.model_copy(update={"ranking": text, "parsed_ranking": ranking})
-
-    def _review(self, reply: Reply) -> Stage2Result:
-        # The built-in model must criticize, and copies what it reads when it has nothing to say.
-        copied = self._given if self.brief.profile.demonstration else ()
-        ballot = read_ballot(reply.text, self.order, self._criteria, answers=self._given, copied=copied)
-        return Stage2Result(
-            model=self.member.name,
-            ranking=ballot.text,
-            parsed_ranking=[*ballot.ranking],
-            answered_by=reply.answered_by,
-            order=self.order,
-            scores={label: dict(scores) for label, scores in ballot.scores.items()},
-            points=None if ballot.points is None else [*ballot.points],
-            truncated=reply.truncated,
-        )
 
     def _size(self, reply: Reply) -> int:
         return len(reply.text) + sum(map(len, self._given))

@@ -84,7 +84,9 @@ def fold(view: RunView, event: Event, now: float) -> RunView:
         case MemberRetried():
             return _moved(view, event, Working(event.failure, now + event.wait))
         case MemberAnswered():
-            return _member_answered(view, event)
+            answered = Answered(event.latency_ms)
+            written = _moved(view, event, answered) if event.stage == "stage3" else view
+            return _with_result(written, event.result, answered)
         case MemberFailed():
             return _moved(view, event, Failed(event.failure))
         case TitleCompleted():
@@ -97,12 +99,6 @@ def fold(view: RunView, event: Event, now: float) -> RunView:
             return replace(_closed(view, now), error=error)
         case _:
             return _noted(view, event, now)
-
-
-def _member_answered(view: RunView, event: MemberAnswered) -> RunView:
-    answered = Answered(event.latency_ms)
-    written = _moved(view, event, answered) if event.stage == "stage3" else view
-    return _with_result(written, event.result, answered)
 
 
 def _noted(
@@ -299,7 +295,11 @@ def _with_result(view: RunView, result: StageResult, state: Answered | None = No
         case Stage1Result():
             return _with_seat(view, result.model, lambda seat: _answered(seat, result, state))
         case Stage2Result():
-            return _with_seat(view, result.model, lambda seat: _reviewed(seat, result, state))
+            return _with_seat(
+                view,
+                result.model,
+                lambda seat: replace(seat, review=result, reviewing=state or _ended(seat.reviewing)),
+            )
         case Stage2_5Result():
             return _with_seat(view, result.model, lambda seat: _corrected(seat, result, state))
         case Stage3Result():
@@ -309,10 +309,6 @@ def _with_result(view: RunView, result: StageResult, state: Answered | None = No
 def _answered(seat: Seat, result: Stage1Result, state: Answered | None) -> Seat:
     persona = seat.persona or result.persona
     return replace(seat, answer=result, persona=persona, answering=state or _ended(seat.answering))
-
-
-def _reviewed(seat: Seat, result: Stage2Result, state: Answered | None) -> Seat:
-    return replace(seat, review=result, reviewing=state or _ended(seat.reviewing))
 
 
 def _corrected(seat: Seat, result: Stage2_5Result, state: Answered | None) -> Seat:
@@ -353,7 +349,7 @@ def _with_round(view: RunView, held: Round) -> RunView:
     reviews = (
         review
         if review.points is not None
-        else review.model_copy(update={"points": points_of(review, held.labels) or None})
+        else review.model_copy(update={"points": points_of(review, held.labels)})
         for review in held.reviews
     )
     for result in (*reviews, *held.corrections):

@@ -17,7 +17,7 @@ from bot.view.state import Failed, RunView, Seat
 from bot.view.wording import figures
 from bot.view.wording import thread as wording
 from council.document.conversation import Stage1Result, peer_critiques
-from council.document.results import GRADES, ReviewPoint, Stage2Result
+from council.document.results import GRADES, ReviewPoint
 from council.text.characters import clip
 
 SUMMARY = 280
@@ -40,7 +40,17 @@ def thread(view: RunView) -> tuple[ThreadMessage, ...]:
 
     Once returned, a message never changes.
     """
-    return tuple(_messages(view)) if is_final(view) else ()
+    answered = [(seat, seat.answer) for seat in ranked(view) if seat.answer]
+    if not is_final(view) or len(answered) < 2:  # one alone has no peers, and its answer is the card's
+        return ()
+    messages: list[ThreadMessage] = []
+    if view.stage("stage2").progress == "done":
+        messages.append(ThreadMessage("ranking", Message("ranking", tuple(_ranking(view)))))
+    for seat, answer in answered:
+        blocks = tuple(_member(view, seat, answer))
+        message = Message(f"member:{seat.name}", blocks, bounded=True)
+        messages.append(ThreadMessage("member", message, view.seats.index(seat)))
+    return tuple(messages)
 
 
 def is_final(view: RunView) -> bool:
@@ -48,18 +58,6 @@ def is_final(view: RunView) -> bool:
     if view.is_over or view.stage("stage3").progress != "waiting":
         return True
     return view.number >= view.rounds and view.stage("stage2_5").progress in ("done", "skipped")
-
-
-def _messages(view: RunView) -> Iterator[ThreadMessage]:
-    answered = [(seat, seat.answer) for seat in ranked(view) if seat.answer]
-    if len(answered) < 2:  # one alone has no peers, and its answer is the card's
-        return
-    if view.stage("stage2").progress == "done":
-        yield ThreadMessage("ranking", Message("ranking", tuple(_ranking(view))))
-    for seat, answer in answered:
-        blocks = tuple(_member(view, seat, answer))
-        message = Message(f"member:{seat.name}", blocks, bounded=True)
-        yield ThreadMessage("member", message, view.seats.index(seat))
 
 
 def _ranking(view: RunView) -> Iterator[Block]:
@@ -116,26 +114,25 @@ def _remarks(view: RunView, seat: Seat) -> Iterator[Block]:
         yield Prose(handed)  # points that were picked out of the reviews, or another program's words
         return
     label, short = label_of(view, seat), names(view)
-    said = ((short[review.model], _remark(review, label)) for review in reviews)
-    if rows := tuple((critic, remark) for critic, remark in said if remark):
-        # Readers know the members by their names, and not by their labels.
-        named = {each: short.get(name, name) for each, name in view.labels.items()}
-        yield Pairs(tuple((critic, _in_names(remark, named)) for critic, remark in rows))
+    # Readers know the members by their names, and not by their labels.
+    named = {each: short.get(name, name) for each, name in view.labels.items()}
+    rows: list[tuple[str, str]] = []
+    for review in reviews:
+        about = [point for point in review.points or () if point.label == label]
+        grade = next((grade for grade in GRADES if any(grade == each.severity for each in about)), None)
+        if about:
+            said = wording.remark(grade, summary(about))
+            rows.append((short[review.model], _in_names(said, named)))
+        elif label is None or review.objects_to(label) is None:
+            rows.append((short[review.model], wording.UNDIVIDED))
+    if rows:
+        yield Pairs(tuple(rows))
 
 
 def _in_names(remark: str, named: Mapping[str, str]) -> str:
     for label, name in named.items():
         remark = remark.replace(label, name)
     return remark
-
-
-def _remark(review: Stage2Result, label: str | None) -> str:
-    """Return what a review says about an answer; nothing if it is in form and says nothing."""
-    about = [point for point in review.points or () if point.label == label]
-    if not about:
-        return "" if label and review.objects_to(label) is False else wording.UNDIVIDED
-    known = {point.severity for point in about}
-    return wording.remark(next((grade for grade in GRADES if grade in known), None), summary(about))
 
 
 def summary(points: Sequence[ReviewPoint], limit: int = SUMMARY) -> str:

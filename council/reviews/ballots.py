@@ -51,7 +51,7 @@ class Ballot:
     text: str
     ranking: tuple[str, ...]
     scores: Scored = field(default_factory=dict[str, dict[str, int]])
-    points: tuple[ReviewPoint, ...] | None = None
+    points: Sequence[ReviewPoint] | None = None
 
 
 def ballot_schema(
@@ -109,7 +109,7 @@ def read_ballot(
     own = _counted(written)
     if own is None:
         scores = parse_scores(text, labels, criteria)
-        return Ballot(text, tuple(listed), scores, _in_prose(prose, labels))
+        return Ballot(text, tuple(listed), scores, read_prose(prose, labels))
     said, lines = own.ballot.without_copies(copied), Lines(body)
     is_listed = listed and (not said.ranking or line > lines.number(own.span.end - 1))
     ranking = listed if is_listed else said.ranking
@@ -120,7 +120,7 @@ def read_ballot(
         return Ballot(_rendered(said, ranking, scores), counted, scores, tuple(_points(said)))
     kept = text if is_listed else with_ranking(text, ranking)
     scores = scores or parse_scores(text, labels, criteria)
-    return Ballot(kept, tuple(ranking), scores, _in_prose(prose, labels))
+    return Ballot(kept, tuple(ranking), scores, read_prose(prose, labels))
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,10 +209,6 @@ def with_ranking(text: str, ranking: Sequence[str]) -> str:
 def ranking_text(ranking: Iterable[str]) -> list[str]:
     """Return a ranking in the form that reviewers are asked for, one label per line."""
     return [HEADER, *(f"{place}. {label}" for place, label in enumerate(ranking, start=1))]
-
-
-def _in_prose(text: str, labels: Collection[str]) -> tuple[ReviewPoint, ...] | None:
-    return tuple(read_prose(text, labels)) or None
 
 
 def _points(ballot: JsonBallot) -> Iterator[ReviewPoint]:

@@ -66,7 +66,7 @@ def extract_critiques_from_rankings(
     for result in stage2_results:
         review = _as_review(result)
         made: Counter[str] = Counter()
-        for point in points_of(review, label_to_model):
+        for point in points_of(review, label_to_model) or ():
             if point.kind != "objection":
                 continue
             made[point.label] += 1
@@ -82,7 +82,7 @@ def extract_critiques_from_rankings(
     return {label: _merged(items)[:max_critiques] for label, items in found.items()}
 
 
-def points_of(review: Stage2Result, labels: Collection[str]) -> list[ReviewPoint]:
+def points_of(review: Stage2Result, labels: Collection[str]) -> list[ReviewPoint] | None:
     """Return a review's points about these answers: as they are stored, else as its text is read.
 
     Older documents have the objections of a JSON ballot as `critiques`, and all else in the text alone.
@@ -92,7 +92,7 @@ def points_of(review: Stage2Result, labels: Collection[str]) -> list[ReviewPoint
     read = read_prose(review.ranking, labels)
     if review.critiques is None:
         return read
-    strengths = [point for point in read if point.kind == "strength"]
+    strengths = [point for point in read or () if point.kind == "strength"]
     objections = [
         ReviewPoint(kind="objection", source="structured", **dict(each)) for each in review.critiques
     ]

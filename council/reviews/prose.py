@@ -17,17 +17,17 @@ from itertools import chain, pairwise
 from typing import cast
 
 from council.document.results import PointKind, PointSource, ReviewPoint, Severity
+from council.reviews import plain_words as words
 from council.reviews.ballot_text import by_letter
 from council.reviews.reviewer_lines import BOLD, START, Line, is_nothing, own_lines, says, sentences
-from council.reviews.verdicts import clears, grade, verdict
 from council.text.characters import clip
 
 LONGEST_POINT = 600
 """The length of a point in characters; a longer one is cut between words."""
 
 
-def read_prose(text: str, labels: Collection[str]) -> list[ReviewPoint]:
-    """Return the points of a review in its order, about these answers."""
+def read_prose(text: str, labels: Collection[str]) -> list[ReviewPoint] | None:
+    """Return the points of a review in its order, about these answers; `None` if nothing is certain."""
     known = by_letter(labels)
     sections = _sections(own_lines(text), known)
     last = next((section for section in reversed(sections) if section.letter), None)
@@ -36,7 +36,7 @@ def read_prose(text: str, labels: Collection[str]) -> list[ReviewPoint]:
         for section in sections
         for paragraph in _paragraphs(section, is_last=section is last)
         for point in (_below_heading if section.letter else _by_beginnings)(paragraph, known)
-    ]
+    ] or None
 
 
 # A script without spaces touches a letter without belonging to it.
@@ -212,7 +212,7 @@ def _below_heading(paragraph: _Paragraph, known: Mapping[str, str]) -> Iterator[
         if _named(sentence, known) - {paragraph.letter}:
             return
         if not _OTHERS.search(sentence):
-            yield from _points(known[paragraph.letter], sentence, paragraph.part, "section")
+            yield from _judged(known[paragraph.letter], sentence, paragraph.part, "section")
 
 
 def _by_beginnings(paragraph: _Paragraph, known: Mapping[str, str]) -> Iterator[ReviewPoint]:
@@ -226,7 +226,7 @@ def _by_beginnings(paragraph: _Paragraph, known: Mapping[str, str]) -> Iterator[
         elif not _CONTINUES.match(sentence) and only != {about}:
             about = ""
         if about in known and named <= {about} and not _OTHERS.search(sentence):
-            yield from _points(known[about], sentence, paragraph.part, "sentence")
+            yield from _judged(known[about], sentence, paragraph.part, "sentence")
         else:
             about = ""
 
@@ -236,19 +236,30 @@ def _clauses(sentence: str) -> list[str]:
     return [sentence] if _COMPARES.match(sentence) else _NEXT_CLAUSE.split(sentence)
 
 
-def _points(
-    label: str, sentence: str, part: PointKind | None, source: PointSource
-) -> Iterator[ReviewPoint]:
-    """Yield the point that a sentence makes, if it certainly makes one."""
+def _judged(label: str, sentence: str, part: PointKind | None, source: PointSource) -> list[ReviewPoint]:
+    """Return the point that a sentence makes, if it certainly makes one.
+
+    Below a title it is what the title says, unless it says that there is nothing to object to.
+    """
     graded = _GRADED.match(sentence)
     text = clip(sentence[graded.end() if graded else 0 :].strip(" ,;"), LONGEST_POINT)
     own = _QUOTED.sub("", text)
-    if not says(text) or (part == "objection" and clears(own)):
-        return
-    if kind := part or verdict(own):
-        given = cast("Severity", graded["grade"]) if graded else None
-        severity = (given or grade(own)) if kind == "objection" else None
-        yield ReviewPoint(label=label, kind=kind, text=text, severity=severity, source=source)
+    said = words.CLEARED().sub(" ", own)
+    is_grave, is_minor = words.GRAVE().search(said), words.MINOR().search(said)
+    kind: PointKind | None = None
+    if is_grave or is_minor or words.LACKING().search(said):
+        kind = "objection"
+    elif words.GOOD().search(said) and not words.QUALIFIED().search(said):
+        kind = "strength"
+    if part == "objection" and (said != own or kind == "strength"):
+        return []
+    kind = part or kind
+    if not kind or not says(text):
+        return []
+    grade: Severity | None = "low" if is_minor else "high" if is_grave else None
+    severity = cast("Severity", graded["grade"]) if graded else grade
+    severity = severity if kind == "objection" else None
+    return [ReviewPoint(label=label, kind=kind, text=text, severity=severity, source=source)]
 
 
 def _named(text: str, known: Collection[str]) -> set[str]:

@@ -106,17 +106,19 @@ def test_an_older_document_is_read_for_points() -> None:
         {"label": "Response D", "text": "Nobody's.", "severity": "low"},
     ]
     older = Stage2Result.model_validate({**stored, "ranking": rendered, "critiques": critiques})
-    assert [(each.kind, each.text, each.severity, each.source) for each in points_of(older, LABELS)] == [
+    assert [
+        (each.kind, each.text, each.severity, each.source) for each in points_of(older, LABELS) or ()
+    ] == [
         ("strength", "Clear.", None, "section"),
         ("objection", "Leaks the key.", "high", "structured"),
         ("objection", "Two typos.", "low", "structured"),
     ]
     prose = Stage2Result.model_validate({**stored, "ranking": "Response A lacks tests."})
-    assert [(each.kind, each.text, each.source) for each in points_of(prose, LABELS)] == [
+    assert [(each.kind, each.text, each.source) for each in points_of(prose, LABELS) or ()] == [
         ("objection", "Response A lacks tests.", "sentence")
     ]
     strange = Stage2Result.model_validate({**stored, "ranking": "Fine.", "critiques": "none"})
-    assert points_of(strange, LABELS) == []
+    assert points_of(strange, LABELS) is None
 
 
 def test_points_are_written_as_a_list() -> None:

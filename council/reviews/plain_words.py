@@ -1,34 +1,11 @@
-"""Whether a sentence of a review praises or objects, by its plain English words.
+"""The plain English words by which a sentence of a review praises or objects.
 
 What is wrong or harmful is grave and what concerns only the form is minor, as the prompt for reviews
-says. A sentence that its words don't settle is neither praise nor objection.
+says.
 """
 
 import re
 from functools import cache, partial
-
-from council.document.results import PointKind, Severity
-
-
-def verdict(sentence: str) -> PointKind | None:
-    """Return whether a sentence praises or objects; `None` where that isn't certain."""
-    said = _CLEARED().sub(" ", sentence)
-    if any(faults().search(said) for faults in (_GRAVE, _LACKING, _MINOR)):
-        return "objection"
-    return "strength" if _GOOD().search(said) and not _QUALIFIED().search(said) else None
-
-
-def clears(sentence: str) -> bool:
-    """Return whether a sentence says that there is nothing to object to."""
-    return bool(_CLEARED().search(sentence)) or verdict(sentence) == "strength"
-
-
-def grade(sentence: str) -> Severity | None:
-    """Return how grave an objection is; `None` unless it says so."""
-    said = _CLEARED().sub(" ", sentence)
-    if _MINOR().search(said):
-        return "low"
-    return "high" if _GRAVE().search(said) else None
 
 
 @cache  # at the first review: compiling takes a tenth of what is imported at a start
@@ -36,7 +13,7 @@ def _any_of(*phrases: str) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{'|'.join(phrases)})(?!\w)", re.IGNORECASE)
 
 
-_GRAVE = partial(
+GRAVE = partial(
     _any_of,
     r"wrong(?:ly)?|incorrect(?:ly)?|inaccura\w+|false(?:ly)?|untrue|erroneous\w*|mistake[ns]?|errors?",
     r"dangerous\w*|unsafe|insecure|vulnerab\w+|harmful|mislead\w*|illegal|data loss|fabricat\w+",
@@ -44,7 +21,7 @@ _GRAVE = partial(
     r"(?:does not|doesn't|won't|can't|cannot) (?:work|compile|run|answer)|fails? to answer",
     r"fatal(?:ly)?|serious(?:ly)?|severe(?:ly)?|major|off[ -]topic|steer(?:s|ing)?|manipulat\w+",
 )
-_LACKING = partial(
+LACKING = partial(
     _any_of,
     r"lack(?:s|ed|ing)?|miss(?:es|ed|ing)|omi(?:ts?|tted|ssions?)|ignor(?:es|ed|ing)|overlook\w*",
     r"neglect\w*|forg[eo]t\w*|leaves (?:out|open|readers guessing)|skips?|skipped|falls short",
@@ -61,18 +38,18 @@ _LACKING = partial(
     r"impractical|unrealistic|premature|risky|inconsisten\w+",
     r"un(?:supported|substantiated|proven|sourced|tested|justified|explained|necessary)",
 )
-_MINOR = partial(
+MINOR = partial(
     _any_of,
     r"minor|slight(?:ly)?|nit(?:pick\w*)?|typos?|spelling|cosmetic|word(?:y|iness)|verbos\w+",
     r"repetitive|redundan\w+|long-?winded|a (?:bit|little|touch)|somewhat|formatting|phrasing|wording",
 )
-_GOOD = partial(
+GOOD = partial(
     _any_of,
     r"clear|correct(?:ly)?|accurate|concise|complete|thorough|excellent|good|best|right|solid|sound",
     r"strong|useful|helpful|fine|convincing|actionable|readable|careful|honest|realistic|precise",
     r"detailed|practical|covers|explains|identifies|cites|handles|finds|weighs|solves|well[ -]\w+",
 )
-_QUALIFIED = partial(
+QUALIFIED = partial(
     _any_of,
     r"no|nobody|nothing|not|never|none|but|though|although|however|yet|only|if|would|almost|more|less",
     r"than|then|\w+n't",
@@ -84,7 +61,7 @@ _FAULT = (
     r"|inaccura\w+|omissions?|missing|wrong|incorrect|mislead\w+|unclear|vague|outdated|dangerous"
     r"|unsafe|insecure|vulnerab\w+|injections?|crash\w*|limited|superficial)"
 )
-_CLEARED = partial(
+CLEARED = partial(
     _any_of,
     r"(?:no|not|nothing|never|hardly any|without|free (?:of|from)|(?:contain|have|make)s? any"
     r"|(?:avoid|handl|address|fix|identif|explain|warn|catch|mention|spot|cover|point|flag)\w*)"
