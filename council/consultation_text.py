@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from council.consultation import SUMMARY_LENGTH, Opinion
 from council.text.characters import clip, whole
-from council.text.json_objects import DEEPEST, JsonObject, mend, spans
+from council.text.json_objects import DEEPEST, JsonObject, mend, out_of_string, spans
 
 AnOpinion = TypeVar("AnOpinion", bound=Opinion)
 
@@ -42,7 +42,7 @@ class Reading(Generic[AnOpinion]):
 
 def read_opinion(text: str, kind: type[AnOpinion]) -> Reading[AnOpinion]:
     """Read a reply that was asked for as `kind`. Slow on broken JSON: call it in a thread."""
-    found, mended = _parsed(_THOUGHT.sub("", text))
+    found, mended = _parsed(out_of_string(_THOUGHT.sub("", text)))
     if found is None:
         return Reading(None, "it is not a JSON object", text)
     fields = _tidied(_unwrapped(found))

@@ -182,7 +182,7 @@ class Completion:
         if refusal := message.get("refusal"):
             self._refuse(str(refusal))
         self._think(next((said for name in _THOUGHTS if (said := message.get(name))), None))
-        if content := message.get("content"):
+        if content := message.get("content") or choice.get("text"):
             if isinstance(content, str):
                 self._say(content)
             else:
@@ -193,7 +193,11 @@ class Completion:
 
     def _take_parts(self, content: object) -> None:
         parts = cast("list[object]", content) if isinstance(content, list) else [content]
-        for part in map(as_object, parts):
+        for said in parts:
+            if isinstance(said, str):
+                self._say(said)
+                continue
+            part = as_object(said)
             match part.get("type"):
                 case "thinking" | "reasoning":
                     self._think(part.get("thinking") or part.get("reasoning") or part.get("text"))

@@ -2,14 +2,14 @@
 
 Reasoning models write `<think>…</think>` before their answer; behind templates that write the opening
 tag themselves (vLLM, llama.cpp, Ollama), only the closing one arrives. Thoughts end at the first
-`</think>` outside code, if the text began with `<think>` or the tag stands alone on its line. Any other
-tag is text: an answer may explain the tags.
+`</think>` outside code, if the text began with `<think>` or the tag stands alone on its line, in
+capitals or not. Any other tag is text: an answer may explain the tags.
 """
 
 import re
 from collections import deque
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, cast
 
 OPENING = "<think>"
 CLOSING = "</think>"
@@ -21,21 +21,25 @@ LONGEST_LINE = 10_000
 """Characters of a line within which a tag may be code."""
 MOST_INDENT = 1_000
 
+_ANY_CLOSING = rf"(?ai:{CLOSING})"
+_CLOSING = re.compile(_ANY_CLOSING)
+_BLANK = re.compile(r"[\s\ufeff\u200b\u2060]*+")
+"""What may precede the opening tag: white space, a byte order mark, characters without a width."""
 _MARGIN = r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?"
 _TILDES = re.compile(rf"{_MARGIN}~{{3}}")
 _FENCE = _MARGIN + r"(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})[^\n]*"
-_TAG = rf" {{,3}}(?P<tag>{CLOSING})[ \t\r]*"
+_TAG = rf" {{,3}}(?P<tag>{_ANY_CLOSING})[ \t\r]*"
 _MARKED = re.compile(rf"^(?:{_FENCE}|{_TAG})$", re.MULTILINE)
-_MARKED_OR_INLINE = re.compile(rf"^(?:{_FENCE}|[^\n]*{CLOSING}[^\n]*)$", re.MULTILINE)
+_MARKED_OR_INLINE = re.compile(rf"^(?:{_FENCE}|[^\n]*{_ANY_CLOSING}[^\n]*)$", re.MULTILINE)
 _FENCE_CLOSED = re.compile(r"[ \t>]*(?P<fence>`{3,}|~{3,})[ \t\r]*\Z")
-_ALONE = re.compile(rf"\s*{CLOSING}\s*\Z")
-_SPAN_OR_TAG = re.compile(rf"`+|{CLOSING}")
+_ALONE = re.compile(rf"\s*{_ANY_CLOSING}\s*\Z")
+_SPAN_OR_TAG = re.compile(rf"`+|{_ANY_CLOSING}")
 _MAYBE_MARKED = re.compile(
     r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)]?)(?:[ \t]+|\Z))?(?:\Z|`{1,2}\Z|`{3}|~{1,2}\Z|~{3})"
     "|"
-    rf" {{,3}}(?:{'|'.join(re.escape(CLOSING[:size]) for size in range(1, len(CLOSING)))})?\Z"
+    rf" {{,3}}(?ai:{'|'.join(re.escape(CLOSING[:size]) for size in range(1, len(CLOSING)))})?\Z"
     "|"
-    rf" {{,3}}{CLOSING}[ \t\r]*\Z"
+    rf" {{,3}}{_ANY_CLOSING}[ \t\r]*\Z"
 )
 
 
@@ -158,14 +162,14 @@ class ThoughtFilter:
 
     def _begin(self, piece: str) -> None:
         if not self._head:
-            stripped = piece.lstrip()
-            self._blank.append(piece[: len(piece) - len(stripped)])
-            piece = stripped
+            first = cast("re.Match[str]", _BLANK.match(piece)).end()
+            self._blank.append(piece[:first])
+            piece = piece[first:]
         self._head += piece
-        if OPENING.startswith(self._head):
-            if self._head == OPENING:
-                self._open("")
-        elif self._head.startswith(OPENING):
+        begun = self._head[: len(OPENING)].lower()
+        if OPENING.startswith(begun) and begun != OPENING:
+            return
+        if begun == OPENING:
             self._open(self._head[len(OPENING) :])
         else:
             self._state = "undecided"
@@ -178,7 +182,7 @@ class ThoughtFilter:
     # Thoughts with an opening tag: nothing is heard
 
     def _think(self, piece: str) -> None:
-        is_tag_near = CLOSING in self._tail + piece and not self._is_plain
+        is_tag_near = bool(_CLOSING.search(self._tail + piece)) and not self._is_plain
         self._tail = (self._tail + piece)[1 - len(CLOSING) :]
         self._line.append(piece)
         if "\n" in piece:
@@ -188,10 +192,10 @@ class ThoughtFilter:
             self._is_plain = False
             if self._find_end(lines, newline):
                 return
-            is_tag_near = CLOSING in rest
+            is_tag_near = bool(_CLOSING.search(rest))
         if is_tag_near and not self._fence:
             line = "".join(self._line)
-            before, _, after = line.partition(CLOSING)
+            before, after = _CLOSING.split(line, maxsplit=1)
             # After a backtick, the rest of the line tells whether the tag is code.
             self._is_plain = "`" in before or bool(_TILDES.match(before))
             if not self._is_plain:
@@ -293,7 +297,8 @@ class ThoughtFilter:
         elif self._state == "undecided" and self._waits:
             said = self.answer
             if was_doubtful and is_whole and self._fence:
-                self.thoughts.add(said.removesuffix(doubtful).removesuffix(CLOSING))
+                thought = said.removesuffix(doubtful)
+                self.thoughts.add(thought[: thought.rindex("<")])
                 self._withdraw()
                 self._close(doubtful)
             elif not is_whole:
@@ -352,21 +357,21 @@ class ThoughtFilter:
 
 def _has_mark(lines: str) -> bool:
     # Several times faster than to look at the beginning of each line.
-    return "```" in lines or "~~~" in lines or CLOSING in lines
+    return "```" in lines or "~~~" in lines or bool("</" in lines and _CLOSING.search(lines))
 
 
 def _closing(line: str) -> int | None:
     """Return where the first closing tag outside code spans begins, `None` if there is none."""
     found = [*_SPAN_OR_TAG.finditer(line, 0, LONGEST_LINE)]
-    last = {len(each[0]): each.start() for each in found if each[0] != CLOSING}
+    last = {len(each[0]): each.start() for each in found if each[0][0] == "`"}
     open_run = 0
     for each in found:
-        if each[0] == CLOSING:
+        if each[0][0] != "`":
             if not open_run:
                 return each.start()
         elif open_run == len(each[0]):
             open_run = 0
         elif not open_run and last[len(each[0])] > each.start():
             open_run = len(each[0])
-    further = line.find(CLOSING, LONGEST_LINE)
-    return None if further < 0 else further
+    further = _CLOSING.search(line, LONGEST_LINE)
+    return further.start() if further else None

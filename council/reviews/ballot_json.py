@@ -6,12 +6,14 @@ dropped without the rest, and a ballot that was cut off counts as far as it goes
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from string import ascii_uppercase
 from typing import Annotated, cast
 
 from pydantic import BaseModel, BeforeValidator
 
 from council.calls import JsonObject
 from council.document.results import Severity
+from council.reviews.ballot_text import parse_ranking
 from council.text.json_objects import DEEPEST, Span, objects, parsed
 
 
@@ -59,7 +61,7 @@ def _labelled(value: object) -> list[JsonObject]:
 
 
 def _ranked(value: object) -> list[str]:
-    """Return the names in a ranking: listed, or each with its place."""
+    """Return the names in a ranking: listed, each with its place, or in one text: `C > A > B`."""
     if isinstance(value, dict):
         pairs = [*cast("JsonObject", value).items()]
         if all(name.isdecimal() for name, _ in pairs):
@@ -72,7 +74,9 @@ def _ranked(value: object) -> list[str]:
     if items and all(isinstance(each, dict) for each in items):
         entries = [_by_key(cast("JsonObject", each)) for each in items]
         return _in_order([(_first(entry, _PLACES), _first(entry, _NAMES)) for entry in entries])
-    return _texts(items)
+    texts = _texts(items or cast("object", value))
+    ranked = parse_ranking(f"FINAL RANKING: {texts[0]}", _LABELS) if len(texts) == 1 else []
+    return ranked or _texts(items)
 
 
 def _in_order(entries: list[tuple[object, object]]) -> list[str]:
@@ -93,6 +97,7 @@ def _by_key(fields: JsonObject) -> JsonObject:
 
 
 _SIGNS = re.compile(r"[\W_]+")
+_LABELS = [f"Response {letter}" for letter in ascii_uppercase]
 _RANKINGS = ("ranking", "finalranking", "rankings", "finalrankings")
 _PLACES = ("rank", "place", "position")
 _NAMES = ("label", "response", "answer", "name")

@@ -32,7 +32,7 @@ from council.reviews.prose import LONGEST_POINT, read_prose
 from council.reviews.reviewer_lines import LONGEST_LINE, LONGEST_REVIEW, bare, says, sentences
 from council.reviews.score_text import BEST, WORST, Scored, parse_scores, scores_of, scores_text
 from council.text.characters import clip
-from council.text.json_objects import Span
+from council.text.json_objects import Span, out_of_string
 
 HEADER = "FINAL RANKING:"
 TERSE_REMARK = 60  # characters
@@ -103,7 +103,7 @@ def read_ballot(
     for byte; below it comes the ranking of an object, unless a list has the last word. Remarks of JSON
     that say nothing but words of the `copied` texts are left out.
     """
-    body = unwrapped(text, ("markdown", "md"))
+    body = out_of_string(unwrapped(text, ("markdown", "md")))
     written, prose = _written_ballots(body, labels, answers)
     listed, line = ranking_at(prose, labels)
     own = _counted(written)
@@ -189,7 +189,7 @@ def read_labels(text: str, labels: Sequence[str], *, answers: Collection[str] = 
 
     As in `read_ballot`, an object that occurs in one of the `answers`, or is quoted, doesn't count.
     """
-    written, prose = _written_ballots(text, labels, answers)
+    written, prose = _written_ballots(out_of_string(text), labels, answers)
     if (own := _counted(written)) and len(own.ballot.ranking) > 1:
         return own.ballot.ranking
     label_of = partial(label_named, known=by_letter(labels))

@@ -1,8 +1,9 @@
 """JSON objects in what models write: bare, in a block, among words, cut off, or slightly broken.
 
-An object begins with a brace and its first key, and ends where its braces balance. One that never ends,
-or is too deep, was cut off: it reaches to the end of its code block, or of the text. A line that begins
-with `>` is a quotation, and no object begins in it. What an object contains is no object of the text.
+An object begins with a brace and its first key, perhaps with comments between them, and ends where
+its braces balance. One that never ends, or is too deep, was cut off: it reaches to the end of its code
+block, or of the text. A line that begins with `>` is a quotation, and no object begins in it. What an
+object contains is no object of the text.
 
 Nothing here takes time with the square of a text: it is read to its end a few times at most.
 """
@@ -24,10 +25,14 @@ MOST_MENDED = 8
 LONGEST_MENDED = 20_000  # characters; repair may take time with the square of them
 DEEPEST = 30  # no form of ours is that deep; code in an answer may count, too
 
-TOKEN = re.compile(r'[{}]|"(?:[^"\\]|\\.)*+(?:"|\Z)', re.DOTALL)
-"""What is counted of an object: its braces, outside its strings."""
+TOKEN = re.compile(r'[{}]|"(?:[^"\\]|\\.)*+(?:"|\Z)|(?<![:\w])//[^\n]*+', re.DOTALL)
+"""What is counted of an object: its braces, outside its strings and comments."""
 
-_BEGIN = re.compile(r"""\{(?=\s*+(?:["'\u201c]|[^\W\d]\w*+\s*+:))""")
+_COMMENT = r"(?://[^\n]{,300}+\n|/\*[^*]{,300}+\*/)"
+_BEGIN = re.compile(rf"""\{{(?=\s*+(?:{_COMMENT}\s*+){{,4}}+(?:["'\u201c]|[^\W\d]\w*+\s*+:))""")
+_STRING = re.compile(
+    r'\s*+(?:```(?:json)?[ \t]*\n\s*+)?("(?:[^"\\]|\\.)*+")\s*+(?:```\s*+)?', re.DOTALL | re.IGNORECASE
+)
 _FENCE = re.compile(r"^[ \t]*+(?:`{3}|~{3})", re.MULTILINE)
 _QUOTED = re.compile(r"[ \t]*+>")
 _ESCAPES = re.compile(
@@ -76,6 +81,13 @@ def object_in(text: str, fields: Collection[str]) -> str | None:
     """
     spans = (each.span for each in objects(text, mends=0) if each.fields.keys() >= {*fields})
     return next((text[span.start : span.end] for span in spans), None)
+
+
+def out_of_string(text: str) -> str:
+    """Return the object that a text holds as a JSON string, in a block or not; else the text."""
+    found = _STRING.fullmatch(text)
+    value = _parsed(found[1]) if found else None
+    return value if isinstance(value, str) and _BEGIN.match(value.lstrip()) else text
 
 
 def spans(text: str) -> list[Span]:

@@ -32,6 +32,7 @@ MENDED = {
     "without its last brackets": FIRST.rstrip("]}"),
     "with brackets too many": f"{FIRST}}}}}",
     "as a list of one": f"[{FIRST}]",
+    "as a string": json.dumps(json.dumps(REPLY)),
     "in a wrapper": json.dumps({"consultation": REPLY}),
     "with keys of its own": json.dumps({**REPLY, "thinking": "Let me see.", "model": "me"}),
     "with a score of ten": changed("confidence", score="8/10"),

@@ -84,6 +84,21 @@ def test_content_may_come_in_parts() -> None:
     parts = [{"type": "text", "text": "It "}, {"type": "image"}, {"type": "text", "text": "depends."}]
     assert streamed(chunk(parts, finish="stop")).reply(call(), 1, no_price).text == "It depends."
     assert body(parts).reply(call(), 1, no_price).text == "It depends."
+    assert streamed(chunk(["It ", "depends."], finish="stop")).text == "It depends."
+    assert body(["It ", {"text": "depends."}]).text == "It depends."
+
+
+def test_text_may_come_as_that_of_a_completion() -> None:
+    """Some proxies answer in the shape of the older completions API: `text` without a message."""
+    begun, ended = ({"choices": [{"text": said, "finish_reason": why}]} for said, why in SAID)
+    completion = streamed(orjson.dumps(begun), orjson.dumps(ended))
+    assert completion.reply(call(), 1, no_price).text == "It depends."
+    whole = Completion()
+    whole.add_body(orjson.dumps({"choices": [{"text": "<think>Hm.</think>It depends."}]}))
+    assert whole.reply(call(), 1, no_price).text == "It depends."
+
+
+SAID = (("It ", None), ("depends.", "stop"))
 
 
 def test_reasoning_is_not_the_answer() -> None:
@@ -608,6 +623,8 @@ def thinking(**fields: object) -> bytes:
     [
         (chunk(f"<think>\n{THOUGHT}\n</think>\n\nYes.", finish="stop"),),
         (chunk(f"<think>{THOUGHT}</think>Yes.", finish="stop"),),
+        (chunk("\ufeff"), chunk(f" <Think>{THOUGHT}</Think>Yes.", finish="stop")),
+        (chunk([f"<think>{THOUGHT}", "</think>Yes."], finish="stop"),),
         (chunk(f" \n<think>{THOUGHT}"), chunk("</thi"), chunk("nk>\nYes.", finish="stop")),
         (chunk(f"{THOUGHT}\n</think>\n\nYes.", finish="stop"),),
         (thinking(reasoning=THOUGHT), chunk("Yes.", finish="stop")),

@@ -82,6 +82,11 @@ REPLIES = {
     "a list of one": f"[{PRETTY}]",
     "coze-dev/coze-studio#573: in a wrapper": json.dumps({"output": FIELDS}),
     "THU-MAIC/OpenMAIC#750: below the thoughts' end": f"B is best.\n</think>\n\n{WHOLE}",
+    "a comment on the first line": f'{{\n  // My ballot {{so far}}: it\'s "final".\n{WHOLE[1:]}',
+    "a comment of several lines": f"{{\n  /* My ballot,\n     all of it: */\n{WHOLE[1:]}",
+    "comments between": PRETTY.replace('[\n    "Response B"', '[ // the } best\n    "Response B"'),
+    "as a string": json.dumps(WHOLE),
+    "as a string in a block": f"```json\n{json.dumps(PRETTY)}\n```\n",
     "keys in another case": json.dumps({name.upper(): each for name, each in FIELDS.items()}),
 }
 
@@ -113,6 +118,11 @@ def test_a_ballot_is_read_as_the_bare_one(reply: str) -> None:
         {"ranking": {A: 3, B: 1, C: 2}},
         {"ranking": {"1": B, "2": C, "3": A}},
         {"reviews": None, "ranking": RANKING},
+        {"ranking": "B > C > A"},
+        {"ranking": f"{B} > {C} > {A}"},
+        {"ranking": "B, C, A"},
+        {"ranking": f"1. {B}\n2. {C}\n3. {A}"},
+        {"ranking": ["B > C > A"]},
     ],
 )  # fmt: skip
 def test_a_ranking_comes_in_many_ways(fields: Mapping[str, object]) -> None:
@@ -136,6 +146,10 @@ def test_a_ranking_comes_in_many_ways(fields: Mapping[str, object]) -> None:
         {"best": A, "worst": B},
         {"1": [A], "2": [B]},
         f"{A} is better than {B}",
+        f"{A} = {B} > {C}",
+        "A > B (worst to best)",
+        "CAB",
+        "X > Y > Z > A",
         [[A], [B]],
         [A],
         ["Response X", "Response Y", "Response Z", A],
