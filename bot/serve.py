@@ -344,22 +344,23 @@ async def _until_back(database: Database) -> None:
 
 
 async def _start_slack(program: Program, lookup: Lookup, token: SecretStr) -> None:
-    from bot.slack.bot import SlackBot
+    from bot.slack.bot import SlackAccess, SlackBot
 
     settings, health, stack = program.configuration.settings, program.health, program.stack
     app_token, secret = settings.slack_app_token, settings.slack_signing_secret
     bot = SlackBot(
         program.dispatcher,
         lookup,
-        bot_token=token.get_secret_value(),
-        app_token=app_token.get_secret_value() if app_token else None,
-        signing_secret=secret.get_secret_value() if secret else None,
-        http_host=settings.slack_http_host,
-        http_port=settings.slack_http_port,
-        api_url=settings.slack_api_url,
+        SlackAccess(
+            bot_token=token.get_secret_value(),
+            app_token=app_token.get_secret_value() if app_token else None,
+            signing_secret=secret.get_secret_value() if secret else None,
+            http_host=settings.slack_http_host,
+            http_port=settings.slack_http_port,
+            api_url=settings.slack_api_url,
+        ),
         outbox=_outbox(program, "slack"),
         listens=program.role.receives,
-        metrics=program.metrics,
     )
     try:
         with listening("SLACK_HTTP", settings.slack_http_host, settings.slack_http_port):

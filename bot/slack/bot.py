@@ -7,6 +7,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
@@ -22,10 +23,9 @@ from bot.http_server import serving
 from bot.past.lookup import Lookup
 from bot.service.acknowledgements import LOOKUP_SECONDS
 from bot.service.admission.budget_warnings import Notice
-from bot.service.delivery.outbox import Outbox, Patience
+from bot.service.delivery.outbox import Outbox
 from bot.service.delivery.venue import Venue
 from bot.service.dispatcher import Dispatcher
-from bot.service.metrics import Metrics
 from bot.slack.asking import Asking
 from bot.slack.client import Installation, Json, asking_client, granted, introduced, sending_client
 from bot.slack.discussion import DiscussionReader
@@ -47,56 +47,68 @@ Removed = Callable[[str, Json], Awaitable[None]]
 """Hears that a workspace has removed the app: Slack's code for it, and the event."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlackAccess:
+    """How one workspace is reached, and how its events arrive.
+
+    With `app_token`, by a socket to Slack; with `http_port`, by HTTP on `http_host`. Without a socket,
+    each request must carry a signature by `signing_secret`. `api_url` moves the Web API, and with it the
+    socket and the files.
+    """
+
+    bot_token: str
+    app_token: str | None = None
+    signing_secret: str | None = None
+    http_host: str = "127.0.0.1"
+    http_port: int | None = None
+    api_url: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """What time it is: `clock` for durations, `now` in seconds since 1970; and how to wait."""
+
+    clock: Callable[[], float] = time.monotonic
+    now: Callable[[], float] = time.time
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
+
+
+REAL_TIME = Timing()
+
+
 class SlackBot:
     """The bot in one workspace; it listens inside `async with`. Entering raises `VenueError`.
 
-    With `app_token` it opens a socket to Slack; with `http_port` it serves HTTP on `http_host`;
-    otherwise it answers what is passed to `answer`. Without a socket, each request must carry a
-    signature by `signing_secret`. `api_url` moves the Web API, and with it the socket and the files.
-    An outbox that it shares with other workspaces is the caller's, and so is what follows when one
-    `removed` the app. One that doesn't `listen` only shows runs.
+    An outbox that it shares with other workspaces is the caller's, who passes requests to `answer`; so
+    is what follows when one `removed` the app. One that doesn't `listen` only shows runs.
     """
 
     def __init__(
         self,
         dispatcher: Dispatcher,
         lookup: Lookup,
+        access: SlackAccess,
         *,
-        bot_token: str,
-        app_token: str | None = None,
-        signing_secret: str | None = None,
-        http_host: str = "127.0.0.1",
-        http_port: int | None = None,
-        api_url: str | None = None,
         outbox: Outbox | None = None,
         shares_outbox: bool = False,
         listens: bool = True,
         removed: Removed | None = None,
-        patience: Patience | None = None,
-        metrics: Metrics | None = None,
-        clock: Callable[[], float] = time.monotonic,
-        now: Callable[[], float] = time.time,
-        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        timing: Timing = REAL_TIME,
     ) -> None:
-        if not app_token and not (signing_secret and (http_port or shares_outbox)):
+        by_http = access.signing_secret and (access.http_port or shares_outbox)
+        if not access.app_token and not by_http:
             raise ValueError("Slack needs app_token, or signing_secret and http_port")
         self._listens = listens
         self._dispatcher = dispatcher
         self._lookup = lookup
-        self._app_token = app_token
-        self._signing_secret = signing_secret or ""
-        self._http_host = http_host
-        self._http_port = http_port
-        self._clock = clock
-        self._now = now
-        self._sleep = sleep
-        self._installation = Installation(clock)
-        self._client = asking_client(bot_token, api_url, self._installation)
-        self._sender = sending_client(bot_token, api_url, self._installation)
+        self._access = access
+        self._timing = timing
+        self._installation = Installation(timing.clock)
+        token, api_url = access.bot_token, access.api_url
+        self._client = asking_client(token, api_url, self._installation)
+        self._sender = sending_client(token, api_url, self._installation)
         self._is_alone = not shares_outbox
-        self._outbox = outbox or Outbox(
-            "slack", metrics=metrics, patience=patience, clock=clock, sleep=sleep
-        )
+        self._outbox = outbox or Outbox("slack", clock=timing.clock, sleep=timing.sleep)
         self._removed = removed or self._end
         self._socket: SocketModeClient | None = None
         self._open = AsyncExitStack()
@@ -143,10 +155,10 @@ class SlackBot:
             if self._is_alone:
                 await stack.enter_async_context(self._outbox)
             interrupted = await self._introduce(session)
-            if self._listens and self._app_token:
-                await self._open_socket(self._app_token, stack)
-            elif self._listens and self._http_port:
-                await self._serve(self._http_port, stack)
+            if self._listens and self._access.app_token:
+                await self._open_socket(self._access.app_token, stack)
+            elif self._listens and self._access.http_port:
+                await self._serve(self._access.http_port, stack)
             await self._resume(interrupted)
             if self._is_alone and (warnings := self._dispatcher.warnings):
                 warnings.open("slack", self.notify)
@@ -191,7 +203,7 @@ class SlackBot:
         team = str(bot.me["team_id"])
         if missing := REQUIRED - bot.scopes:
             log.warning("slack_scopes_missing", scopes=sorted(missing), workspace=team)
-        reader = Reader(self._client, session, bot.scopes, team, clock=self._clock)
+        reader = Reader(self._client, session, bot.scopes, team, clock=self._timing.clock)
         self._workspace = Workspace(
             client=self._sender,
             session=session,
@@ -199,19 +211,19 @@ class SlackBot:
             url=str(bot.me["url"]),
             team=team,
             read_discussion=DiscussionReader(self._sender, self._outbox, reader, bot.me).read,
-            clock=self._clock,
-            now=self._now,
-            sleep=self._sleep,
+            clock=self._timing.clock,
+            now=self._timing.now,
+            sleep=self._timing.sleep,
         )
         self._me = str(bot.me["user_id"])
         self._locations = Locations(self._dispatcher, self._client, self._workspace, reader)
         actions = Actions(self._dispatcher, self._lookup, linked(self._workspace))
         asking = Asking(actions, self._locations, self._me)
-        listeners = Listeners(actions, self._locations, asking, bot.me, now=self._now)
+        listeners = Listeners(actions, self._locations, asking, bot.me, now=self._timing.now)
         interrupted = await self._dispatcher.tasks.resuming.undelivered(
             "slack", None if self._is_alone else team
         )
-        self._app = listeners.app(self._signing_secret)
+        self._app = listeners.app(self._access.signing_secret or "")
         self._app.event("app_uninstalled")(self._on_uninstalled)
         self._app.event("tokens_revoked")(self._on_revoked)
         return interrupted
@@ -229,9 +241,9 @@ class SlackBot:
         self._socket = socket.client
 
     async def _serve(self, port: int, stack: AsyncExitStack) -> None:
-        routes = {("POST", PATH): receiver(self._signing_secret, self.answer)}
+        routes = {("POST", PATH): receiver(self._access.signing_secret or "", self.answer)}
         await stack.enter_async_context(
-            serving(routes, self._http_host, port, drain_seconds=LOOKUP_SECONDS)
+            serving(routes, self._access.http_host, port, drain_seconds=LOOKUP_SECONDS)
         )
 
     async def _on_uninstalled(self, body: Json) -> None:

@@ -23,7 +23,7 @@ from bot.service.delivery.outbox import Outbox
 from bot.service.dispatcher import Dispatcher
 from bot.service.run_queue import LocalQueue
 from bot.service.runs import Runs
-from bot.slack.bot import SlackBot
+from bot.slack.bot import SlackAccess, SlackBot, Timing
 from council.calls import Ask, Call, Reply
 from council.errors import ModelError
 from council.models.catalog import Catalog
@@ -239,7 +239,9 @@ def slack_bot(
     dispatcher: Dispatcher, lookup: Lookup, loop: VirtualLoop, **where: Any
 ) -> AbstractAsyncContextManager[object]:
     """Return the bot for Slack; `where` is its addresses and tokens."""
-    return SlackBot(dispatcher, lookup, clock=loop.time, now=loop.wall, **where)
+    return SlackBot(
+        dispatcher, lookup, SlackAccess(**where), timing=Timing(clock=loop.time, now=loop.wall)
+    )
 
 
 def discord_bot(

@@ -37,7 +37,7 @@ from bot.service.admission.budget_warnings import Notice
 from bot.service.delivery.outbox import Outbox, Patience
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
-from bot.slack.bot import SlackBot
+from bot.slack.bot import SlackAccess, SlackBot, Timing
 from bot.slack.client import SLACK, Json
 from bot.slack.incoming import installed_in
 from bot.slack.listeners import quiet_logger
@@ -280,15 +280,15 @@ class SlackWorkspaces:
         return SlackBot(
             self._dispatcher,
             self._lookup,
-            bot_token=installed.token,
-            signing_secret=self._slack_app.signing_secret,
-            api_url=self._api_url,
+            SlackAccess(
+                bot_token=installed.token,
+                signing_secret=self._slack_app.signing_secret,
+                api_url=self._api_url,
+            ),
             outbox=self._outbox,
             shares_outbox=True,
             removed=removed,
-            clock=self._clock,
-            now=self._now,
-            sleep=self._sleep,
+            timing=Timing(clock=self._clock, now=self._now, sleep=self._sleep),
         )
 
     async def _look_after(self, place: _Place, installed: Installed, tried: asyncio.Event) -> None:

@@ -25,7 +25,7 @@ from bot.service.metrics import Metrics
 from bot.service.requests.attachments import LARGEST_FILE
 from bot.service.run_queue import LocalQueue
 from bot.service.runs import Runs
-from bot.slack.bot import SlackBot
+from bot.slack.bot import SlackAccess, SlackBot, Timing
 from bot.slack.client import granted
 from bot.slack.manifest import SHORTCUT
 from bot.view.wording.platforms.slack import IN_PRIVATE, TOO_SLOW
@@ -227,14 +227,14 @@ def bot_of(
     return SlackBot(
         dispatcher,
         open_lookup(library),
-        bot_token=slack.token,
-        app_token=None if port else slack.app_token,
-        signing_secret=slack.signing_secret if port else None,
-        http_port=port,
-        api_url=slack.api_url.rstrip("/"),
-        clock=clock,
-        now=clock,
-        sleep=Sleeper(clock).sleep,
+        SlackAccess(
+            bot_token=slack.token,
+            app_token=None if port else slack.app_token,
+            signing_secret=slack.signing_secret if port else None,
+            http_port=port,
+            api_url=slack.api_url.rstrip("/"),
+        ),
+        timing=Timing(clock=clock, now=clock, sleep=Sleeper(clock).sleep),
     )
 
 
@@ -1075,16 +1075,16 @@ class TestRefusals:
                 "app_token": place.slack.app_token,
                 wrong: "xoxb-no",
             }
-            bot = SlackBot(
-                place.dispatcher, open_lookup(place.library), **tokens, api_url=place.slack.api_url
-            )
+            access = SlackAccess(**tokens, api_url=place.slack.api_url)
+            bot = SlackBot(place.dispatcher, open_lookup(place.library), access)
             with pytest.raises(VenueError, match="Slack doesn't accept the token"):
                 await bot.__aenter__()
 
     def test_a_server_without_a_secret_is_refused(self) -> None:
         """It would accept anybody's requests."""
+        access = SlackAccess(bot_token="xoxb-1", http_port=3000)  # noqa: S106 - no real token
         with pytest.raises(ValueError, match="signing_secret"):
-            SlackBot(cast("Dispatcher", None), cast("Lookup", None), bot_token="xoxb-1", http_port=3000)  # noqa: S106 - no real token
+            SlackBot(cast("Dispatcher", None), cast("Lookup", None), access)
 
 
 class TestHttp:
