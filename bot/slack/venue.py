@@ -366,9 +366,9 @@ class SlackVenue:
             if thread is None:
                 raise
             why = _plain(no_thread(str(error)))
-            self._thread = None
+            is_news, self._thread = self._thread is not None, None  # two posts may find it out at once
             receipt = Receipt("no thread", ledger)
-            if not receipt.is_spent:  # it is said once
+            if is_news and not receipt.is_spent:  # it is said once
                 request = partial(self._say, why, None, None, receipt)
                 await self._post(request, Urgency.THREAD, receipt=receipt)
             await say(text, blocks, None)

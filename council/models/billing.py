@@ -191,7 +191,7 @@ def _priced(prompt: int, completion: int, price: Price | None, search: float) ->
 def _not_believed(
     call: Call, stated: float, guess: Usage, price: Price | None, reserved: float
 ) -> Usage:
-    log.warning("cost_not_believed", model=call.member.model, step=call.step, stated=stated)
+    log.warning("cost_not_believed", model=call.member.model, step=call.step, dollars=stated)
     return guess if price is None else guess.model_copy(update={"cost": reserved})
 
 
