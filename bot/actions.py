@@ -31,7 +31,7 @@ from bot.view.details import Detail
 from bot.view.wording.service.access import NOT_OFFERED
 from council.brief import Discussion
 from council.document.conversation import Source
-from storage.journal.journal import RunRow
+from storage.journal.rows import RunRow
 
 log = structlog.get_logger()
 

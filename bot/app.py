@@ -37,11 +37,10 @@ from storage.index.index import Index
 from storage.index.past_answers import PastAnswers
 from storage.journal.budget_warnings import BudgetRecord
 from storage.journal.journal import Journal
-from storage.journal.sql_journal import SqlJournal
 from storage.overrides import Overrides
 from storage.processes.coordination import Coordination
 from storage.processes.jobs import Jobs
-from storage.processes.locks import Holds
+from storage.processes.locks import Locks
 from storage.server_traits import ServerTraits
 from storage.sqlite.opening import open_folder
 from storage.stores import Stores
@@ -65,7 +64,7 @@ class Library:
     forgetting: Forgetting
     overrides: Overrides
     warned: BudgetRecord
-    locks: Holds
+    locks: Locks
     servers: ServerTraits
     coordination: Coordination | None = None
 
@@ -91,7 +90,7 @@ async def open_library(folder: Path, address: str | None = None) -> AsyncGenerat
         if recovered := stores.recovered:
             log.error(
                 "database_was_damaged",
-                set_aside=recovered.set_aside,
+                set_aside=str(recovered.set_aside),
                 carried_over=recovered.carried_over,
                 complete=recovered.complete,
             )
@@ -111,7 +110,7 @@ async def open_library(folder: Path, address: str | None = None) -> AsyncGenerat
             store=documents,
             index=index,
             past_answers=PastAnswers(database),
-            journal=SqlJournal(database),
+            journal=Journal(database),
             forgetting=forgetting,
             overrides=overrides,
             warned=BudgetRecord(database),

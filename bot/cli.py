@@ -483,13 +483,12 @@ def migrate(
         report = _carry_out(transfer.move_to_folder(address, folder, tell))
     else:
         report = _carry_out(transfer.move_to_server(folder, address, tell))
-    if back and not report.was_there:
 
-        async def repair() -> None:
-            async with open_library(folder) as library:
-                await library.index.repair(library.store)
+    async def repair() -> None:
+        async with open_library(folder, None if back else address) as library:
+            await library.index.repair(library.store)
 
-        _carry_out(repair())
+    _carry_out(repair())
     say(wording.migrated(report.conversations, report.runs, was_there=report.was_there))
 
 

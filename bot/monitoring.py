@@ -33,7 +33,7 @@ from bot.http_server import serving
 from bot.service.delivery.outbox import Urgency
 from bot.service.metrics import Durations, Metrics
 from storage.errors import StorageError
-from storage.journal.journal import BUDGETED, ENDED, Budgeted
+from storage.journal.rows import BUDGETED, ENDED, Budgeted
 from storage.journal.spending import Spending
 
 log = structlog.get_logger()

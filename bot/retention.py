@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import structlog
 
 from bot.app import Library
-from bot.service.admission.channels import ChannelSettings, Operator, resolve
+from bot.service.admission.channels import ChannelSettings
 from council.document.conversation import timestamp
 from storage.retention_clock import look_at_clock
 
@@ -24,16 +24,14 @@ async def forget_old(library: Library, retention_days: int | None, now: datetime
     if held:
         log.warning("retention_held", clock_last_seen=held.since, until=held.until)
         return
-    operator = Operator(retention=retention_days)
-    for scope, place in (await library.forgetting.scopes()).items():
+    for scope, place in (await library.forgetting.select.scopes()).items():
         value, set_at = own.get(place, (None, ""))
         # A typo can be taken back for an hour.
         in_effect = value if set_at <= timestamp(now - GRACE) else None
-        days = resolve(operator, ChannelSettings.model_validate({"retention": in_effect}))[
-            "retention"
-        ].value
-        if isinstance(days, int):
-            selection = await library.forgetting.older_than(scope, now - timedelta(days=days))
+        limits = retention_days, ChannelSettings.model_validate({"retention": in_effect}).retention
+        if days := [limit for limit in limits if limit is not None]:
+            moment = now - timedelta(days=min(days))
+            selection = await library.forgetting.select.older_than(scope, moment)
             if not selection.is_empty:
                 await library.forgetting.forget(selection, by="retention")
                 log.info(

@@ -237,7 +237,7 @@ async def _hold_platforms(configuration: Configuration, library: Library, stack:
     A database may be shared, but not while it is moved.
     """
     if shares(configuration):
-        holding = library.locks.hold(SHARED, wait=LOOK_SECONDS, shared=True)
+        holding = library.locks.acquire(SHARED, wait=LOOK_SECONDS, shared=True)
         if not await stack.enter_async_context(holding):
             raise ConfigurationError([Problem("DATABASE_URL", wording.MOVING, wording.WAIT)])
         return
@@ -246,7 +246,7 @@ async def _hold_platforms(configuration: Configuration, library: Library, stack:
     tokens = {"Discord": settings.discord_token, "Slack": slack}
     wait = configuration.durability.drain_seconds + HANDOVER_SECONDS
     for platform in (name for name, token in tokens.items() if token):
-        if not await stack.enter_async_context(library.locks.hold(platform.lower(), wait=wait)):
+        if not await stack.enter_async_context(library.locks.acquire(platform.lower(), wait=wait)):
             if configuration.database:
                 what, fix = wording.held(platform, "database"), wording.OTHER_DATABASE
                 raise ConfigurationError([Problem("DATABASE_URL", what, fix)])
@@ -294,7 +294,7 @@ async def _start_discord(program: Program, lookup: Lookup, token: SecretStr) -> 
 async def _listen_to_discord(program: Program, discord: "DiscordBot", held: AsyncExitStack) -> None:
     """Listen at once or, where another process does, as soon as that one ends."""
     locks, health = program.library.locks, program.health
-    is_standing_by = not await held.enter_async_context(locks.hold("discord"))
+    is_standing_by = not await held.enter_async_context(locks.acquire("discord"))
 
     async def keep_listening() -> str:
         nonlocal is_standing_by
@@ -326,7 +326,7 @@ async def _hold_discord(library: Library, stack: AsyncExitStack) -> None:
     """Hold Discord once nobody does; after a failure of the database, its last holder goes first."""
     while True:
         try:
-            await stack.enter_async_context(library.locks.hold("discord", wait=math.inf))
+            await stack.enter_async_context(library.locks.acquire("discord", wait=math.inf))
         except DatabaseError as error:
             log.warning("standing_by_without_database", reason=error)
             await _until_back(library.database)

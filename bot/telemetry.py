@@ -41,7 +41,7 @@ from bot.service.traces import Trace
 from council.calls import Ask, Call, Outcome, Reply, Steps
 from council.errors import NoAnswers
 from council.events import Emit, Event, StageCompleted
-from storage.journal.journal import Ended, RunRow
+from storage.journal.rows import Ended, RunRow
 
 log = structlog.get_logger()
 

@@ -37,7 +37,7 @@ async def maintain(
     """
     while True:
         try:
-            async with library.locks.hold("upkeep") as is_ours:
+            async with library.locks.acquire("upkeep") as is_ours:
                 for job in (*also, partial(look_after, library, retention_days)) if is_ours else ():
                     await _try(job)
         except (OSError, StorageError):  # whoever has it can't be known; the next round tries again
@@ -75,13 +75,13 @@ async def forget_removed(library: Library, platform: str, removed: Removed, halt
         for key in ChannelSettings.model_fields
         for scope in await library.overrides.everywhere(key)
     ]
-    for scope in {*await library.forgetting.scopes(), *own}:
+    for scope in {*await library.forgetting.select.scopes(), *own}:
         # Asked each time: a workspace may have installed it again meanwhile.
         if scope.platform != platform or scope.workspace not in await removed():
             continue
-        selection = await library.forgetting.channel(scope)
+        selection = await library.forgetting.select.channel(scope)
         if not selection.is_empty:
-            await halt([run.id for run in selection.runs if run.is_running])
+            await halt(selection.running)
             await library.forgetting.forget(selection, by="removal")
             log.info(
                 "removed_workspace_forgotten",

@@ -21,7 +21,7 @@ from bot.service.resuming import REDELIVERY_DAYS, VenueOf
 from bot.service.runs import Runs
 from bot.service.shared_queue import SharedQueue
 from storage.errors import StorageError
-from storage.journal.journal import RunRow
+from storage.journal.rows import RunRow
 from storage.processes.jobs import Working
 
 log = structlog.get_logger()
@@ -128,7 +128,7 @@ async def open_shared_queue(
     if coordination is None or configuration.database is None:
         raise ValueError("a folder has one process")
     async with AsyncExitStack() as stack:
-        async with library.locks.hold("jobs", wait=MAKE_SECONDS):  # nobody else makes their tables
+        async with library.locks.acquire("jobs", wait=MAKE_SECONDS):  # nobody else makes their tables
             opened = await stack.enter_async_context(open_jobs(configuration.database))
         claims = Claims(coordination, configuration.durability.stalled_seconds)
         runs.wait_for_claim = claims.wait_for_claim

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 import orjson
+from typing_extensions import override
 
 from storage.errors import FolderError, explain_system
 
@@ -19,14 +20,14 @@ class AuditLog(Protocol):
         ...
 
 
-class Audit:
+class Audit(AuditLog):
     """An append-only file of JSON lines: one for each deletion and each changed setting."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
+    @override
     async def add(self, line: Mapping[str, object]) -> None:
-        """Add a line, durably. Raises `FolderError`."""
         await asyncio.to_thread(self._append, orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
 
     def _append(self, line: bytes) -> None:

@@ -92,8 +92,6 @@ class Database(ABC):
     """
 
     search: TextSearch
-    is_shared = False
-    """Whether several processes share its runs, so that it has the table `turns`."""
 
     def __init__(self, name: str, path: Path | None = None) -> None:
         self.name = name
@@ -268,3 +266,20 @@ class Database(ABC):
             raise WriterError(self.name, self.path)
         if self._closing:
             raise DatabaseError(f"{self.name} is closed", self.path)
+
+
+class SharedDatabase(Database):
+    """A database whose runs several processes share, so that it has the table `turns`.
+
+    `key` is a number that no other council in it has.
+    """
+
+    key: int
+
+    @abstractmethod
+    async def change(self, sql: str, parameters: Parameters = ()) -> Sequence[Row]:
+        """Run one statement without taking turns, and return its rows.
+
+        It may be run twice, where the connection breaks before its answer is here. Raises
+        `DatabaseError`.
+        """

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from storage.audit import AuditLog
 from storage.database import Database
 from storage.documents.conversations import Documents
 from storage.processes.coordination import Coordination
-from storage.processes.locks import Holds
+from storage.processes.locks import Locks
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,7 @@ class Recovered:
     `carried_over` has the rows of each table; `complete`: every table could be read to its end.
     """
 
-    set_aside: str
+    set_aside: Path
     carried_over: Mapping[str, int]
     complete: bool
 
@@ -32,6 +33,6 @@ class Stores:
     database: Database
     documents: Documents
     audit: AuditLog
-    locks: Holds
+    locks: Locks
     recovered: Recovered | None = None
     coordination: Coordination | None = None

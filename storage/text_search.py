@@ -1,18 +1,18 @@
 """What indexing and searching past answers need of a database's full-text search.
 
-Each conversation's texts are a row of the table `search`: `rowid` is the conversation's number, the
-columns are `TEXT_COLUMNS`, and `search_docsize` has the id of each row. A match's score is bm25 as FTS5
-defines it, over all rows; the newest hits alone are ranked.
+Each conversation's texts are a row of the table `search`, whose `rowid` is the conversation's number;
+`search_docsize` has the id of each row. Both stores find the same, each in an order of its own; only the
+newest hits are ranked.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from storage.scope import Scope
 
-TEXT_COLUMNS = ("scope", "title", "question", "answer")
-WEIGHTS = (0.0, 8.0, 3.0, 1.0)
-"""A title says most, then the question. The scope weighs nothing."""
+TEXTS = ("title", "question", "answer")
+WEIGHTS = (8.0, 3.0, 1.0)
+"""A title says most, then the question."""
 RANKED = 1_000
 """How many of a search's hits are ranked, the newest: ranking them all takes too long."""
 SNIPPET = "snippet(search, -1, char(2), char(3), '…', 24)"
@@ -20,10 +20,15 @@ SNIPPET = "snippet(search, -1, char(2), char(3), '…', 24)"
 
 
 class TextSearch(Protocol):
-    """Full-text search over all conversations. Methods may raise `DatabaseError`."""
+    """Full-text search over all conversations. Methods may raise `DatabaseError`.
 
-    def stored(self, texts: Mapping[str, str]) -> dict[str, str]:
-        """Return texts, by column, as they are stored to be searched."""
+    `columns` are those of the table `search`, beside `rowid`.
+    """
+
+    columns: ClassVar[Sequence[str]]
+
+    def stored(self, scope: Scope, texts: Mapping[str, str]) -> dict[str, str]:
+        """Return `TEXTS` of a scope by column, as they are stored to be searched."""
         ...
 
     async def ranked(

@@ -15,8 +15,8 @@ from bot.terminal import ask as terminal_ask
 from council.brief import Brief
 from council.models.builtin import demonstration_profile
 from council.profile import Member, Profile
-from storage.journal.journal import Begun, NewRun, Reservation
-from storage.journal.sql_journal import SqlJournal
+from storage.journal.journal import Journal
+from storage.journal.rows import Begun, NewRun, Reservation
 from storage.processes.coordination import Bounds, Entry
 from tests.bot.service.test_runs import opened
 from tests.council.scripted import ScriptedCouncil, profile
@@ -169,7 +169,7 @@ async def test_a_run_continues_only_at_addresses_that_are_still_configured(tmp_p
     assert (ended.code, ended.err, len(server.history)) == (0, "", CALLS)
 
 
-class Watched(SqlJournal):
+class Watched(Journal):
     """A journal that looks whether another process could take a run that is about to begin."""
 
     def __init__(self, library: Library) -> None:
@@ -187,7 +187,7 @@ class Watched(SqlJournal):
         bounds: Bounds | None = None,
     ) -> Begun:
         """Look, and begin."""
-        async with self._locks.hold(run.id) as held:
+        async with self._locks.acquire(run.id) as held:
             self.free.append(held)
         return await super().begin(run, by=by, reservation=reservation, entry=entry, bounds=bounds)
 

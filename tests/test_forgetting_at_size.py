@@ -165,7 +165,7 @@ async def withstood(folder: Path, size: float) -> list[str]:
 async def forgotten(place: Place) -> float:
     """Forget one person, and rewrite every table; return the seconds that this took."""
     began = time.perf_counter()
-    await place.forgetting.forget(await place.forgetting.user("discord", "eve"), by="eve")
+    await place.forgetting.forget(await place.forgetting.select.user("discord", "eve"), by="eve")
     await place.forgetting.scrub(large=True)
     assert await place.count("forgettings") == 0
     return time.perf_counter() - began

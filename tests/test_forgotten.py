@@ -94,7 +94,7 @@ async def test_a_forgotten_answer_is_in_no_file_search_export_log_or_figure(
         assert await place.library.journal.get(run.id) is None
         left = await place.library.past_answers.statistics(scope)
         assert (left.answered, {member.runs for member in left.members}) == (1, {1})
-        assert (await place.library.forgetting.user("slack", "U1")).is_empty
+        assert (await place.library.forgetting.select.user("slack", "U1")).is_empty
         [row] = (await place.library.past_answers.history(scope)).rows
         assert (row.id, row.user) == (kept.conversation_id, "U2")
         assert (await place.library.index.check(place.library.store)).consistent

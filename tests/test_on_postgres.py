@@ -99,7 +99,7 @@ async def test_nothing_is_asked_while_a_database_is_moved(tmp_path: Path, postgr
     """Neither at the terminal nor by a start of the bot: both say what to wait for."""
     async with asked(tmp_path) as (plain, models), open_server(postgres) as moving:
         council = on(plain, postgres)
-        async with moving.locks.hold(SHARED):
+        async with moving.locks.acquire(SHARED):
             refused = await council("ask", QUESTION)
             assert refused.code == 2
             assert "is being copied or replaced, so nothing was asked. Try again when" in refused.err

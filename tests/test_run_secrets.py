@@ -17,7 +17,7 @@ from bot.terminal import ask as terminal_ask
 from council.brief import Brief
 from council.document.conversation import AssistantMessage, Source
 from council.profile import Member, Profile
-from storage.journal.journal import NewRun
+from storage.journal.rows import NewRun
 from tests.model_server import ModelServer
 from tests.slack_server import SlackServer
 from tests.test_interrupted import CHAIR, killed_in_stage_3

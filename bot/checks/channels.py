@@ -17,7 +17,7 @@ from council.brief import Brief
 from council.estimate import estimate
 from council.profile import Member, Profile
 from council.usage import Price
-from storage.journal.journal import BUDGETED
+from storage.journal.rows import BUDGETED
 from storage.overrides import Overrides
 from storage.scope import TERMINAL, Scope
 

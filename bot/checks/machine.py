@@ -14,7 +14,7 @@ from bot.config.ports import listening
 from bot.config.settings import dotenv_variables, secret_names
 from bot.errors import ConfigurationError
 from bot.view.wording.doctor import doctor as wording
-from storage.processes.locks import PLATFORMS, SHARED, Locks
+from storage.processes.locks import PLATFORMS, SHARED, FileLocks
 
 SECRETS, STATUS, CLOCK = "Secret files", "Status port", "Clock"
 MOST_SKEW = 60.0
@@ -107,9 +107,9 @@ async def _is_running(configuration: Configuration) -> bool:
     held = configuration.settings.council_data_dir / ".held"
     if not held.is_dir():
         return False
-    locks = Locks(held)
+    locks = FileLocks(held)
     for platform in PLATFORMS:
-        async with locks.hold(platform) as is_free:
+        async with locks.acquire(platform) as is_free:
             if not is_free:
                 return True
     return False

@@ -36,7 +36,7 @@ from bot.service.delivery.outbox import Outbox
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
 from bot.view.wording.platforms import discord_errors
-from storage.journal.journal import RunRow
+from storage.journal.rows import RunRow
 
 log = structlog.get_logger()
 

@@ -8,7 +8,7 @@ import discord
 from bot.errors import Refusal
 from bot.view.wording.platforms.discord import PERMISSIONS, UNKNOWN_PLACE, needs
 from council.document.conversation import Source
-from storage.journal.journal import RunRow
+from storage.journal.rows import RunRow
 
 
 @dataclass(frozen=True, slots=True)

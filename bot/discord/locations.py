@@ -12,7 +12,7 @@ from bot.discord.venue import EDIT_SECONDS, DiscordVenue
 from bot.errors import Refusal
 from bot.service.admission.access import Requester
 from bot.view.wording.platforms import discord as wording
-from storage.journal.journal import RunRow
+from storage.journal.rows import RunRow
 
 log = structlog.get_logger()
 

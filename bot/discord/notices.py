@@ -11,7 +11,7 @@ from bot.discord.transport import Transport
 from bot.errors import VenueError
 from bot.service.admission.budget_warnings import Notice
 from bot.service.delivery.outbox import Urgency
-from storage.journal.journal import Telling
+from storage.journal.rows import MentionState
 
 log = structlog.get_logger()
 
@@ -78,7 +78,7 @@ async def send_notice(
             await notice.sent(str(there))
             return
         tried = clock() if tried is None else tried
-        await notice.note(Telling(begun=1))
+        await notice.note(MentionState(begun=1))
         posted = await direct.send(notice.text, nonce=nonce, allowed_mentions=NOBODY)
         await notice.sent(str(posted.id))
 

@@ -26,7 +26,7 @@ from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.receipts import Sent
 from bot.service.delivery.venue import CardAction
 from bot.view.wording.platforms import discord as wording
-from storage.journal.journal import RunRow
+from storage.journal.rows import RunRow
 
 log = structlog.get_logger()
 

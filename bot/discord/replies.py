@@ -24,7 +24,7 @@ from bot.service.run_tasks import RunTasks
 from bot.view.wording.service import delivery
 from bot.view.wording.service.follow_ups import ALREADY_ASKED, ASKED_HERE, asked
 from council.document.conversation import Source
-from storage.journal.journal import RunRow
+from storage.journal.rows import RunRow
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ from bot.view.wording.card import BELOW, IN_THREAD
 from bot.view.wording.platforms import discord as wording
 from bot.view.wording.service.delivery import NO_CARD
 from council.brief import Brief, Discussion
-from storage.journal.journal import RunRow
+from storage.journal.rows import RunRow
 
 log = structlog.get_logger()
 

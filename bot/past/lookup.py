@@ -36,11 +36,12 @@ from council.document.conversation import Source
 from council.text.characters import clip
 from storage.documents.conversations import Documents
 from storage.errors import ConversationNotFound, StorageError
-from storage.forgetting import Forgetting, Selection
+from storage.forgetting import Forgetting
 from storage.index.past_answers import PastAnswers
 from storage.index.rows import IndexRow
 from storage.journal.journal import Journal
 from storage.scope import TERMINAL, Scope
+from storage.selections import Selection
 
 log = structlog.get_logger()
 
@@ -101,10 +102,7 @@ class Lookup:
                         hits, look, await self._found((hit.row for hit in hits.hits), link)
                     )
                 case Answer(conversation_id):
-                    row = await self._row(scope, conversation_id)
-                    found = await self._found([row], link)
-                    conversation = await self._store.load(row.id)
-                    return await asyncio.to_thread(pages.answer, conversation, row, look, found)
+                    return await self._shown(await self._row(scope, conversation_id), look, link)
                 case Detail():
                     row = await self._row(scope, look.conversation_id)
                     return await asyncio.to_thread(pages.detail, await self._store.load(row.id), look)
@@ -139,8 +137,8 @@ class Lookup:
         """Delete what a button says, if whoever pressed it may; return what was deleted."""
         with _told():
             what, selection = await self._selected(about, who, is_admin=is_admin)
-            if running := [run.id for run in selection.runs if run.is_running]:
-                await halt(running)
+            if selection.running:
+                await halt(selection.running)
                 # One of them may have answered at the last moment.
                 what, selection = await self._selected(about, who, is_admin=is_admin)
             await self._forgetting.forget(selection, by=f"{who.platform}:{who.user}")
@@ -170,10 +168,12 @@ class Lookup:
                 # On Discord a person is the same everywhere, on Slack within a workspace.
                 workspace = None if who.platform == "discord" else who.workspace
                 what = forgetting.ALL_OF_MINE
-                selection = await self._forgetting.user(who.platform, str(who.user), workspace=workspace)
+                selection = await self._forgetting.select.user(
+                    who.platform, str(who.user), workspace=workspace
+                )
             case "channel":
                 check("forget channel", who, is_admin=is_admin)
-                what, selection = forgetting.ALL_OF_CHANNEL, await self._forgetting.channel(scope)
+                what, selection = forgetting.ALL_OF_CHANNEL, await self._forgetting.select.channel(scope)
             case _ if about.startswith(USER):
                 check("forget person", who, is_admin=is_admin)
                 what, selection = await self._of_person(about.removeprefix(USER), who)
@@ -181,15 +181,15 @@ class Lookup:
                 row = await self._row(scope, printable(about))
                 check("forget answer", who, is_admin=is_admin, asker=row.user)
                 what = forgetting.one(clip(" ".join(row.title.split()), 80))
-                selection = await self._forgetting.conversation(scope, row.id)
+                selection = await self._forgetting.select.conversation(scope, row.id)
         if selection.is_empty:
             raise Refusal(forgetting.NOTHING)
         return what, selection
 
     async def _of_person(self, user: str, who: Source) -> tuple[str, Selection]:
         """Select what somebody else asked, within the admin's workspace."""
-        selection = await self._forgetting.user(who.platform, user, workspace=who.workspace)
-        run = await self._journal.get(selection.runs[-1].id) if selection.runs else None
+        selection = await self._forgetting.select.user(who.platform, user, workspace=who.workspace)
+        run = await self._journal.get(selection.runs[-1]) if selection.runs else None
         name = clip(_line((run and run.brief.asker) or ""), 80) or user
         return forgetting.all_of(name, who.platform if who.workspace else None), selection
 
@@ -199,13 +199,18 @@ class Lookup:
         with _told():
             whole = await self._past_answers.get(scope, text.lower())
             rows = [whole] if whole else await self._past_answers.find(scope, text, LISTED + 1)
+            if len(rows) == 1:
+                return await self._shown(rows[0], Answer(rows[0].id), link)
         if not rows:
             raise Refusal(wording.NO_SUCH)
-        if len(rows) == 1:
-            return await self.open(Answer(rows[0].id), here, link)
         listed = rows[:LISTED]
         found = await self._found(listed, link)
         return pages.matches(listed, text, found, more=len(rows) > LISTED)
+
+    async def _shown(self, row: IndexRow, look: Answer, link: Link) -> Sheet:
+        found = await self._found([row], link)
+        conversation = await self._store.load(row.id)
+        return await asyncio.to_thread(pages.answer, conversation, row, look, found)
 
     async def _row(self, scope: Scope, conversation_id: str) -> IndexRow:
         row = await self._past_answers.get(scope, conversation_id)

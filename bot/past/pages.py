@@ -26,10 +26,10 @@ from bot.view.wording.service import votes
 from council.document.conversation import Conversation, exchanges
 from council.text.characters import clip
 from council.usage import Usage
-from storage.forgetting import Selection
 from storage.index.past_answers import Hits, Page
 from storage.index.rows import IndexRow
 from storage.index.statistics import Figure, MemberStatistics, Statistics, VoteCount
+from storage.selections import Selection
 
 Link = Callable[[IndexRow], str | None]
 """Returns the address of a conversation on its platform, if it has one."""
@@ -278,7 +278,7 @@ def _told_apart(row: IndexRow) -> Entry:
 
 
 def _is_running(selection: Selection) -> bool:
-    return any(run.is_running for run in selection.runs)
+    return bool(selection.running)
 
 
 def statistics(found: Statistics, look: Figures) -> Sheet:

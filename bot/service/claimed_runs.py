@@ -16,7 +16,7 @@ from bot.errors import Unreachable
 from bot.view.wording.service.delivery import NOTHING_SENT
 from council.cancel import Stop
 from storage.errors import StorageError
-from storage.journal.journal import RunRow
+from storage.journal.rows import RunRow
 from storage.processes.coordination import Coordination
 
 log = structlog.get_logger()

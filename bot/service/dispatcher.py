@@ -39,7 +39,8 @@ from storage.documents.conversations import Conversations
 from storage.errors import ConversationNotFound, StorageError
 from storage.index.index import Index
 from storage.index.statistics import Typical
-from storage.journal.journal import Journal, RunRow
+from storage.journal.journal import Journal
+from storage.journal.rows import RunRow
 
 log = structlog.get_logger()
 

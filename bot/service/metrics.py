@@ -14,7 +14,7 @@ from council.calls import Ask, Call, Reply
 from council.errors import ModelError
 from council.events import Emit, Event, MemberStarted, StageCompleted, StageStarted
 from council.usage import Usage
-from storage.journal.journal import Budgeted
+from storage.journal.rows import Budgeted
 
 ANSWERED = "answered"
 MINUTES = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 60.0, 120.0, 300.0)

@@ -12,7 +12,8 @@ from bot.service.delivery.venue import Venue
 from bot.service.runs import Runs
 from council.cancel import Stop
 from storage.errors import StorageError
-from storage.journal.journal import Delivery, Journal, RunRow
+from storage.journal.journal import Journal
+from storage.journal.rows import Delivery, RunRow
 
 log = structlog.get_logger()
 

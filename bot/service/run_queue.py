@@ -23,7 +23,8 @@ from council.cancel import Stop
 from council.document.conversation import Source
 from council.errors import ModelError
 from storage.errors import StorageError
-from storage.journal.journal import Journal, RunRow
+from storage.journal.journal import Journal
+from storage.journal.rows import RunRow
 from storage.processes.coordination import Bounds
 
 log = structlog.get_logger()

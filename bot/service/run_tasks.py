@@ -26,7 +26,8 @@ from council.task_group import TaskGroup
 from storage.documents.conversations import Conversations
 from storage.errors import RunSuperseded, StorageError
 from storage.index.statistics import Typical
-from storage.journal.journal import Delivery, Journal, RunRow, Telling
+from storage.journal.journal import Journal
+from storage.journal.rows import Delivery, MentionState, RunRow
 
 log = structlog.get_logger()
 
@@ -282,10 +283,10 @@ class _Record:
         except StorageError:  # only a restart now would have to look for the card
             log.exception("place_not_recorded", run=self.run.id)
 
-    async def note(self, telling: Telling) -> None:
+    async def note(self, telling: MentionState) -> None:
         """Keep what may have arrived of the run's posts and its mention."""
         try:
-            await self.journal.note_telling(self.run.id, telling)
+            await self.journal.record_mention(self.run.id, telling)
         except StorageError:  # only a restart now could mention the asker once more
             log.exception("telling_not_recorded", run=self.run.id)
 

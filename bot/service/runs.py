@@ -51,7 +51,8 @@ from storage.errors import (
     StorageError,
 )
 from storage.index.index import Index
-from storage.journal.journal import Begun, Delivery, Ended, Journal, NewRun, RunRow, Why
+from storage.journal.journal import Journal
+from storage.journal.rows import Begun, Delivery, Ended, EndReason, NewRun, RunRow
 from storage.processes.coordination import Bounds
 from storage.scope import TERMINAL
 
@@ -96,8 +97,8 @@ class Runs:
     remedies: Remedies = field(default_factory=Remedies)
     wait_for_claim: Callable[[str], Awaitable[None]] = at_once
     """Returns when a run may make a call; never where it is another process's by now."""
-    _not_closed: dict[str, tuple[Ended, Why | None]] = field(
-        default_factory=dict[str, tuple[Ended, Why | None]]
+    _not_closed: dict[str, tuple[Ended, EndReason | None]] = field(
+        default_factory=dict[str, tuple[Ended, EndReason | None]]
     )
 
     @property
@@ -260,7 +261,7 @@ class Runs:
             await self._close(run, "answered")
             self.metrics.runs_ended["answered"] += 1
             return replace(run, status="answered")
-        why = Why(message=INTERRUPTED)
+        why = EndReason(message=INTERRUPTED)
         await self._close(run, "failed", why)
         self.metrics.runs_ended["failed"] += 1
         return replace(run, status="failed", error=why)
@@ -405,11 +406,11 @@ class Runs:
             at_terminal=run.origin.platform == TERMINAL,
             remedies=self.remedies.advice(run.brief.profile, failures.items()),
         )
-        await self._close(run, status, Why(message=words, failures=failures))
+        await self._close(run, status, EndReason(message=words, failures=failures))
         self.metrics.runs_ended[status] += 1
         emit(RunFailed(run.id, words, failures))
 
-    async def _close(self, run: RunRow, status: Ended, why: Why | None = None) -> None:
+    async def _close(self, run: RunRow, status: Ended, why: EndReason | None = None) -> None:
         try:
             await self.journal.finish(run.id, status, why)
         except StorageError:  # the asker is told in any case, and `deliver` writes it then

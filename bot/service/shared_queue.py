@@ -25,7 +25,8 @@ from council.document.conversation import Source
 from council.errors import RunStopped
 from council.events import RunAdmitted, RunQueued
 from storage.errors import StorageError
-from storage.journal.journal import Journal, RunRow
+from storage.journal.journal import Journal
+from storage.journal.rows import RunRow
 from storage.processes.coordination import Bounds, Coordination
 from storage.processes.jobs import Jobs
 
@@ -131,7 +132,7 @@ class SharedQueue:
         except StorageError as error:
             raise Refusal(failures.explain(error, run_id)) from error
         try:
-            if await self.coordination.hurry(run_id):
+            if await self.coordination.prioritize(run_id):
                 await self.jobs.defer(run_id)
         except StorageError as error:  # the press is on record: it counts when the run has its turn
             log.warning("run_left_to_a_sweep", run=run_id, reason=error)
@@ -189,7 +190,7 @@ class SharedQueue:
             if self._answered >= mine:
                 return
             asked, limits = self._asked, self.limits
-            for run_id in await self.coordination.let_in(limits.runs_per_channel, limits.runs_per_user):
+            for run_id in await self.coordination.admit(limits.runs_per_channel, limits.runs_per_user):
                 await self.jobs.defer(run_id)
             self._answered = asked
 

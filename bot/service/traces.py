@@ -7,7 +7,7 @@ from typing import Protocol
 
 from council.calls import Ask, Steps
 from council.events import Emit
-from storage.journal.journal import Ended, RunRow
+from storage.journal.rows import Ended, RunRow
 
 
 def can_trace() -> bool:

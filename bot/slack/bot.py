@@ -37,7 +37,7 @@ from bot.slack.mentions import send_notice
 from bot.slack.past import linked
 from bot.slack.receiver import receiver
 from bot.slack.workspace import Workspace
-from storage.journal.journal import RunRow
+from storage.journal.rows import RunRow
 
 log = structlog.get_logger()
 

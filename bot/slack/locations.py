@@ -21,7 +21,7 @@ from bot.slack.venue import SlackVenue
 from bot.slack.workspace import Workspace
 from bot.view.wording.platforms import slack as wording
 from council.document.conversation import Source
-from storage.journal.journal import RunRow
+from storage.journal.rows import RunRow
 
 
 @dataclass(frozen=True, slots=True)

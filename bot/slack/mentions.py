@@ -27,7 +27,7 @@ from bot.service.delivery.venue import Mention, Part
 from bot.slack.client import Json, granted
 from bot.slack.workspace import TIER_3, Workspace
 from bot.view.wording.platforms.slack_errors import NO_ANSWER
-from storage.journal.journal import Telling
+from storage.journal.rows import MentionState
 
 log = structlog.get_logger()
 
@@ -48,7 +48,7 @@ class Unsure(Unreachable):
 
 
 @asynccontextmanager
-async def _on_record(mention: Mention, telling: Telling) -> AsyncGenerator[None]:
+async def _on_record(mention: Mention, telling: MentionState) -> AsyncGenerator[None]:
     """Keep on record what is about to be sent, for a process that dies; undo it if it surely failed."""
     before = mention.telling
     await mention.record(telling)
@@ -79,7 +79,7 @@ class MentionSender:
             if await self._is_settled(mention, telling.post_at):
                 return True
             await mention.record(telling.model_copy(update={"post_at": None}))
-        if telling.unsure < MOST_UNSURE:
+        if telling.possibly_posted < MOST_UNSURE:
             return False
         await self._leave(mention)
         return True

@@ -32,7 +32,7 @@ from bot.view.wording.service.failures import UNEXPECTED
 from bot.view.wording.service.follow_ups import ALREADY_ASKED, ASKED_BELOW
 from bot.view.wording.statistics import PICTURE
 from council.document.conversation import Source
-from storage.journal.journal import RunRow
+from storage.journal.rows import RunRow
 
 log = structlog.get_logger()
 

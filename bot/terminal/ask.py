@@ -42,7 +42,7 @@ from council.profile import Profile
 from council.text.characters import clip
 from storage.errors import StorageError
 from storage.index.statistics import Typical
-from storage.journal.journal import RunRow
+from storage.journal.rows import RunRow
 from storage.processes.locks import LOOK_SECONDS, SHARED
 from storage.scope import TERMINAL
 
@@ -108,7 +108,7 @@ class Asking:
         run = await self.library.journal.get(run_id)
         if run is None or run.origin.platform != HERE.platform:
             raise Refusal(wording.no_run(run_id))
-        async with self._data_stays(), self.library.locks.hold(run_id) as held:
+        async with self._data_stays(), self.library.locks.acquire(run_id) as held:
             reopened = await self.library.journal.reopen(run_id) if held else None
             if reopened is None:
                 raise Refusal(wording.NOTHING_TO_RETRY)
@@ -174,10 +174,10 @@ class Asking:
     @asynccontextmanager
     async def _data_stays(self) -> AsyncGenerator[None]:
         """Keep the database from being copied or replaced, which would lose what is recorded now."""
-        if not self.library.database.is_shared:
+        if self.library.coordination is None:
             yield
             return
-        async with self.library.locks.hold(SHARED, wait=LOOK_SECONDS, shared=True) as stays:
+        async with self.library.locks.acquire(SHARED, wait=LOOK_SECONDS, shared=True) as stays:
             if not stays:
                 raise Refusal(wording.DATA_MOVES)
             yield
@@ -190,7 +190,7 @@ class Asking:
         for run in await self.library.journal.undelivered(HERE.platform):
             if run.origin.user != question.source.user:
                 continue
-            async with self.library.locks.hold(run.id) as held:
+            async with self.library.locks.acquire(run.id) as held:
                 # Another process may have brought it to its end meanwhile.
                 current = await self.library.journal.get(run.id) if held else None
                 if current is None or current.delivery is not None:
@@ -203,7 +203,7 @@ class Asking:
                     return
         run_id = str(self.runs.new_id())
         # Held before it is there to be found: another process would resume it at once.
-        async with self.library.locks.hold(run_id):
+        async with self.library.locks.acquire(run_id):
             yield (await self.runs.record(question, profile, run_id)).run
 
     async def _close(self, run: RunRow) -> None:

@@ -26,7 +26,7 @@ from bot.view.wording.terminal import terminal as wording
 from council.document.conversation import Source
 from storage.errors import ConversationNotFound
 from storage.index.rows import IndexRow
-from storage.journal.journal import RunRow
+from storage.journal.rows import RunRow
 
 HINT = wording.hint(
     f"/{ASK.name}",

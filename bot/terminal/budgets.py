@@ -10,7 +10,7 @@ from bot.service.admission.budgets import NANO, Budgets, nanos, payer
 from bot.service.admission.channels import Channels, Operator
 from bot.view.wording.terminal import cli as wording
 from council.document.conversation import Source
-from storage.journal.journal import BUDGETED, Budgeted
+from storage.journal.rows import BUDGETED, Budgeted
 from storage.journal.spending import Spending
 
 KEYS: Mapping[str, Budgeted] = {f"{scope}_{period}": (scope, period) for scope, period in BUDGETED}
@@ -101,7 +101,7 @@ class Account:
         if scope != "channel":
             return Source(platform=platform, **{scope: rest})
         # A channel counts by its server, too, which only its questions tell.
-        for place in (await self._library.forgetting.scopes()).values():
+        for place in (await self._library.forgetting.select.scopes()).values():
             if place.platform == platform and place.channel == rest:
                 return Source(platform=platform, workspace=place.workspace, channel=rest)
         raise UsageError(wording.budget_place_unknown(self._whose))

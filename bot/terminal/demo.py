@@ -36,7 +36,7 @@ from council.events import Emit
 from council.models.catalog import Catalog
 from council.profile import Profile
 from storage.index.statistics import Typical
-from storage.journal.journal import RunRow
+from storage.journal.rows import RunRow
 
 Open = Callable[[], Awaitable[Message | Path]]
 """Opens what a button or the thread shows: a message or a file."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Protocol, Self, TypeVar
 
 from filelock import FileLock, Timeout
+from typing_extensions import override
 
 from council.brief import Discussion
 from council.document.conversation import (
@@ -93,15 +94,18 @@ class Conversations(Protocol):
     ) -> Stored:
         """Append a question and its answer, in one write, to a new or existing conversation.
 
-        `context` is the thread that was read with the question. An answer with a `run_id` that is
-        already there is not added again.
+        `context` is the thread that was read with the question; its files aren't kept, as the question's
+        aren't. An answer with a `run_id` that is already there is not added again. Title and source are
+        used only for a new document. One that can't be read is copied aside, and a new one is created,
+        so that neither it nor the answer is lost.
         """
         ...
 
     async def vote(self, conversation_id: str, run_id: str, vote: Vote) -> Stored:
         """Store somebody's vote on a run's answer in place of an earlier one of theirs.
 
-        Raises `ConversationNotFound` where there is no such answer.
+        A reason stays until the vote or the reason changes (`storage.documents.votes.with_vote`). Raises
+        `ConversationNotFound` where there is no such answer, and `DocumentError`.
         """
         ...
 
@@ -110,7 +114,11 @@ class Conversations(Protocol):
         ...
 
     async def remove_questions(self, conversation_id: str, user: str) -> Stored | None:
-        """Delete what a user asked, wrote or voted; return `None` if nothing else was there."""
+        """Delete what a user asked, wrote or voted; return `None` if nothing else was there.
+
+        What the user wrote in the threads of others' questions is deleted, too. A document that can't be
+        read can't be edited, and is deleted as a whole.
+        """
         ...
 
 
@@ -156,7 +164,7 @@ class Documents(Conversations, Protocol):
         ...
 
 
-class ConversationStore:
+class ConversationStore(Documents):
     """A folder of conversation documents; opened by `ConversationStore.open`.
 
     `lock_timeout` is how many seconds a write waits for another process's write.
@@ -174,14 +182,14 @@ class ConversationStore:
         await store._in_thread(store._prepare)
         return store
 
+    @override
     async def load(self, conversation_id: str) -> Conversation:
-        """Read one conversation. Raises `ConversationNotFound` or `DocumentError`."""
         path = self._path(conversation_id)
         document, _ = await self._in_thread(lambda: _read(path))
         return document.conversation
 
+    @override
     async def content(self, conversation_id: str) -> bytes:
-        """Return a document's bytes. Raises `ConversationNotFound` or `DocumentError`."""
         path = self._path(conversation_id)
 
         def read() -> bytes:
@@ -191,22 +199,20 @@ class ConversationStore:
 
         return await self._in_thread(read)
 
+    @override
     async def listing(self) -> Listing:
-        """Return the name and stamp of every document, without opening any."""
         return await self._in_thread(self._list)
 
+    @override
     async def present(self, conversation_ids: Sequence[str]) -> tuple[str, ...]:
-        """Return which of these documents exist, readable or not."""
         paths = [self._path(one) for one in conversation_ids]
         return await self._in_thread(lambda: tuple(path.stem for path in paths if path.exists()))
 
+    @override
     async def read(self, conversation_ids: Sequence[str]) -> list[Stored | Problem]:
-        """Read these documents, in a thread; one that no longer exists is left out.
-
-        A document that can't be read is returned as a problem and doesn't stop the others.
-        """
         return await self._in_thread(lambda: [*self._read_each(conversation_ids)])
 
+    @override
     async def add_exchange(
         self,
         conversation_id: str,
@@ -218,27 +224,17 @@ class ConversationStore:
         now: datetime,
         context: Discussion | None = None,
     ) -> Stored:
-        """Append a question and its answer in one write, creating the document if there is none.
-
-        `context` is the thread that was read with the question; its files aren't kept, as the question's
-        aren't. An answer with a `run_id` that is already there is not added again. Title and source are
-        used only for a new document. One that can't be read is copied aside
-        (`{id}.json.broken-{time}`), and a new one is created, so that neither it nor the answer is lost.
-        """
         edit = edits.exchange(
             conversation_id, question, answer, title=title, source=source, now=now, context=context
         )
         return self._left(await self._edit(conversation_id, edit, now))
 
+    @override
     async def vote(self, conversation_id: str, run_id: str, vote: Vote) -> Stored:
-        """Store somebody's vote on a run's answer in place of an earlier one of theirs.
-
-        A reason stays until the vote or the reason changes (`storage.documents.votes.with_vote`). Raises
-        `ConversationNotFound` where there is no such answer, and `DocumentError`.
-        """
         edit = edits.vote(conversation_id, run_id, vote, self.folder)
         return self._left(await self._edit(conversation_id, edit))
 
+    @override
     async def add_assistant_message(
         self,
         conversation_id: str,
@@ -247,19 +243,11 @@ class ConversationStore:
         stage2_5: Sequence[object] | None,
         stage3: object,
     ) -> Stored:
-        """Append an answer to a question that is already stored, as the storage contract has it.
-
-        The stages are models or their JSON form; `stage2_5=None` leaves the field out.
-        Raises `DocumentError` if no question is unanswered.
-        """
         edit = edits.response(conversation_id, stage1, stage2, stage2_5, stage3, self.folder)
         return self._left(await self._edit(conversation_id, edit))
 
+    @override
     async def adopt(self, content: bytes) -> Stored | None:
-        """Store another program's document, byte for byte; return `None` if its id is taken.
-
-        Raises `DocumentError` if it can't be read or its id is not a uuid.
-        """
 
         def take_in() -> Stored | None:
             conversation = edits.adopted(content)
@@ -271,8 +259,8 @@ class ConversationStore:
 
         return await self._in_thread(take_in)
 
+    @override
     async def remove(self, conversation_id: str) -> None:
-        """Delete a document, if it exists, and every copy of it that was set aside."""
         path = self._path(conversation_id)
 
         def delete() -> None:
@@ -281,12 +269,8 @@ class ConversationStore:
 
         await self._in_thread(delete)
 
+    @override
     async def remove_questions(self, conversation_id: str, user: str) -> Stored | None:
-        """Delete a user's questions and their answers; return `None` if no others were there.
-
-        What the user wrote in the threads of others' questions is deleted, too, and the user's votes. A
-        document that can't be read can't be edited, and is deleted as a whole.
-        """
         return await self._edit(conversation_id, edits.cut(conversation_id, user))
 
     async def _edit(

@@ -20,7 +20,7 @@ from storage.documents.conversations import Documents, Listing, Problem, Stored
 from storage.index.rows import LONGEST_PREFIX, IndexRow, SeatRow, Texts, VoteRow, derive, index_row
 from storage.index.statistics import Spent, Typical, spent, typical
 from storage.scope import Scope
-from storage.text_search import TEXT_COLUMNS, TextSearch
+from storage.text_search import TextSearch
 
 _BATCH = 400  # documents read by one thread call and written by one transaction
 
@@ -28,17 +28,18 @@ _BATCH = 400  # documents read by one thread call and written by one transaction
 # each, and would wait for the thread that reads the next batch.
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 _COLUMNS = (*(field.name for field in fields(IndexRow)), "scope", "folded")
-_NUMBERS = {
+_TYPES = {
     **dict.fromkeys(("position", "exchanges", "tokens", "mtime_ns", "size", "outdated"), "BIGINT"),
     **dict.fromkeys(("won", "changed", "failed", "helpful"), "BIGINT"),
     **dict.fromkeys(("cost", "mean_rank", "seconds"), "DOUBLE PRECISION"),
+    "words": "tsvector",
 }
 
 
 def _given(name: str) -> str:
     """Return a row's value as its column's type: JSON has only texts, where SQLite doesn't read it."""
     value = f"new.value ->> '{name}'"
-    return f"CAST({value} AS {_NUMBERS[name]})" if name in _NUMBERS else value
+    return f"CAST({value} AS {_TYPES[name]})" if name in _TYPES else value
 
 
 _VALUES = ", ".join(map(_given, _COLUMNS))
@@ -82,7 +83,6 @@ _ANSWER = ("position", "scope", "at", "user", "seconds", "cost", "tokens")
 _SEAT = ("position", *(field.name for field in fields(SeatRow)))
 _VOTE = ("position", *(field.name for field in fields(VoteRow)))
 _ADD = (
-    ("texts", _insertion("search", "rowid", TEXT_COLUMNS)),
     ("answers", _insertion("answers", "conversation", _ANSWER)),
     ("seats", _insertion("seats", "conversation", _SEAT)),
     ("votes", _insertion("votes", "conversation", _VOTE)),
@@ -271,6 +271,7 @@ def _upserts(
     `replaced` holds the versions that may be replaced by an older one.
     """
     rows: list[JsonObject] = []
+    texts: list[JsonObject] = []
     added: dict[str, list[JsonObject]] = {table: [] for table, _ in _ADD}
     for derived in map(derive, stored):
         row, scope = derived.row, derived.scope.word
@@ -284,7 +285,7 @@ def _upserts(
                 "outdated": outdated and outdated.mtime_ns,
             }
         )
-        added["texts"].append(this | search.stored(_cells(derived.texts)))
+        texts.append(this | search.stored(derived.scope, _cells(derived.texts)))
         for position, answer in enumerate(derived.answers):
             at = this | {"position": position}
             added["answers"].append(at | {name: getattr(answer, name) for name in _ANSWER[2:]})
@@ -295,6 +296,7 @@ def _upserts(
     return [
         (_UPSERT, given),
         *((sql, given) for sql in _CLEAR),
+        (_insertion("search", "rowid", search.columns), {"rows": _json(texts)}),
         *((sql, {"rows": _json(added[table])}) for table, sql in _ADD),
     ]
 

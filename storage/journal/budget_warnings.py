@@ -7,7 +7,7 @@ from typing import Literal
 
 from council.document.conversation import Source, timestamp
 from storage.database import Database
-from storage.journal.journal import NOTHING_TOLD, Budgeted, Payer, Telling
+from storage.journal.rows import NOT_MENTIONED, Budgeted, MentionState, Payer
 from storage.journal.spending import Spending
 
 State = Literal["owed", "told", "failed"]
@@ -92,21 +92,21 @@ class BudgetRecord:
         )
         return is_new
 
-    async def owed(self, budget: Budget) -> dict[str, Telling]:
+    async def owed(self, budget: Budget) -> dict[str, MentionState]:
         """Return who is still to be told of a budget, with what may have arrived."""
         rows = await self._database.read(_OWED, budget.key)
         return {
-            str(row["recipient"]): Telling.model_validate_json(row["telling"])
+            str(row["recipient"]): MentionState.model_validate_json(row["telling"])
             if row["telling"]
-            else NOTHING_TOLD
+            else NOT_MENTIONED
             for row in rows
         }
 
     async def keep(
-        self, budget: Budget, recipient: str, state: State, telling: Telling = NOTHING_TOLD
+        self, budget: Budget, recipient: str, state: State, telling: MentionState = NOT_MENTIONED
     ) -> None:
         """Record how far telling somebody has come."""
-        record = None if telling == NOTHING_TOLD else telling.model_dump_json()
+        record = None if telling == NOT_MENTIONED else telling.model_dump_json()
         await self._database.write((_KEEP, (*budget.key, recipient, state, record)))
 
     async def places(self, platform: str) -> list[Source]:

@@ -1,202 +1,95 @@
 """The run journal: what each run was asked, every model call that has ended, every message posted.
 
-A run whose process has died is continued from it. `sql_journal` stores it.
+A run whose process has died is continued from it. It is the tables `runs`, `steps` and `posts`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Literal, Protocol, get_args
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import cast
 
-from pydantic import BaseModel, ConfigDict, NonNegativeInt
+import structlog
+from pydantic import ValidationError
 
 from council.brief import Brief
-from council.calls import Steps
-from council.document.conversation import Source
-from council.errors import Failure
-from storage.errors import Used
+from council.document.conversation import Source, timestamp
+from storage.database import Database, Row, SharedDatabase, SqlValue, Statement, listed
+from storage.errors import ConstraintError, DamageError, QueueFull, RunSuperseded, StorageError, Used
+from storage.journal import spending
+from storage.journal.progress import Posts, RunSteps, leave_out, load_steps
+from storage.journal.rows import (
+    Begun,
+    Clock,
+    Delivery,
+    Ended,
+    EndReason,
+    MentionState,
+    NewRun,
+    Reservation,
+    RunRow,
+    dump_origin,
+    read_run,
+)
+from storage.journal.spending import Spending
 from storage.processes.coordination import Bounds, Entry
 
-RunStatus = Literal["running", "answered", "failed", "stopped"]
-Ended = Literal["answered", "failed", "stopped"]
-ENDED: tuple[Ended, ...] = get_args(Ended)
-Delivery = Literal["shown", "untold"]
-Clock = Callable[[], datetime]
+log = structlog.stdlib.get_logger()
+
+_BEGIN_RUN = """
+INSERT INTO runs (id, entry_key, conversation_id, origin, brief, status, created_at)
+VALUES (?, ?, ?, ?, ?, 'running', ?)
+"""
+_PREPARE = "UPDATE runs SET brief = ? WHERE id = ?"
+_FINISH_RUN = """
+UPDATE runs SET status = ?, error = ?, finished_at = ? WHERE id = ? AND status = 'running'
+"""
+_REOPEN_RUN = """
+UPDATE runs SET status = 'running', error = NULL, finished_at = NULL, delivery = NULL, telling = NULL,
+    stops = 0, retries = retries + 1, retried_at = :now
+WHERE id = :run AND status IN ('failed', 'stopped')
+"""
+_ASKERS = """
+SELECT conversation_id, asker FROM (
+    SELECT conversation_id, brief ->> 'asker' AS asker,
+        row_number() OVER (PARTITION BY conversation_id ORDER BY created_at) AS place
+    FROM runs
+    WHERE conversation_id IN (SELECT value FROM json_each(?)) AND brief ->> 'asker' IS NOT NULL
+) AS asked WHERE place = 1
+"""
+_FORGET_FAILURES = """
+DELETE FROM steps WHERE run_id = :run AND outcome ->> 'failure' IS NOT NULL
+    AND (SELECT retried_at FROM runs WHERE id = :run) = :now
+"""
+# The stored epoch breaks its constraint where it isn't the claimed one; otherwise no row is changed.
+_FENCE = "UPDATE runs SET epoch = NULL WHERE id = ? AND epoch <> ?"
+_CLAIM = "UPDATE runs SET epoch = CASE WHEN epoch = ? THEN epoch + 1 END WHERE id = ?"
+_CLAIM_TURN = """
+UPDATE turns SET state = CASE state WHEN 'halted' THEN 'halted' ELSE 'claimed' END, worker = ?,
+    changed_at = clock_timestamp()
+WHERE run = ?
+"""
+_ACCEPT_TURN = "SELECT accept_turn(?, ?, ?, ?, ?, ?, ?)"
+_ACCEPT_TURN_AGAIN = f"{_ACCEPT_TURN} WHERE (SELECT retried_at FROM runs WHERE id = ?) = ?"  # noqa: S608 - our own words
+_FORGET_MENTION = """
+DELETE FROM posts WHERE run_id = :run AND key = 'mention'
+    AND (SELECT retried_at FROM runs WHERE id = :run) = :now
+"""
 
 
-class Why(BaseModel):
-    """Why a run gave no answer: a sentence for people, and each member's failure."""
-
-    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
-
-    message: str
-    failures: dict[str, Failure] = {}
-
-
-class Telling(BaseModel):
-    """The record of what was posted for a run while nobody knows whether it arrived.
-
-    Of its mention, `begun` counts posts that were begun and not heard of again, `lost` those that had no
-    response. `post_at` (seconds since 1970) is when the platform posts the mention by itself, if it took
-    it. `posts` counts the others by their key.
-    """
-
-    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
-
-    begun: NonNegativeInt = 0
-    lost: NonNegativeInt = 0
-    post_at: NonNegativeInt | None = None
-    posts: Mapping[str, NonNegativeInt] = {}
-
-    @property
-    def unsure(self) -> int:
-        """How often the asker may have been mentioned."""
-        return self.begun + self.lost
-
-
-NOTHING_TOLD = Telling()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewRun:
-    """A run about to begin.
-
-    `entry_key` is the id under which the platform delivered the question: a redelivery carries the
-    same. `origin` says where the question was asked, by whom, and which message is the card.
-    """
-
-    id: str
-    entry_key: str
-    conversation_id: str
-    origin: Source
-    brief: Brief
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRow(NewRun):
-    """A run as the journal has it, times in ISO 8601, UTC.
-
-    `error` says why there is no answer. `delivery` is `None` until all of the run is shown, or its asker
-    could not be told. `stops` counts the presses of Stop, `retries` those of Retry, the last one at
-    `retried_at`. `epoch` counts the workers that have claimed it.
-    """
-
-    created_at: str
-    status: RunStatus = "running"
-    error: Why | None = None
-    finished_at: str | None = None
-    delivery: Delivery | None = None
-    stops: int = 0
-    retries: int = 0
-    retried_at: str | None = None
-    telling: Telling = NOTHING_TOLD
-    epoch: int = 0
-
-    @property
-    def is_over(self) -> bool:
-        """Whether there is an answer, or will be none."""
-        return self.status != "running"
-
-
-@dataclass(frozen=True, slots=True)
-class Begun:
-    """The run of an entry key; `created` is false if an earlier delivery began it."""
-
-    run: RunRow
-    created: bool
-
-
-Period = Literal["day", "month"]
-Budgeted = tuple[Literal["user", "channel", "workspace"], Period]
-"""Whose spending a budget limits, and over which time: of UTC."""
-BUDGETED: tuple[Budgeted, ...] = (
-    ("user", "day"),
-    ("user", "month"),
-    ("channel", "day"),
-    ("channel", "month"),
-    ("workspace", "day"),
-    ("workspace", "month"),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Payer:
-    """Whose budgets a run counts toward, each by a name that nobody else has; stored as digests."""
-
-    user: str
-    channel: str
-    workspace: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reservation:
-    """What a run may spend, all amounts in billionths of a dollar.
-
-    `limits` are the budgets in force. Each of the run's calls without a known price is taken to cost
-    `unpriced_call`. `is_bound` says that the run may not spend more than `amount` itself.
-    """
-
-    payer: Payer
-    amount: int
-    unpriced_call: int
-    limits: Mapping[Budgeted, int]
-    is_bound: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Allowance:
-    """What an open run has reserved, and what it has cost since: its recorded steps, and calls cut off.
-
-    Amounts in billionths of a dollar.
-    """
-
-    reserved: int
-    spent: int
-    unpriced_call: int
-
-
-class RunSteps(Steps, Protocol):
-    """What one run remembers of its calls, and what it might spend when that was loaded."""
-
-    @property
-    def allowance(self) -> Allowance | None:
-        """What the run may spend; `None` if no budget bounds it."""
-        ...
-
-    async def send(self, step: str, amount: int) -> None:
-        """Note, before a request of a step is sent, what it may cost, in billionths of a dollar.
-
-        It counts until the step's outcome is recorded, also if this process doesn't live until then.
-        """
-        ...
-
-
-class Posts(Protocol):
-    """What one run has posted beside its card: a run that is continued posts nothing twice."""
-
-    @property
-    def messages(self) -> frozenset[str]:
-        """The ids of the messages that are known to be posted."""
-        ...
-
-    def has(self, key: str, text: str) -> bool:
-        """Whether this part is posted; after a Retry, whether it said just this."""
-        ...
-
-    async def record(self, key: str, text: str, message: str) -> None:
-        """Keep that a part was posted, as this message; returns when that is durable.
-
-        `message` is empty where the platform never said which one it is.
-        """
-        ...
-
-
-class Journal(Protocol):
+class Journal:
     """All runs. Every method may raise `DatabaseError`; what is written is durable on return.
 
     What is written about a claimed run raises `RunSuperseded` once another worker has claimed it.
     Presses of Stop and Retry are anybody's.
     """
+
+    def __init__(self, database: Database, now: Clock = lambda: datetime.now(UTC)) -> None:
+        self._database = database
+        self._spending = Spending(database)
+        self._now = now
+        self._claimed: dict[str, int] = {}
+        self._lost: dict[str, Callable[[], None]] = {}
 
     async def begin(
         self,
@@ -214,7 +107,29 @@ class Journal(Protocol):
         `reservation` and its `entry`, or not at all. Raises `BudgetExceeded`, and `QueueFull` where the
         bounds forbid the entry. Only a database that processes share takes an entry.
         """
-        ...
+        now = self._now()
+        async with asyncio.timeout_at(by):
+            reserving = await self._reserving(run.id, reservation, now)
+        created_at = timestamp(now)
+        row = (
+            run.id,
+            run.entry_key,
+            run.conversation_id,
+            dump_origin(run.origin),
+            run.brief.model_dump_json(),
+            created_at,
+        )
+        try:
+            # Nothing after this may fail: the run exists.
+            await self._database.write((_BEGIN_RUN, row), *_accepting(entry, bounds), *reserving, by=by)
+        except (StorageError, TimeoutError) as error:
+            # Asked only now: whoever waits for an acknowledgement would wait for one more read.
+            if earlier := await self._delivered_before(run.entry_key):
+                return Begun(earlier, created=False)
+            if isinstance(error, ConstraintError):
+                raise await self._explained(error, run.id, reservation, now) from error
+            raise
+        return Begun(_begun(run, created_at), created=True)
 
     async def claim(
         self, run_id: str, worker: str, lost: Callable[[], None] = lambda: None
@@ -224,30 +139,53 @@ class Journal(Protocol):
         It lasts until another claim, or until `unclaim`. `lost` is called when a write finds out about
         another.
         """
-        ...
+        turn = [(_CLAIM_TURN, (worker, run_id))] if isinstance(self._database, SharedDatabase) else []
+        while (before := await self._epoch(run_id)) is not None:
+            try:
+                await self._database.write((_CLAIM, (before, run_id)), *turn)
+            except ConstraintError:
+                if await self._epoch(run_id) == before:
+                    raise
+                continue  # somebody else was faster
+            self._claimed[run_id] = before + 1
+            self._lost[run_id] = lost
+            run = await self.get(run_id)
+            return replace(run, epoch=before + 1) if run else None
+        return None
 
     def unclaim(self, run_id: str) -> None:
         """Forget that a run was claimed here: what is written from now on isn't checked."""
-        ...
+        self._claimed.pop(run_id, None)
+        self._lost.pop(run_id, None)
 
     async def is_current(self, run_id: str, epoch: int) -> bool:
         """Return whether nobody has claimed a run since this epoch; false if it has been forgotten."""
-        ...
+        return await self._epoch(run_id) == epoch
 
     async def knows(self, entry_key: str) -> bool:
         """Return whether a delivery with this entry key began a run."""
-        ...
+        query = "SELECT EXISTS (SELECT 1 FROM runs WHERE entry_key = ?) AS known"
+        [row] = await self._database.read(query, (entry_key,))
+        return bool(row["known"])
 
     async def get(self, run_id: str) -> RunRow | None:
         """Return a run, or `None` if there is none."""
-        ...
+        found = await self._find("id = ?", run_id)
+        return found[0] if found else None
 
     async def origin(self, run: RunRow) -> Source | None:
         """Return where a run is shown by now, or `None` if it has been forgotten.
 
         If its row can't be read, the run is not taken for forgotten: the origin in `run` is returned.
         """
-        ...
+        try:
+            rows = await self._database.read("SELECT origin FROM runs WHERE id = ?", (run.id,))
+            return Source.model_validate_json(rows[0]["origin"]) if rows else None
+        except DamageError:
+            log.exception("journal_damaged", run=run.id)
+        except ValidationError as error:
+            leave_out(self._database, run.id, error)
+        return run.origin
 
     async def undelivered(
         self, platform: str, since: str = "", workspace: str | None = None
@@ -257,50 +195,63 @@ class Journal(Protocol):
         With `workspace`, only those of it. Those that are over and *untold* are left out where they were
         accepted or retried before `since`.
         """
-        ...
+        only = "" if workspace is None else " AND origin ->> 'workspace' = ?"
+        return await self._find(
+            "delivery IS DISTINCT FROM 'shown' AND origin ->> 'platform' = ?"
+            " AND (delivery IS NULL OR coalesce(retried_at, created_at) >= ?)"
+            f"{only} ORDER BY created_at, rowid",
+            platform,
+            since,
+            *([] if workspace is None else [workspace]),
+        )
 
     async def steps(self, run: RunRow) -> RunSteps:
         """Load what a run has recorded so far, ready to record more."""
-        ...
+        return await load_steps(self._database, self._write, run, self._now)
 
     async def posts(self, run: RunRow, *, is_new: bool = False) -> Posts:
         """Load what a run has posted so far, ready to record more; a new one has posted nothing."""
-        ...
+        query = "SELECT key, digest, message FROM posts WHERE run_id = ?"
+        rows: Sequence[Row] = () if is_new else await self._database.read(query, (run.id,))
+        posted = {row["key"]: (row["digest"], row["message"]) for row in rows}
+        return Posts(self._write, run, posted, self._now)
 
     async def place(self, run_id: str, origin: Source) -> None:
         """Record where a run is shown: its card and its thread, as they become known."""
-        ...
+        await self._update("origin = ?", run_id, dump_origin(origin))
 
     async def prepare(self, run_id: str, brief: Brief, reservation: Reservation | None = None) -> None:
         """Complete a run's brief, before its first call, and correct what it has reserved.
 
         Raises `BudgetExceeded`.
         """
-        ...
+        await self._change(run_id, reservation, (_PREPARE, (brief.model_dump_json(), run_id)))
 
     async def press_stop(self, run_id: str) -> None:
         """Record a press of Stop: a run that is continued after a crash stays stopped."""
-        ...
+        await self._database.write(("UPDATE runs SET stops = stops + 1 WHERE id = ?", (run_id,)))
 
-    async def finish(self, run_id: str, status: Ended, why: Why | None = None) -> None:
+    async def finish(self, run_id: str, status: Ended, why: EndReason | None = None) -> None:
         """Record how a run ended, and settle what it reserved; a run ends once."""
-        ...
+        error = why.model_dump_json(exclude_defaults=True) if why else None
+        ended = status, error, timestamp(self._now()), run_id
+        await self._write(run_id, (_FINISH_RUN, ended), spending.settle(run_id))
 
     async def deliver(self, run_id: str, delivery: Delivery) -> None:
         """Record that a run was shown to its end, or that its asker could not be told."""
-        ...
+        await self._update("delivery = ?", run_id, delivery)
 
-    async def note_telling(self, run_id: str, telling: Telling) -> None:
+    async def record_mention(self, run_id: str, telling: MentionState) -> None:
         """Record what is known of a run's posts and its mention, before they are sent and after."""
-        ...
+        await self._update("telling = ?", run_id, telling.model_dump_json(exclude_defaults=True))
 
     async def reserve(self, run_id: str, reservation: Reservation) -> None:
         """Replace what an open run has reserved, or leave it. Raises `BudgetExceeded`."""
-        ...
+        await self._change(run_id, reservation)
 
     async def used(self, reservation: Reservation) -> list[Used]:
         """Return what is used or reserved of each budget that a reservation names."""
-        ...
+        return await self._spending.used(reservation, self._now())
 
     async def reopen(
         self,
@@ -315,23 +266,157 @@ class Journal(Protocol):
         It reserves again, or stays as it is: raises `BudgetExceeded`. Failures and presses of Stop are
         deleted. Replies are kept, and are used again if the run still asks what they answer.
         """
-        ...
+        now = self._now()
+        named = {"run": run_id, "now": timestamp(now)}
+        statements = (_REOPEN_RUN, _FORGET_FAILURES, _FORGET_MENTION)
+        reserving = await self._reserving(run_id, reservation, now)
+        try:
+            await self._database.write(
+                *((statement, named) for statement in statements),
+                *_accepting(entry, bounds, again_at=named["now"]),
+                *reserving,
+            )
+        except ConstraintError as error:
+            raise await self._explained(error, run_id, reservation, now) from error
+        run = await self.get(run_id)
+        return None if run is None or run.is_over else run
 
     async def askers(self, conversation_ids: Sequence[str]) -> dict[str, str]:
         """Return who began each of these conversations, as far as it is on record."""
-        ...
+        rows = await self._database.read(_ASKERS, (listed(conversation_ids),))
+        return {row["conversation_id"]: row["asker"] for row in rows}
 
     async def conversation_in(self, here: Source) -> str | None:
         """Return the conversation whose thread this is, if there is one.
 
         A thread has the id of the message on which it began: the card's.
         """
-        ...
+        if here.thread is None:
+            return None
+        rows = await self._database.read(
+            "SELECT conversation_id FROM runs"
+            " WHERE (origin ->> 'thread' = ? OR origin ->> 'message' = ?)"
+            " AND origin ->> 'platform' = ? AND origin ->> 'workspace' IS NOT DISTINCT FROM ?"
+            " AND origin ->> 'channel' IS NOT DISTINCT FROM ? ORDER BY created_at LIMIT 1",
+            (here.thread, here.thread, here.platform, here.workspace, here.channel),
+        )
+        return cast("str", rows[0]["conversation_id"]) if rows else None
 
     async def shown_as(self, here: Source, message: str) -> RunRow | None:
         """Return the run of which this message of a channel is the card or a part, if there is one."""
-        ...
+        found = await self._find(
+            "(origin ->> 'message' = ? OR origin ->> 'card' = ?"
+            " OR id IN (SELECT run_id FROM posts WHERE posts.message = ?))"
+            " AND origin ->> 'platform' = ? AND origin ->> 'workspace' IS NOT DISTINCT FROM ?"
+            " AND origin ->> 'channel' IS NOT DISTINCT FROM ? ORDER BY created_at DESC LIMIT 1",
+            *(message, message, message, here.platform, here.workspace, here.channel),
+        )
+        return found[0] if found else None
 
     async def opened_thread(self, here: Source) -> bool:
         """Return whether this thread is one below a card, opened for a run."""
-        ...
+        if here.thread is None:
+            return False
+        rows = await self._database.read(
+            "SELECT 1 FROM runs WHERE origin ->> 'message' = ? AND origin ->> 'platform' = ?"
+            " AND origin ->> 'workspace' IS NOT DISTINCT FROM ?"
+            " AND origin ->> 'channel' IS NOT DISTINCT FROM ? LIMIT 1",
+            (here.thread, here.platform, here.workspace, here.channel),
+        )
+        return bool(rows)
+
+    async def _reserving(
+        self, run_id: str, reservation: Reservation | None, now: datetime
+    ) -> list[Statement]:
+        if reservation is None:
+            return []
+        return await self._spending.reserve(run_id, reservation, now)
+
+    async def _change(
+        self, run_id: str, reservation: Reservation | None, *statements: Statement
+    ) -> None:
+        changing = [spending.change(run_id, reservation)] if reservation else []
+        try:
+            await self._write(run_id, *statements, *changing)
+        except RunSuperseded:
+            raise
+        except ConstraintError as error:
+            raise await self._explained(error, run_id, reservation, self._now()) from error
+
+    async def _explained(
+        self, error: ConstraintError, run_id: str, reservation: Reservation | None, now: datetime
+    ) -> ConstraintError:
+        """Return the budget that forbade a write, or the error as it is."""
+        if reservation is None or isinstance(error, QueueFull):
+            return error
+        return await self._spending.exceeded(run_id, reservation, now) or error
+
+    async def _update(self, change: str, run_id: str, *values: SqlValue) -> None:
+        await self._write(run_id, (f"UPDATE runs SET {change} WHERE id = ?", (*values, run_id)))  # noqa: S608 - our own words
+
+    async def _write(self, run_id: str, /, *statements: Statement) -> None:
+        """Write something about a run, unless another worker has claimed it since this one."""
+        epoch = self._claimed.get(run_id)
+        if epoch is None:
+            await self._database.write(*statements)
+            return
+        try:
+            await self._database.write((_FENCE, (run_id, epoch)), *statements)
+        except ConstraintError as error:
+            if await self._epoch(run_id) not in (None, epoch):
+                self._lost.get(run_id, lambda: None)()
+                raise RunSuperseded(self._database.name, run_id) from error
+            raise
+
+    async def _epoch(self, run_id: str) -> int | None:
+        rows = await self._database.read("SELECT epoch FROM runs WHERE id = ?", (run_id,))
+        return cast("int", rows[0]["epoch"]) if rows else None
+
+    async def _delivered_before(self, entry_key: str) -> RunRow | None:
+        rows = await self._database.read("SELECT * FROM runs WHERE entry_key = ?", (entry_key,))
+        found = self._readable(rows)
+        if rows and not found:
+            raise self._database.damaged()
+        return found[0] if found else None
+
+    async def _find(self, which: str, *values: str | None) -> list[RunRow]:
+        return self._readable(
+            await self._database.read(f"SELECT * FROM runs WHERE {which}", values)  # noqa: S608 - our own words
+        )
+
+    def _readable(self, rows: Sequence[Row]) -> list[RunRow]:
+        found: list[RunRow] = []
+        for row in rows:
+            try:
+                found.append(read_run(row))
+            except ValueError as error:
+                leave_out(self._database, row["id"], error)
+        return found
+
+
+def _accepting(
+    entry: Entry | None, bounds: Bounds | None, again_at: str | None = None
+) -> list[Statement]:
+    """Return what enters a run into the queue; a reopened one only if it was reopened at that time."""
+    if entry is None:
+        return []
+    limits = (
+        (bounds.waiting_per_user, bounds.waiting_per_channel, float(bounds.cooldown))
+        if bounds
+        else (None, None, None)
+    )
+    row = entry.run, entry.channel, entry.user, entry.conversation
+    if again_at is None:
+        return [(_ACCEPT_TURN, (*row, *limits))]
+    return [(_ACCEPT_TURN_AGAIN, (*row, *limits, entry.run, again_at))]
+
+
+def _begun(run: NewRun, created_at: str) -> RunRow:
+    return RunRow(
+        id=run.id,
+        entry_key=run.entry_key,
+        conversation_id=run.conversation_id,
+        origin=run.origin,
+        brief=run.brief,
+        created_at=created_at,
+    )

@@ -12,7 +12,7 @@ from datetime import datetime
 from council.document.conversation import timestamp
 from storage.database import Database, SqlValue, Statement
 from storage.errors import BudgetExceeded, Used
-from storage.journal.journal import BUDGETED, Budgeted, Payer, Period, Reservation
+from storage.journal.rows import BUDGETED, Budgeted, Payer, Period, Reservation
 
 DOLLAR = 1_000_000_000
 MOST_DOLLARS = 1_000_000

@@ -17,8 +17,9 @@ import structlog
 from psycopg import AsyncConnection, AsyncCursor
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
+from typing_extensions import override
 
-from storage.database import Chore, Database, Job, Parameters
+from storage.database import Chore, Job, Parameters, SharedDatabase
 from storage.errors import DamageError, DatabaseError
 from storage.postgres.connection import Connection, configure, connect, server, settings
 from storage.postgres.errors import NO_ANSWER, explain_postgres
@@ -50,34 +51,24 @@ class _TableLockedError(Exception):
     """A transaction had its turn, and a table that it needs was locked."""
 
 
-class PostgresDatabase(Database):
+class PostgresDatabase(SharedDatabase):
     """An open database; made by `open_postgres`."""
-
-    is_shared = True
 
     def __init__(self, name: str, pool: AsyncConnectionPool[Connection], key: int) -> None:
         super().__init__(name)
         self.search = PostgresSearch(self)
         self.key = key
-        """A number that no other council in this database has."""
         self._pool = pool
         self._put_off: list[Job] = []
         self._put_off_at: dict[Job, float] = {}
         self._take_turn = f"SELECT pg_advisory_xact_lock({key}, 0)".encode()
 
-    async def read(self, sql: str, parameters: Parameters = ()) -> list[DictRow]:
-        """Return all rows of a query, which sees every finished write."""
-        return await self._rows(sql, parameters)
-
+    @override
     async def change(self, sql: str, parameters: Parameters = ()) -> list[DictRow]:
-        """Run one statement without taking turns, and return its rows.
+        return await self.read(sql, parameters)
 
-        It may be run twice, where the connection breaks before its answer is here.
-        Raises `DatabaseError`.
-        """
-        return await self._rows(sql, parameters)
-
-    async def _rows(self, sql: str, parameters: Parameters) -> list[DictRow]:
+    @override
+    async def read(self, sql: str, parameters: Parameters = ()) -> list[DictRow]:
         self._refuse_if_closed()
         query, values = statement(sql, parameters)
 
@@ -120,8 +111,8 @@ class PostgresDatabase(Database):
         """
         return await rewrite(self.using, large=large)
 
+    @override
     def damaged(self) -> DamageError:
-        """Return the error that says that the database doesn't contain what was written."""
         return damaged_database(self.name)
 
     def mark_damage(self) -> None:

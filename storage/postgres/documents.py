@@ -6,12 +6,14 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from typing_extensions import override
+
 from council.brief import Discussion
 from council.document.conversation import AssistantMessage, Conversation, Source, Vote, timestamp
 from storage.atomic import Stamp
 from storage.database import Database, Statement, listed
 from storage.documents import edits
-from storage.documents.conversations import Listing, Problem, Stored
+from storage.documents.conversations import Documents, Listing, Problem, Stored
 from storage.documents.edits import Edit
 from storage.errors import ConstraintError, ConversationNotFound, DocumentError
 
@@ -35,27 +37,27 @@ _DELETE = "DELETE FROM documents WHERE id = ?"
 _DELETE_COPIES = "DELETE FROM documents_set_aside WHERE id = ?"
 
 
-class PostgresDocuments:
-    """All conversation documents in an open database; a `storage.documents.conversations.Documents`."""
+class PostgresDocuments(Documents):
+    """All conversation documents in an open database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._place = database.name
 
+    @override
     async def load(self, conversation_id: str) -> Conversation:
-        """Read one conversation. Raises `ConversationNotFound` or `DocumentError`."""
         content = await self._content(conversation_id)
         document = await asyncio.to_thread(edits.read, conversation_id, content)
         return document.conversation
 
+    @override
     async def content(self, conversation_id: str) -> bytes:
-        """Return a document's bytes. Raises `ConversationNotFound` or `DocumentError`."""
         content = await self._content(conversation_id)
         await asyncio.to_thread(edits.read, conversation_id, content)
         return content
 
+    @override
     async def listing(self) -> Listing:
-        """Return the name and stamp of every document, without opening any."""
         rows = await self._database.read(_LISTING)
         copies = await self._database.read(_COPIES)
         return Listing(
@@ -63,8 +65,8 @@ class PostgresDocuments:
             set_aside=[_copy(row["id"], row["at"]) for row in copies],
         )
 
+    @override
     async def present(self, conversation_ids: Sequence[str]) -> tuple[str, ...]:
-        """Return which of these documents exist, readable or not."""
         for one in conversation_ids:
             edits.check_id(one)
         ids = listed(conversation_ids)
@@ -72,8 +74,8 @@ class PostgresDocuments:
         found = {row["id"] for row in rows}
         return tuple(one for one in conversation_ids if one in found)
 
+    @override
     async def read(self, conversation_ids: Sequence[str]) -> list[Stored | Problem]:
-        """Read these documents in this order: leave out what is gone, return a problem for a bad one."""
         rows = await self._database.read(_READ_THESE, (listed(conversation_ids),))
 
         def parse() -> list[Stored | Problem]:
@@ -81,6 +83,7 @@ class PostgresDocuments:
 
         return await asyncio.to_thread(parse)
 
+    @override
     async def add_exchange(
         self,
         conversation_id: str,
@@ -92,17 +95,17 @@ class PostgresDocuments:
         now: datetime,
         context: Discussion | None = None,
     ) -> Stored:
-        """Append a question and its answer, creating the document if there is none."""
         edit = edits.exchange(
             conversation_id, question, answer, title=title, source=source, now=now, context=context
         )
         return self._left(await self._edit(conversation_id, edit, now))
 
+    @override
     async def vote(self, conversation_id: str, run_id: str, vote: Vote) -> Stored:
-        """Store somebody's vote on a run's answer in place of an earlier one of theirs."""
         edit = edits.vote(conversation_id, run_id, vote, self._place)
         return self._left(await self._edit(conversation_id, edit))
 
+    @override
     async def add_assistant_message(
         self,
         conversation_id: str,
@@ -111,12 +114,11 @@ class PostgresDocuments:
         stage2_5: Sequence[object] | None,
         stage3: object,
     ) -> Stored:
-        """Append an answer to a question that is already stored."""
         edit = edits.response(conversation_id, stage1, stage2, stage2_5, stage3, self._place)
         return self._left(await self._edit(conversation_id, edit))
 
+    @override
     async def adopt(self, content: bytes) -> Stored | None:
-        """Store another program's document, byte for byte; return `None` if its id is taken."""
         conversation = await asyncio.to_thread(edits.adopted, content)
         mtime_ns = time.time_ns()
         try:
@@ -127,13 +129,13 @@ class PostgresDocuments:
             return None
         return Stored(conversation, Stamp(mtime_ns, len(content)))
 
+    @override
     async def remove(self, conversation_id: str) -> None:
-        """Delete a document, if it exists, and every copy of it that was set aside."""
         edits.check_id(conversation_id)
         await self._database.write(*_removal(conversation_id))
 
+    @override
     async def remove_questions(self, conversation_id: str, user: str) -> Stored | None:
-        """Delete what a user asked, wrote or voted; return `None` if nothing else was there."""
         return await self._edit(conversation_id, edits.cut(conversation_id, user))
 
     async def _content(self, conversation_id: str) -> bytes:

@@ -20,11 +20,12 @@ from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
 from procrastinate.jobs import Status
 from psycopg_pool import PoolTimeout
 from tenacity import AsyncRetrying, retry_if_exception, wait_random_exponential
+from typing_extensions import override
 
 from storage.errors import DatabaseError
 from storage.postgres.connection import settings
 from storage.postgres.errors import NO_ANSWER, explain_postgres
-from storage.processes.jobs import Sweep, TakeUp, Working
+from storage.processes.jobs import Jobs, Sweep, TakeUp, Working
 
 log = structlog.stdlib.get_logger()
 logging.getLogger("procrastinate").setLevel(logging.CRITICAL)  # what matters is logged here
@@ -89,8 +90,11 @@ class _PatientConnector(PsycopgConnector):
         return is_standby or isinstance(cause, NO_ANSWER)
 
 
-class PostgresJobs:
-    """The jobs in one database, as `storage.processes.jobs.Jobs`; `name` is what errors call it."""
+class PostgresJobs(Jobs):
+    """The jobs in one database, by two of Procrastinate's workers: one for runs, one to sweep.
+
+    `name` is what errors call the database.
+    """
 
     def __init__(self, deferring: App, working: App, connector: _PatientConnector, name: str) -> None:
         self._deferring = deferring
@@ -98,8 +102,8 @@ class PostgresJobs:
         self._connector = connector
         self._name = name
 
+    @override
     async def defer(self, run_id: str, *, after: float = 0.0, attempts: int = 0) -> None:
-        """Queue a run for a worker; a job that waits for a later time is replaced."""
         when = {"seconds": round(after)} if after else None
         job = self._deferring.configure_task(RUN, queue=RUNS, queueing_lock=run_id, schedule_in=when)
         for _ in range(3):
@@ -112,8 +116,8 @@ class PostgresJobs:
             else:
                 return
 
+    @override
     async def live(self, *, now: bool = False) -> set[str]:
-        """Return the runs that have a job, waiting or under way; with `now`, not those for later."""
         # One query: a job that changes between two would be in neither.
         jobs = await self._explaining(self._deferring.job_manager.list_jobs_async(task=RUN))
         live = (Status.TODO.value, Status.DOING.value)
@@ -123,11 +127,11 @@ class PostgresJobs:
             if job.status in live and not (now and job.status == Status.TODO.value and job.scheduled_at)
         }
 
+    @override
     @asynccontextmanager
     async def work(
         self, working: Working, take_up: TakeUp, sweep: Sweep
     ) -> AsyncGenerator[Callable[[], Awaitable[NoReturn]]]:
-        """Take up runs while entered, by two of Procrastinate's workers: one for runs, one to sweep."""
         app, running = self._working, set[int]()
 
         @app.task(name=RUN, queue=RUNS, pass_context=True)

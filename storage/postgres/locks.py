@@ -9,10 +9,12 @@ from functools import partial
 
 import psycopg
 import structlog
+from typing_extensions import override
 
 from storage.database import Database
 from storage.postgres.connection import Connection, connect
 from storage.postgres.errors import NO_ANSWER, explain_postgres
+from storage.processes.locks import Locks
 
 log = structlog.stdlib.get_logger()
 
@@ -41,11 +43,8 @@ class _Hold:
     is_shared: bool
 
 
-class PostgresLocks:
-    """Names that one process at a time can hold, on a connection of their own.
-
-    A `storage.processes.locks.Holds`.
-    """
+class PostgresLocks(Locks):
+    """Locks on a connection of their own, whose name tells everybody the process's configuration."""
 
     def __init__(self, address: str, database: Database, key: int) -> None:
         self._address = address
@@ -61,12 +60,11 @@ class PostgresLocks:
         self._answered = 0.0  # by the loop's clock
         self._watching: asyncio.Task[None] | None = None
 
+    @override
     @asynccontextmanager
-    async def hold(self, name: str, *, wait: float = 0.0, shared: bool = False) -> AsyncGenerator[bool]:
-        """Hold a name; yield false if another process holds it for longer than `wait` seconds.
-
-        Raises `DatabaseError`.
-        """
+    async def acquire(
+        self, name: str, *, wait: float = 0.0, shared: bool = False
+    ) -> AsyncGenerator[bool]:
         number = self._number(name)
         take = partial(self._take, _Hold(number, shared))
         loop = asyncio.get_running_loop()
@@ -81,8 +79,8 @@ class PostgresLocks:
             if held:
                 await self._give_back(_Hold(number, shared))
 
+    @override
     async def until_unsure(self) -> None:
-        """Wait until the server hasn't answered for so long that another process may have its locks."""
         loop = asyncio.get_running_loop()
         while True:
             left = self._answered + SURE - loop.time()
@@ -90,11 +88,8 @@ class PostgresLocks:
                 return
             await asyncio.sleep(left)
 
+    @override
     async def publish(self, fingerprint: str) -> list[str]:
-        """Tell other processes which configuration this one has; return theirs.
-
-        It is in the name of this connection, which everybody may read. Raises `DatabaseError`.
-        """
         try:
             async with self._using:
                 connection = await self._connected()

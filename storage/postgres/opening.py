@@ -4,27 +4,29 @@ from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
 
 import orjson
+from typing_extensions import override
 
+from storage.audit import AuditLog
 from storage.database import Database
 from storage.errors import StorageError
-from storage.postgres.coordination import PostgresCoordination
 from storage.postgres.database import open_postgres
 from storage.postgres.documents import PostgresDocuments
 from storage.postgres.inspection import inspect_server
 from storage.postgres.locks import PostgresLocks
+from storage.processes.coordination import Coordination
 from storage.stores import Stores
 
 _ADD = "INSERT INTO audit (line) VALUES (?)"
 
 
-class PostgresAudit:
-    """The audit as a table of lines; a `storage.audit.AuditLog`."""
+class PostgresAudit(AuditLog):
+    """The audit as a table of lines."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    @override
     async def add(self, line: Mapping[str, object]) -> None:
-        """Add a line, durably."""
         await self._database.write((_ADD, (orjson.dumps(line),)))
 
 
@@ -39,7 +41,7 @@ async def open_server(address: str) -> AsyncGenerator[Stores]:
                 PostgresDocuments(database),
                 PostgresAudit(database),
                 locks,
-                coordination=PostgresCoordination(database),
+                coordination=Coordination(database),
             )
         finally:
             await locks.close()
@@ -52,7 +54,7 @@ async def is_held(address: str, names: Iterable[str]) -> bool:
             return False
         async with open_server(address) as stores:
             for name in names:
-                async with stores.locks.hold(name) as is_free:
+                async with stores.locks.acquire(name) as is_free:
                     if not is_free:
                         return True
     except StorageError:

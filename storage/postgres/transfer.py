@@ -19,10 +19,8 @@ import psycopg
 from storage.atomic import Stamp, clear_abandoned, read_regular, staging, sync_folder
 from storage.backups.backup import LARGEST_DOCUMENT, BackupReport, backup
 from storage.backups.restore import restore
-from storage.documents import codec, edits
-from storage.documents.conversations import Stored
-from storage.errors import BackupError, DatabaseError, DocumentError, explain_sqlite, explain_system
-from storage.index.rows import derive
+from storage.documents import codec
+from storage.errors import BackupError, DatabaseError, explain_sqlite, explain_system
 from storage.postgres.connection import Connection, connect, server
 from storage.postgres.database import PostgresDatabase, open_postgres
 from storage.postgres.errors import explain_postgres
@@ -31,7 +29,6 @@ from storage.processes.locks import LOOK_SECONDS, PLATFORMS, SHARED
 from storage.sqlite.database import open_database
 from storage.sqlite.opening import AUDIT, DATABASE, DOCUMENTS, open_folder
 from storage.sqlite.salvage import held_alone
-from storage.text_search import TEXT_COLUMNS, TextSearch
 
 Progress = Callable[[int, int], None]
 """Hears how many documents are copied, and how many there are."""
@@ -136,7 +133,7 @@ async def move_to_server(folder: Path, address: str, progress: Progress) -> Copi
         _alone(address, target),
     ):
         for platform in PLATFORMS:
-            async with source.locks.hold(platform) as is_free:
+            async with source.locks.acquire(platform) as is_free:
                 if not is_free:
                     raise _in_use(str(folder))
         ours, theirs = await _of_folder(folder), await _of_server(target)
@@ -178,7 +175,7 @@ async def _alone(address: str, database: PostgresDatabase) -> AsyncGenerator[Non
     try:
         async with AsyncExitStack() as stack:
             for name in (SHARED, *PLATFORMS):
-                if not await stack.enter_async_context(locks.hold(name, wait=LOOK_SECONDS)):
+                if not await stack.enter_async_context(locks.acquire(name, wait=LOOK_SECONDS)):
                     raise _in_use(database.name)
             yield
     finally:
@@ -203,17 +200,13 @@ async def load(
                 for table in TABLES:
                     await _copy_table(source, connection, table)
                 await _copy_audit(folder / AUDIT, connection)
-                numbers = {row[1]: row for row in source.execute(_SEARCHED)}
-                count = await _copy_documents(folder, connection, target.search, numbers, progress)
+                count = await _copy_documents(folder, connection, progress)
                 [(runs,)] = source.execute("SELECT count(*) FROM runs")
     except sqlite3.Error as error:
         raise explain_sqlite(path, error) from error
     except OSError as error:
         raise BackupError(explain_system(folder, error), folder) from error
     return Copied(count, runs)
-
-
-_SEARCHED = "SELECT number, id, scope, mtime_ns, size FROM conversations"
 
 
 @asynccontextmanager
@@ -260,8 +253,6 @@ async def _copy_audit(path: Path, connection: Connection) -> None:
 async def _copy_documents(
     folder: Path,
     connection: Connection,
-    search: TextSearch,
-    numbers: dict[str, tuple[Any, ...]],
     progress: Progress,
 ) -> int:
     paths = await asyncio.to_thread(lambda: sorted((folder / DOCUMENTS).glob("*.json*")))
@@ -269,10 +260,8 @@ async def _copy_documents(
     progress(0, len(files))
     for start in range(0, len(files), _BATCH):
         batch = files[start : start + _BATCH]
-        rows, texts = await asyncio.to_thread(_document_rows, batch, search, numbers)
+        rows = await asyncio.to_thread(_document_rows, batch)
         await _copy_rows(connection, "COPY documents (id, content, mtime_ns) FROM STDIN", rows)
-        names = ", ".join(TEXT_COLUMNS)
-        await _copy_rows(connection, f"COPY search (rowid, {names}) FROM STDIN", texts)
         progress(min(start + _BATCH, len(files)), len(files))
     copies = [
         (found["id"], found["at"], path.read_bytes())
@@ -283,32 +272,9 @@ async def _copy_documents(
     return len(files)
 
 
-def _document_rows(
-    batch: Sequence[Path], search: TextSearch, numbers: dict[str, tuple[Any, ...]]
-) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-    """Read documents as rows, and the search texts of those that their index rows are about."""
-    rows: list[tuple[Any, ...]] = []
-    texts: list[tuple[Any, ...]] = []
-    for path in batch:
-        content, version = read_regular(path, LARGEST_DOCUMENT)
-        rows.append((path.stem, content, version.mtime_ns))
-        number, _, scope, *indexed = numbers.get(path.stem, (None, None, "", 0, 0))
-        if number is not None and Stamp(*indexed) == version:
-            found = _search_text(path.stem, content, version, search)
-            if found is not None:
-                texts.append((number, scope, *(found[name] for name in TEXT_COLUMNS[1:])))
-    return rows, texts
-
-
-def _search_text(
-    conversation_id: str, content: bytes, version: Stamp, search: TextSearch
-) -> dict[str, str] | None:
-    try:
-        conversation = edits.read(conversation_id, content).conversation
-    except DocumentError:
-        return None
-    texts = derive(Stored(conversation, version)).texts
-    return search.stored({name: getattr(texts, name) for name in TEXT_COLUMNS[1:]})
+def _document_rows(batch: Sequence[Path]) -> list[tuple[Any, ...]]:
+    read = [(path.stem, *read_regular(path, LARGEST_DOCUMENT)) for path in batch]
+    return [(name, content, version.mtime_ns) for name, content, version in read]
 
 
 async def save(address: str, folder: Path, progress: Progress) -> Copied:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from filelock import FileLock, Timeout
+from typing_extensions import override
 
 SHARED = "council"
 """What every process holds, together with others, that serves or asks with a database they share."""
@@ -21,10 +22,10 @@ _POLL = 0.1  # seconds
 _NAME = re.compile("[a-z0-9-]{1,64}")
 
 
-class Holds(Protocol):
+class Locks(Protocol):
     """Names that one process at a time can hold."""
 
-    def hold(
+    def acquire(
         self, name: str, *, wait: float = 0.0, shared: bool = False
     ) -> AbstractAsyncContextManager[bool]:
         """Hold a name; yield false if another process holds it for longer than `wait` seconds.
@@ -45,18 +46,17 @@ class Holds(Protocol):
         ...
 
 
-class Locks:
+class FileLocks(Locks):
     """Names that one process at a time can hold, as lock files in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
+    @override
     @asynccontextmanager
-    async def hold(self, name: str, *, wait: float = 0.0, shared: bool = False) -> AsyncGenerator[bool]:
-        """Hold a name; yield false if another process holds it for longer than `wait` seconds.
-
-        If the waiter is cancelled, no thread keeps waiting.
-        """
+    async def acquire(
+        self, name: str, *, wait: float = 0.0, shared: bool = False
+    ) -> AsyncGenerator[bool]:
         if shared:
             raise ValueError("a file is held by one process")
         # A run's id may be a restored database's, or typed: as a path it could name any file.
@@ -86,11 +86,11 @@ class Locks:
                 path.unlink(missing_ok=True)
                 lock.release()
 
+    @override
     async def until_unsure(self) -> None:
-        """Wait for ever: the system releases a file of a dead process only."""
-        await asyncio.Event().wait()
+        await asyncio.Event().wait()  # the system releases the files of dead processes only
 
+    @override
     async def publish(self, fingerprint: str) -> list[str]:
-        """Tell nobody: a folder is served by one process."""
-        del fingerprint
+        del fingerprint  # a folder is served by one process
         return []

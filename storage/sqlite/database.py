@@ -17,6 +17,7 @@ from typing import TypeVar
 import aiosqlite
 import structlog
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
+from typing_extensions import override
 
 from council.document.conversation import timestamp
 from storage.atomic import check_room, clear_abandoned
@@ -75,8 +76,8 @@ class SqliteDatabase(Database):
 
         return await self._between_transactions(lambda: self._writer.run(run))
 
+    @override
     async def read(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
-        """Return all rows of a query, which sees every finished write."""
         self._refuse_if_closed()
         try:
             return [*await self._reader.execute_fetchall(sql, parameters)]
@@ -117,12 +118,12 @@ class SqliteDatabase(Database):
             )
         return True
 
+    @override
     def damaged(self) -> DamageError:
-        """Return the error that says that the file doesn't contain what was written."""
         return damaged(self._path)
 
+    @override
     def mark_damage(self) -> None:
-        """Have the next start repair the database: its content isn't what was written."""
         with suppress(OSError):
             damage_mark(self._path).touch(mode=0o600)
 

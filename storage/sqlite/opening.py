@@ -6,9 +6,9 @@ from pathlib import Path
 
 from storage.audit import Audit
 from storage.documents.conversations import ConversationStore
-from storage.processes.locks import Locks
+from storage.processes.locks import FileLocks
 from storage.sqlite.salvage import open_sound_database
-from storage.stores import Recovered, Stores
+from storage.stores import Stores
 
 DATABASE, DOCUMENTS, AUDIT = "council.db", "conversations", "audit.jsonl"
 
@@ -17,11 +17,10 @@ DATABASE, DOCUMENTS, AUDIT = "council.db", "conversations", "audit.jsonl"
 async def open_folder(folder: Path) -> AsyncGenerator[Stores]:
     """Open a data folder, creating it if it is missing. Raises `StorageError`."""
     async with open_sound_database(folder / DATABASE) as opened:
-        found = opened.recovery
         yield Stores(
             database=opened.database,
             documents=await ConversationStore.open(folder / DOCUMENTS),
             audit=Audit(folder / AUDIT),
-            locks=Locks(folder / ".held"),
-            recovered=found and Recovered(str(found.set_aside), found.rows, found.complete),
+            locks=FileLocks(folder / ".held"),
+            recovered=opened.recovery,
         )

@@ -29,6 +29,7 @@ from storage.sqlite.database import (
     open_database,
 )
 from storage.sqlite.schema import known_migrations, migrate
+from storage.stores import Recovered
 
 # Reading a whole large file would delay the start: only its table of runs is checked, and damage
 # elsewhere is marked by whoever meets it.
@@ -46,23 +47,11 @@ _BESIDE = ("", "-wal", "-shm")
 
 
 @dataclass(frozen=True, slots=True)
-class Recovery:
-    """A damaged database: where it is now, and how many rows of each table were carried over.
-
-    `complete`: every table could be read to its end.
-    """
-
-    set_aside: Path
-    rows: dict[str, int]
-    complete: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Opened:
     """An open database, and its recovery if it was damaged."""
 
     database: SqliteDatabase
-    recovery: Recovery | None
+    recovery: Recovered | None
 
 
 @asynccontextmanager
@@ -106,7 +95,7 @@ def _held_open(path: Path) -> Generator[int]:
         os.close(descriptor)
 
 
-def _recover_if_damaged(path: Path, moment: datetime, descriptor: int) -> Recovery | None:
+def _recover_if_damaged(path: Path, moment: datetime, descriptor: int) -> Recovered | None:
     new, mark = path.with_name(f".{path.name}.recovering"), damage_mark(path)
     with explained(path):
         # Only the swap removes the database while there is a new one.
@@ -132,7 +121,7 @@ def _recover_if_damaged(path: Path, moment: datetime, descriptor: int) -> Recove
         return recovery
 
 
-def _recover(path: Path, new: Path, moment: datetime) -> Recovery:
+def _recover(path: Path, new: Path, moment: datetime) -> Recovered:
     make_private(new)
     rows, complete = _carry_over(path, new)
     aside = path.with_name(f"{path.name}.broken-{re.sub('[-:.]', '', timestamp(moment))}")
@@ -140,7 +129,7 @@ def _recover(path: Path, new: Path, moment: datetime) -> Recovery:
         _move(path, aside, end)
     new.rename(path)
     sync_folder(path.parent)
-    return Recovery(aside, rows, complete)
+    return Recovered(aside, rows, complete)
 
 
 def _put_back(path: Path) -> None:

@@ -4,16 +4,18 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from typing_extensions import override
+
 from storage.database import Parameters, listed
 from storage.scope import Scope
 from storage.search_terms import match, spaced
-from storage.text_search import RANKED, SNIPPET, WEIGHTS
+from storage.text_search import RANKED, SNIPPET, TEXTS, WEIGHTS, TextSearch
 
 _MERGE_PAGES = 256  # of the search index in one transaction, some ten milliseconds
 
 _SEARCH = f"""
 WITH newest AS MATERIALIZED (
-    SELECT rowid AS number, bm25(search, {", ".join(map(str, WEIGHTS))}) AS score
+    SELECT rowid AS number, bm25(search, 0.0, {", ".join(map(str, WEIGHTS))}) AS score
     FROM search WHERE search MATCH :match ORDER BY rowid DESC LIMIT {RANKED}
 )
 SELECT number, score, (SELECT count(*) FROM newest) AS found
@@ -36,20 +38,22 @@ class _File(Protocol):
     async def exclusively(self, *statements: str) -> list[list[sqlite3.Row]]: ...
 
 
-class SqliteSearch:
-    """A `storage.text_search.TextSearch` in a database file."""
+class SqliteSearch(TextSearch):
+    """The search in a database file."""
+
+    columns = ("scope", *TEXTS)
 
     def __init__(self, database: _File) -> None:
         self._database = database
 
-    def stored(self, texts: Mapping[str, str]) -> dict[str, str]:
-        """Return texts, by column, with each CJK character a word."""
-        return {name: spaced(text) for name, text in texts.items()}
+    @override
+    def stored(self, scope: Scope, texts: Mapping[str, str]) -> dict[str, str]:
+        return {"scope": scope.word} | {name: spaced(texts[name]) for name in TEXTS}
 
+    @override
     async def ranked(
         self, scope: Scope, wanted: Sequence[str], limit: int, offset: int
     ) -> tuple[list[int], int]:
-        """Return the numbers of the best hits, and how many there are."""
         everywhere = f"{{title question answer}} : ({match(wanted, 'AND')})"
         rows = await self._database.read(
             _SEARCH,
@@ -57,13 +61,14 @@ class SqliteSearch:
         )
         return [row["number"] for row in rows], rows[0]["found"] if rows else 0
 
+    @override
     async def snippets(self, wanted: Sequence[str], numbers: Sequence[int]) -> dict[int, str]:
-        """Return the hits' contexts."""
         text = f"{{question answer}} : ({match(wanted, 'OR')})"
         given = {"match": text, "numbers": listed(numbers)}
         rows = await self._database.read(_SNIPPETS, given)
         return {row["number"]: row["snippet"] or "" for row in rows}
 
+    @override
     async def merge(self) -> None:
         """Merge the search index's segments into one, piece by piece, so that writes get their turn."""
         # A negative number begins a merge of everything; positive ones continue it.

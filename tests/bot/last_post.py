@@ -4,11 +4,14 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import cast
 
 import pytest
 
 from bot.service.dispatcher import Dispatcher
-from storage.journal.journal import Journal, Posts, RunRow
+from storage.journal.journal import Journal
+from storage.journal.progress import Posts
+from storage.journal.rows import RunRow
 
 
 @dataclass
@@ -65,7 +68,7 @@ async def dying_at(
     posts = journal.posts
 
     async def witnessed(run: RunRow, *, is_new: bool = False) -> Posts:
-        return _Witnessed(await posts(run, is_new=is_new), last)
+        return cast("Posts", _Witnessed(await posts(run, is_new=is_new), last))
 
     with monkeypatch.context() as patched:
         patched.setattr(journal, "posts", witnessed)

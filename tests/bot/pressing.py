@@ -16,7 +16,7 @@ from bot.service.requests.votes import ReasonForm
 from bot.service.resuming import VenueOf
 from council.document.conversation import Source
 from storage.index.rows import IndexRow
-from storage.journal.journal import RunRow
+from storage.journal.rows import RunRow
 
 
 @dataclass(frozen=True, slots=True)

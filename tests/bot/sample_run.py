@@ -39,7 +39,7 @@ from council.events import (
 from council.profile import Member, Persona, Profile
 from council.reviews.prose import read_prose
 from council.usage import Usage, total
-from storage.journal.journal import RunRow
+from storage.journal.rows import RunRow
 
 GPT = "openai/gpt-5"
 CLAUDE = "anthropic/claude-sonnet-4.5"

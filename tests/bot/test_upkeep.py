@@ -62,7 +62,7 @@ async def test_everything_of_a_removed_workspace_is_forgotten(tmp_path: Path) ->
         await library.index.repair(library.store)
 
         async def left() -> list[tuple[str, str | None]]:
-            kept = await library.forgetting.scopes()
+            kept = await library.forgetting.select.scopes()
             own = await library.overrides.everywhere("rounds")
             assert kept.keys() == own.keys()
             return sorted({(scope.platform, scope.workspace) for scope in kept})
@@ -73,13 +73,13 @@ async def test_everything_of_a_removed_workspace_is_forgotten(tmp_path: Path) ->
             halted.extend(runs)
 
         async def comes_back() -> list[str]:
-            return ["W"] if len(await library.forgetting.scopes()) == len(places) else []
+            return ["W"] if len(await library.forgetting.select.scopes()) == len(places) else []
 
         async def removed() -> list[str]:
             return ["W", "Z"]
 
         await forget_removed(library, "slack", comes_back, halt)
-        assert len(await library.forgetting.scopes()) == len(places) - 1
+        assert len(await library.forgetting.select.scopes()) == len(places) - 1
         assert ("slack", "W") in await left()
         await forget_removed(library, "slack", removed, halt)
         assert await left() == [("discord", "W"), ("slack", "X")]
@@ -124,15 +124,15 @@ async def test_upkeep_continues_when_nobody_knows_whose_it_is(
 ) -> None:
     """The lock's disk may be full, and its database away."""
     async with open_library(tmp_path) as library:
-        hold = library.locks.hold
+        acquire = library.locks.acquire
         failing = iter([OSError("disk full"), DatabaseError("away")])
 
         def held(name: str) -> AbstractAsyncContextManager[bool]:
             if error := next(failing, None):
                 raise error
-            return hold(name)
+            return acquire(name)
 
-        monkeypatch.setattr(library.locks, "hold", held)
+        monkeypatch.setattr(library.locks, "acquire", held)
         ran = asyncio.Event()
 
         async def job() -> None:

@@ -24,7 +24,7 @@ from bot.service.shared_queue import SharedQueue
 from bot.worker import Worker
 from council.models.catalog import Catalog
 from storage.errors import DatabaseError
-from storage.journal.journal import RunRow
+from storage.journal.rows import RunRow
 from tests.bot.pressing import Click, press
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.bot.service.test_dispatcher import TEAM, no_list
@@ -384,7 +384,7 @@ async def test_what_is_on_record_is_not_refused(postgres: str, monkeypatch: pyte
         async def away(*_: object) -> bool:
             raise DatabaseError("away")
 
-        for step in ("ready", "hurry"):
+        for step in ("ready", "prioritize"):
             monkeypatch.setattr(receiver.shared_queue.coordination, step, away)
         retried = await press(receiver.dispatcher, "retry", Click(run.id, TEAM), place.of)
         stopped = await press(receiver.dispatcher, "stop", Click(run.id, TEAM))

@@ -21,8 +21,8 @@ from storage.errors import ConversationNotFound, DatabaseError, FolderError, Sto
 from storage.forgetting import Forgetting, Selection
 from storage.index.index import Index
 from storage.index.past_answers import PastAnswers
-from storage.journal.journal import Journal, NewRun
-from storage.journal.sql_journal import SqlJournal
+from storage.journal.journal import Journal
+from storage.journal.rows import NewRun
 from storage.scope import Scope
 from storage.sqlite.database import SqliteDatabase
 from tests.storage.examples import NOW, answer, new_id
@@ -132,7 +132,7 @@ async def opened(home: Home) -> AsyncGenerator[Place]:
             audit_log=stores.audit,
             index=index,
             past_answers=PastAnswers(database),
-            journal=SqlJournal(database, lambda: NOW),
+            journal=Journal(database, lambda: NOW),
             forgetting=Forgetting(database, store, index, stores.audit, now=lambda: NOW),
         )
 
@@ -148,7 +148,7 @@ async def test_a_forgotten_conversation_is_in_no_file(place: Place) -> None:
     in_files = {f"{forgotten}.json", "council.db-wal"}
     assert set(place.bytes_hold(WORD)) >= (in_tables if place.home.address else in_files)
 
-    await place.forget(await place.forgetting.conversation(SCOPE, forgotten))
+    await place.forget(await place.forgetting.select.conversation(SCOPE, forgotten))
     assert place.bytes_hold(WORD) == []
     assert place.bytes_hold(forgotten) == []
     with pytest.raises(ConversationNotFound):
@@ -184,18 +184,18 @@ async def test_a_forgotten_conversation_is_in_no_file(place: Place) -> None:
 async def test_another_channels_conversation_is_not_selected(place: Place, there: Source) -> None:
     """Neither its id nor the channel selects its document or its runs."""
     elsewhere = await place.ask("Why?", source=there)
-    assert (await place.forgetting.conversation(SCOPE, elsewhere)).is_empty
-    assert (await place.forgetting.channel(SCOPE)).is_empty
-    assert (await place.forgetting.older_than(SCOPE, NOW + timedelta(days=999))).is_empty
-    assert not (await place.forgetting.conversation(Scope.of(there), elsewhere)).is_empty
+    assert (await place.forgetting.select.conversation(SCOPE, elsewhere)).is_empty
+    assert (await place.forgetting.select.channel(SCOPE)).is_empty
+    assert (await place.forgetting.select.older_than(SCOPE, NOW + timedelta(days=999))).is_empty
+    assert not (await place.forgetting.select.conversation(Scope.of(there), elsewhere)).is_empty
 
 
 async def test_a_run_without_answer_is_forgotten_too(place: Place) -> None:
     """A conversation with only an unfinished or failed run is found by the journal."""
     going = await place.ask(WORD, ends=False)
-    selection = await place.forgetting.conversation(SCOPE, going)
-    [run] = selection.runs
-    assert (selection.conversations, run.is_running, run.origin) == ((), True, HERE)
+    selection = await place.forgetting.select.conversation(SCOPE, going)
+    assert (selection.conversations, len(selection.runs)) == ((), 1)
+    assert selection.running == selection.runs
     await place.forget(selection)
     assert await place.count("runs") == await place.count("steps") == 0
     assert place.bytes_hold(WORD) == []
@@ -211,7 +211,7 @@ async def test_everything_of_a_user_goes_and_what_others_asked_stays(place: Plac
     bobs = await place.ask("Bob alone?", source=bob)
     assert len(place.bytes_hold(WORD)) >= 4
 
-    selection = await place.forgetting.user("discord", "ada", workspace="W")
+    selection = await place.forgetting.select.user("discord", "ada", workspace="W")
     assert set(selection.conversations) == {alone, elsewhere}
     assert selection.shared == (shared,)
     assert len(selection.runs) == 3
@@ -229,7 +229,7 @@ async def test_everything_of_a_user_goes_and_what_others_asked_stays(place: Plac
     left = {row.id for row in (await place.past_answers.history(SCOPE)).rows}
     assert left == {shared, bobs}
     assert (await place.index.check(place.store)).consistent
-    assert (await place.forgetting.user("discord", "ada")).is_empty
+    assert (await place.forgetting.select.user("discord", "ada")).is_empty
 
 
 BOB = HERE.model_copy(update={"user": "bob"})
@@ -259,7 +259,7 @@ async def test_what_a_user_wrote_in_a_thread_goes_from_others_runs(place: Place)
     held = {"documents", "runs"} if place.home.address else {"council.db-wal", f"{read}.json"}
     assert held <= {*place.bytes_hold(WORD)}
 
-    selection = await place.forgetting.user("discord", "ada")
+    selection = await place.forgetting.select.user("discord", "ada")
     assert (selection.conversations, selection.shared, selection.runs) == ((), (), ())
     assert selection.heard == (read,)
     assert len(selection.read) == 2
@@ -280,7 +280,7 @@ async def test_what_a_user_wrote_in_a_thread_goes_from_others_runs(place: Place)
     assert [each["author"] for each in briefs[other]["context"]["messages"]] == ["cleo"]
     assert await place.count("authors") == 2
     assert await place.count("runs") == 3
-    assert (await place.forgetting.user("discord", "ada")).is_empty
+    assert (await place.forgetting.select.user("discord", "ada")).is_empty
     assert (await place.index.check(place.store)).consistent
     assert place.audit()[0]["heard_conversations"] == 1
 
@@ -289,7 +289,7 @@ async def test_a_users_own_question_and_messages_go_together(place: Place) -> No
     """Both leave a shared conversation; what others asked and wrote is kept."""
     shared = await place.ask(f"{WORD}?", context=thread("ada", "bob"))
     await place.ask("And?", source=BOB, conversation_id=shared, context=thread("ada", "bob"))
-    await place.forget(await place.forgetting.user("discord", "ada"))
+    await place.forget(await place.forgetting.select.user("discord", "ada"))
     assert place.bytes_hold(WORD) == []
     question, _ = (await place.store.load(shared)).messages
     assert isinstance(question, UserMessage)
@@ -303,10 +303,10 @@ async def test_a_users_words_are_deleted_in_one_workspace_only(place: Place) -> 
     there = BOB.model_copy(update={"workspace": "V"})
     here = await place.ask("Here?", source=BOB, context=thread("ada"))
     await place.ask("There?", source=there, context=thread("ada"))
-    selection = await place.forgetting.user("discord", "ada", workspace="W")
+    selection = await place.forgetting.select.user("discord", "ada", workspace="W")
     assert (selection.heard, len(selection.read)) == ((here,), 1)
-    assert len((await place.forgetting.user("discord", "ada")).heard) == 2
-    assert (await place.forgetting.user("slack", "ada")).is_empty
+    assert len((await place.forgetting.select.user("discord", "ada")).heard) == 2
+    assert (await place.forgetting.select.user("slack", "ada")).is_empty
 
 
 async def test_a_document_whose_row_is_gone_is_found_by_the_index(place: Place) -> None:
@@ -314,7 +314,7 @@ async def test_a_document_whose_row_is_gone_is_found_by_the_index(place: Place) 
     read = await place.ask("Whose?", source=BOB, context=thread("ada"))
     await place.database.write(("DELETE FROM runs", ()))
     await place.index.rebuild(place.store)
-    selection = await place.forgetting.user("discord", "ada")
+    selection = await place.forgetting.select.user("discord", "ada")
     assert (selection.heard, selection.read) == ((read,), ())
     await place.forget(selection)
     assert place.bytes_hold(WORD) == []
@@ -324,8 +324,8 @@ async def test_a_user_is_one_platforms_and_one_workspaces(place: Place) -> None:
     """The same id elsewhere is another person; without a workspace, the platform is searched whole."""
     for platform, workspace in (("discord", "W"), ("discord", "V"), ("slack", "W"), ("discord", None)):
         await place.ask("Why?", source=Source(platform=platform, workspace=workspace, user="ada"))
-    assert len((await place.forgetting.user("discord", "ada", workspace="W")).conversations) == 1
-    assert len((await place.forgetting.user("discord", "ada")).conversations) == 3
+    assert len((await place.forgetting.select.user("discord", "ada", workspace="W")).conversations) == 1
+    assert len((await place.forgetting.select.user("discord", "ada")).conversations) == 3
 
 
 async def test_a_shared_document_that_cannot_be_read_goes_whole(place: Place) -> None:
@@ -333,7 +333,7 @@ async def test_a_shared_document_that_cannot_be_read_goes_whole(place: Place) ->
     shared = await place.ask(WORD)
     await place.ask("And?", conversation_id=shared, source=HERE.model_copy(update={"user": "bob"}))
     place.home.put(shared, f'{{"{WORD}": '.encode())
-    await place.forget(await place.forgetting.user("discord", "ada"))
+    await place.forget(await place.forgetting.select.user("discord", "ada"))
     assert place.bytes_hold(WORD) == []
     assert await place.count("conversations") == 0
 
@@ -345,13 +345,13 @@ async def test_a_damaged_document_that_the_journal_knows_goes_too(place: Place, 
     place.home.put(damaged, f'{{"{WORD}": '.encode())
     await place.index.repair(place.store)
     select = {
-        "user": place.forgetting.user("discord", "ada"),
-        "channel": place.forgetting.channel(SCOPE),
-        "retention": place.forgetting.older_than(SCOPE, NOW + timedelta(days=1)),
+        "user": place.forgetting.select.user("discord", "ada"),
+        "channel": place.forgetting.select.channel(SCOPE),
+        "retention": place.forgetting.select.older_than(SCOPE, NOW + timedelta(days=1)),
     }
     selections = {name: await selecting for name, selecting in select.items()}
-    assert (await place.forgetting.older_than(SCOPE, NOW)).is_empty
-    assert (await place.forgetting.channel(Scope.of(None))).is_empty
+    assert (await place.forgetting.select.older_than(SCOPE, NOW)).is_empty
+    assert (await place.forgetting.select.channel(Scope.of(None))).is_empty
     await place.forget(selections[what])
     assert place.bytes_hold(WORD) == []
 
@@ -362,7 +362,7 @@ async def test_a_damaged_document_that_others_continued_goes_too(place: Place) -
     place.home.put(shared, f'{{"{WORD}": '.encode())
     bob = HERE.model_copy(update={"user": "bob"})
     await place.ask("And?", conversation_id=shared, source=bob, history=WORD)
-    await place.forget(await place.forgetting.user("discord", "ada"))
+    await place.forget(await place.forgetting.select.user("discord", "ada"))
     assert place.bytes_hold(WORD) == []
     assert len((await place.store.load(shared)).messages) == 2
     assert (await place.index.check(place.store)).consistent
@@ -373,7 +373,7 @@ async def test_a_document_that_is_not_indexed_yet_keeps_what_others_asked(place:
     shared = await place.ask(WORD)
     await place.ask("And?", conversation_id=shared, source=HERE.model_copy(update={"user": "bob"}))
     await place.index.remove(shared)
-    await place.forget(await place.forgetting.user("discord", "ada"))
+    await place.forget(await place.forgetting.select.user("discord", "ada"))
     assert place.bytes_hold(WORD) == []
     assert [message.role for message in (await place.store.load(shared)).messages] == [
         "user",
@@ -394,10 +394,10 @@ async def test_a_forgetting_that_was_killed_is_finished_by_the_next_start(
     alone, shared = await place.ask(WORD), await place.ask(f"{WORD} shared")
     bob = HERE.model_copy(update={"user": "bob"})
     await place.ask("And?", conversation_id=shared, source=bob, history=WORD)
-    selection = await place.forgetting.user("discord", "ada")
+    selection = await place.forgetting.select.user("discord", "ada")
     if what == "conversation":
-        await place.forget(await place.forgetting.conversation(SCOPE, shared))
-        selection = await place.forgetting.conversation(SCOPE, alone)
+        await place.forget(await place.forgetting.select.conversation(SCOPE, shared))
+        selection = await place.forgetting.select.conversation(SCOPE, alone)
 
     async def dies(*_: object) -> None:
         raise Killed
@@ -423,9 +423,9 @@ async def test_a_file_that_cannot_be_deleted_delays_nothing_else(files: Place) -
     path.unlink()
     path.mkdir()
     with pytest.raises(FolderError):
-        await files.forgetting.forget(await files.forgetting.conversation(SCOPE, stuck), by="ada")
+        await files.forgetting.forget(await files.forgetting.select.conversation(SCOPE, stuck), by="ada")
     with pytest.raises(FolderError):
-        await files.forgetting.forget(await files.forgetting.conversation(SCOPE, gone), by="ada")
+        await files.forgetting.forget(await files.forgetting.select.conversation(SCOPE, gone), by="ada")
     await files.forgetting.scrub()
     assert files.bytes_hold(WORD) == []
     path.rmdir()
@@ -438,7 +438,7 @@ async def test_a_channel_is_forgotten_and_the_others_stay(place: Place) -> None:
     await place.ask(WORD)
     await place.ask(WORD, source=HERE.model_copy(update={"thread": "T"}))
     there = await place.ask("Why?", source=HERE.model_copy(update={"channel": "D"}))
-    await place.forget(await place.forgetting.channel(SCOPE))
+    await place.forget(await place.forgetting.select.channel(SCOPE))
     assert place.bytes_hold(WORD) == []
     assert [*(await place.store.listing()).documents] == [there]
     assert place.audit()[0]["forgot"] == "channel"
@@ -451,7 +451,7 @@ async def test_old_conversations_are_selected_unless_a_run_adds_to_them(place: P
     await place.ask("Followed up", conversation_id=kept, at=NOW - timedelta(days=2))
     busy = await place.ask("Old three?", at=NOW - timedelta(days=40))
     await place.ask("Now?", conversation_id=busy, ends=False)
-    selection = await place.forgetting.older_than(SCOPE, NOW - timedelta(days=30))
+    selection = await place.forgetting.select.older_than(SCOPE, NOW - timedelta(days=30))
     assert selection.conversations == (old,)
     await place.forgetting.forget(selection, by="retention")
     assert {row.id for row in (await place.past_answers.history(SCOPE)).rows} == {kept, busy}
@@ -462,7 +462,7 @@ async def test_what_is_followed_up_meanwhile_is_not_old(place: Place, *, ends: b
     """Thousands of documents take a while to delete; what is asked or answered by then is kept."""
     old = await place.ask("Old?", at=NOW - timedelta(days=40))
     revived = await place.ask("Old too?", at=NOW - timedelta(days=40))
-    selection = await place.forgetting.older_than(SCOPE, NOW - timedelta(days=30))
+    selection = await place.forgetting.select.older_than(SCOPE, NOW - timedelta(days=30))
     assert {*selection.conversations} == {old, revived}
     await place.ask("And now?", conversation_id=revived, ends=ends)
     await place.forgetting.forget(selection, by="retention")
@@ -477,7 +477,7 @@ async def test_what_is_followed_up_meanwhile_is_not_old(place: Place, *, ends: b
 async def test_scrubbing_is_remembered_across_a_crash(place: Place) -> None:
     """Forgotten data is overwritten by the next call; without any, that is quick."""
     await place.forgetting.forget(
-        await place.forgetting.conversation(SCOPE, await place.ask(WORD)), by="ada"
+        await place.forgetting.select.conversation(SCOPE, await place.ask(WORD)), by="ada"
     )
     assert await place.count("forgettings") == 1
     await place.forgetting.scrub()
@@ -493,7 +493,7 @@ async def test_a_scrub_without_room_is_repeated(files: Place) -> None:
     forgotten = await files.ask(WORD)
     assert isinstance(files.database, SqliteDatabase)
     await files.database.exclusively("PRAGMA wal_checkpoint (TRUNCATE)")
-    await files.forgetting.forget(await files.forgetting.conversation(SCOPE, forgotten), by="ada")
+    await files.forgetting.forget(await files.forgetting.select.conversation(SCOPE, forgotten), by="ada")
     with room(500_000), pytest.raises(DatabaseError, match="disk"):
         await files.forgetting.scrub()
     await files.forgetting.scrub()
@@ -508,7 +508,7 @@ async def test_a_killed_backups_copy_is_deleted(files: Place) -> None:
     (left / "council.db").write_text(WORD)
     with staging(files.home.folder) as busy:
         (busy / "council.db").touch()
-        await files.forget(await files.forgetting.conversation(SCOPE, forgotten))
+        await files.forget(await files.forgetting.select.conversation(SCOPE, forgotten))
         assert files.bytes_hold(WORD) == []
         assert [*files.home.folder.glob(".staging-*")] == [busy]
     assert not busy.exists()

@@ -9,8 +9,8 @@ import psycopg
 import pytest
 
 from storage.errors import BudgetExceeded, ConstraintError, DatabaseError
-from storage.journal.journal import Payer, Reservation
-from storage.journal.sql_journal import SqlJournal
+from storage.journal.journal import Journal
+from storage.journal.rows import Payer, Reservation
 from storage.postgres import database as databases
 from storage.postgres.database import PostgresDatabase, open_postgres, server
 from tests.postgres_server import PASSWORD, PostgresServer
@@ -164,7 +164,7 @@ async def test_budgets_hold_between_processes(postgres: str) -> None:
     limits = {("user", "day"): 5}
     reservation = Reservation(payer=payer, amount=1, unpriced_call=0, limits=cast("Any", limits))
     async with open_postgres(postgres) as one, open_postgres(postgres) as other:
-        journals = [SqlJournal(each, lambda: NOW) for each in (one, other)]
+        journals = [Journal(each, lambda: NOW) for each in (one, other)]
         outcomes = await asyncio.gather(
             *(
                 journals[number % 2].begin(
@@ -185,7 +185,7 @@ async def test_an_entry_begins_one_run_in_two_processes(postgres: str) -> None:
     async with open_postgres(postgres) as one, open_postgres(postgres) as other:
         begun = await asyncio.gather(
             *(
-                SqlJournal(each).begin(replace(RUN, id=f"run-{number}"))
+                Journal(each).begin(replace(RUN, id=f"run-{number}"))
                 for number, each in enumerate((one, other) * 5)
             )
         )

@@ -54,7 +54,7 @@ async def test_the_tables_files_hold_nothing_that_was_forgotten(
     """Neither do the server's own statistics; everything else is kept."""
     await asked(place, postgres)
     assert len(files_with(postgres_server, postgres, WORDS)) >= 4
-    await place.forgetting.forget(await place.forgetting.user("discord", "eve"), by="eve")
+    await place.forgetting.forget(await place.forgetting.select.user("discord", "eve"), by="eve")
     assert files_with(postgres_server, postgres, WORDS) != []
     await place.forgetting.scrub()
     assert files_with(postgres_server, postgres, WORDS) == []
@@ -79,7 +79,7 @@ async def test_what_others_may_still_see_is_not_copied(
             if len(waits) == 2:
                 other.rollback()
 
-        await place.forgetting.forget(await place.forgetting.user("discord", "eve"), by="eve")
+        await place.forgetting.forget(await place.forgetting.select.user("discord", "eve"), by="eve")
         assert isinstance(place.database, PostgresDatabase)
         assert await rewriting.rewrite(place.database.using, large=False, sleep=sleep)
     assert waits == [rewriting.WAIT] * 2
@@ -96,7 +96,7 @@ async def test_a_large_table_is_not_rewritten_again_and_again(
     with psycopg.connect(postgres) as other:
         other.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         other.execute("SELECT 1")
-        await place.forgetting.forget(await place.forgetting.user("discord", "eve"), by="eve")
+        await place.forgetting.forget(await place.forgetting.select.user("discord", "eve"), by="eve")
         with capture_logs() as logs:
             await place.forgetting.scrub(large=True)
     assert {line["event"] for line in logs} == {"deleted_rows_kept"}
@@ -111,7 +111,7 @@ async def test_large_tables_wait_for_the_next_retention_pass(
     """They are remembered until then."""
     monkeypatch.setattr(rewriting, "SMALL", 0)
     await asked(place, postgres)
-    await place.forgetting.forget(await place.forgetting.user("discord", "eve"), by="eve")
+    await place.forgetting.forget(await place.forgetting.select.user("discord", "eve"), by="eve")
     await place.forgetting.scrub()
     assert files_with(postgres_server, postgres, WORDS) != []
     assert await place.count("forgettings") == 1

@@ -8,8 +8,8 @@ from typing import NoReturn
 import pytest
 
 from storage.errors import DatabaseError
-from storage.journal.journal import NewRun
-from storage.journal.sql_journal import SqlJournal
+from storage.journal.journal import Journal
+from storage.journal.rows import NewRun
 from storage.sqlite.database import open_database
 from storage.sqlite.salvage import Opened, copies_set_aside, open_sound_database
 from tests.pairs import every_other
@@ -26,7 +26,7 @@ async def path(tmp_path: Path) -> Path:
     """A database with many runs, each with a step, closed cleanly."""
     path = tmp_path / "council.db"
     async with open_database(path) as database:
-        journal = SqlJournal(database, lambda: NOW)
+        journal = Journal(database, lambda: NOW)
         for number in range(RUNS):
             name = f"{number:04}"
             begun = await journal.begin(
@@ -94,8 +94,8 @@ async def test_what_is_readable_in_a_truncated_database_is_recovered(path: Path)
         assert await opened.database.read("PRAGMA foreign_key_check") == []
         assert (await opened.database.read("PRAGMA quick_check"))[0][0] == "ok"
         assert await rows(opened) == (
-            opened.recovery.rows["runs"],
-            opened.recovery.rows["steps"],
+            opened.recovery.carried_over["runs"],
+            opened.recovery.carried_over["steps"],
         )
 
 
@@ -138,7 +138,7 @@ async def test_an_older_programs_database_is_complete_without_newer_tables(path:
     async with open_sound_database(path) as opened:
         assert opened.recovery is not None
         assert opened.recovery.complete
-        assert opened.recovery.rows["posts"] == 0
+        assert opened.recovery.carried_over["posts"] == 0
 
 
 async def test_damage_amid_the_runs_keeps_both_sides_of_it(path: Path) -> None:

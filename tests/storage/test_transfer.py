@@ -24,8 +24,8 @@ from storage.backups.restore import restore
 from storage.errors import BackupError, DatabaseError
 from storage.index.index import Index
 from storage.index.past_answers import PastAnswers
-from storage.journal.journal import Payer, Reservation
-from storage.journal.sql_journal import SqlJournal
+from storage.journal.journal import Journal
+from storage.journal.rows import Payer, Reservation
 from storage.overrides import Overrides
 from storage.postgres.opening import open_server
 from storage.postgres.transfer import (
@@ -57,7 +57,7 @@ def silent(done: int, total: int) -> None:
 async def fill(home: Home, conversations: int = 3) -> list[str]:
     """Keep something of every kind there; return the documents' ids."""
     async with home.open() as stores:
-        index, journal = Index(stores.database), SqlJournal(stores.database)
+        index, journal = Index(stores.database), Journal(stores.database)
         ids: list[str] = []
         for number in range(conversations):
             said = answer(f"Paris {number}. 北京 \0").model_copy(update={"run_id": f"run-{number}"})
@@ -114,14 +114,21 @@ async def kept(home: Home) -> dict[str, Any]:
         found["set aside"] = sorted(listing.set_aside)
         past_answers = PastAnswers(stores.database)
         found["search"] = {
-            words: [
+            words: sorted(
                 (hit.row.id, hit.context)
                 for hit in (await past_answers.search(Scope.of(HERE), words)).hits
-            ]
+            )
             for words in SEARCHED
         }
         found["index"] = (await Index(stores.database).check(stores.documents)).consistent
     return found
+
+
+async def mended(home: Home) -> dict[str, Any]:
+    """Return what is kept there, once the index has been compared with the documents."""
+    async with home.open() as stores:
+        await Index(stores.database).repair(stores.documents)
+    return await kept(home)
 
 
 async def test_everything_goes_there_and_back(tmp_path: Path, postgres: str) -> None:
@@ -139,7 +146,7 @@ async def test_everything_goes_there_and_back(tmp_path: Path, postgres: str) -> 
 
     moved = await move_to_server(first.folder, postgres, tell)
     assert (moved.conversations, moved.runs, told) == (5, 1, [(0, 5), (5, 5)])
-    assert await kept(server) == before
+    assert await mended(server) == before
     assert (await move_to_server(first.folder, postgres, silent)).was_there
 
     async with server.open() as stores:  # numbers go on where they were
@@ -151,9 +158,7 @@ async def test_everything_goes_there_and_back(tmp_path: Path, postgres: str) -> 
         )
     before = await kept(server)
     moved = await move_to_folder(postgres, last.folder, silent)
-    async with last.open() as stores:
-        await Index(stores.database).repair(stores.documents)
-    assert await kept(last) == before
+    assert await mended(last) == before
     assert (await move_to_folder(postgres, last.folder, silent)).was_there
 
 
@@ -220,7 +225,7 @@ async def test_a_database_that_is_used_is_neither_copied_nor_replaced(
     await fill(folder)
     backup_file = tmp_path / "backup.tar.gz"
     await backup(folder.folder, backup_file)
-    async with server.open() as stores, stores.locks.hold(name, shared=name == SHARED) as is_held:
+    async with server.open() as stores, stores.locks.acquire(name, shared=name == SHARED) as is_held:
         assert is_held
         for attempt in (
             move_to_server(folder.folder, postgres, silent),
@@ -258,9 +263,7 @@ async def test_a_copy_that_was_killed_is_made_again(
     else:
         await move_to_folder(postgres, target.folder, silent)
         assert not [*target.folder.glob(".staging-*")]
-        async with target.open() as stores:
-            await Index(stores.database).repair(stores.documents)
-    assert await kept(target) == before
+    assert await mended(target) == before
 
 
 @pytest.mark.soak
@@ -293,11 +296,9 @@ async def test_ten_thousand_conversations_move_there_and_back(tmp_path: Path, po
         os.kill(copying.pid, signal.SIGKILL)
     assert await documents_of(server) == []
     assert (await move_to_server(first.folder, postgres, silent)).conversations == 10_005
-    assert await kept(server) == before
+    assert await mended(server) == before
     await move_to_folder(postgres, last.folder, silent)
-    async with last.open() as stores:
-        await Index(stores.database).repair(stores.documents)
-    assert await kept(last) == before
+    assert await mended(last) == before
 
 
 async def documents_of(home: Home) -> list[str]:
@@ -319,9 +320,7 @@ async def test_a_copy_that_was_killed_while_put_in_place_is_made_again(
     (target.folder / "council.db").unlink()
     next((target.folder / "conversations").glob("*.json")).unlink()
     await move_to_folder(postgres, target.folder, silent)
-    async with target.open() as stores:
-        await Index(stores.database).repair(stores.documents)
-    assert await kept(target) == before
+    assert await mended(target) == before
 
 
 async def test_a_backup_of_one_store_is_restored_to_the_other(
@@ -336,7 +335,7 @@ async def test_a_backup_of_one_store_is_restored_to_the_other(
     report = await backup(folder.folder, first)
     assert (await restore_server(first, postgres)).conversations == report.conversations == 5
     copies = before.pop("set aside")  # a backup holds none
-    restored = await kept(server)
+    restored = await mended(server)
     assert restored.pop("set aside") == [] != copies
     assert restored == before
 
@@ -349,12 +348,10 @@ async def test_a_backup_of_one_store_is_restored_to_the_other(
     assert sorted(path.name for path in (tmp_path / "backups").iterdir()) == [first.name, second.name]
     last = Home(tmp_path / "two")
     await restore(second, last.folder)
-    async with last.open() as stores:
-        await Index(stores.database).repair(stores.documents)
-    assert {**await kept(last), "set aside": []} == {**before, "set aside": []}
+    assert {**await mended(last), "set aside": []} == {**before, "set aside": []}
     with postgres_server.schema() as other:
         await restore_server(second, other)
-        assert {**await kept(Home(tmp_path, other)), "set aside": []} == {**before, "set aside": []}
+        assert {**await mended(Home(tmp_path, other)), "set aside": []} == {**before, "set aside": []}
 
 
 async def test_what_processes_share_is_not_copied(tmp_path: Path, postgres: str) -> None:
@@ -362,14 +359,14 @@ async def test_what_processes_share_is_not_copied(tmp_path: Path, postgres: str)
     server, folder = Home(tmp_path, postgres), tmp_path / "one"
     async with open_server(postgres) as stores:
         assert stores.coordination
-        journal = SqlJournal(stores.database)
+        journal = Journal(stores.database)
         await journal.begin(RUN, entry=Entry(RUN.id, "C", "ada", RUN.conversation_id))
         await stores.coordination.ready(RUN.id)
     await backup_server(postgres, tmp_path / "1.tar.gz")
     assert (await move_to_folder(postgres, folder, silent)).runs == 1
     async with Home(folder).open() as stores:
         assert stores.coordination is None
-        assert await SqlJournal(stores.database).get(RUN.id)
+        assert await Journal(stores.database).get(RUN.id)
     await restore_server(tmp_path / "1.tar.gz", postgres, replace=True)
     async with server.open() as stores:
         assert stores.coordination

@@ -21,7 +21,8 @@ from bot.view.wording.service.budgets import NearlyUsed
 from council.document.conversation import Source
 from storage.errors import StorageError, Used
 from storage.journal.budget_warnings import Budget, BudgetRecord
-from storage.journal.journal import Journal, Telling
+from storage.journal.journal import Journal
+from storage.journal.rows import MentionState
 
 log = structlog.get_logger()
 
@@ -43,8 +44,8 @@ class Notice:
     key: str
     subject: str
     text: str
-    telling: Telling
-    note: Callable[[Telling], Awaitable[None]]
+    telling: MentionState
+    note: Callable[[MentionState], Awaitable[None]]
     sent: Callable[[str], Awaitable[None]]
 
 
@@ -168,7 +169,7 @@ class BudgetWarnings:
         budget: Budget,
         person: str,
         worded: NearlyUsed,
-        telling: Telling,
+        telling: MentionState,
     ) -> None:
         async def sent(message: str) -> None:
             del message

@@ -20,7 +20,8 @@ from council.estimate import Estimate, PriceOf
 from council.models.billing import UNPRICED_CALL, call_cost
 from council.usage import Usage
 from storage.errors import BudgetExceeded, Used
-from storage.journal.journal import BUDGETED, Allowance, Budgeted, Journal, Payer, Reservation
+from storage.journal.journal import Journal
+from storage.journal.rows import BUDGETED, Allowance, Budgeted, Payer, Reservation
 from storage.scope import TERMINAL
 
 NANO = 1_000_000_000

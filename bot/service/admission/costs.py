@@ -29,7 +29,9 @@ from storage.errors import (
     RunSuperseded,
     Used,
 )
-from storage.journal.journal import Journal, RunRow, RunSteps
+from storage.journal.journal import Journal
+from storage.journal.progress import RunSteps
+from storage.journal.rows import RunRow
 from storage.scope import TERMINAL
 
 log = structlog.get_logger()

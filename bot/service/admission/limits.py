@@ -12,7 +12,7 @@ from bot.errors import OverLimit
 from bot.view.wording.service import replies
 from council.document.conversation import Source
 from storage.errors import QueueFull
-from storage.journal.journal import NewRun
+from storage.journal.rows import NewRun
 from storage.processes.coordination import Bounds, Entry
 
 

@@ -34,7 +34,8 @@ from council.events import Event, MemberStarted, RunAdmitted, RunCompleted, RunF
 from council.offload import offload_slowly
 from council.task_group import TaskGroup
 from storage.errors import StorageError
-from storage.journal.journal import Delivery, Posts, RunRow, Telling
+from storage.journal.progress import Posts
+from storage.journal.rows import Delivery, MentionState, RunRow
 
 log = structlog.get_logger()
 
@@ -53,7 +54,7 @@ class RunRecord(Protocol):
         """Keep new values of a `Source`'s `message`, `card` or `thread`, as soon as they are known."""
         ...
 
-    async def note(self, telling: Telling) -> None:
+    async def note(self, telling: MentionState) -> None:
         """Keep what may have arrived of the run's posts and its mention."""
         ...
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from bot.errors import Unreachable, VenueError
-from storage.journal.journal import NOTHING_TOLD, Telling
+from storage.journal.rows import NOT_MENTIONED, MentionState
 
 MOST_POSTS = 2
 """How often the same may be posted: once more after a response that was lost."""
@@ -26,11 +26,11 @@ def may_be_done(error: VenueError) -> bool:
 class Ledger:
     """What is known of one run's posts and of its mention; `note` keeps it whenever it changes."""
 
-    telling: Telling
-    note: Callable[[Telling], Awaitable[None]]
+    telling: MentionState
+    note: Callable[[MentionState], Awaitable[None]]
 
     async def record(self, **changed: object) -> None:
-        """Keep what is known by now; `changed` are fields of a `Telling`."""
+        """Keep what is known by now; `changed` are fields of a `MentionState`."""
         self.telling = self.telling.model_copy(update=changed)
         await self.note(self.telling)
 
@@ -93,7 +93,7 @@ class Receipt:
 def unrecorded(key: str) -> Receipt:
     """Return the receipt of what answers a click: nobody but this process posts it."""
 
-    async def nowhere(_: Telling) -> None:
+    async def nowhere(_: MentionState) -> None:
         """Keep nothing."""
 
-    return Receipt(key, Ledger(NOTHING_TOLD, nowhere))
+    return Receipt(key, Ledger(NOT_MENTIONED, nowhere))

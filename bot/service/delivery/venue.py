@@ -13,7 +13,7 @@ from bot.view.details import Detail
 from bot.view.message import Message
 from bot.view.wording import buttons
 from council.brief import Brief, Discussion
-from storage.journal.journal import Telling
+from storage.journal.rows import MentionState
 
 REPLACED = "card replaced"
 """The key under which it is remembered that a lost card was replaced."""
@@ -115,11 +115,11 @@ class Mention:
     ledger: Ledger
 
     @property
-    def telling(self) -> Telling:
+    def telling(self) -> MentionState:
         """What is known by now."""
         return self.ledger.telling
 
-    async def record(self, telling: Telling) -> None:
+    async def record(self, telling: MentionState) -> None:
         """Keep what is known of the mention by now."""
         await self.ledger.record(begun=telling.begun, lost=telling.lost, post_at=telling.post_at)
 

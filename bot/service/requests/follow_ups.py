@@ -18,7 +18,7 @@ from council.document.conversation import Source
 from council.text.characters import clip
 from storage.documents.conversations import Conversations
 from storage.errors import ConversationNotFound, StorageError
-from storage.journal.journal import RunRow
+from storage.journal.rows import RunRow
 
 LONGEST_TEXT = 3000
 """How much a form takes: Slack's limit, which is below Discord's."""

@@ -17,7 +17,7 @@ from council.document.conversation import Source, Vote, timestamp
 from storage.documents.conversations import Conversations
 from storage.errors import ConversationNotFound, StorageError
 from storage.index.index import Index
-from storage.journal.journal import RunRow
+from storage.journal.rows import RunRow
 
 log = structlog.get_logger()
 

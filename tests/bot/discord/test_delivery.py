@@ -20,7 +20,7 @@ from bot.service.delivery.venue import Button, Card, File, Mention, Part
 from bot.view.message import Heading, Line, Message, Prose
 from bot.view.wording.service.delivery import RECORD
 from council.document.conversation import Source
-from storage.journal.journal import NOTHING_TOLD, RunRow
+from storage.journal.rows import NOT_MENTIONED, RunRow
 from tests.bot.discord.office import HELD, Office, impatient
 from tests.bot.sample_run import accepted
 from tests.bot.shown import FINISHED
@@ -304,7 +304,7 @@ async def unrecorded(_: object) -> None:
 
 def mention(text: str) -> Mention:
     """Return a mention that nothing is on record of."""
-    return Mention(text, unrecorded, Ledger(NOTHING_TOLD, unrecorded))
+    return Mention(text, unrecorded, Ledger(NOT_MENTIONED, unrecorded))
 
 
 def card_of(run: RunRow) -> Card:

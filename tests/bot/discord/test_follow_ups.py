@@ -204,7 +204,7 @@ async def test_what_cannot_be_followed_up_says_why(
     council.release(HELD["Answers"])
     await team.dispatcher.tasks.settled()
     form = await opened(server, card, team.ada)
-    selection = await team.library.forgetting.user("discord", str(team.ada.id))
+    selection = await team.library.forgetting.select.user("discord", str(team.ada.id))
     await team.library.forgetting.forget(selection, by="discord:1")
     said = await team.refused(server.submit(form, text="And in a year?"))
     assert said == "This run isn't on record here; it may have been deleted."

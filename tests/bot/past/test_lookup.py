@@ -17,9 +17,10 @@ from bot.service.commands import HISTORY, PAST, SEARCH, SHOW, STATS, Given
 from bot.view.wording.past import NO_SUCH
 from council.brief import Brief
 from council.document.conversation import Source, timestamp
+from storage.database import Parameters, Row
 from storage.index.past_answers import Cursor
 from storage.index.rows import IndexRow
-from storage.journal.journal import NewRun
+from storage.journal.rows import NewRun
 from tests.bot.sample_run import PROFILE
 from tests.library import open_library
 from tests.storage.examples import NOW, answer, new_id
@@ -97,6 +98,23 @@ def text(sheet: Sheet) -> str:
 def choice(sheet: Sheet, label: str) -> Choice:
     """Return a button."""
     return next(each for each in sheet.choices if each.label == label)
+
+
+async def test_showing_an_answer_reads_its_row_once(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its id or a prefix."""
+    conversation_id = await room.leave()
+    read, asked = room.library.database.read, list[str]()
+
+    async def counted(sql: str, parameters: Parameters = ()) -> Sequence[Row]:
+        asked.append(sql)
+        return await read(sql, parameters)
+
+    monkeypatch.setattr(room.library.database, "read", counted)
+    await room.show(conversation_id)
+    assert len([sql for sql in asked if "FROM conversations" in sql]) == 1
+    asked.clear()
+    await room.show(conversation_id[:8])
+    assert len([sql for sql in asked if "FROM conversations" in sql]) == 2
 
 
 async def test_pages_turn_both_ways(room: Room) -> None:
@@ -336,7 +354,7 @@ async def test_an_answer_given_while_its_run_is_stopped_goes_too(room: Room) -> 
     await room.library.journal.begin(run)
 
     async def too_late(run_ids: Sequence[str]) -> None:
-        assert run_ids == [run.id]
+        assert run_ids == (run.id,)
         await room.leave("Just in time", conversation_id=run.conversation_id)
 
     await room.lookup.forget("me", HERE, too_late, is_admin=False)

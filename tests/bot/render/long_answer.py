@@ -8,7 +8,7 @@ UNIT = """\
 Some **bold text that goes on**, `code {0}`, a [link](https://example.org/a_b?c={0}) and https://example.com/x_{0}_y.
 @everyone and @here, <@U123> and <@123456789012345678>, <!channel>, <!subteam^S12|team>, <#C1>, <https://e.vil|text>.
 
-| Option {0} | Costs | Why |
+| Option {0} | Costs | EndReason |
 | --- | ---: | --- |
 | cron | 10 | known \\| boring |
 | Temporal | 200 | retries `a < b` |

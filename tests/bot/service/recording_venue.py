@@ -10,7 +10,7 @@ from bot.service.delivery.receipts import Sent
 from bot.service.delivery.venue import Card, File, Mention, Part
 from bot.view.message import Line, Message, Prose
 from council.brief import Brief, Discussion
-from storage.journal.journal import Telling
+from storage.journal.rows import MentionState
 
 
 @dataclass
@@ -27,7 +27,7 @@ class RecordingVenue:
     cards: list[Card] = field(default_factory=list[Card])
     posted: list[Message] = field(default_factory=list[Message])
     mentions: list[str] = field(default_factory=list[str])
-    tellings: list[Telling] = field(default_factory=list[Telling])
+    tellings: list[MentionState] = field(default_factory=list[MentionState])
     reposts: list[tuple[str, Card]] = field(default_factory=list[tuple[str, Card]])
     directs: list[tuple[str, Card]] = field(default_factory=list[tuple[str, Card]])
     urgencies: list[Urgency] = field(default_factory=list[Urgency])

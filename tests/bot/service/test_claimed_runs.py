@@ -10,7 +10,7 @@ import pytest
 from bot.service.claimed_runs import Claims
 from council.cancel import Stop
 from council.document.conversation import Source
-from storage.journal.journal import RunRow
+from storage.journal.rows import RunRow
 from storage.processes.coordination import Coordination, Watched
 from tests.bot.sample_run import accepted
 

@@ -38,8 +38,8 @@ from council.profile import Member, Persona
 from council.usage import Price
 from storage.errors import DocumentError
 from storage.journal.budget_warnings import BudgetRecord
-from storage.journal.journal import RunRow
-from storage.journal.sql_journal import SqlJournal
+from storage.journal.journal import Journal
+from storage.journal.rows import RunRow
 from tests.bot.pressing import Click, press
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile
@@ -104,7 +104,7 @@ async def office(
 ) -> AsyncGenerator[Office]:
     """Open a dispatcher."""
     async with open_library(folder) as opened:
-        journal = SqlJournal(opened.database, calendar) if calendar else opened.journal
+        journal = Journal(opened.database, calendar) if calendar else opened.journal
         warned = BudgetRecord(opened.database, calendar) if calendar else opened.warned
         library = replace(opened, journal=journal, warned=warned)
         channels = Channels(Operator(profiles={"default": profile()}), library.overrides)

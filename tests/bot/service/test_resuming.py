@@ -16,7 +16,7 @@ from council import session
 from council.calls import Steps
 from council.document.conversation import AssistantMessage, Source
 from storage.errors import DamageError, DatabaseError
-from storage.journal.journal import RunRow
+from storage.journal.rows import RunRow
 from tests.bot.pressing import press
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.bot.service.test_dispatcher import TEAM, WHOLE_THREAD, Office, click, office

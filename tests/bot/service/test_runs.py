@@ -28,7 +28,8 @@ from council.profile import Profile
 from council.prompts.context import turns
 from storage.documents.conversations import Conversations, Stored
 from storage.errors import ConversationNotFound
-from storage.journal.journal import Journal, RunRow
+from storage.journal.journal import Journal
+from storage.journal.rows import RunRow
 from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile
 from tests.library import open_library
 
@@ -494,7 +495,7 @@ async def test_a_history_that_is_forgotten_meanwhile_is_in_no_row(tmp_path: Path
                 return getattr(library.journal, name)
 
             async def prepare(self, *given: Any) -> None:
-                if (own := await library.forgetting.user("slack", str(TEAM.user))).runs:
+                if (own := await library.forgetting.select.user("slack", str(TEAM.user))).runs:
                     await library.forgetting.forget(own, by="ada")
                 await prepare(*given)
 
@@ -515,7 +516,7 @@ async def test_what_is_forgotten_meanwhile_is_not_in_the_document(tmp_path: Path
         run = (await runs.record(*asked_in_a_thread())).run
 
         async def forget() -> None:
-            await library.forgetting.forget(await library.forgetting.user("slack", "U7"), by="U7")
+            await library.forgetting.forget(await library.forgetting.select.user("slack", "U7"), by="U7")
 
         class Store:
             def __getattr__(self, name: str) -> object:
@@ -538,7 +539,7 @@ async def test_what_is_forgotten_meanwhile_is_not_in_the_document(tmp_path: Path
         assert await carrying is not None
         first, _ = (await library.store.load(run.conversation_id)).messages
         assert (await library.index.check(library.store)).consistent
-        assert (await library.forgetting.user("slack", "U7")).is_empty
+        assert (await library.forgetting.select.user("slack", "U7")).is_empty
     assert isinstance(first, UserMessage)
     assert first.context is not None
     assert [each.author for each in first.context.messages] == ["U8"]

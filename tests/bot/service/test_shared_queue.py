@@ -22,7 +22,7 @@ class SlowCoordination:
         self.open = asyncio.Event()
         self.failures: list[DatabaseError] = []
 
-    async def let_in(self, runs_per_channel: int, runs_per_user: int) -> list[str]:
+    async def admit(self, runs_per_channel: int, runs_per_user: int) -> list[str]:
         """Admit what waits at the call, after a while."""
         del runs_per_channel, runs_per_user
         self.calls += 1

@@ -13,7 +13,7 @@ from bot.service.admission.queue import Queue
 from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.receipts import Sent
 from bot.service.delivery.venue import Card, Mention, Part
-from storage.journal.journal import Telling
+from storage.journal.rows import MentionState
 from tests.bot.pressing import press
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.bot.service.test_dispatcher import WHOLE_THREAD, click, office
@@ -186,7 +186,7 @@ async def test_a_forgotten_answer_is_no_longer_untold(tmp_path: Path) -> None:
         run = await place.see(venue)
         assert place.dispatcher.tasks.run_counts().undelivered == 1
         forgetting = place.library.forgetting
-        own = await forgetting.user(run.origin.platform, str(run.origin.user))
+        own = await forgetting.select.user(run.origin.platform, str(run.origin.user))
         await forgetting.forget(own, by="ada")
         due.set()
         async with asyncio.timeout(5):
@@ -230,7 +230,7 @@ async def test_what_may_have_arrived_is_on_record_at_the_next_start(tmp_path: Pa
     class Lossy(RecordingVenue):
         async def mention(self, mention: Mention, *, link: bool = True) -> None:
             del link
-            await mention.record(Telling(lost=1))
+            await mention.record(MentionState(lost=1))
             raise Unreachable("Slack can't be reached", is_lost=True)
 
     assert await told(tmp_path, Lossy()) == "untold"
@@ -265,7 +265,7 @@ async def test_forgetting_amid_a_thread_ends_it_without_an_error(tmp_path: Path)
         async def post(self, part: Part, key: str, sent: Sent, urgency: Urgency = Urgency.THREAD) -> str:
             if len(self.posted) == 1:
                 forgetting = place.library.forgetting
-                await forgetting.forget(await forgetting.user("slack", "U1"), by="U1")
+                await forgetting.forget(await forgetting.select.user("slack", "U1"), by="U1")
             return await super().post(part, key, sent, urgency)
 
     venue = Forgetful()

@@ -32,7 +32,7 @@ from bot.view.wording.platforms.slack import IN_PRIVATE, TOO_SLOW
 from bot.view.wording.service.access import NOT_HERE
 from council.errors import ModelError
 from council.models.catalog import Catalog
-from storage.journal.journal import RunRow
+from storage.journal.rows import RunRow
 from tests.bot.shown import FINISHED
 from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile
 from tests.library import open_library

@@ -7,7 +7,7 @@ import pytest
 
 from bot.slack import card as slack_card
 from bot.slack.errors import HALF_DONE
-from storage.journal.journal import RunRow
+from storage.journal.rows import RunRow
 from tests.bot.shown import FINISHED, blocks_text
 from tests.bot.slack.test_bot import Place, at_work, labels
 from tests.council.scripted import FOUR, ScriptedCouncil

@@ -158,7 +158,7 @@ async def test_what_cannot_be_followed_up_says_why(tmp_path: Path) -> None:
         await place.dispatcher.tasks.settled()
         assert place.told(place.bob, other) == [REFUSED]
         form = await opened(place, card, place.ada)
-        selection = await place.library.forgetting.user("slack", place.ada.id)
+        selection = await place.library.forgetting.select.user("slack", place.ada.id)
         await place.library.forgetting.forget(selection, by="slack:BOSS")
         await place.slack.submit(form, text="And in a year?")
         assert form.errors == {"text": REFUSED}

@@ -11,7 +11,7 @@ from bot.errors import NotAllowed, Unreachable
 from bot.service.delivery.receipts import Ledger
 from bot.service.delivery.venue import Mention, Part
 from bot.slack.mentions import AHEAD_SECONDS, MentionSender
-from storage.journal.journal import Telling
+from storage.journal.rows import MentionState
 from tests.bot.shown import blocks_text
 from tests.bot.slack.test_bot import Place, at_work
 from tests.bot.slack.test_delivery import ANSWER, CHAIRMAN, begun, ended, run_of
@@ -163,20 +163,20 @@ class TestRestarts:
             assert (await place.run(card)).telling.begun == 1
             fault.release()
             await place.dispatcher.tasks.settled()
-            assert (await place.run(card)).telling.unsure == 1
+            assert (await place.run(card)).telling.possibly_posted == 1
 
     @pytest.mark.parametrize(
         ("known", "posted", "scheduled"),
         [
-            (Telling(), 1, 0),
-            (Telling(begun=1), 1, 0),
-            (Telling(lost=1), 0, 1),
-            (Telling(begun=2), 0, 0),
-            (Telling(begun=1, lost=1), 0, 0),
+            (MentionState(), 1, 0),
+            (MentionState(begun=1), 1, 0),
+            (MentionState(lost=1), 0, 1),
+            (MentionState(begun=2), 0, 0),
+            (MentionState(begun=1, lost=1), 0, 0),
         ],
     )
     async def test_it_continues_from_there(
-        self, tmp_path: Path, known: Telling, posted: int, scheduled: int
+        self, tmp_path: Path, known: MentionState, posted: int, scheduled: int
     ) -> None:
         """One that may be there twice isn't sent a third time."""
         async with at_work(tmp_path) as place:
@@ -201,7 +201,7 @@ class TestRestarts:
                 place.clock.advance(-1000)
                 place.slack.api.board.schedule(place.slack.team, place.general, content, post_at)
                 place.clock.advance(1000)
-            kept = await tell(place, Telling(lost=1, post_at=post_at))
+            kept = await tell(place, MentionState(lost=1, post_at=post_at))
             place.clock.advance(AHEAD_SECONDS)
             assert len(place.slack.calls(SCHEDULE)) == asked
             assert len(place.slack.told(place.ada)) == told
@@ -211,14 +211,14 @@ class TestRestarts:
         """An earlier process died at one, and this one's response is lost."""
         async with at_work(tmp_path) as place:
             place.slack.fail(POST, breaks="reset", applied=True, says=DONE)
-            assert await tell(place, Telling(begun=1)) == [""]
+            assert await tell(place, MentionState(begun=1)) == [""]
             assert len(place.slack.told(place.ada)) == 1
             assert place.slack.calls(SCHEDULE) == []
 
     async def test_two_mentions_are_never_scheduled_for_the_same_second(self, tmp_path: Path) -> None:
         """The second identifies them."""
         async with at_work(tmp_path) as place:
-            await asyncio.gather(*(tell(place, Telling(lost=1), run=str(n)) for n in range(4)))
+            await asyncio.gather(*(tell(place, MentionState(lost=1), run=str(n)) for n in range(4)))
             times = [call.arguments["post_at"] for call in place.slack.calls(SCHEDULE)]
             assert len(set(times)) == len(times) == 4
 
@@ -226,24 +226,24 @@ class TestRestarts:
         """The asker certainly wasn't told, so the next place is tried as if it were the first."""
         async with at_work(tmp_path) as place:
             place.slack.fail(POST, "restricted_action", times=2)
-            noted: list[Telling] = []
+            noted: list[MentionState] = []
             with pytest.raises(NotAllowed):
-                await tell(place, Telling(), noted=noted)
-            assert noted == [Telling(begun=1), Telling()] * 2
+                await tell(place, MentionState(), noted=noted)
+            assert noted == [MentionState(begun=1), MentionState()] * 2
 
     async def test_a_slack_that_takes_no_mention_for_long_leaves_it_untold(self, tmp_path: Path) -> None:
         """It is tried again later, since nothing was carried out."""
         async with at_work(tmp_path) as place:
             place.slack.fail(SCHEDULE, breaks="reset", times=ALWAYS)
             place.slack.fail(POST, "service_unavailable", times=ALWAYS)
-            noted: list[Telling] = []
+            noted: list[MentionState] = []
             with pytest.raises(Unreachable):
-                await tell(place, Telling(lost=1), noted=noted)
-            assert noted[-1] == Telling(lost=1)
+                await tell(place, MentionState(lost=1), noted=noted)
+            assert noted[-1] == MentionState(lost=1)
 
 
 async def tell(
-    place: Place, known: Telling, *, run: str = "run-1", noted: list[Telling] | None = None
+    place: Place, known: MentionState, *, run: str = "run-1", noted: list[MentionState] | None = None
 ) -> list[str]:
     """Send a mention of which something is on record; return the ids that were kept."""
     kept: list[str] = []
@@ -251,7 +251,7 @@ async def tell(
     async def sent(message: str) -> None:
         kept.append(message)
 
-    async def note(telling: Telling) -> None:
+    async def note(telling: MentionState) -> None:
         if noted is not None:
             noted.append(telling)
 

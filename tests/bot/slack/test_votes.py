@@ -96,7 +96,7 @@ async def test_a_forged_button_reaches_no_other_channel(tmp_path: Path) -> None:
         await press(place, card, UNHELPFUL, place.ada)
         form = place.slack.form(place.ada)
         await place.library.forgetting.forget(
-            await place.library.forgetting.user("slack", place.ada.id), by="slack:BOSS"
+            await place.library.forgetting.select.user("slack", place.ada.id), by="slack:BOSS"
         )
         await place.slack.submit(form, reason="Too late")
         assert form.errors == {"reason": REFUSED}

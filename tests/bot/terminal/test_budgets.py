@@ -13,7 +13,7 @@ from bot.service.admission.budgets import Budgets, payer
 from bot.service.admission.channels import Operator
 from bot.terminal.budgets import KEYS, Account
 from council.document.conversation import Source
-from storage.journal.journal import NewRun, Reservation
+from storage.journal.rows import NewRun, Reservation
 from storage.scope import Scope
 from tests.storage.journal.test_journal import RUN
 from tests.stores import Home

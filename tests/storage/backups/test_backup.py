@@ -20,7 +20,7 @@ from storage.documents.conversations import ConversationStore
 from storage.errors import BackupError
 from storage.index.index import Index
 from storage.index.past_answers import PastAnswers
-from storage.journal.sql_journal import SqlJournal
+from storage.journal.journal import Journal
 from storage.scope import Scope
 from storage.sqlite.database import damage_mark, open_database
 from storage.sqlite.salvage import open_sound_database
@@ -56,7 +56,7 @@ async def live(tmp_path: Path) -> AsyncIterator[Folder]:
     async with open_sound_database(path / "council.db") as opened:
         database = opened.database
         folder = Folder(path, database, await ConversationStore.open(path / "conversations"))
-        await SqlJournal(database).begin(RUN)
+        await Journal(database).begin(RUN)
         await folder.ask()
         await folder.ask()
         await Audit(path / "audit.jsonl").add({"forgot": "user"})
@@ -79,7 +79,7 @@ async def test_a_backup_is_restored_byte_for_byte(live: Folder, tmp_path: Path) 
     async with open_database(there / "council.db") as database:
         store = await ConversationStore.open(there / "conversations")
         assert (await Index(database).check(store)).consistent
-        assert await SqlJournal(database).get(RUN.id) is not None
+        assert await Journal(database).get(RUN.id) is not None
         assert len((await PastAnswers(database).history(Scope.of(HERE))).rows) == 2
     assert [*there.glob(".staging-*")] == []
     assert modes(*(one for one in (file, *there.rglob("*")) if one.is_file())) == {0o600}
@@ -120,7 +120,7 @@ async def test_a_run_without_answer_counts_as_data(tmp_path: Path, live: Folder)
     await backup(live.path, file := tmp_path / "backup.tar.gz")
     there = tmp_path / "there"
     async with open_database(there / "council.db") as database:
-        await SqlJournal(database).begin(RUN)
+        await Journal(database).begin(RUN)
     with pytest.raises(BackupError, match="holds 1 run already; say --replace"):
         await restore(file, there)
     garbage_in_front(there / "council.db")
@@ -139,7 +139,7 @@ async def test_a_damaged_database_is_replaced(live: Folder, tmp_path: Path) -> N
     await restore(file, there, replace=True)
     async with open_sound_database(there / "council.db") as opened:
         assert opened.recovery is None
-        assert await SqlJournal(opened.database).get(RUN.id) is not None
+        assert await Journal(opened.database).get(RUN.id) is not None
         garbage_in_front(there / "council.db")
         with pytest.raises(BackupError, match=r"there/council\.db is not a SQLite database"):
             await restore(file, there, replace=True)

@@ -68,7 +68,7 @@ class Place:
 
     async def forget(self, user: str) -> None:
         """Forget somebody, to the last byte."""
-        selection = await self.library.forgetting.user("slack", user, workspace="T1")
+        selection = await self.library.forgetting.select.user("slack", user, workspace="T1")
         await self.library.forgetting.forget(selection, by="slack:BOSS")
         await self.library.forgetting.scrub()
 
@@ -189,13 +189,13 @@ async def test_a_persons_votes_are_forgotten_with_the_person(home: Home, asked_t
         await here.cast(one, vote("U2", reason=WORD))
         await here.cast(one, vote("U3", helpful=True))
         await here.cast(other, vote("U3", reason="Wrong"), "r2")
-        selection = await here.library.forgetting.user("slack", "U2", workspace="T1")
+        selection = await here.library.forgetting.select.user("slack", "U2", workspace="T1")
         assert selection.votes == 1
         assert (selection.voted, selection.shared) == (((), (one,)) if asked_too else ((one,), ()))
         await here.forget("U2")
         assert await here.votes(one) == [vote("U3", helpful=True)]
         assert await here.votes(other) == [vote("U3", reason="Wrong")]
-        assert (await here.library.forgetting.user("slack", "U2", workspace="T1")).is_empty
+        assert (await here.library.forgetting.select.user("slack", "U2", workspace="T1")).is_empty
         assert (await here.library.index.check(here.library.store)).consistent
         [counted] = (await here.counts())[0]
         assert (counted.helpful, counted.unhelpful) == (1, 1)
@@ -208,5 +208,5 @@ async def test_a_namesake_elsewhere_keeps_a_vote(home: Home) -> None:
     async with place(home) as here:
         one = await here.answered()
         await here.cast(one, vote("U2"))
-        assert (await here.library.forgetting.user("discord", "U2")).is_empty
-        assert (await here.library.forgetting.user("slack", "U2", workspace="T2")).is_empty
+        assert (await here.library.forgetting.select.user("discord", "U2")).is_empty
+        assert (await here.library.forgetting.select.user("slack", "U2", workspace="T2")).is_empty

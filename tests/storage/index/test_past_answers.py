@@ -28,8 +28,8 @@ from storage.documents.conversations import Documents
 from storage.index.index import Index
 from storage.index.past_answers import Cursor, Hit, PastAnswers
 from storage.index.statistics import Figure, MemberStatistics, Typical
-from storage.journal.journal import NewRun
-from storage.journal.sql_journal import SqlJournal
+from storage.journal.journal import Journal
+from storage.journal.rows import NewRun
 from storage.scope import Scope
 from tests.storage.examples import NOW, answer, legacy, new_id
 from tests.storage.journal.test_journal import BRIEF, call
@@ -290,7 +290,7 @@ async def test_statistics_say_how_each_member_did(room: Room) -> None:
     await room.ask(message=told(places=["b/two", "a/one"], changed={"a/one": False}))
     await room.ask(message=told(places=[], changed={}, failed=["a/one"]))
     await room.ask(source=ELSEWHERE[0])
-    journal = SqlJournal(room.database, now=lambda: NOW)
+    journal = Journal(room.database, now=lambda: NOW)
     for name, status, origin in (
         ("x", "failed", HERE),
         ("y", "stopped", HERE),

@@ -14,8 +14,8 @@ from council.errors import Failure
 from council.profile import Member, Persona, Profile
 from council.usage import Usage
 from storage.errors import DatabaseError
-from storage.journal.journal import Allowance, Journal, NewRun, Payer, Reservation, RunRow, Telling, Why
-from storage.journal.sql_journal import SqlJournal
+from storage.journal.journal import Journal
+from storage.journal.rows import Allowance, EndReason, MentionState, NewRun, Payer, Reservation, RunRow
 from tests.storage.examples import Clock
 from tests.stores import Home
 
@@ -39,7 +39,7 @@ RUN = NewRun(
     origin=Source(platform="discord", workspace="W", channel="C", thread="T", message="M", user="U"),
     brief=BRIEF,
 )
-WHY = Why(message="no member answered", failures={"a/one": Failure(cause="deadline")})
+WHY = EndReason(message="no member answered", failures={"a/one": Failure(cause="deadline")})
 REPLY = Reply(text="Paris", usage=Usage(prompt_tokens=3, cost=0.5), latency_ms=70, truncated=True)
 FAILURE = Failure(cause="rate_limited", detail="slow down", status=429, attempts=3)
 
@@ -63,7 +63,7 @@ def opened(home: Home) -> Opened:
     @asynccontextmanager
     async def journal() -> AsyncGenerator[Journal]:
         async with home.open() as stores:
-            yield SqlJournal(stores.database, Clock())
+            yield Journal(stores.database, Clock())
 
     return journal
 
@@ -276,7 +276,7 @@ async def reopened(journal: Journal) -> RunRow:
     await posts.record("mention", "No answer.", "message-2")
     await journal.press_stop("run-1")
     await journal.finish("run-1", "failed", WHY)
-    await journal.note_telling("run-1", Telling(lost=1))
+    await journal.record_mention("run-1", MentionState(lost=1))
     await journal.deliver("run-1", "shown")
     again = await journal.reopen("run-1")
     assert again is not None
@@ -285,11 +285,11 @@ async def reopened(journal: Journal) -> RunRow:
 
 async def test_what_is_known_of_a_mention_is_kept(opened: Opened) -> None:
     """A post without an id is recorded, but isn't a message."""
-    telling = Telling(begun=1, lost=1, post_at=1_768_905_000)
+    telling = MentionState(begun=1, lost=1, post_at=1_768_905_000)
     async with opened() as journal:
         run = (await journal.begin(RUN)).run
-        assert run.telling == Telling()
-        await journal.note_telling("run-1", telling)
+        assert run.telling == MentionState()
+        await journal.record_mention("run-1", telling)
         posts = await journal.posts(run)
         await posts.record("mention", "Done.", "")
     async with opened() as journal:
@@ -307,7 +307,7 @@ async def test_a_retried_run_keeps_replies_and_forgets_failures(opened: Opened) 
         again = await reopened(journal)
         assert not again.is_over
         assert (again.error, again.finished_at, again.delivery) == (None, None, None)
-        assert (again.stops, again.retries, again.telling) == (0, 1, Telling())
+        assert (again.stops, again.retries, again.telling) == (0, 1, MentionState())
         assert again.retried_at is not None
         assert again.retried_at > again.created_at
     async with opened() as journal:

@@ -12,9 +12,9 @@ from council.usage import Usage
 from storage.database import Database
 from storage.errors import Used
 from storage.journal import spending
-from storage.journal.journal import Budgeted, Payer, Reservation, RunRow
+from storage.journal.journal import Journal
+from storage.journal.rows import Budgeted, Payer, Reservation, RunRow
 from storage.journal.spending import Spending
-from storage.journal.sql_journal import SqlJournal
 from tests.storage.journal.test_journal import RUN
 from tests.stores import Home
 
@@ -36,7 +36,7 @@ class Ledger:
     asked: int = 0
 
     def __post_init__(self) -> None:
-        self.journal = SqlJournal(self.database, lambda: self.now)
+        self.journal = Journal(self.database, lambda: self.now)
         self.spending = Spending(self.database)
 
     async def ask(self, day: str, *, ends: bool = True) -> None:

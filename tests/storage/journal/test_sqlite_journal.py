@@ -14,8 +14,8 @@ from council.calls import Reply
 from council.document.conversation import UserMessage
 from storage.database import Database, Parameters, Statement
 from storage.errors import DamageError
-from storage.journal.journal import Why
-from storage.journal.sql_journal import SqlJournal
+from storage.journal.journal import Journal
+from storage.journal.rows import EndReason
 from storage.sqlite.database import open_database
 from storage.sqlite.salvage import open_sound_database
 from tests.storage.examples import trace_sql
@@ -28,7 +28,7 @@ async def test_steps_of_many_runs_share_commits(tmp_path: Path, monkeypatch: pyt
     """Fifty members answering at once cost one wait for the disk."""
     seen = trace_sql(monkeypatch)
     async with open_database(tmp_path / "council.db") as database:
-        journal = SqlJournal(database)
+        journal = Journal(database)
         steps = await journal.steps((await journal.begin(RUN)).run)
         seen.clear()
         await asyncio.gather(*(steps.record(call(f"stage1.1:{number}"), REPLY) for number in range(50)))
@@ -46,7 +46,7 @@ async def test_a_run_that_cannot_be_read_stops_no_other(tmp_path: Path) -> None:
     """Only its id is logged, and the next start carries the others over."""
     path = tmp_path / "council.db"
     async with open_sound_database(path) as opened:
-        journal = SqlJournal(opened.database)
+        journal = Journal(opened.database)
         for run in (RUN, OTHER):
             await journal.begin(run)
         await cut(opened.database, "runs", "brief")
@@ -63,9 +63,9 @@ async def test_a_run_that_cannot_be_read_stops_no_other(tmp_path: Path) -> None:
             await journal.askers([RUN.conversation_id])
     async with open_sound_database(path) as opened:
         assert opened.recovery is not None
-        assert opened.recovery.rows["runs"] == 1
+        assert opened.recovery.carried_over["runs"] == 1
         assert not opened.recovery.complete
-        assert await SqlJournal(opened.database).askers([RUN.conversation_id]) == {}
+        assert await Journal(opened.database).askers([RUN.conversation_id]) == {}
     async with open_sound_database(path) as opened:
         assert opened.recovery is None
 
@@ -87,7 +87,7 @@ async def test_a_run_that_cannot_be_read_stops_no_other(tmp_path: Path) -> None:
 async def test_a_row_that_was_not_written_here_is_left_out(tmp_path: Path, change: str) -> None:
     """Restored from a stranger's backup, it would otherwise end or hang the start."""
     async with open_database(tmp_path / "council.db") as database:
-        journal = SqlJournal(database)
+        journal = Journal(database)
         for run in (RUN, OTHER):
             await journal.begin(run)
         await database.write((f"UPDATE runs SET {change} WHERE id = ?", (RUN.id,)))  # noqa: S608 - a test
@@ -98,7 +98,7 @@ async def test_a_row_that_was_not_written_here_is_left_out(tmp_path: Path, chang
 async def test_a_row_of_an_earlier_version_is_read(tmp_path: Path) -> None:
     """It has a field more, lists its history, and its outcomes have fields that no reply has now."""
     async with open_database(tmp_path / "council.db") as database:
-        journal = SqlJournal(database)
+        journal = Journal(database)
         run = (await journal.begin(RUN)).run
         await (await journal.steps(run)).record(call("stage1.1:a/one"), REPLY)
         await database.write(
@@ -129,17 +129,17 @@ async def test_nothing_is_read_after_a_run_is_written(
 
         monkeypatch.setattr(database, "write", write)
         monkeypatch.setattr(database, "read", read)
-        begun = await SqlJournal(database).begin(RUN)
+        begun = await Journal(database).begin(RUN)
         assert begun.created
         assert reads == []
-        assert await SqlJournal(database).get(RUN.id) == begun.run
+        assert await Journal(database).get(RUN.id) == begun.run
 
 
 async def test_a_place_that_cannot_be_read_is_damage(tmp_path: Path) -> None:
     """Every query about places fails until the next start leaves it out."""
     path = tmp_path / "council.db"
     async with open_sound_database(path) as opened:
-        journal = SqlJournal(opened.database)
+        journal = Journal(opened.database)
         for run in (RUN, OTHER):
             await journal.begin(run)
         await opened.database.write(
@@ -150,14 +150,14 @@ async def test_a_place_that_cannot_be_read_is_damage(tmp_path: Path) -> None:
         with pytest.raises(DamageError):
             await journal.undelivered("discord")
     async with open_sound_database(path) as opened:
-        found = await SqlJournal(opened.database).undelivered("discord")
+        found = await Journal(opened.database).undelivered("discord")
         assert [run.id for run in found] == [OTHER.id]
 
 
 async def test_a_step_that_cannot_be_read_is_asked_again(tmp_path: Path) -> None:
     """The other steps are used."""
     async with open_database(tmp_path / "council.db") as database:
-        journal = SqlJournal(database)
+        journal = Journal(database)
         run = (await journal.begin(RUN)).run
         steps = await journal.steps(run)
         await steps.record(call("title"), REPLY)
@@ -170,7 +170,7 @@ async def test_a_step_that_cannot_be_read_is_asked_again(tmp_path: Path) -> None
         assert logs == [{"event": "journal_row_unreadable", "log_level": "error", "run": RUN.id}]
 
 
-@pytest.mark.parametrize("kind", [Brief, Why, Reply, UserMessage])
+@pytest.mark.parametrize("kind", [Brief, EndReason, Reply, UserMessage])
 def test_what_people_and_models_say_is_in_no_error(kind: type[BaseModel]) -> None:
     """Tracebacks are logged."""
     for text in ('{"question": "zanzibar", "content": 1', '{"question": ["zanzibar"]}'):

@@ -11,11 +11,10 @@ import pytest
 
 from council.document.conversation import Source
 from storage.errors import BudgetExceeded, ConstraintError, QueueFull, RunSuperseded
-from storage.journal.journal import Begun, Payer, Reservation, RunRow, Telling
-from storage.journal.sql_journal import SqlJournal
-from storage.postgres.coordination import PostgresCoordination
+from storage.journal.journal import Journal
+from storage.journal.rows import Begun, MentionState, Payer, Reservation, RunRow
 from storage.postgres.database import PostgresDatabase, open_postgres
-from storage.processes.coordination import Bounds, Entry, State, Watched
+from storage.processes.coordination import Bounds, Coordination, Entry, State, Watched
 from storage.stores import Stores
 from tests.storage.journal.test_journal import REPLY, RUN, call
 from tests.stores import Home
@@ -39,8 +38,8 @@ class Process:
 
     address: str
     database: PostgresDatabase
-    journal: SqlJournal
-    coordination: PostgresCoordination
+    journal: Journal
+    coordination: Coordination
 
     async def begin(self, entry: Entry, bounds: Bounds | None = None) -> Begun:
         """Begin a run with an entry."""
@@ -67,7 +66,7 @@ class Process:
 async def process(address: str) -> AsyncGenerator[Process]:
     """Open the database as one process does."""
     async with open_postgres(address) as database:
-        yield Process(address, database, SqlJournal(database), PostgresCoordination(database))
+        yield Process(address, database, Journal(database), Coordination(database))
 
 
 @pytest.fixture
@@ -123,7 +122,7 @@ async def test_what_a_worker_has_claimed_does_not_wait(one: Process) -> None:
     """So the person may ask again."""
     bounds = replace(BOUNDS, waiting_per_user=1)
     await one.begin(entry_of("1"), bounds)
-    await one.coordination.hurry("1")
+    await one.coordination.prioritize("1")
     with pytest.raises(QueueFull):
         await one.begin(entry_of("2"), bounds)
     await one.journal.claim("1", "A")
@@ -173,7 +172,7 @@ async def test_without_bounds_an_entry_is_always_accepted(one: Process) -> None:
 async def test_two_processes_admit_no_more_than_may_run(one: Process, other: Process) -> None:
     """However often both ask at once, each run is admitted by one call, and none beyond the bounds."""
     await one.line_up(*(entry_of(f"{n:02}", f"user {n % 4}", f"channel {n % 3}") for n in range(24)))
-    let_in = await asyncio.gather(*((one, other)[n % 2].coordination.let_in(3, 2) for n in range(10)))
+    let_in = await asyncio.gather(*((one, other)[n % 2].coordination.admit(3, 2) for n in range(10)))
     admitted = [run for runs in let_in for run in runs]
     assert len(admitted) == len({*admitted})
     # Each of the first eight has one of the four people's two places; no channel has more than three.
@@ -190,21 +189,21 @@ async def test_runs_start_in_the_order_of_their_arrival(one: Process) -> None:
         entry_of("5", "bob", "D"),
         entry_of("6", "cyd"),
     )
-    assert await one.coordination.let_in(3, 2) == ["1", "2", "4", "5"]
-    assert await one.coordination.let_in(3, 2) == []
+    assert await one.coordination.admit(3, 2) == ["1", "2", "4", "5"]
+    assert await one.coordination.admit(3, 2) == []
     await one.coordination.leave("2", "A")
-    assert await one.coordination.let_in(3, 2) == ["3"]
+    assert await one.coordination.admit(3, 2) == ["3"]
 
 
 async def test_what_is_claimed_or_halted_keeps_its_place(one: Process) -> None:
     """Only one that has left makes room."""
     await one.line_up(*(entry_of(f"{n}", f"user {n}") for n in range(5)))
-    assert await one.coordination.let_in(2, 2) == ["0", "1"]
+    assert await one.coordination.admit(2, 2) == ["0", "1"]
     await one.journal.claim("0", "A")
     await one.coordination.halt(["0", "1"])
-    assert await one.coordination.let_in(2, 2) == []
+    assert await one.coordination.admit(2, 2) == []
     await one.coordination.leave("0", "A")
-    assert await one.coordination.let_in(2, 2) == ["2"]
+    assert await one.coordination.admit(2, 2) == ["2"]
 
 
 async def test_a_conversation_has_one_run_at_a_time(one: Process) -> None:
@@ -214,18 +213,18 @@ async def test_a_conversation_has_one_run_at_a_time(one: Process) -> None:
         entry_of("2", "bob", "D", conversation="same"),
         entry_of("3", "cyd", "E"),
     )
-    assert await one.coordination.let_in(5, 5) == ["1", "3"]
+    assert await one.coordination.admit(5, 5) == ["1", "3"]
     await one.coordination.leave("1", "A")
-    assert await one.coordination.let_in(5, 5) == ["2"]
+    assert await one.coordination.admit(5, 5) == ["2"]
 
 
 async def test_an_accepted_run_waits_only_when_it_is_ready(one: Process) -> None:
     """Its card is shown first; to say so twice changes nothing."""
     await one.begin(entry_of("1"))
-    assert await one.coordination.let_in(5, 5) == []
+    assert await one.coordination.admit(5, 5) == []
     assert await one.coordination.ready("1")
     assert not await one.coordination.ready("1")
-    assert await one.coordination.let_in(5, 5) == ["1"]
+    assert await one.coordination.admit(5, 5) == ["1"]
     assert not await one.coordination.ready("1")
 
 
@@ -233,13 +232,13 @@ async def test_a_run_in_a_hurry_ignores_the_bounds(one: Process) -> None:
     """It is admitted once, and counts as started."""
     await one.line_up(entry_of("1"), entry_of("2"))
     await one.begin(entry_of("3"))
-    assert [await one.coordination.hurry(run) for run in ("2", "3", "3", "missing")] == [
+    assert [await one.coordination.prioritize(run) for run in ("2", "3", "3", "missing")] == [
         True,
         True,
         False,
         False,
     ]
-    assert await one.coordination.let_in(2, 2) == []
+    assert await one.coordination.admit(2, 2) == []
 
 
 async def test_a_reopened_run_is_entered_once(one: Process) -> None:
@@ -251,14 +250,14 @@ async def test_a_reopened_run_is_entered_once(one: Process) -> None:
         False,
         False,
     ]
-    assert await one.coordination.let_in(5, 5) == ["2", "1"]
+    assert await one.coordination.admit(5, 5) == ["2", "1"]
 
 
 async def test_positions_count_what_nobody_has_claimed(one: Process) -> None:
     """The next has position 1; whoever is claimed or has left has none."""
     await one.line_up(*(entry_of(f"{n}") for n in range(3)))
     await one.begin(entry_of("3"))
-    assert await one.coordination.let_in(2, 2) == ["0", "1"]
+    assert await one.coordination.admit(2, 2) == ["0", "1"]
     await one.journal.claim("0", "A")
     assert await one.coordination.positions(["0", "3", "1", "missing"]) == {"1": 1, "3": 3}
 
@@ -303,7 +302,7 @@ async def test_due_are_runs_without_an_entry_and_those_long_accepted(one: Proces
     await one.coordination.leave("0", "A")
     await one.coordination.ready("1")
     one.operate("UPDATE turns SET changed_at = changed_at - interval '31 seconds'")
-    await one.coordination.hurry("2")
+    await one.coordination.prioritize("2")
     await one.coordination.leave("3", "A")
     await one.journal.finish("3", "answered")
     await one.coordination.leave("4", "A")
@@ -332,7 +331,7 @@ async def test_an_asker_who_could_not_be_told_is_due_for_a_while(one: Process) -
 async def test_started_runs_are_found_again(one: Process, other: Process) -> None:
     """A process that admitted runs and ended leaves them to be found, once they have been there a while."""
     await one.line_up(*(entry_of(f"{n}", f"user {n}") for n in range(4)))
-    await one.coordination.let_in(3, 3)
+    await one.coordination.admit(3, 3)
     await one.journal.claim("0", "A")
     await one.coordination.halt(["1"])
     assert await other.coordination.started() == []
@@ -342,14 +341,14 @@ async def test_started_runs_are_found_again(one: Process, other: Process) -> Non
 
 # Claims
 
-Write = Callable[[SqlJournal, RunRow], Awaitable[object]]
+Write = Callable[[Journal, RunRow], Awaitable[object]]
 
 
-async def _record_step(journal: SqlJournal, run: RunRow) -> None:
+async def _record_step(journal: Journal, run: RunRow) -> None:
     await (await journal.steps(run)).record(call("stage1.1:b/two"), REPLY)
 
 
-async def _record_post(journal: SqlJournal, run: RunRow) -> None:
+async def _record_post(journal: Journal, run: RunRow) -> None:
     await (await journal.posts(run)).record("answer.2", "Paris", "M2")
 
 
@@ -362,7 +361,7 @@ WRITES: dict[str, Write] = {
     ),
     "finish": lambda journal, run: journal.finish(run.id, "answered"),
     "deliver": lambda journal, run: journal.deliver(run.id, "shown"),
-    "note_telling": lambda journal, run: journal.note_telling(run.id, Telling(begun=1)),
+    "record_mention": lambda journal, run: journal.record_mention(run.id, MentionState(begun=1)),
     "reserve": lambda journal, run: journal.reserve(run.id, replace(RESERVATION, amount=7)),
 }
 
@@ -382,7 +381,7 @@ async def kept(stores: Stores) -> list[list[dict[str, object]]]:
 async def test_a_claim_ends_what_an_earlier_worker_may_write(home: Home, write: str) -> None:
     """Before, it writes; after, nothing of it is written, and the error says why."""
     async with home.open() as stores:
-        journals = SqlJournal(stores.database), SqlJournal(stores.database)
+        journals = Journal(stores.database), Journal(stores.database)
         await journals[0].begin(RUN, reservation=RESERVATION)
         first = await journals[0].claim(RUN.id, "A")
         assert first
@@ -416,7 +415,7 @@ async def test_a_claim_in_another_process_ends_the_steps_that_were_loaded_before
 async def test_concurrent_claims_have_different_epochs(one: Process, other: Process) -> None:
     """One of ten workers is the last, and only it may write."""
     await one.line_up(entry_of("1"))
-    journals = [SqlJournal((one, other)[n % 2].database) for n in range(10)]
+    journals = [Journal((one, other)[n % 2].database) for n in range(10)]
     claimed = await asyncio.gather(*(each.claim("1", f"{n}") for n, each in enumerate(journals)))
     assert sorted(run.epoch for run in claimed if run) == [*range(1, 11)]
     outcomes = await asyncio.gather(
@@ -430,7 +429,7 @@ async def test_concurrent_claims_have_different_epochs(one: Process, other: Proc
 async def test_what_is_anybodys_is_written_after_another_claim(home: Home) -> None:
     """Presses of Stop and Retry, and new questions."""
     async with home.open() as stores:
-        journal, worker = SqlJournal(stores.database), SqlJournal(stores.database)
+        journal, worker = Journal(stores.database), Journal(stores.database)
         await journal.begin(RUN)
         await journal.claim(RUN.id, "A")
         await worker.claim(RUN.id, "B")
@@ -443,7 +442,7 @@ async def test_what_is_anybodys_is_written_after_another_claim(home: Home) -> No
 async def test_a_run_that_was_not_claimed_here_is_written_without_a_check(home: Home) -> None:
     """Nor is one whose claim has been dropped."""
     async with home.open() as stores:
-        journal, worker = SqlJournal(stores.database), SqlJournal(stores.database)
+        journal, worker = Journal(stores.database), Journal(stores.database)
         await journal.begin(RUN)
         await worker.claim(RUN.id, "B")
         await journal.deliver(RUN.id, "untold")
@@ -459,7 +458,7 @@ async def test_a_run_that_was_not_claimed_here_is_written_without_a_check(home: 
 async def test_an_epoch_is_current_until_the_next_claim(home: Home) -> None:
     """A run that is missing or forgotten has none, and can't be claimed."""
     async with home.open() as stores:
-        journal = SqlJournal(stores.database)
+        journal = Journal(stores.database)
         await journal.begin(RUN)
         assert await journal.is_current(RUN.id, 0)
         await journal.claim(RUN.id, "A")
@@ -473,7 +472,7 @@ async def test_an_epoch_is_current_until_the_next_claim(home: Home) -> None:
 async def test_other_errors_of_a_claimed_run_are_told_as_they_are(home: Home) -> None:
     """A budget without room, and a run that was forgotten."""
     async with home.open() as stores:
-        journal = SqlJournal(stores.database)
+        journal = Journal(stores.database)
         await journal.begin(RUN, reservation=RESERVATION)
         run = await journal.claim(RUN.id, "A")
         assert run
@@ -498,7 +497,7 @@ async def test_the_first_of_several_deliveries_counts(one: Process, other: Proce
 
 async def test_a_delivery_stays_the_first_where_its_answer_was_lost(one: Process) -> None:
     """The same call, repeated on a new connection, isn't taken for a second delivery."""
-    coordination = PostgresCoordination(one.database, lambda: "the same call")
+    coordination = Coordination(one.database, lambda: "the same call")
     assert await coordination.first("click")
     assert await coordination.first("click")
     assert not await one.coordination.first("click")

@@ -10,7 +10,7 @@ import pytest
 from storage.postgres import locks as postgres_locks
 from storage.postgres.inspection import configurations
 from storage.postgres.opening import open_server
-from storage.processes.locks import Holds, Locks
+from storage.processes.locks import FileLocks, Locks
 from tests.postgres_server import PostgresServer
 from tests.processes.wire import Wire
 from tests.stores import Home
@@ -23,13 +23,13 @@ async def test_a_name_is_held_once(home: Home) -> None:
         await held_once(other_process.locks, one.locks)
 
 
-async def held_once(first: Holds, second: Holds) -> None:
+async def held_once(first: Locks, second: Locks) -> None:
     """Hold a name in one process, and try to in another."""
-    async with first.hold("slack") as held:
+    async with first.acquire("slack") as held:
         assert held
-        async with second.hold("slack") as again, second.hold("discord") as other:
+        async with second.acquire("slack") as again, second.acquire("discord") as other:
             assert (again, other) == (False, True)
-    async with second.hold("slack") as held:
+    async with second.acquire("slack") as held:
         assert held
 
 
@@ -37,20 +37,20 @@ async def test_a_name_is_waited_for(home: Home) -> None:
     """Whoever waits gets it when it is let go."""
     async with home.open() as stores:
         locks = stores.locks
-        async with locks.hold("slack"), locks.hold("slack", wait=0.01) as held:
+        async with locks.acquire("slack"), locks.acquire("slack", wait=0.01) as held:
             assert not held
-        async with locks.hold("slack", wait=10) as held:
+        async with locks.acquire("slack", wait=10) as held:
             assert held
 
 
 def test_a_cancelled_waiter_ends(tmp_path: Path) -> None:
     """No thread keeps waiting and delays the process's end."""
-    locks = Locks(tmp_path)
+    locks = FileLocks(tmp_path)
 
     async def wait() -> None:
-        async with locks.hold("slack"):
+        async with locks.acquire("slack"):
             with suppress(TimeoutError):
-                async with asyncio.timeout(0.01), locks.hold("slack", wait=60):
+                async with asyncio.timeout(0.01), locks.acquire("slack", wait=60):
                     pass
 
     began = time.monotonic()
@@ -61,9 +61,9 @@ def test_a_cancelled_waiter_ends(tmp_path: Path) -> None:
 async def test_a_name_is_never_a_path(tmp_path: Path) -> None:
     """A run's id from a restored database reaches no file outside the folder, and can still be locked."""
     (tmp_path / "evil.lock").touch()
-    locks = Locks(tmp_path / "held")
+    locks = FileLocks(tmp_path / "held")
     for name in ("../evil", "/", "..", "x" * 300, "a\0b"):
-        async with locks.hold(name) as held, Locks(tmp_path / "held").hold(name) as again:
+        async with locks.acquire(name) as held, FileLocks(tmp_path / "held").acquire(name) as again:
             assert (held, again) == (True, False)
             [lock] = (tmp_path / "held").iterdir()
             assert lock.name.endswith(".lock")
@@ -78,7 +78,7 @@ async def test_whoever_is_cut_off_knows_that_others_may_soon_hold_its_names(
     monkeypatch.setattr(postgres_locks, "_LOOK", 0.02)
     async with Wire(postgres_server.port) as wire:
         address = wire.address(postgres, postgres_server.port)
-        async with open_server(address) as stores, stores.locks.hold("discord") as held:
+        async with open_server(address) as stores, stores.locks.acquire("discord") as held:
             assert held
             unsure = asyncio.create_task(stores.locks.until_unsure())
             await asyncio.sleep(0.5)

@@ -25,7 +25,7 @@ from council.models.client import ModelClient
 from council.models.retries import Backoff, Retries
 from council.usage import Price, Usage
 from storage.errors import WriterError
-from storage.journal.journal import RunRow
+from storage.journal.rows import RunRow
 from tests.billing_provider import KINDS, MOST_TOKENS, PRICES, BillingProvider
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.bot.service.test_dispatcher import Office, office

@@ -26,7 +26,7 @@ from council.calls import Call, Reply
 from council.document.conversation import AssistantMessage, Source
 from council.profile import Member
 from council.usage import Price, Usage
-from storage.journal.journal import RunRow, Telling
+from storage.journal.rows import MentionState, RunRow
 from tests.bot.pressing import Click, press
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.bot.service.test_dispatcher import TEAM, Office, office
@@ -349,7 +349,7 @@ async def test_forgetting_leaves_no_id_and_resets_no_budget(tmp_path: Path) -> N
         place.dispatcher.tasks.begin(run, RecordingVenue())
         await place.dispatcher.tasks.settled()
         forgetting = place.library.forgetting
-        await forgetting.forget(await forgetting.user("slack", "U0FORGOTTEN"), by="admin")
+        await forgetting.forget(await forgetting.select.user("slack", "U0FORGOTTEN"), by="admin")
         await forgetting.scrub()
         [row] = counted(tmp_path)
         assert (row.settled, row.amount) == (1, round(SPENT * NANO))
@@ -371,7 +371,7 @@ async def test_a_running_question_that_is_forgotten_is_settled(tmp_path: Path) -
         place.dispatcher.tasks.begin(run, RecordingVenue())
         await council.until_called(held)
         forgetting = place.library.forgetting
-        await forgetting.forget(await forgetting.user("slack", "U1"), by="admin")
+        await forgetting.forget(await forgetting.select.user("slack", "U1"), by="admin")
         [row] = counted(tmp_path)
         assert (row.settled, row.amount) == (1, round(0.012 * NANO))
         council.release(held)
@@ -563,7 +563,7 @@ async def test_a_warning_that_could_not_be_recorded_is_tried_again(tmp_path: Pat
     told: list[str] = []
 
     async def send(notice: Notice) -> None:
-        await notice.note(Telling(begun=1))
+        await notice.note(MentionState(begun=1))
         told.append(notice.to)
         await notice.sent("1")
 

@@ -16,7 +16,8 @@ from council.estimate import Estimate, StageEstimate
 from council.profile import Member
 from council.usage import Price, Usage
 from storage.errors import BudgetExceeded, Used
-from storage.journal.journal import Allowance, Journal, Payer, Reservation
+from storage.journal.journal import Journal
+from storage.journal.rows import Allowance, Payer, Reservation
 
 HERE = Source(platform="slack", workspace="T1", channel="C1", user="U1")
 TERMINAL = Source(platform="terminal", user="ada")

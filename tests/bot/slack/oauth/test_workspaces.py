@@ -57,7 +57,7 @@ async def days(scene: Scene, number: float) -> None:
 async def kept(scene: Scene, home: Home) -> int:
     """Count the conversations of a workspace that are in the index."""
     scope = Scope("slack", home.team.id, home.general.id)
-    return len((await scene.library.forgetting.channel(scope)).conversations)
+    return len((await scene.library.forgetting.select.channel(scope)).conversations)
 
 
 async def asked(scene: Scene, home: Home, held: str, council: ScriptedCouncil) -> None:
