@@ -10,7 +10,11 @@ from council.document.conversation import Source, timestamp
 from storage.documents.conversations import Stored
 from storage.index.index import Index
 from storage.index.past_answers import Hits, PastAnswers
+from storage.migrations import known_migrations
+from storage.postgres import schema
+from storage.postgres.opening import open_server
 from storage.scope import Scope
+from tests.postgres_server import PostgresServer
 from tests.storage.examples import NOW, answer, new_id
 from tests.stores import Home
 
@@ -199,3 +203,26 @@ async def test_postgresql_shows_titles_first_and_then_the_newest(tmp_path: Path,
 def seen(hits: Hits) -> list[object]:
     """What people see of hits, whose order is each store's own."""
     return [hits.found, *sorted((hit.row.id, hit.context) for hit in hits.hits)]
+
+
+async def test_what_was_searched_before_the_migration_is_found_after_it(
+    tmp_path: Path, postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The migration empties the index; comparing it with the documents fills it."""
+    known = known_migrations("storage.postgres")
+    with postgres_server.schema() as address:
+        home = Home(tmp_path, address)
+        with monkeypatch.context() as older:
+            older.setattr(schema, "known_migrations", lambda _: known[:6])
+            async with open_server(address) as stores:
+                await stores.documents.add_exchange(
+                    new_id(), "?", answer("shard"), title="-", source=HERE, now=NOW
+                )
+                old = "INSERT INTO search VALUES (7, ' s ', '', '', ' shard ')"
+                await stores.database.write((old, ()))
+        async with home.open() as stores:
+            index = Index(stores.database)
+            assert len((await index.repair(stores.documents)).missing) == 1
+            assert (await index.check(stores.documents)).consistent
+            hits = await PastAnswers(stores.database).search(Scope.of(HERE), "shard")
+    assert hits.found == 1

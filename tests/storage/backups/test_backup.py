@@ -23,6 +23,7 @@ from storage.index.past_answers import PastAnswers
 from storage.journal.journal import Journal
 from storage.scope import Scope
 from storage.sqlite.database import damage_mark, open_database
+from storage.sqlite.opening import open_folder
 from storage.sqlite.salvage import open_sound_database
 from tests.storage.examples import NOW, answer, new_id, unpack
 from tests.storage.journal.test_journal import RUN
@@ -255,3 +256,22 @@ def spoil(file: Path, damage: str) -> None:
 def modes(*paths: Path) -> set[int]:
     """Return the files' permissions."""
     return {path.stat().st_mode & 0o777 for path in paths}
+
+
+async def test_a_backup_of_an_older_program_is_restored(tmp_path: Path) -> None:
+    """The file was written before this version: documents, journal and audit are read as they are."""
+    kept = Path(__file__).parents[1] / "data" / "backup-1.tar.gz"
+    assert (await restore(kept, tmp_path / "new")).conversations == 5
+    async with open_folder(tmp_path / "new") as stores:
+        report = await Index(stores.database).repair(stores.documents)
+        assert [problem.name for problem in report.unreadable] == [
+            "00000000-0000-4005-8000-000000000000.json"  # it was half a document then
+        ]
+        hits = await PastAnswers(stores.database).search(Scope.of(HERE), "paris")
+        run = await Journal(stores.database).get(RUN.id)
+        assert run
+        steps = await Journal(stores.database).steps(run)
+    assert hits.found == 3
+    assert (run.brief.question, run.status) == (RUN.brief.question, "running")
+    assert steps.has_begun("stage1.1")
+    assert len((tmp_path / "new" / "audit.jsonl").read_bytes().splitlines()) == 1
