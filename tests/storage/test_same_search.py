@@ -10,7 +10,7 @@ from council.document.conversation import Source, timestamp
 from storage.documents.conversations import Stored
 from storage.index.index import Index
 from storage.index.past_answers import Hits, PastAnswers
-from storage.migrations import known_migrations
+from storage.migrations import Migration, known_migrations
 from storage.postgres import schema
 from storage.postgres.opening import open_server
 from storage.scope import Scope
@@ -209,11 +209,14 @@ async def test_what_was_searched_before_the_migration_is_found_after_it(
     tmp_path: Path, postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The migration empties the index; comparing it with the documents fills it."""
-    known = known_migrations("storage.postgres")
+
+    def before(store: str) -> tuple[Migration, ...]:
+        return known_migrations(store)[:6]
+
     with postgres_server.schema() as address:
         home = Home(tmp_path, address)
         with monkeypatch.context() as older:
-            older.setattr(schema, "known_migrations", lambda _: known[:6])
+            older.setattr(schema, "known_migrations", before)
             async with open_server(address) as stores:
                 await stores.documents.add_exchange(
                     new_id(), "?", answer("shard"), title="-", source=HERE, now=NOW
