@@ -12,7 +12,7 @@ import os
 import resource
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -36,7 +36,7 @@ from bot.view.message import escaped_line
 from bot.view.wording.service import estimates
 from bot.view.wording.service.failures import explain
 from bot.view.wording.terminal import cli as wording
-from bot.view.wording.terminal import serving
+from bot.view.wording.terminal import local_servers, serving
 from council.brief import Attachment
 from council.errors import CouncilError
 from council.text.redaction import Redaction
@@ -90,6 +90,7 @@ class Format(StrEnum):
 class Thread(StrEnum):
     """How much of the members' texts is written below the card."""
 
+    none = "none"
     digest = "digest"
     full = "full"
 
@@ -154,8 +155,12 @@ def ask(
     events: Annotated[bool, typer.Option("--events", help="Print events as JSON lines.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer's message as JSON.")] = False,
     thread: Annotated[
-        Thread, typer.Option(help="digest: one part per member; full: every answer and review.")
-    ] = Thread.digest,
+        Thread | None,
+        typer.Option(
+            help="digest: one part per member (default); full: every answer and review; none: only the "
+            "answer (default for the built-in model)."
+        ),
+    ] = None,
     new: Annotated[
         bool, typer.Option("--new", help="Start over, even if this question's run was interrupted.")
     ] = False,
@@ -177,7 +182,7 @@ def ask(
     text = (_piped() if question == "-" else question).strip()
     if not text:
         _end(wording.NO_QUESTION, MISUSED)
-    people = partial(terminal_ask.people, full=thread is Thread.full)
+    people = partial(terminal_ask.people, below=thread.value if thread else None)
     surface = terminal_ask.events if events else terminal_ask.document if as_json else people
     given = {
         "profile": profile,
@@ -191,8 +196,9 @@ def ask(
         attachments = (_read(attachment),) if attachment else ()
     except UsageError as error:
         _end(str(error), MISUSED)
-    configuration = _configuration()
-    _offer_servers(configuration)
+    configured = _configuration()
+    is_for_person = not (events or as_json or dry_run) and sys.stdin.isatty() and sys.stdout.isatty()
+    configuration = _offer_servers(configured, may_ask=is_for_person)
 
     async def run(library: Library) -> str | None:
         async with open_council(configuration, library) as council:
@@ -206,7 +212,10 @@ def ask(
             except Refusal as error:
                 _end(str(error), MISUSED)
 
-    if not _with_library(configuration, run):
+    is_answered = _with_library(configuration, run)
+    if configuration is not configured:
+        say(f"\n{local_servers.SET_UP}")
+    if not is_answered:
         raise typer.Exit(FAILED)
 
 
@@ -262,6 +271,9 @@ def _serve(role: "Role") -> None:
     if role != EVERYTHING and not shares(configuration):
         _end(serving.NO_WORKERS if configuration.database else serving.NEEDS_DATABASE, MISUSED)
     _offer_servers(configuration)
+    settings = configuration.settings
+    if configuration.is_demonstration and settings.has_platform and not settings.council_demo:
+        _end(serving.NO_PROVIDER, MISUSED)
     if lost := _with_library(configuration, lambda library: serve(configuration, library, role)):
         _end(lost, LOST)
 
@@ -629,15 +641,23 @@ def _configuration(level: int = logging.WARNING) -> Configuration:
     return configuration
 
 
-def _offer_servers(configuration: Configuration) -> None:
-    """If no model is configured, name the model servers on this machine."""
+def _offer_servers(configuration: Configuration, *, may_ask: bool = False) -> Configuration:
+    """If no model is configured, name the model servers on this machine.
+
+    Where a person `may_ask` a server's models for once and wants to, return a configuration with them.
+    """
     if not configuration.is_demonstration:
-        return
-    from bot.view.wording.terminal.local_servers import offer
+        return configuration
     from council.models.local import find_servers
 
-    for server in asyncio.run(find_servers()):
-        warn(offer(server, str(configuration.settings.council_config)))
+    servers = asyncio.run(find_servers())
+    for server in servers:
+        if may_ask and (council := server.council()):
+            if typer.confirm(local_servers.ask_once(server), default=False):
+                return replace(configuration, profiles={council.name: council})
+        else:
+            warn(local_servers.offer(server, str(configuration.settings.council_config)))
+    return configuration
 
 
 def _with_library(configuration: Configuration, work: Callable[[Library], Awaitable[T]]) -> T:

@@ -1,5 +1,7 @@
-"""A start without a key: a model server on this machine is offered by name, and not used."""
+"""A start without a key: a model server on this machine is offered by name, and not used unasked."""
 
+import os
+import pty
 import tomllib
 from pathlib import Path
 
@@ -7,14 +9,18 @@ import pytest
 
 from bot.config.configuration import load
 from bot.view.wording.terminal.local_servers import offer
+from bot.view.wording.terminal.serving import NO_PROVIDER
 from council.models.local import LocalServer
+from tests.bot.terminal.test_demo import Watched
 from tests.launcher import start
-from tests.model_server import ModelServer
+from tests.model_server import Json, ModelServer
 from tests.ports import free_port
 from tests.test_program import COVERAGE, PLAIN, QUESTION
 
 ONE = LocalServer("Ollama", "http://127.0.0.1:11434/v1", ("llama3.2:latest",))
 TWO = LocalServer("LM Studio", "http://127.0.0.1:1234/v1", ("qwen/qwen3-8b", "gemma-3"))
+
+SEVERAL: list[Json] = [{"id": "llama3.3:latest"}, {"id": "qwen3:8b"}]
 
 PROGRAM = """
 from council.models import builtin, local
@@ -54,6 +60,50 @@ def test_the_lines_of_an_offer_are_a_configuration(
     assert {member.endpoint for member in profile.seats} == {server.endpoint}
 
 
+async def at_a_terminal(folder: Path, port: int, typed: str) -> tuple[str, int | None]:
+    """Ask at a terminal and type an answer to the offer; return what is shown, and the exit code."""
+    ours, theirs = pty.openpty()
+    place = {"COUNCIL_DATA_DIR": str(folder / "data"), "TERM": "xterm", "COLUMNS": "200"}
+    process = await start(
+        *("ask", QUESTION),
+        cwd=folder,
+        env=PLAIN | COVERAGE | place,
+        code=PROGRAM.format(port=port),
+        stdin=theirs,
+        stdout=theirs,
+    )
+    os.close(theirs)
+    seen = Watched(process, ours)
+    question = await seen.until("[y/N]:")
+    seen.press(typed)
+    shown = f"{question}[y/N]:{await seen.rest()}".replace("\r", "")
+    code, _ = await seen.ended()
+    return shown, code
+
+
+async def test_at_a_terminal_its_models_are_asked_once_if_wanted(tmp_path: Path) -> None:
+    """By name; nothing is written, and how to keep them is said last."""
+    port = free_port()
+    async with ModelServer(models=SEVERAL, port=port) as server:
+        shown, code = await at_a_terminal(tmp_path, port, "y\n")
+    assert shown.startswith("Ask llama3.3 and qwen3:8b on Ollama? [y/N]:")
+    assert code == 0
+    assert "tiny" not in shown
+    assert shown.endswith("\nTo ask them every time: make init\n")
+    assert {call.model for call in server.history} == {"llama3.3:latest", "qwen3:8b"}
+    assert not (tmp_path / "council.toml").exists()
+    assert not (tmp_path / ".env").exists()
+
+
+async def test_enter_asks_them_nothing(tmp_path: Path) -> None:
+    """The built-in model would answer, if it were installed here."""
+    port = free_port()
+    async with ModelServer(models=SEVERAL, port=port) as server:
+        shown, code = await at_a_terminal(tmp_path, port, "\n")
+    assert shown == "Ask llama3.3 and qwen3:8b on Ollama? [y/N]:\n"
+    assert (code, server.history) == (2, [])
+
+
 @pytest.mark.parametrize("words", [("ask", QUESTION), ("run",)])
 async def test_a_start_without_a_key_offers_it_and_asks_it_nothing(
     tmp_path: Path, words: tuple[str, ...]
@@ -69,5 +119,7 @@ async def test_a_start_without_a_key_offers_it_and_asks_it_nothing(
     said = err.decode()
     endpoint = f"http://127.0.0.1:{port}/v1"
     assert offer(LocalServer("Ollama", endpoint, ("llama3.2:latest",)), "council.toml") in said
-    assert "the built-in demonstration model isn't installed" in said
+    assert (
+        "the built-in demonstration model isn't installed" if words[0] == "ask" else NO_PROVIDER
+    ) in said
     assert (server.models_asked, server.history) == (1, [])

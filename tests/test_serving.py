@@ -137,6 +137,27 @@ async def test_an_address_of_another_machine_is_named(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("words", ["run", "worker"])
+async def test_without_a_provider_no_team_is_served(tmp_path: Path, words: str) -> None:
+    """The built-in model's answers aren't for a team, unless they are to show how a council works."""
+    async with silence() as platform:
+        environment = {
+            "DISCORD_TOKEN": TOKENS["DISCORD_TOKEN"],
+            "DATABASE_URL": "postgresql://127.0.0.1:1/x",
+        }
+        environment |= {"DISCORD_API_BASE_URL": f"{platform.url}/api/v10"}
+        refused = await Program(tmp_path, environment)(words)
+        demo = await Program(tmp_path, environment | {"COUNCIL_DEMO": "1"})(words)
+        assert not platform.reached.is_set()
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err == (
+        "No model provider is configured, so the tiny built-in model would answer a team's questions. "
+        "Set one up with council init, or set COUNCIL_DEMO=1 to show how a council works.\n"
+    )
+    assert "COUNCIL_DEMO" not in demo.err  # it gets as far as the database, which isn't there
+    assert demo.code == 1
+
+
 async def test_a_status_port_that_is_taken_is_named(tmp_path: Path) -> None:
     """Before any platform is asked."""
     async with silence() as other:

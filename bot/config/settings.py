@@ -222,6 +222,10 @@ class Settings(BaseSettings):
         le=MOST_RETENTION,
         description="number of days from a conversation's last answer until it is deleted",
     )
+    council_demo: bool = Field(
+        default=False,
+        description="true serves Discord and Slack without a provider: the built-in model answers",
+    )
     database_url: ServerAddress | None = Field(
         default=None,
         description="address of a PostgreSQL database that keeps everything instead of the data folder",
@@ -295,6 +299,11 @@ class Settings(BaseSettings):
     otel_exporter_otlp_traces_headers: SecretHeaders | None = Field(
         default=None, description="the same for traces alone"
     )
+
+    @property
+    def has_platform(self) -> bool:
+        """Whether there is a token or an id of Discord or Slack."""
+        return bool(self.discord_token or self.slack_bot_token or self.slack_client_id)
 
     @field_validator("slack_token_key")
     @classmethod

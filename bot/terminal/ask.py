@@ -30,7 +30,7 @@ from bot.errors import Refusal
 from bot.service.admission.access import AT_TERMINAL
 from bot.service.requests.question import Question
 from bot.service.runs import Runs
-from bot.view.message import Message, escaped, printable
+from bot.view.message import Line, Message, escaped, printable
 from bot.view.wording.service import estimates, failures
 from bot.view.wording.terminal import terminal as wording
 from council.brief import Attachment
@@ -300,16 +300,23 @@ def _write(text: str) -> None:
 
 @contextmanager
 def people(
-    question: str, profile: Profile, typical: Typical | None = None, *, full: bool = False
+    question: str, profile: Profile, typical: Typical | None = None, *, below: str | None = None
 ) -> Generator[Emit]:
-    """Show the card, then the thread or, where that is wanted, the `full` record, then the answer."""
+    """Show the card, then what is wanted `below` it (`none`, `digest` or `full`), then the answer.
+
+    The built-in model's reviews aren't worth reading: of its runs, nothing is shown below unless it is
+    wanted.
+    """
     from rich.console import Console
 
-    from bot.terminal.venue import TerminalChannel, digest, everything
+    from bot.terminal.venue import THREADS, TerminalChannel
     from bot.view.state import opening
 
+    if profile.demonstration:
+        display(Message("demonstration", (Line(wording.TINY_MODEL),)))
+    shown = below or ("none" if profile.demonstration else "digest")
     view = opening(question, profile, now=monotonic(), typical=typical)
-    with TerminalChannel(Console(), view, thread=everything if full else digest) as channel:
+    with TerminalChannel(Console(), view, thread=THREADS[shown]) as channel:
         yield channel.hear
 
 

@@ -5,7 +5,7 @@ It needs no key, no model and no network, and its folder is deleted afterwards.
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Generator, Iterator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,7 @@ from bot.service.requests.question import Question
 from bot.service.runs import Runs
 from bot.terminal.ask import Surface, lasting_output, person, say
 from bot.terminal.typed import read_line
-from bot.terminal.venue import TerminalChannel, digest, drawn
+from bot.terminal.venue import TerminalChannel, digest, drawn, nothing
 from bot.view.card import names
 from bot.view.details import detail
 from bot.view.message import Block, Line, Message, Pairs, Table
@@ -75,7 +75,7 @@ async def demo(player: Player) -> bool:
             if not console.is_terminal:
                 _tell(console, question)
             view = opening(question, profile, now=monotonic(), typical=typical)
-            below = _nothing if is_watched else digest
+            below = nothing if is_watched else digest
             with TerminalChannel(console, view, thread=below, saved=None) as channel:
                 shown.append(channel)
                 yield channel.hear
@@ -168,12 +168,6 @@ def _tell(console: Console, text: str) -> None:
 
 async def _no_models() -> list[JsonObject]:
     return []
-
-
-def _nothing(view: RunView) -> Iterator[Message]:
-    """Return no thread: a number opens each of its messages."""
-    del view
-    yield from ()
 
 
 async def _try_out(

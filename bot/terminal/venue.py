@@ -81,6 +81,16 @@ def everything(view: RunView) -> Iterable[Message]:
     return (part.message for part in record(view))
 
 
+def nothing(view: RunView) -> Iterable[Message]:
+    """Return no thread."""
+    del view
+    return ()
+
+
+THREADS: Mapping[str, Messages] = {"none": nothing, "digest": digest, "full": everything}
+"""What can be shown below a card, by what it is called."""
+
+
 class TerminalChannel:
     """Shows one run: `hear` its events between `start` and `stop`, or inside `with`.
 

@@ -74,6 +74,8 @@ def _ranking(view: RunView) -> Iterator[Block]:
         yield votes(view)
     elif not view.ranking.ballots:
         yield Line(wording.NOT_RANKED)
+    elif view.is_undecided:
+        yield Line(wording.UNDECIDED)
     else:
         yield _table(view)
         yield from explained(view)

@@ -183,7 +183,15 @@ class RunView:
 
     def rank(self, name: str) -> Rank | None:
         """Return a member's rank, 1 is best; `None` where no counted ballot names its answer."""
-        return self.ranking.rank(name) if self.ranking else None
+        return self.ranking.rank(name) if self.ranking and not self.is_undecided else None
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether all answers tie, which of the built-in model says that it couldn't rank them."""
+        places = self.ranking.places if self.ranking else []
+        return (
+            self.demonstration and len(places) > 1 and len({each.mean_position for each in places}) == 1
+        )
 
     def failed_must_haves(self, name: str) -> list[str]:
         """Name the must-haves that a member's answer fails; one is enough to disqualify it."""

@@ -62,7 +62,9 @@ def is_final(view: RunView) -> bool:
 
 def _ranking(view: RunView) -> Iterator[Block]:
     yield Heading(f"{wording.RANKING}{wording.of_round(view.number)}")
-    if view.ranking and view.ranking.ballots:
+    if view.is_undecided:
+        yield Line(wording.UNDECIDED)
+    elif view.ranking and view.ranking.ballots:
         yield _table(view)
         yield from explained(view)
     else:

@@ -13,7 +13,7 @@ from typing import Never
 from council.calls import Call
 from council.errors import ModelError
 from council.models.client import ModelClient
-from council.profile import Member
+from council.profile import Member, Profile
 
 PLACES: Mapping[str, int] = {"Ollama": 11434, "LM Studio": 1234, "llama.cpp": 8080}
 SECONDS = 1.0
@@ -29,6 +29,13 @@ class LocalServer:
     name: str
     endpoint: str
     models: tuple[str, ...]
+
+    def council(self) -> Profile | None:
+        """Return a council of its models; `None` where there is only one, which has no peers."""
+        if len(self.models) == 1:
+            return None
+        members = tuple(Member(model=model, endpoint=self.endpoint) for model in self.models)
+        return Profile(members=members, chairman=members[0])
 
 
 async def find_servers(

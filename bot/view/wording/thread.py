@@ -13,6 +13,7 @@ OWN, NONE, DISQUALIFIED = "own", "\u2013", "out"
 ONE_IS_BEST = "1 is best. Nobody ranks their own answer."
 ONE_IS_BEST_OF_TWO = "1 is best. With two answers, each member's vote on its own counts too."
 NOT_RANKED = "No vote could be counted, so the answers are not ranked."
+UNDECIDED = "The reviewers didn't rank the answers."
 RESULT_LOST = "The votes as they were cast, best first; the result is not on record."
 
 SCORES = "Scores by criterion"

@@ -1,5 +1,6 @@
 """The thread: a digest of the run, by exact text, and when it is final."""
 
+from dataclasses import replace
 from functools import partial
 
 from hypothesis import given
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 from bot.render.markdown import render
 from bot.view.details import Detail, detail
 from bot.view.fold import fold, of_document
+from bot.view.record import record
 from bot.view.state import RunView, opening
 from bot.view.thread import SUMMARY, summary, thread
 from council.calls import Citation
@@ -99,6 +101,24 @@ def test_the_ranking_comes_first() -> None:
         "grok-4 did not answer: the provider was too busy, after 3 attempts "
         "(\u201cRate limit reached for grok-4\u201d).\n"
     )
+
+
+def test_the_built_in_models_ties_are_no_ranking() -> None:
+    """Where all answers tie, its reviewers didn't rank them; other models' tie is one."""
+    tied = RANKING.model_copy(
+        update={"places": [each.model_copy(update={"mean_position": 1.5}) for each in RANKING.places]}
+    )
+    alike = replace(seen(), ranking=tied)
+    built_in = replace(alike, demonstration=True)
+    assert text(built_in, "ranking").startswith(
+        "## Ranking\n\nThe reviewers didn't rank the answers.\n\n"
+    )
+    assert "Tied for 1st" not in text(built_in, f"member:{GPT}")
+    assert "| 1st = |" in text(alike, "ranking")
+    assert "Tied for 1st of 3." in text(alike, f"member:{GPT}")
+    [ranking] = [render(each.message) for each in record(built_in) if each.kind == "ranking"]
+    assert ranking.startswith("## Ranking\n\nThe reviewers didn't rank the answers.\n\n")
+    assert "| 1st" in text(replace(seen(), demonstration=True), "ranking")
 
 
 def test_a_corrected_answer_is_below_what_its_peers_said() -> None:

@@ -24,6 +24,14 @@ def offer(server: "LocalServer", file: str) -> str:
     )
 
 
+def ask_once(server: "LocalServer") -> str:
+    """Ask whether a question goes to a server's models."""
+    return f"Ask {listing(each.removesuffix(':latest') for each in server.models)} on {server.name}?"
+
+
+SET_UP = "To ask them every time: make init"
+
+
 def _seats(server: "LocalServer") -> Iterator[str]:
     if len(server.models) == 1:  # several seats of one model need a point of view each
         for persona in PRESETS[:SEATS]:

@@ -33,6 +33,10 @@ INSTALL_EXTRA = (
     "Run uv sync --frozen --inexact --extra slack-oauth, or build the image with "
     "--build-arg EXTRA=slack-oauth"
 )
+NO_PROVIDER = (
+    "No model provider is configured, so the tiny built-in model would answer a team's questions. "
+    "Set one up with council init, or set COUNCIL_DEMO=1 to show how a council works."
+)
 NEEDS_DATABASE = (
     "council worker carries out what other processes accept, so it needs their database: set "
     "DATABASE_URL. Without one, council run does it all."

@@ -14,6 +14,10 @@ DATA_MOVES = (
     "What the database holds is being copied or replaced, so nothing was asked. Try again when council "
     "migrate or council restore has ended."
 )
+TINY_MODEL = (
+    "A tiny model that comes with the program answers: it shows how a council works, and no more. Don't "
+    "believe what it says. To ask real models: make init"
+)
 NOT_UTF8 = "That isn't UTF-8 text; nothing was asked."
 
 NO_ANSWER = "gave no answer"
