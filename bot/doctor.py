@@ -124,14 +124,14 @@ async def _examine(configuration: Configuration, *, live: bool, now: Callable[[]
         client = await _client(configuration, clock, stack)
         kept = _where_it_is_kept(configuration)
         of_models = ModelChecks(configuration, client).checks(live=live)
+        # Without the provider's list, budgets would be judged by other prices than questions are.
+        with_prices = tuple(one.name for one in of_models if one.name == PROVIDER)
         channels = ChannelChecks(
             operator_of(configuration, configuration.profiles),
             kept.channel_settings,
-            client.catalog.refresh,
+            client.catalog.refresh if with_prices else _no_prices,
             client.price,
         )
-        # Without the provider's list, budgets would be judged by other prices than questions are.
-        with_prices = tuple(one.name for one in of_models if one.name == PROVIDER)
         checks = [
             Check(CONFIGURATION, lambda: _configured(configuration)),
             *machine_checks(configuration),
@@ -146,6 +146,10 @@ async def _examine(configuration: Configuration, *, live: bool, now: Callable[[]
         asked = tuple(check.name for check in checks)
         checks.append(Check(CLOCK, clock.look, after=asked))
         return Examination(tuple(await carry_out(checks)), live)
+
+
+async def _no_prices() -> None:
+    """Fetch nothing: only servers of the members' own are asked, and the list isn't about those."""
 
 
 def _where_it_is_kept(configuration: Configuration) -> FolderChecks | ServerChecks:

@@ -60,6 +60,10 @@ class ModelChecks:
         self._client = client
         self._listings: Mapping[str, Listing] = {}
         self._unknown: set[str] = set()
+        base = configuration.settings.openrouter_base_url or OPENROUTER
+        named = configuration.settings.openrouter_dialect
+        self._is_openrouter = named == "openrouter" if named else base == OPENROUTER
+        self._lists_all = self._is_openrouter or not client.is_own
         places: defaultdict[str, list[str]] = defaultdict(list)
         self._own: dict[tuple[str, str | None], list[Member]] = {}
         for name, profile in configuration.profiles.items():
@@ -106,8 +110,8 @@ class ModelChecks:
     async def _provider(self) -> Outcome:
         settings = self._configuration.settings
         key = settings.openrouter_api_key
-        is_openrouter = (settings.openrouter_base_url or OPENROUTER) == OPENROUTER
-        if is_openrouter and key and not key.get_secret_value().startswith("sk-or-"):
+        at_openrouter = (settings.openrouter_base_url or OPENROUTER) == OPENROUTER
+        if at_openrouter and key and not key.get_secret_value().startswith("sk-or-"):
             return wrong("OPENROUTER_API_KEY", wording.KEY_SHAPE)
         try:
             self._listings = read_listings(await self._client.models())
@@ -123,6 +127,8 @@ class ModelChecks:
         where = "OPENROUTER_API_KEY"
         if self._configuration.settings.openrouter_api_key is None:
             return Outcome(wording.NO_KEY)
+        if not self._is_openrouter:
+            return Outcome(wording.KEY_UNKNOWN)
         try:
             said = await self._client.key()
         except ModelError as error:
@@ -145,13 +151,20 @@ class ModelChecks:
     async def _models(self) -> Outcome:
         if not self._listings:
             return Outcome(wording.WITHOUT_LIST, skipped=True)
-        self._unknown = {model for model in self._places if not find_listing(self._listings, model)}
+        unknown = {model for model in self._places if not find_listing(self._listings, model)}
+        if self._lists_all:
+            self._unknown = unknown
         findings = (
-            found(model, wording.no_such_model(model, most_like(model, self._listings), places))
+            self._not_listed(model, most_like(model, self._listings), places)
             for model, places in self._places.items()
-            if model in self._unknown
+            if model in unknown
         )
         return Outcome(wording.all_known(len(self._places)), tuple(findings))
+
+    def _not_listed(self, model: str, near: str | None, places: list[str]) -> Finding:
+        if self._lists_all:
+            return found(model, wording.no_such_model(model, near, places))
+        return found(model, wording.not_listed(model, near, places), "warning")
 
     async def _prices(self) -> Outcome:
         if not any(listing.price for listing in self._listings.values()):
@@ -185,7 +198,11 @@ class ModelChecks:
             return [found(where, _no_list(wording.SERVER, error.failure), weight)]
         models = dict.fromkeys(member.model for member in members)
         return [
-            found(where, wording.no_such_model(model, most_like(model, listings), ["council.toml"]))
+            found(
+                where,
+                wording.not_listed(model, most_like(model, listings), ["council.toml"]),
+                "warning",
+            )
             for model in models
             if listings and not find_listing(listings, model)
         ]
@@ -287,6 +304,8 @@ def _no_list(what: str, why: Failure) -> Advice:
     reason = f"{cause(why)}, {why.status}" if why.status else cause(why)
     if why.cause in _NO_LIST:
         return wording.not_a_provider(reason)
-    if why.cause in ("no_server", "connection", "lost", "silence", "deadline"):
+    if why.cause == "no_server":
+        return wording.not_running(what, reason)
+    if why.cause in ("connection", "lost", "silence", "deadline"):
         return wording.unreachable(what, reason)
     return wording.provider_trouble(reason)

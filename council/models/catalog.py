@@ -163,8 +163,9 @@ def read_listings(models: Iterable[JsonObject]) -> dict[str, Listing]:
 def find_listing(listings: Mapping[str, Listing], model: str) -> Listing | None:
     """Return what a list says of a model; `None` where it doesn't have it."""
     # Variants that only route differently (`:nitro`, `:floor`) aren't listed separately; Gemini's list
-    # has `models/gemini-2.5-pro` for `gemini-2.5-pro`.
-    names = (model, model.partition(":")[0], f"models/{model}")
+    # has `models/gemini-2.5-pro` for `gemini-2.5-pro`; Ollama's `llama3.2:latest` for `llama3.2`
+    # (https://github.com/ollama/ollama/blob/main/docs/api.md#model-names).
+    names = (model, model.partition(":")[0], f"models/{model}", f"{model}:latest")
     return next((listings[name] for name in names if name in listings), None)
 
 

@@ -346,6 +346,11 @@ class ModelClient:
         return None if has_its_own else self._idle_timeout
 
     @property
+    def is_own(self) -> bool:
+        """Whether the provider is a server on this machine or its own network."""
+        return is_own(self._council.base)
+
+    @property
     def _council(self) -> Server:
         return self._server_at(self._base_url, self._api_key, self._dialect)
 

@@ -41,6 +41,7 @@ async def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
         env = {
             "OPENROUTER_API_KEY": KEY,
             "OPENROUTER_BASE_URL": models.base_url,
+            "OPENROUTER_DIALECT": "openrouter",
             "COUNCIL_MEMBERS": ",".join(MEMBERS),
             "COUNCIL_STATUS_PORT": str(free_port()),
             "DISCORD_TOKEN": BOT_TOKEN,

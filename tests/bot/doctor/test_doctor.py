@@ -64,9 +64,14 @@ def _unpriced(scene: Scene) -> None:
     scene.models.models = unpriced
 
 
-def _only_own(scene: Scene) -> None:
+def _behind_a_proxy(scene: Scene) -> None:
+    scene.env["OPENROUTER_DIALECT"] = "litellm"
+    scene.refused["/api/v1/key"] = 503
+
+
+def _only_own(scene: Scene, model: str = MEMBERS[0]) -> None:
     _without("OPENROUTER_", "COUNCIL_MEMBERS")(scene)
-    scene.own_server()
+    scene.own_server(model)
     file = scene.folder / "council.toml"
     file.write_text(file.read_text().replace("[profiles.own]", "[profiles.default]"))
 
@@ -108,6 +113,7 @@ NORMAL = [
         "no credit limit of its own",
     ),
     Normal("provider without prices", _unpriced, "lists no prices"),
+    Normal("a proxy, whose key page is no OpenRouter's", _behind_a_proxy, "doesn't say how much"),
     Normal("own server", lambda s: s.own_server(), "1 server answering"),
     Normal("only own servers", _only_own, "1 server answering"),
     Normal(
@@ -128,6 +134,24 @@ class TestNormal:
         examination = await scene.diagnose()
         assert examination.is_well, examination.text()
         assert case.note in examination.text()
+
+
+async def test_no_list_is_fetched_that_says_nothing_of_the_members(scene: Scene) -> None:
+    """Where each has a server of its own, the provider isn't asked, for the budgets' sake neither."""
+    provider = {name: value for name, value in scene.env.items() if name.startswith("OPENROUTER_")}
+    _only_own(scene)
+    scene.env |= provider
+    assert (await scene.diagnose()).is_well
+    assert scene.models.models_asked == 1
+
+
+async def test_a_model_that_its_own_server_does_not_list_is_asked_all_the_same(scene: Scene) -> None:
+    """Servers of one's own serve what they like; whether this one does, its reply tells."""
+    _only_own(scene, "openai/gpt-6")
+    scene.live = True
+    examination = await scene.diagnose()
+    assert "openai/gpt-6" in [exchange.model for exchange in scene.models.history]
+    assert [finding.weight for finding in examination.findings] == ["warning"]
 
 
 SLOW = 0.05

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from council.calls import JsonObject
 from council.errors import Failure, ModelError
 from council.models.builtin import WINDOW
-from council.models.catalog import UNKNOWN_WINDOW, Catalog
+from council.models.catalog import UNKNOWN_WINDOW, Catalog, find_listing, read_listings
 from council.profile import Member, Profile
 from council.usage import Price
 
@@ -91,6 +91,14 @@ async def test_a_routing_variant_has_its_models_price() -> None:
     catalog = Catalog(Provider(LIST).fetch)
     await catalog.refresh()
     assert catalog.price("openai/gpt-5:nitro") == catalog.price("openai/gpt-5")
+
+
+@pytest.mark.parametrize("model", ["llama3.2", "llama3.2:latest", "gemini-2.5-pro", "gpt-5:nitro"])
+def test_a_model_is_found_under_the_name_that_its_server_lists(model: str) -> None:
+    """Ollama adds `:latest`, Gemini `models/`."""
+    listed = read_listings([{"id": "llama3.2:latest"}, {"id": "models/gemini-2.5-pro"}, {"id": "gpt-5"}])
+    assert find_listing(listed, model) is not None
+    assert find_listing(listed, f"x-{model}") is None
 
 
 async def test_members_learn_whether_their_model_takes_a_schema() -> None:

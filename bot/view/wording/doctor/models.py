@@ -68,6 +68,11 @@ def unreachable(what: str, reason: str) -> Advice:
     )
 
 
+def not_running(what: str, reason: str) -> Advice:
+    """Say that nothing listens at an address."""
+    return Advice(f"{what} doesn't answer ({reason})", "Start the server, or correct the address")
+
+
 def not_a_provider(reason: str) -> Advice:
     """Say that there is no model list at an address."""
     return Advice(
@@ -95,6 +100,15 @@ def no_such_model(model: str, near: str | None, places: Sequence[str]) -> Advice
     fix = f"Did you mean {near}?" if near else "See openrouter.ai/models, or the server's own list,"
     verb = " Correct" if near else " and correct"
     return Advice(f"the provider has no model {model}", f"{fix}{verb} {listing(places)}")
+
+
+def not_listed(model: str, near: str | None, places: Sequence[str]) -> Advice:
+    """Say that a server, which may serve a model under any name, doesn't list this one."""
+    correct = f"Did you mean {near}? Correct {listing(places)}" if near else f"Correct {listing(places)}"
+    return Advice(
+        f"the server lists no model {model}",
+        f"{correct}. Some servers have models that they don't list: --live tells",
+    )
 
 
 def no_price(model: str) -> Advice:
@@ -169,6 +183,6 @@ def _learned(traits: Traits, format_sent: Format | None) -> Iterator[str]:
 def gave_nothing(why: str, fix: str | None, paid: str) -> Advice:
     """Say that a model gave no answer when it was asked for one word."""
     return Advice(
-        f"it gave no answer: {why} ({paid} for all live calls)",
+        f"it gave no answer: {why} (all live calls: {paid})",
         fix or "If it happens again, configure another model, or a fallback for this one",
     )

@@ -52,10 +52,10 @@ _REMEDIES: Mapping[Cause, str] = {
     "key_limit": "Raise the spending limit of {owner}",
     "too_dear": "Add credit to {account}, or set a smaller max_tokens for {model}",
     "forbidden": "Give {owner} access to {model}, or configure another model",
-    "data_policy": "Change the privacy settings of {account}, or configure another model than {model}",
+    "data_policy": "Change the privacy settings of {account}, or configure a model other than {model}",
     "not_found": "Correct the model id {model}",
     "no_api": "Correct {address} (most addresses end in /v1)",
-    "bad_request": "Run council doctor --live, or configure another model than {model}",
+    "bad_request": "Run council doctor --live, or configure a model other than {model}",
     "no_server": "Start the server at {address}, or correct that address",
     "connection": "Check the network, {address} and any proxy (HTTPS_PROXY)",
     "silence": "If {model} is only slow, raise idle_timeout",
@@ -73,7 +73,7 @@ def remedy(why: Failure, where: Target) -> str | None:
         return (
             f"Set {where.key}"
             if where.key
-            else f"Name the variable for the key of {where.address} in api_key_env"
+            else f"Set api_key_env to the variable that holds the key for {where.address}"
         )
     if (said := _REMEDIES.get(why.cause)) is None:
         return None
