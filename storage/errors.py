@@ -5,6 +5,7 @@
         ├── DatabaseError         council.db is locked, damaged, full, read-only or from a newer program
         │   ├── ConstraintError   a row that is there, or is missing, forbids this write
         │   │   ├── BudgetExceeded    a budget has no room for what a run may cost
+        │   │   ├── ReservationRefused  the same, before it is known which budget
         │   │   ├── QueueFull         a limit doesn't let another question wait
         │   │   └── RunSuperseded     another worker has taken up the run
         │   ├── DamageError       its content isn't what was written
@@ -68,6 +69,10 @@ class BudgetExceeded(ConstraintError):
         super().__init__(f"{database}: the budget of a {used.scope} for a {used.period} has no room")
         self.used = used
         self.amount = amount
+
+
+class ReservationRefused(ConstraintError):
+    """Some budget had no room for a reservation; nothing was written."""
 
 
 class QueueFull(ConstraintError):
@@ -179,7 +184,8 @@ def explain_sqlite(path: Path, error: sqlite3.Error) -> DatabaseError:
     code = getattr(error, "sqlite_errorcode", None)
     # The low byte is the primary code; the rest tells variants apart.
     if isinstance(code, int) and code & 0xFF == sqlite3.SQLITE_CONSTRAINT:
-        return ConstraintError(f"{path}: {error}", path)
+        refused = ReservationRefused if "room >= 0" in str(error) else ConstraintError
+        return refused(f"{path}: {error}", path)
     meaning = _SQLITE.get(code & 0xFF) if isinstance(code, int) else None
     kind = DamageError if meaning in (_DAMAGED, _NO_DATABASE) else DatabaseError
     return kind(f"{path} {meaning} ({error})" if meaning else f"{path}: {error}", path)

@@ -4,10 +4,10 @@ A run whose process has died is continued from it. It is the tables `runs`, `ste
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import cast
+from typing import TypeVar, cast
 
 import structlog
 from pydantic import ValidationError
@@ -15,7 +15,14 @@ from pydantic import ValidationError
 from council.brief import Brief
 from council.document.conversation import Source, timestamp
 from storage.database import Database, Row, SharedDatabase, SqlValue, Statement, listed
-from storage.errors import ConstraintError, DamageError, QueueFull, RunSuperseded, StorageError, Used
+from storage.errors import (
+    ConstraintError,
+    DamageError,
+    ReservationRefused,
+    RunSuperseded,
+    StorageError,
+    Used,
+)
 from storage.journal import spending
 from storage.journal.progress import Posts, RunSteps, leave_out, load_steps
 from storage.journal.rows import (
@@ -33,6 +40,8 @@ from storage.journal.rows import (
 )
 from storage.journal.spending import Spending
 from storage.processes.coordination import Bounds, Entry
+
+T = TypeVar("T")
 
 log = structlog.stdlib.get_logger()
 
@@ -75,6 +84,8 @@ _FORGET_MENTION = """
 DELETE FROM posts WHERE run_id = :run AND key = 'mention'
     AND (SELECT retried_at FROM runs WHERE id = :run) = :now
 """
+_MOST_TRIES = 10
+"""How often a reservation is written that is refused while each budget seems to have room."""
 
 
 class Journal:
@@ -108,8 +119,6 @@ class Journal:
         bounds forbid the entry. Only a database that processes share takes an entry.
         """
         now = self._now()
-        async with asyncio.timeout_at(by):
-            reserving = await self._reserving(run.id, reservation, now)
         created_at = timestamp(now)
         row = (
             run.id,
@@ -119,17 +128,22 @@ class Journal:
             run.brief.model_dump_json(),
             created_at,
         )
-        try:
-            # Nothing after this may fail: the run exists.
-            await self._database.write((_BEGIN_RUN, row), *_accepting(entry, bounds), *reserving, by=by)
-        except (StorageError, TimeoutError) as error:
-            # Asked only now: whoever waits for an acknowledgement would wait for one more read.
-            if earlier := await self._delivered_before(run.entry_key):
-                return Begun(earlier, created=False)
-            if isinstance(error, ConstraintError):
-                raise await self._explained(error, run.id, reservation, now) from error
-            raise
-        return Begun(_begun(run, created_at), created=True)
+
+        async def record() -> Begun:
+            async with asyncio.timeout_at(by):
+                reserving = await self._reserving(run.id, reservation, now)
+            try:
+                # Nothing after this may fail: the run exists.
+                accepting = _accepting(entry, bounds)
+                await self._database.write((_BEGIN_RUN, row), *accepting, *reserving, by=by)
+            except (StorageError, TimeoutError):
+                # Asked only now: whoever waits for an acknowledgement would wait for one more read.
+                if earlier := await self._delivered_before(run.entry_key):
+                    return Begun(earlier, created=False)
+                raise
+            return Begun(_begun(run, created_at), created=True)
+
+        return await self._in_budget(record, run.id, reservation, now)
 
     async def claim(
         self, run_id: str, worker: str, lost: Callable[[], None] = lambda: None
@@ -269,15 +283,16 @@ class Journal:
         now = self._now()
         named = {"run": run_id, "now": timestamp(now)}
         statements = (_REOPEN_RUN, _FORGET_FAILURES, _FORGET_MENTION)
-        reserving = await self._reserving(run_id, reservation, now)
-        try:
+
+        async def reopen() -> None:
+            reserving = await self._reserving(run_id, reservation, now)
             await self._database.write(
                 *((statement, named) for statement in statements),
                 *_accepting(entry, bounds, again_at=named["now"]),
                 *reserving,
             )
-        except ConstraintError as error:
-            raise await self._explained(error, run_id, reservation, now) from error
+
+        await self._in_budget(reopen, run_id, reservation, now)
         run = await self.get(run_id)
         return None if run is None or run.is_over else run
 
@@ -336,20 +351,31 @@ class Journal:
         self, run_id: str, reservation: Reservation | None, *statements: Statement
     ) -> None:
         changing = [spending.change(run_id, reservation)] if reservation else []
-        try:
-            await self._write(run_id, *statements, *changing)
-        except RunSuperseded:
-            raise
-        except ConstraintError as error:
-            raise await self._explained(error, run_id, reservation, self._now()) from error
+        await self._in_budget(
+            lambda: self._write(run_id, *statements, *changing), run_id, reservation, self._now()
+        )
 
-    async def _explained(
-        self, error: ConstraintError, run_id: str, reservation: Reservation | None, now: datetime
-    ) -> ConstraintError:
-        """Return the budget that forbade a write, or the error as it is."""
-        if reservation is None or isinstance(error, QueueFull):
-            return error
-        return await self._spending.exceeded(run_id, reservation, now) or error
+    async def _in_budget(
+        self,
+        write: Callable[[], Awaitable[T]],
+        run_id: str,
+        reservation: Reservation | None,
+        now: datetime,
+    ) -> T:
+        """Write a reservation; where no budget has room for it, raise the error that says which.
+
+        What was reserved elsewhere may be settled before the reason is read. Then there is room, and
+        no budget to name: it is written again.
+        """
+        for _ in range(_MOST_TRIES):
+            try:
+                return await write()
+            except ReservationRefused as error:
+                if reservation is None:
+                    raise
+                if exceeded := await self._spending.exceeded(run_id, reservation, now):
+                    raise exceeded from error
+        return await write()
 
     async def _update(self, change: str, run_id: str, *values: SqlValue) -> None:
         await self._write(run_id, (f"UPDATE runs SET {change} WHERE id = ?", (*values, run_id)))  # noqa: S608 - our own words

@@ -5,7 +5,7 @@ from typing import Literal
 import psycopg
 from psycopg_pool import PoolTimeout
 
-from storage.errors import ConstraintError, DamageError, DatabaseError, QueueFull
+from storage.errors import ConstraintError, DamageError, DatabaseError, QueueFull, ReservationRefused
 
 NO_ANSWER = (psycopg.OperationalError, PoolTimeout, OSError)
 
@@ -38,7 +38,8 @@ def explain_postgres(name: str, error: Exception) -> DatabaseError:
         if bound := _BOUNDS.get(error.diag.constraint_name or ""):
             return QueueFull(name, bound, float(error.diag.message_detail or 0))
         broken = error.diag.constraint_name or error.diag.column_name or "a rule"
-        return ConstraintError(f"{name}: a row would break {broken}")
+        refused = ReservationRefused if broken == "spending_room_check" else ConstraintError
+        return refused(f"{name}: a row would break {broken}")
     if state in _DAMAGE:
         return damaged(name)
     for code, meaning in _MEANINGS.items():

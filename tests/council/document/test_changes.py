@@ -13,6 +13,7 @@ from council.document.changes import (
     LITERAL_LIMIT,
     ORDERED_LIMIT,
     detect_significant_changes,
+    dropped,
     share_changed,
     summarize_changes,
     words_changed,
@@ -297,3 +298,25 @@ def test_summarizes_long_texts() -> None:
     after = [line if number % 10 else "changed" for number, line in enumerate(before)]
     pair = "\n".join(before), "\n".join(after)
     assert summarize_changes(*pair) == "Restructured content (500 changes)"
+
+
+# What was dropped ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("original", "refined", "sentences"),
+    [
+        ("It is fast. It is free! Is it?", "Is it? It is fast.", ["It is free!"]),
+        ("One  line\nAnother line\n\n- A point", "Another\nline. One line.", ["- A point"]),
+        ("Version 2.5 is out.", "Version 2 is out.", ["Version 2.5 is out."]),
+        ("先加索引。再分片\uff01好吗\uff1f", "再分片\uff01", ["先加索引。", "好吗\uff1f"]),
+        ("The same.", "The same.", []),
+        ("", "All new.", []),
+        ("All gone. Really.", "", ["All gone.", "Really."]),
+    ],
+)
+def test_names_the_sentences_that_were_dropped(
+    original: str, refined: str, sentences: list[str]
+) -> None:
+    """In their order, a line each; other spaces and another place don't matter."""
+    assert dropped(original, refined) == sentences

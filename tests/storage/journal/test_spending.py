@@ -1,20 +1,23 @@
 """Months of spending that are over, and corrections, in each store."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from council.calls import Call, Reply
+from council.errors import Failure
 from council.profile import Member
 from council.usage import Usage
-from storage.database import Database
-from storage.errors import Used
+from storage.database import Database, Statement
+from storage.errors import BudgetExceeded, ConstraintError, ReservationRefused, Used
 from storage.journal import spending
 from storage.journal.journal import Journal
-from storage.journal.rows import Budgeted, Payer, Reservation, RunRow
+from storage.journal.rows import BUDGETED, Allowance, Budgeted, Payer, Reservation, RunRow
 from storage.journal.spending import Spending
+from storage.sqlite.opening import open_folder
 from tests.storage.journal.test_journal import RUN
 from tests.stores import Home
 
@@ -162,6 +165,7 @@ CALL = Call(
 
 async def begun(ledger: Ledger) -> RunRow:
     """Begin a run that a budget bounds."""
+    ledger.asked += 1
     reserved = replace(RESERVED, amount=20, unpriced_call=7)
     return (await ledger.journal.begin(replace(RUN, id="run-1"), reservation=reserved)).run
 
@@ -233,3 +237,282 @@ async def test_a_correction_is_the_first_row(ledger: Ledger) -> None:
     await ledger.spending.correct(("user", "day"), "u", 7, ledger.now)
     assert await ledger.parts("user", "day") == (7, 0)
     assert await ledger.parts("user", "month") == (0, 0)
+
+
+def meanwhile(ledger: Ledger, *happens: Callable[[], Awaitable[object]]) -> None:
+    """Let something happen after each write that a budget refuses, before the reason is read."""
+    write, waiting = ledger.database.write, iter(happens)
+
+    async def refused(*statements: Statement, by: float | None = None) -> None:
+        try:
+            await write(*statements, by=by)
+        except ConstraintError:
+            if happening := next(waiting, None):
+                await happening()
+            raise
+
+    ledger.patch.setattr(ledger.database, "write", refused)
+
+
+SIXTY = replace(RESERVED, amount=60)
+
+
+async def crowded(ledger: Ledger) -> Callable[[], Awaitable[object]]:
+    """Reserve most of a budget for another run; return what ends that one."""
+    other = replace(RUN, id="other", entry_key="other")
+    await ledger.journal.begin(other, reservation=SIXTY)
+    return lambda: ledger.journal.finish("other", "stopped")
+
+
+async def test_a_question_takes_the_room_that_comes_while_it_is_refused(ledger: Ledger) -> None:
+    """Another run is settled before anybody could say which budget had no room."""
+    meanwhile(ledger, await crowded(ledger))
+    assert (await ledger.journal.begin(RUN, reservation=SIXTY)).created
+    assert await ledger.parts("user", "day") == (0, 60)
+
+
+async def test_a_running_question_takes_the_room_that_comes_while_it_is_refused(ledger: Ledger) -> None:
+    """When it needs more, and when it is asked again."""
+    ends = await crowded(ledger)
+    await ledger.journal.begin(RUN, reservation=replace(RESERVED, amount=40))
+    meanwhile(ledger, ends)
+    await ledger.journal.reserve(RUN.id, SIXTY)
+    assert await ledger.parts("user", "day") == (0, 60)
+    await ledger.journal.finish(RUN.id, "failed")
+    third = replace(RUN, id="third", entry_key="third")
+    await ledger.journal.begin(third, reservation=SIXTY)
+    meanwhile(ledger, lambda: ledger.journal.finish("third", "stopped"))
+    assert await ledger.journal.reopen(RUN.id, SIXTY)
+    assert await ledger.parts("user", "day") == (0, 60)
+
+
+async def test_a_refusal_has_its_numbers_whatever_happens_meanwhile(ledger: Ledger) -> None:
+    """Room that comes and is taken by somebody else is none."""
+    ends, third = await crowded(ledger), replace(RUN, id="third", entry_key="third")
+    meanwhile(ledger, ends)
+    database, write = ledger.database, ledger.database.write
+
+    async def overtaken(*statements: Statement, by: float | None = None) -> None:
+        if (await ledger.parts("user", "day"))[1] == 0:
+            ledger.patch.setattr(database, "write", write)
+            await ledger.journal.begin(third, reservation=replace(RESERVED, amount=70))
+        await write(*statements, by=by)
+
+    ledger.patch.setattr(database, "write", overtaken)
+    with pytest.raises(BudgetExceeded) as caught:
+        await ledger.journal.begin(RUN, reservation=SIXTY)
+    assert (caught.value.used, caught.value.amount) == (Used("user", "day", 100, 70), 60)
+
+
+async def test_a_refusal_that_no_budget_explains_is_an_error(ledger: Ledger) -> None:
+    """Whatever is wrong then, nobody waits for it for ever."""
+    tries = 0
+
+    async def refused(*_: Statement, by: float | None = None) -> None:
+        del by
+        nonlocal tries
+        tries += 1
+        raise ReservationRefused("the database")
+
+    ledger.patch.setattr(ledger.database, "write", refused)
+    with pytest.raises(ReservationRefused):
+        await ledger.journal.begin(RUN, reservation=RESERVED)
+    assert 3 <= tries <= 20
+
+
+def paying(user: str = "u", channel: str = "c", workspace: str = "w") -> Payer:
+    """Return somebody somewhere."""
+    return Payer(user=user, channel=channel, workspace=workspace)
+
+
+async def reserve(
+    ledger: Ledger, amount: int, payer: Payer = PAYER, limits: dict[Budgeted, int] | None = None
+) -> str:
+    """Begin a run that reserves an amount; return its id."""
+    ledger.asked += 1
+    run = replace(RUN, id=f"run-{ledger.asked}", entry_key=f"key-{ledger.asked}")
+    reservation = Reservation(payer=payer, amount=amount, unpriced_call=7, limits=limits or {})
+    await ledger.journal.begin(run, reservation=reservation)
+    return run.id
+
+
+async def test_each_budget_has_room_for_what_is_left_of_it(ledger: Ledger) -> None:
+    """What others, other days or another month used isn't its own; a refusal has the numbers."""
+    await reserve(ledger, 10)
+    for payer, amount in ((paying("x"), 100), (paying(channel="x"), 200), (paying(workspace="x"), 400)):
+        await reserve(ledger, amount, payer)
+    ledger.now = NOVEMBER - timedelta(days=1)
+    await reserve(ledger, 20)
+    ledger.now = DECEMBER
+    await reserve(ledger, 800)
+    ledger.now = NOVEMBER
+    used: dict[Budgeted, int] = {
+        ("user", "day"): 10 + 200 + 400,
+        ("user", "month"): 10 + 200 + 400 + 20,
+        ("channel", "day"): 10 + 100 + 400,
+        ("channel", "month"): 10 + 100 + 400 + 20,
+        ("workspace", "day"): 10 + 100 + 200,
+        ("workspace", "month"): 10 + 100 + 200 + 20,
+    }
+    asking = Reservation(payer=PAYER, amount=0, unpriced_call=0, limits=dict.fromkeys(used, 1_000))
+    assert await ledger.journal.used(asking) == [
+        Used(*budgeted, 1_000, amount) for budgeted, amount in used.items()
+    ]
+    for budgeted, amount in used.items():
+        with pytest.raises(BudgetExceeded) as caught:
+            await reserve(ledger, 1_001 - amount, limits={budgeted: 1_000})
+        assert caught.value.used == Used(*budgeted, 1_000, amount)
+        assert caught.value.amount == 1_001 - amount
+        run = await reserve(ledger, 1_000 - amount, limits={budgeted: 1_000})
+        await ledger.journal.finish(run, "stopped")
+    with pytest.raises(BudgetExceeded) as caught:
+        await reserve(ledger, 400, limits={("user", "day"): 2_000, ("channel", "month"): 900})
+    assert caught.value.used == Used("channel", "month", 900, 530)
+
+
+async def test_a_run_replaces_what_it_has_reserved(ledger: Ledger) -> None:
+    """Its own reservation isn't in its way, others' are; once it is over, nothing is reserved any more."""
+    await reserve(ledger, 50)
+    run = await reserve(ledger, 40)
+    row = await ledger.journal.get(run)
+    assert row is not None
+    assert (await ledger.journal.steps(row)).allowance is None
+    limited = Reservation(payer=PAYER, amount=50, unpriced_call=9, limits={("user", "day"): 100})
+    await ledger.journal.reserve(run, limited)
+    assert (await ledger.journal.steps(row)).allowance == Allowance(50, 0, 9)
+    assert await ledger.parts("user", "day") == (0, 100)
+    with pytest.raises(BudgetExceeded) as caught:
+        await ledger.journal.reserve(run, replace(limited, amount=51))
+    assert (caught.value.used, caught.value.amount) == (Used("user", "day", 100, 50), 51)
+    await ledger.journal.reserve(run, replace(limited, amount=30, limits={}, is_bound=True))
+    assert (await ledger.journal.steps(row)).allowance == Allowance(30, 0, 9)
+    await ledger.journal.finish(run, "stopped")
+    await ledger.journal.reserve(run, limited)
+    assert await ledger.parts("user", "day") == (0, 50)
+    assert (await ledger.journal.steps(row)).allowance is None
+
+
+async def test_a_retry_is_paid_for_by_whoever_presses(ledger: Ledger) -> None:
+    """The first attempt's costs stay its asker's; the second has a reservation of its own."""
+    run = await begun(ledger)
+    await (await ledger.journal.steps(run)).record(CALL, reply(12e-9))
+    await ledger.journal.finish(run.id, "failed")
+    bound = Reservation(payer=paying("v"), amount=30, unpriced_call=5, limits={("user", "day"): 30})
+    with pytest.raises(BudgetExceeded) as caught:
+        await ledger.journal.reopen(run.id, replace(bound, amount=31))
+    assert caught.value.used == Used("user", "day", 30, 0)
+    again = await ledger.journal.reopen(run.id, bound)
+    assert again is not None
+    assert await ledger.parts("user", "day") == (12, 0)
+    assert await ledger.parts("channel", "day") == (12, 30)
+    steps = await ledger.journal.steps(again)
+    assert steps.allowance == Allowance(30, 0, 5)
+    await steps.send("stage1.1:c/d", 4)
+    assert await spent(ledger, again) == 4
+    await steps.record(replace(CALL, step="stage1.1:c/d"), reply(3e-9))
+    assert await spent(ledger, again) == 3
+    await ledger.journal.reserve(run.id, replace(bound, amount=20))
+    assert await ledger.parts("channel", "day") == (12, 20)
+    await ledger.journal.finish(run.id, "answered")
+    assert await ledger.parts("channel", "day") == (15, 0)
+    assert await ledger.journal.reopen(run.id, bound) is None
+    assert await ledger.parts("channel", "day") == (15, 0)
+
+
+async def test_a_run_costs_what_its_own_steps_did(ledger: Ledger) -> None:
+    """Replies and failures alike; up to $1,000,000 each is believed, and another run's are its own."""
+    run = await begun(ledger)
+    other = await reserve(ledger, 1)
+    row = await ledger.journal.get(other)
+    assert row is not None
+    await (await ledger.journal.steps(row)).record(CALL, reply(100e-9))
+    steps = await ledger.journal.steps(run)
+    lost = Failure(cause="lost", usage=Usage(cost=4e-9, unpriced=2), attempts=1)
+    await steps.record(CALL, lost)
+    assert await spent(ledger, run) == 4 + 2 * 7
+    await steps.record(replace(CALL, step="stage1.1:c/d"), Failure(cause="deadline", attempts=1))
+    assert await spent(ledger, run) == 4 + 2 * 7
+    await steps.record(replace(CALL, step="stage1.1:e/f"), reply(1_000_000.0))
+    assert await spent(ledger, run) == 10**15 + 18
+    await ledger.journal.finish(run.id, "answered")
+    assert await ledger.parts("user", "day") == (10**15 + 18, 1)
+
+
+async def test_a_forgotten_conversations_runs_still_count(ledger: Ledger) -> None:
+    """With what they cost so far, under names that lead to nobody's run; other runs stay open."""
+    run = await begun(ledger)
+    await (await ledger.journal.steps(run)).send(CALL.step, 5)
+    elsewhere = replace(RUN, id="elsewhere", entry_key="elsewhere", conversation_id="another")
+    await ledger.journal.begin(elsewhere, reservation=replace(RESERVED, amount=30))
+    await ledger.database.write(*spending.forget(RUN.conversation_id))
+    assert await ledger.parts("user", "day") == (5, 30)
+    names = {row["run"] for row in await ledger.database.read("SELECT run FROM spending")}
+    assert len(names) == 2
+    assert names > {"elsewhere"}
+    assert "run-1" not in names
+
+
+async def test_whoever_counts_most_is_known_without_a_name(ledger: Ledger) -> None:
+    """Of each scope and period, in dollars; a correction of one budget is nobody's elsewhere."""
+    assert await ledger.spending.largest(ledger.now) == dict.fromkeys(BUDGETED, (0.0, 0.0))
+    await ledger.ask("2026-11-30")
+    await reserve(ledger, 5)
+    await reserve(ledger, 7, paying("v", "d"))
+    ledger.now = NOVEMBER - timedelta(days=1)
+    await reserve(ledger, 20, paying("v", "d"))
+    ledger.now = DECEMBER
+    await reserve(ledger, 800)
+    ledger.now = NOVEMBER
+    one, other = (5e-9, 5e-9), (27e-9, 0.0)
+    assert await ledger.spending.largest(ledger.now) == {
+        ("user", "day"): one,
+        ("user", "month"): other,
+        ("channel", "day"): one,
+        ("channel", "month"): other,
+        ("workspace", "day"): (12e-9, 5e-9),
+        ("workspace", "month"): (32e-9, 5e-9),
+    }
+    await ledger.spending.correct(("user", "month"), "u", 90, ledger.now)
+    largest = await ledger.spending.largest(ledger.now)
+    assert largest["user", "month"] == (5e-9, 90e-9)
+    assert largest["channel", "month"] == other
+
+
+async def test_a_correction_replaces_what_its_budget_counted(ledger: Ledger) -> None:
+    """Neither another day's, another month's or another person's; what is written beside it is written."""
+    for day, user in ((-1, "u"), (0, "u"), (0, "v"), (1, "u")):
+        ledger.now = NOVEMBER + timedelta(days=day)
+        run = await reserve(ledger, 1, paying(user))
+        row = await ledger.journal.get(run)
+        assert row is not None
+        await (await ledger.journal.steps(row)).record(CALL, reply(10e-9))
+        await ledger.journal.finish(run, "answered")
+    ledger.now = NOVEMBER
+    beside = (spending.RECORD_DAY, ("beside",))
+    await ledger.spending.correct(("user", "day"), "u", 4, ledger.now, beside)
+    assert await ledger.parts("user", "day") == (4, 0)
+    assert await ledger.parts("user", "month") == (20, 0)
+    await ledger.spending.correct(("user", "month"), "u", 50, ledger.now)
+    assert await ledger.parts("user", "day") == (4, 0)
+    assert await ledger.parts("user", "month") == (50, 0)
+    assert await ledger.spending.parts(("user", "month"), "v", ledger.now) == (10, 0)
+    assert await ledger.spending.parts(("user", "month"), "u", DECEMBER) == (10, 0)
+    assert await ledger.parts("channel", "month") == (30, 0)
+    days = await ledger.database.read("SELECT month FROM spending_days WHERE month = 'beside'")
+    assert len(days) == 1
+
+
+async def test_two_processes_never_make_two_keys(tmp_path: Path) -> None:
+    """With two, a person would have two budgets: whoever comes second reads the first one's."""
+    payer_at = Reservation(payer=PAYER, amount=1, unpriced_call=0, limits={})
+    async with open_folder(tmp_path) as stores:
+        one, other = Spending(stores.database), Spending(stores.database)
+        first, second = [await each.reserve("run", payer_at, NOVEMBER) for each in (one, other)]
+        await stores.database.write(*first)
+        await stores.database.write(*first)  # an answer that was lost
+        with pytest.raises(ConstraintError):
+            await stores.database.write(*second)
+        await stores.database.write(*await other.reserve("run", payer_at, NOVEMBER))
+        assert await one.digest("u", NOVEMBER) == await other.digest("u", NOVEMBER)
+        names = {await one.digest(*who) for who in (("u", NOVEMBER), ("v", NOVEMBER), ("u", DECEMBER))}
+        assert [len(name) for name in names] == [32] * 3
