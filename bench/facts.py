@@ -19,7 +19,7 @@ from bench.councils import HOUR, append, arguments, lines, seed_of
 from council.brief import Brief
 from council.calls import ChatMessage
 from council.profile import Member, Profile
-from council.prompts import prompts
+from council.prompts.prompts import Prompts
 
 FACTS = Path(__file__).with_suffix(".jsonl")
 MOST_TOKENS = 120
@@ -32,7 +32,7 @@ def asked(question: str, model: str) -> dict[str, tuple[ChatMessage, ...]]:
     brief = Brief(question=question, profile=profile, seed=0, boundary="7eb9d05934df77dc")
     return {
         "plain": ({"role": "user", "content": question},),
-        "member": prompts.answer(brief, member),
+        "member": Prompts(brief).answer(member),
     }
 
 

@@ -34,7 +34,7 @@ def schema(profile: Profile, *, critics: Sequence[str] | None = None) -> JsonObj
     if profile.answer_format == "plain":
         return None
     kind = Opinion if critics is None else Rebuttal
-    return form_schema(kind, critics or (), terse=profile.demonstration)
+    return form_schema(kind, critics or (), is_demonstration=profile.demonstration)
 
 
 async def read(session: Session, member: Member, reply: Reply, *, after: int = 0) -> Reply:
@@ -74,19 +74,23 @@ def or_again(result: R) -> R | AskAgain[R]:
     return AskAgain(prompts.in_form(result.unstructured), result)
 
 
-def form_schema(kind: type[Opinion], critics: Sequence[str] = (), *, terse: bool = False) -> JsonObject:
+def form_schema(
+    kind: type[Opinion], critics: Sequence[str] = (), *, is_demonstration: bool = False
+) -> JsonObject:
     """Return the JSON schema that a model must follow, within OpenAI's strict subset.
 
-    The subset has no lengths. A `terse` schema is for small models whose server makes a grammar
-    of it: every text and list has an end, so the whole reply has one; code and references are not
-    asked for.
+    The subset has no lengths. The server of a demonstration makes a grammar of the schema: every text
+    and list has an end, so the whole reply has one; code and references are not asked for.
     """
 
     def text(most: int, least: int = 2) -> JsonObject:
-        return {"type": "string", **({"minLength": least, "maxLength": most} if terse else {})}
+        return {
+            "type": "string",
+            **({"minLength": least, "maxLength": most} if is_demonstration else {}),
+        }
 
     def some(items: JsonObject) -> JsonObject:
-        return {"type": "array", "items": items, **({"maxItems": 1} if terse else {})}
+        return {"type": "array", "items": items, **({"maxItems": 1} if is_demonstration else {})}
 
     rarely: dict[str, JsonObject] = {
         "code_snippets": some(object_schema(language=text(10), code=text(50), description=text(30))),
@@ -100,7 +104,7 @@ def form_schema(kind: type[Opinion], critics: Sequence[str] = (), *, terse: bool
         cons=some(text(50)),
         alternatives=some(object_schema(name=text(20), reason_not_chosen=text(50))),
         caveats=some(text(50)),
-        **({} if terse else rarely),
+        **({} if is_demonstration else rarely),
     )
     confidence = object_schema(
         score={"type": "integer", "enum": [*range(LOWEST, HIGHEST + 1)]},

@@ -14,7 +14,8 @@ from council.brief import Brief
 from council.calls import ChatMessage
 from council.models.billing import REPLY_TOKENS, UNPRICED_CALL, search_cost
 from council.profile import Member, Profile
-from council.prompts import prompts
+from council.prompts.builtin import prompts_of
+from council.prompts.prompts import STRATEGIES, Material, Prompts
 from council.usage import BYTES_PER_TOKEN, Price, tokens
 
 TITLE_TOKENS = 50
@@ -125,6 +126,7 @@ def _foreseen(brief: Brief) -> Iterator[_Asked]:
 def _calls(profile: Profile) -> Sequence[_Asked]:
     """Return every call of a run, its prompt without the question's texts."""
     bare = Brief(question="?", profile=profile, seed=0, boundary="0" * 16, notes_mark="0" * 16)
+    prompts = prompts_of(bare)
     calls: list[_Asked] = []
     reply, seats = reply_tokens(profile), len(profile.members)
     labels = [(f"Response {number}", "") for number in range(1, seats + 1)]
@@ -132,11 +134,10 @@ def _calls(profile: Profile) -> Sequence[_Asked]:
     critiques = min(profile.max_critique_tokens, (seats - 1) * reply)
     rounds = profile.max_rounds if seats > 1 else 0
     for member in profile.members:
-        first = _written(prompts.answer(bare, member))
+        first = _written(prompts.answer(member))
         calls.append(_Asked("stage1", member, first, reply, profile.web))
-        review = _written(prompts.review(bare, member, labels[: max(read, 1)])) + read * reply
+        review = _written(prompts.review(member, labels[: max(read, 1)])) + read * reply
         again = prompts.correction(
-            bare,
             member,
             original="",
             label=labels[0][0],
@@ -149,30 +150,20 @@ def _calls(profile: Profile) -> Sequence[_Asked]:
     if seats > 1:
         reviews = min(profile.max_critique_tokens, seats * reply)
         heard = seats * (reply + RANKING_TOKENS) + WITHDRAWN_TOKENS
-        heard += reviews if prompts.STRATEGIES[profile.strategy].reads_reviews else 0
+        heard += reviews if STRATEGIES[profile.strategy].reads_reviews else 0
         calls += [
-            _Asked("stage3", member, heard + _synthesis(bare, member, labels), reply)
+            _Asked("stage3", member, heard + _synthesis(prompts, member, labels), reply)
             for member in (profile.chairman, *profile.chairman_fallbacks)
         ]
     if profile.title_model:
-        titled = _written(prompts.title(bare, profile.title_model))
+        titled = _written(prompts.title(profile.title_model))
         calls.append(_Asked("title", profile.title_model, titled, TITLE_TOKENS))
     return tuple(calls)
 
 
-def _synthesis(bare: Brief, member: Member, labels: Sequence[tuple[str, str]]) -> int:
-    written = prompts.synthesis(
-        bare,
-        member,
-        responses=[(label, label, "") for label, _ in labels],
-        withdrawn=(),
-        ranking=None,
-        votes={},
-        scores=None,
-        disagreements=(),
-        reviews=(),
-    )
-    return _written(written)
+def _synthesis(prompts: Prompts, member: Member, labels: Sequence[tuple[str, str]]) -> int:
+    given = Material(responses=[(label, label, "") for label, _ in labels])
+    return _written(prompts.synthesis(member, given))
 
 
 def _given(brief: Brief) -> int:

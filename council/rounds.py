@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from council import consultation_calls
-from council.brief import Brief
 from council.calls import AskAgain, ChatMessage, JsonObject, Reply
 from council.consultation import for_reviewers, spoken_text
 from council.document.conversation import peer_critiques
@@ -30,7 +29,7 @@ from council.errors import Cause, Failure
 from council.events import StageCompleted, StageStarted
 from council.offload import offload
 from council.profile import Member
-from council.prompts import demonstration, prompts
+from council.prompts.prompts import Prompts, labels_only
 from council.reviews.ballot_text import without_ranking
 from council.reviews.ballots import (
     ballot_schema,
@@ -126,7 +125,7 @@ def _size(corrections: list[Stage2_5Result]) -> int:
 class _Reviewer:
     """A member that reviews answers, by their labels, in the order in which it reads them."""
 
-    brief: Brief
+    prompts: Prompts
     member: Member
     labelled: Sequence[tuple[str, str]]
 
@@ -140,20 +139,22 @@ class _Reviewer:
         """The form of its ballot, where its endpoint takes one."""
         if not self.member.structured:
             return None
-        return ballot_schema(self.order, self._criteria, terse=self.brief.profile.demonstration)
+        return ballot_schema(
+            self.order, self._criteria, is_demonstration=self.prompts.brief.profile.demonstration
+        )
 
     def prompt(self) -> tuple[ChatMessage, ...]:
         """Ask for a review."""
-        return prompts.review(self.brief, self.member, self.labelled)
+        return self.prompts.review(self.member, self.labelled)
 
     def plain_prompt(self) -> tuple[ChatMessage, ...]:
         """Ask for one in prose."""
         unstructured = self.member.model_copy(update={"structured": False})
-        return prompts.review(self.brief, unstructured, self.labelled)
+        return self.prompts.review(unstructured, self.labelled)
 
     async def read(self, reply: Reply) -> ReadReview:
         """Read a review, or ask for its ranking alone where that can't be read."""
-        order, profile = self.order, self.brief.profile
+        order, profile = self.order, self.prompts.brief.profile
         # The built-in model must criticize, and copies what it reads when it has nothing to say.
         copied = self._given if profile.demonstration else ()
         criteria = profile.criteria.names if profile.criteria else ()
@@ -171,7 +172,7 @@ class _Reviewer:
         )
         if result.parsed_ranking or len(order) < 2 or not profile.ballot_retry:
             return result
-        words = prompts.labels_only(order)
+        words = labels_only(order)
         again = partial(self._read_labels, result)
         return AskAgain(words, result, labels_schema(order), LABELS_TOKENS, again)
 
@@ -186,11 +187,11 @@ class _Reviewer:
 
     @property
     def _given(self) -> list[str]:
-        return [self.brief.question, *(text for each in self.labelled for text in each)]
+        return [self.prompts.brief.question, *(text for each in self.labelled for text in each)]
 
     @property
     def _criteria(self) -> Sequence[str]:
-        return self.brief.profile.criteria.names if self.brief.profile.criteria else ()
+        return self.prompts.brief.profile.criteria.names if self.prompts.brief.profile.criteria else ()
 
 
 class _Table:
@@ -270,7 +271,7 @@ class _Table:
 
     async def _review(self, name: str, stage: StageCancellation) -> Stage2Result | Failure:
         labelled = [(self._label_of[author], self._readable(author)) for author in self._orders[name]]
-        reviewer = _Reviewer(self._session.brief, self._members[name], labelled)
+        reviewer = _Reviewer(self._session.prompts, self._members[name], labelled)
         request = Request(prompt=reviewer.prompt, schema=reviewer.schema, plain=reviewer.plain_prompt)
         return await self._session.ask(stage, reviewer.member, request, reviewer.read)
 
@@ -291,12 +292,10 @@ class _Table:
         else:
             critiques = peer_critiques(name, reviews)
             prompt = partial(self._by_review, member, reviews)
-            # The built-in model makes its answer worse when it is asked again for no reason.
-            is_builtin = demonstration.suits(self._session.brief)
-            if is_builtin and reviews:
-                label = self._label_of[name]
-                if all(review.objects_to(label) is False for review in reviews):
-                    return maintained(answer, critiques)
+            is_open = self._session.prompts.corrects_all or not reviews
+            label = self._label_of[name]
+            if not is_open and all(review.objects_to(label) is False for review in reviews):
+                return maintained(answer, critiques)
 
         session, number = self._session, self._data.round_number
 
@@ -310,12 +309,12 @@ class _Table:
             size = len(answer.text) + len(said.text)
             result, cause = await offload(size, judged, said)
             if cause:
-                return AskAgain(prompts.no_correction(session.brief, cause), Failure(cause=cause))
+                return AskAgain(session.prompts.no_correction(cause), Failure(cause=cause))
             return consultation_calls.or_again(result)
 
         critics = [review.model for review in reviews]
         schema = consultation_calls.schema(session.brief.profile, critics=critics)
-        penalty = prompts.repeat_penalty(session.brief)
+        penalty = session.prompts.repeat_penalty
         request = Request(prompt=prompt, schema=schema, repeat_penalty=penalty)
         result = await session.ask(stage, member, request, read)
         if isinstance(result, Failure):
@@ -334,7 +333,7 @@ class _Table:
         return CorrectionInputs(
             question=brief.question,
             original=self._answers[name].text,
-            prompt=prompts.instructions(brief, self._label_of[name]),
+            prompt=self._session.prompts.instructions(self._label_of[name]),
             reviews=[review.ranking for review in reviews],
             others=[self._answers[peer].text for peer in self._names if peer != name],
             labels=[*self._labels],
@@ -351,7 +350,8 @@ class _Table:
             point.model_copy(update={"critique_text": text})
             for point, text in zip(points, short, strict=True)
         ]
-        return prompts.refinement(brief, member, original=self._spoken(member.name), critiques=handed)
+        original = self._spoken(member.name)
+        return self._session.prompts.refinement(member, original=original, critiques=handed)
 
     def _by_review(self, member: Member, reviews: list[Stage2Result]) -> tuple[ChatMessage, ...]:
         brief = self._session.brief
@@ -361,8 +361,7 @@ class _Table:
                 without_ranking(review.ranking, review.order, [*self._labels]) for review in reviews
             ]
         short = shorten(texts, brief.profile.max_critique_tokens)
-        return prompts.correction(
-            brief,
+        return self._session.prompts.correction(
             member,
             original=self._spoken(member.name),
             label=self._label_of[member.name],

@@ -33,7 +33,7 @@ from council.events import Emit, StageCompleted, StageStarted, TitleCompleted
 from council.notes import has_no_answer, read_notes
 from council.offload import offload
 from council.profile import Member
-from council.prompts import prompts
+from council.prompts.prompts import Material
 from council.reviews.critiques import shorten
 from council.reviews.ranking import counted, disagreements
 from council.rounds import Reviewed, review_and_correct
@@ -134,7 +134,7 @@ async def _answers(session: Session) -> list[Stage1Result]:
             )
             return consultation_calls.or_again(result)
 
-        prompt = partial(prompts.answer, session.brief, member)
+        prompt = partial(session.prompts.answer, member)
         schema = consultation_calls.schema(profile)
         return await session.ask(stage, member, Request(prompt=prompt, schema=schema), read)
 
@@ -175,7 +175,7 @@ async def _synthesis(session: Session, answers: list[Stage1Result], reviewed: Re
         async def read(reply: Reply) -> ReadFinal:
             text, mark = reply.text, session.brief.notes_mark
             if has_no_answer(mark, text):
-                return AskAgain(prompts.no_answer(session.brief), Failure(cause="malformed"))
+                return AskAgain(session.prompts.no_answer(), Failure(cause="malformed"))
             parting = partial(read_notes, mark, text, last.labels, reply.truncated)
             answer, notes = await offload(len(text) // 16, parting)
             return Stage3Result(
@@ -188,10 +188,7 @@ async def _synthesis(session: Session, answers: list[Stage1Result], reviewed: Re
                 notes=notes,
             )
 
-        prompt = partial(
-            prompts.synthesis,
-            session.brief,
-            member,
+        given = Material(
             responses=[
                 (label, name, chairman_view(current[name].text, current[name].consultation))
                 for label, name in last.labels.items()
@@ -203,7 +200,8 @@ async def _synthesis(session: Session, answers: list[Stage1Result], reviewed: Re
             disagreements=disagreements(votes, last.labels),
             reviews=[(each.model, text) for each, text in zip(last.reviews, critiques, strict=True)],
         )
-        penalty = prompts.repeat_penalty(session.brief)
+        prompt = partial(session.prompts.synthesis, member, given)
+        penalty = session.prompts.repeat_penalty
         request = Request(prompt=prompt, repeat_penalty=penalty, role=source)
         return await session.ask(stage, member, request, read)
 
@@ -295,7 +293,7 @@ async def _title(session: Session, cancellation: Cancellation) -> str:
     """Return the conversation's title: from the title model if there is one, else the question."""
     member = session.brief.profile.title_model
     if member and session.brief.history.is_empty:
-        prompt = partial(prompts.title, session.brief, member)
+        prompt = partial(session.prompts.title, member)
         text = await session.ask_title(member, prompt, cancellation)
         if text and (line := _one_line(text.strip().strip("\"'*#`\u201c\u201d "))):
             return line

@@ -42,6 +42,7 @@ from council.events import (
 from council.notes import AnswerStream
 from council.offload import offload
 from council.profile import Member, Profile
+from council.prompts.builtin import prompts_of
 from council.text.fence import stripped, unmarked
 from council.usage import Usage, total
 
@@ -111,6 +112,7 @@ class Session:
         stop: Stop,
     ) -> None:
         self.brief = brief
+        self.prompts = prompts_of(brief)
         self.emit = emit
         self.now = now
         self.stop = stop

@@ -55,33 +55,33 @@ class Ballot:
 
 
 def ballot_schema(
-    labels: Sequence[str], criteria: Sequence[str] = (), *, terse: bool = False
+    labels: Sequence[str], criteria: Sequence[str] = (), *, is_demonstration: bool = False
 ) -> JsonObject:
     """Return the JSON schema of a ballot over these answers, within OpenAI's strict subset.
 
-    The subset has no `uniqueItems`, so repeated labels are dropped on reading. A `terse` schema is for
-    small models whose server turns it into a grammar: remarks have a maximum length, the answers are
-    reviewed in their order, and the ranking is one of all permutations. Each label has its critiques,
-    each with its severity.
+    The subset has no `uniqueItems`, so repeated labels are dropped on reading. Each label has its
+    critiques, each with its severity. The server of a demonstration turns the schema into a grammar:
+    remarks have a maximum length, the answers are reviewed in their order, and the ranking is one of
+    all permutations.
     """
     label: JsonObject = {"type": "string", "enum": [*labels]}
     remark: JsonObject = {"type": "string"}
     # Several servers refuse bounds of lists; what is missing or twice is seen on reading.
-    exactly: JsonObject = {"minItems": len(labels), "maxItems": len(labels)} if terse else {}
+    exactly: JsonObject = {"minItems": len(labels), "maxItems": len(labels)} if is_demonstration else {}
     ranking: JsonObject = {"type": "array", "items": label, **exactly}
-    if terse:
+    if is_demonstration:
         remark |= {"maxLength": TERSE_REMARK}
         ranking = {"enum": [[*order] for order in permutations(labels)]}
     critique = object_schema(text=remark, severity={"type": "string", "enum": ["high", "medium", "low"]})
     critiques: JsonObject = {"type": "array", "items": critique}
-    if terse:
+    if is_demonstration:
         critiques |= {"minItems": 1, "maxItems": 1}
     under = {"strengths": remark, "critiques": critiques}
     if criteria:
         score: JsonObject = {"type": "integer", "enum": [*range(WORST, BEST + 1)]}
         under["scores"] = object_schema(**dict.fromkeys(criteria, score))
     reviews: JsonObject = {"type": "array", "items": object_schema(label=label, **under), **exactly}
-    if terse:
+    if is_demonstration:
         each = [object_schema(label={"const": name}, **under) for name in labels]
         reviews = {"type": "array", "prefixItems": each, **exactly}
     return object_schema(reviews=reviews, ranking=ranking)

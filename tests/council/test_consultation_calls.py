@@ -250,7 +250,9 @@ def test_the_form_is_within_the_strict_subset() -> None:
         schema = form_schema(kind, ["anthropic/claude", "google/gemini"])
         assert faults(json.loads(reply), schema) == []
         assert faults({**json.loads(reply), "consultant": "me"}, schema)
-    texts = re.findall(r'{"type": "string"[^{}]*}', json.dumps(form_schema(Rebuttal, terse=True)))
+    texts = re.findall(
+        r'{"type": "string"[^{}]*}', json.dumps(form_schema(Rebuttal, is_demonstration=True))
+    )
     assert len(texts) > 12
     assert all("maxLength" in text or "enum" in text for text in texts)
 

@@ -20,7 +20,7 @@ from council.events import (
     TitleCompleted,
     to_json,
 )
-from council.prompts import prompts
+from council.prompts.prompts import Prompts
 from council.usage import Usage, total
 from tests.council.scripted import FOUR, SKEPTIC, ScriptedCouncil, labels_in, profile, twins
 
@@ -355,7 +355,7 @@ async def test_a_replay_writes_no_prompt_for_what_is_recorded(monkeypatch: pytes
     deliberation = await first.run()
     written: list[str] = []
     for stage in ("answer", "review", "correction", "synthesis", "title"):
-        monkeypatch.setattr(prompts, stage, partial(_noted, written, stage))
+        monkeypatch.setattr(Prompts, stage, partial(_noted, written, stage))
     replayed = await ScriptedCouncil(steps=first.steps).run()
     assert written == []
     assert replayed.message.dump() == deliberation.message.dump()

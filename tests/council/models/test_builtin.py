@@ -104,7 +104,7 @@ async def test_the_model_returns_a_consultation(served: Mapping[str, str], kind:
         served,
         "Should nightly jobs move from cron to Temporal? Reply as JSON.",
         tokens=FORM_TOKENS,
-        schema=form_schema(kind, ["a/one", "b/two"], terse=True),
+        schema=form_schema(kind, ["a/one", "b/two"], is_demonstration=True),
     )
     kind.model_validate_json(said)
 

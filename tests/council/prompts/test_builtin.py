@@ -12,7 +12,8 @@ from council.criteria import EvaluationCriteria
 from council.document.conversation import AggregateRanking, Place, peer_critiques
 from council.document.stored_rounds import rounds_of
 from council.profile import Member, Persona
-from council.prompts import prompts
+from council.prompts.builtin import prompts_of
+from council.prompts.prompts import Material
 from tests.council.scripted import FOUR, ScriptedCouncil, failure, labels_in, profile
 
 PERSONA = Persona(name="The Pragmatist", prompt="You give correct, short answers.")
@@ -30,13 +31,13 @@ def brief(**changes: object) -> Brief:
 
 def test_an_answer_is_asked_for_with_the_question_alone() -> None:
     """And the persona, which is one sentence."""
-    assert prompts.answer(brief(), MEMBER) == (SYSTEM, ASKED)
-    assert prompts.answer(brief(), Member(model="a/one")) == (ASKED,)
+    assert prompts_of(brief()).answer(MEMBER) == (SYSTEM, ASKED)
+    assert prompts_of(brief()).answer(Member(model="a/one")) == (ASKED,)
 
 
 def test_a_review_lists_the_answers_under_their_labels() -> None:
     """A grammar enforces the form."""
-    (said,) = prompts.review(brief(), MEMBER, [("Response A", "So."), ("Response B", "No.")])
+    (said,) = prompts_of(brief()).review(MEMBER, [("Response A", "So."), ("Response B", "No.")])
     assert said["content"] == (
         "Why?\n\nResponse A: So.\n\nResponse B: No.\n\n"
         "Review each answer, then rank them, best first. Reply as JSON."
@@ -47,10 +48,10 @@ def test_a_correction_hands_over_the_whole_reviews() -> None:
     """The answer is the model's own turn; without a review, it is asked once more."""
     critiques = [("b/two", "It is wrong."), ("c/three", "It is short.")]
     given: ChatMessage = {"role": "assistant", "content": "So."}
-    reviewed = prompts.correction(
-        brief(), MEMBER, original="So.", label="Response A", critiques=critiques
+    reviewed = prompts_of(brief()).correction(
+        MEMBER, original="So.", label="Response A", critiques=critiques
     )
-    alone = prompts.correction(brief(), MEMBER, original="So.", label="Response A", critiques=[])
+    alone = prompts_of(brief()).correction(MEMBER, original="So.", label="Response A", critiques=[])
     again: ChatMessage = {
         "role": "user",
         "content": f"It is wrong.\n\nIt is short.\n\n{ASKED['content']}",
@@ -66,19 +67,13 @@ def turns(ballots: int, *answers: str) -> list[str]:
         Place(model=label, label=label, mean_position=float(place), votes=2, wins=0)
         for place, label in enumerate(labels, 1)
     ]
-    said = prompts.synthesis(
-        brief(),
-        MEMBER,
+    given = Material(
         responses=[
             (f"Response {letter}", letter, text) for letter, text in zip("ABC", answers, strict=False)
         ],
-        withdrawn=(),
         ranking=AggregateRanking(places=places, agreement=1.0, agreement_word="strong", ballots=ballots),
-        votes={},
-        scores=None,
-        disagreements=(),
-        reviews=(),
     )
+    said = prompts_of(brief()).synthesis(MEMBER, given)
     roles = ["system", *["user", "assistant"] * len(answers), "user"]
     assert [each["role"] for each in said] == roles
     assert said[0]["content"] == PERSONA.prompt
@@ -123,7 +118,7 @@ def test_an_answer_without_words_is_read_first() -> None:
 )
 def test_everything_else_is_asked_in_full(asked: Brief) -> None:
     """With fences around what comes from outside."""
-    assert MARK in prompts.answer(asked, MEMBER)[-1]["content"]
+    assert MARK in prompts_of(asked).answer(MEMBER)[-1]["content"]
 
 
 async def test_a_whole_demonstration_sends_nothing_else() -> None:

@@ -1,0 +1,126 @@
+"""The built-in model's prompts: it is too small for the council's.
+
+Asked with a role, fences and rules, SmolLM2-135M loses half of the facts that it knows; asked with
+hardly more than the question, it keeps them (`python -m bench.first_run`). So nothing here is fenced.
+Nor would a fence help: the model follows no rule about it, and copies its marks into its answers. Runs
+that need more than a question and its answers are asked with the council's prompts, in short forms.
+"""
+
+import re
+from collections.abc import Sequence
+from math import fsum
+
+from council.brief import Brief
+from council.calls import ChatMessage
+from council.profile import Member
+from council.prompts.prompts import Material, Prompts
+
+CHAIR = "You give correct, short answers."
+FINAL = "{} Give the correct answer once more, in one short and simple sentence."
+BALLOT = "Review each answer, then rank them, best first. Reply as JSON."
+# A grammar holds the model to each form, and it repeats whatever a prompt says about it.
+RANKING = "Then rank them, best first. Reply as JSON."
+CONSULTATION = "Reply as JSON: your answer, and how sure you are of it from 1 (a guess) to 10."
+DEBATE = "Say also whether you changed your position, and what you object to or took over."
+
+_WORD = re.compile(r"\w+")
+
+
+class ShortPrompts(Prompts):
+    """The council's prompts with short forms: a grammar holds the built-in model to each."""
+
+    takes_notes = False
+    consultation = CONSULTATION
+    debate = DEBATE
+
+    def _structured_ballot(self, labels: Sequence[str]) -> list[str]:
+        del labels
+        return [RANKING]
+
+
+class BarePrompts(ShortPrompts):
+    """The question and the answers alone."""
+
+    repeat_penalty = 1.0  # none: the model's own reaches into the prompt, whose words are to be repeated
+    corrects_all = False  # asked again for no reason, it makes its answer worse
+
+    def answer(self, member: Member) -> tuple[ChatMessage, ...]:
+        """Ask for an answer."""
+        return (*_persona(member), _user(self.brief.question))
+
+    def review(self, member: Member, answers: Sequence[tuple[str, str]]) -> tuple[ChatMessage, ...]:
+        """Ask for a review of labelled answers."""
+        del member
+        listed = "\n\n".join(f"{label}: {text}" for label, text in answers)
+        return (_user(f"{self.brief.question}\n\n{listed}\n\n{BALLOT}"),)
+
+    def correction(
+        self, member: Member, *, original: str, label: str, critiques: Sequence[tuple[str, str]]
+    ) -> tuple[ChatMessage, ...]:
+        """Hand an answer back with the reviews of it."""
+        del label
+        said = "\n\n".join(text for _, text in critiques)
+        return (
+            *self.answer(member),
+            _assistant(original),
+            _user("\n\n".join(filter(None, (said, self.brief.question)))),
+        )
+
+    def synthesis(self, member: Member, given: Material) -> tuple[ChatMessage, ...]:
+        """Ask for the final answer after the members' answers, each as a turn of its own.
+
+        The one that shares most words with the others comes last; where they share as many, the one
+        ranked first.
+        """
+        del member
+        ranking = given.ranking
+        places = [place.label for place in ranking.places] if ranking and ranking.ballots else []
+        ranked = sorted(
+            given.responses, key=lambda each: places.index(each[0]) if each[0] in places else 99
+        )
+        texts = [text for _, _, text in ranked]
+        said = [_words(text) - _words(self.brief.question) for text in texts]
+        shared = [fsum(_shared(words, other) for other in said) for words in said]
+        agreeing = sorted(range(len(texts)), key=lambda each: shared[each], reverse=True)
+        asked = _user(self.brief.question)
+        last = _user(FINAL.format(self.brief.question))
+        turns = [(asked, _assistant(texts[each])) for each in reversed(agreeing)]
+        return (_system(CHAIR), *(message for turn in turns for message in turn), last)
+
+
+def _shared(words: set[str], other: set[str]) -> float:
+    """Return the share of the shorter answer's words that the longer one has, too."""
+    return len(words & other) / max(1, min(len(words), len(other)))
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.casefold()))
+
+
+def _system(content: str) -> ChatMessage:
+    return {"role": "system", "content": content}
+
+
+def _assistant(content: str) -> ChatMessage:
+    return {"role": "assistant", "content": content}
+
+
+def _user(content: str) -> ChatMessage:
+    return {"role": "user", "content": content}
+
+
+def _persona(member: Member) -> tuple[ChatMessage, ...]:
+    if member.persona is None:
+        return ()
+    return (_system(member.persona.prompt),)
+
+
+def prompts_of(brief: Brief) -> Prompts:
+    """Return a run's prompts: the council's, or the built-in model's."""
+    profile = brief.profile
+    if not profile.demonstration:
+        return Prompts(brief)
+    needs_more = brief.history.turns or brief.attachments or brief.context or profile.criteria
+    if needs_more or profile.answer_format != "plain" or profile.strategy != "consensus":
+        return ShortPrompts(brief)
+    return BarePrompts(brief)
