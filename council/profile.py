@@ -224,6 +224,8 @@ class Profile(BaseModel, frozen=True):
     leaves further."""
     context: Literal["thread", "message"] = "thread"
     """`thread`: a question asked in a human thread is read with the messages before it."""
+    thread: Literal["digest", "full"] = "digest"
+    """`digest`: the thread shows how each corrected response begins; `full`: all of it."""
     answer_format: Literal["plain", "structured"] = "plain"
     """`structured`: answers and corrections are consultations (the consultants' schema)."""
 

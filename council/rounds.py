@@ -168,6 +168,7 @@ class _Reviewer:
             order=order,
             scores={label: dict(scores) for label, scores in ballot.scores.items()},
             points=None if ballot.points is None else [*ballot.points],
+            cleared=[*ballot.cleared],
             truncated=reply.truncated,
         )
         if result.parsed_ranking or len(order) < 2 or not profile.ballot_retry:

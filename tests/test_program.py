@@ -509,7 +509,7 @@ async def test_chat_draws_past_answers_where_somebody_watches(tmp_path: Path) ->
         "  Shard now:\n\n   \u2022 users first\n   \u2022 the rest later\n\n\n"
         f"   Table  Rows\n   {rule[:11]}\n   users     9\n\n\n"
         "3 members \u00b7 chairman man \u00b7 TIME \u00b7 10 calls without a known price\n\n"
-        "Type one of these: Members, Votes, Original and changes, Full reviews.\n"
+        "Type one of these: Members, Votes, Corrected response, Changes and original, Full reviews.\n"
     )
     assert member.startswith(f"{QUESTION}\n\n{rule}\n")
     assert "\n\nCorrected response\n\n  " in member

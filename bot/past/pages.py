@@ -48,6 +48,7 @@ _MARKDOWN = re.compile(
 _DETAILS: Mapping[AnswerPart, str] = {
     "member": buttons.MEMBERS,
     "votes": buttons.VOTES,
+    "corrected": buttons.CORRECTED,
     "changes": buttons.CHANGES,
     "reviews": buttons.REVIEWS,
 }

@@ -117,6 +117,7 @@ CONFIG = Command(
         Option("rounds", wording.CHANNEL_ROUNDS, "number", least=1, most=MOST_ROUNDS),
         Option("strategy", wording.STRATEGY, "choice", choices=get_args(Strategy)),
         Option("context", wording.CONTEXT, "choice", choices=("thread", "message")),
+        Option("thread", wording.THREAD, "choice", choices=("digest", "full")),
         Option("who", wording.WHO, "text"),
         Option("budget_day", wording.BUDGET_DAY, "text"),
         Option("budget_month", wording.BUDGET_MONTH, "text"),

@@ -214,9 +214,10 @@ def _choices(
     for part in members:
         seat = view.seats[part.seat or 0]
         said = number(lambda part=part: part.message)
+        whole_text = number(lambda part=part: detail(view, "corrected", part.seat))
         changes = number(lambda part=part: detail(view, "changes", part.seat))
         reviews = number(lambda part=part: detail(view, "reviews", part.seat))
-        rows.append((short[seat.name], said, changes, reviews))
+        rows.append((short[seat.name], said, whole_text, changes, reviews))
         if seat.name == mistaken:
             hints.append(Line(wording.mistake(short[seat.name], int(changes))))
     blocks = (Line(wording.LEAD), Pairs(tuple(whole)), Table(wording.HEADER, tuple(rows)), *hints)

@@ -3,18 +3,19 @@
 from collections.abc import Iterator
 from typing import Literal
 
-from bot.view.member import final_text, full_name, moved, text
+from bot.view.card import names
+from bot.view.member import corrected, final_text, moved, text
 from bot.view.message import Block, Diff, Heading, Line, Message
 from bot.view.ranking import votes
 from bot.view.record import reviews
 from bot.view.state import RunView, Seat
 from bot.view.wording import thread as wording
 
-Detail = Literal["votes", "changes", "reviews"]
+Detail = Literal["votes", "corrected", "changes", "reviews"]
 
 
 def detail(view: RunView, what: Detail, seat: int | None = None) -> Message:
-    """Return the votes, or one member's original answer with its changes, or the reviews of it."""
+    """Return the votes, or one member's corrected response, its changes, or the reviews of it."""
     if what == "votes":
         return Message(what, tuple(_votes(view)))
     member = view.seats[seat] if seat is not None and seat < len(view.seats) else None
@@ -22,7 +23,9 @@ def detail(view: RunView, what: Detail, seat: int | None = None) -> Message:
         return Message(what, (Line(wording.NO_ANSWER),))
     if what == "changes":
         return Message(what, tuple(_changes(view, member)))
-    head = Heading(wording.reviews_of(full_name(member)))
+    if what == "corrected":
+        return Message(what, tuple(_corrected(view, member)))
+    head = Heading(wording.reviews_of(names(view)[member.name]))
     return Message(what, reviews(view, member) or (head, Line(wording.NO_REVIEWS)))
 
 
@@ -36,13 +39,19 @@ def _votes(view: RunView) -> Iterator[Block]:
         yield Line(wording.NO_VOTES)
 
 
+def _corrected(view: RunView, seat: Seat) -> Iterator[Block]:
+    yield Heading(names(view)[seat.name])
+    if seat.answer:
+        yield from corrected(view, seat, seat.answer)
+    else:
+        yield Line(wording.NO_ANSWER)
+
+
 def _changes(view: RunView, seat: Seat) -> Iterator[Block]:
-    yield Heading(full_name(seat))
+    yield Heading(names(view)[seat.name])
     if not seat.answer:
         yield Line(wording.NO_ANSWER)
         return
-    yield Heading(wording.ORIGINAL, 3)
-    yield from text(view, seat.answer.response, seat.answer)
     yield Heading(wording.CHANGES, 3)
     removed, added = moved(seat, seat.answer)
     if removed or added:
@@ -50,3 +59,5 @@ def _changes(view: RunView, seat: Seat) -> Iterator[Block]:
         yield Diff(seat.answer.response, final_text(seat, seat.answer))
     else:
         yield Line(wording.KEPT)
+    yield Heading(wording.ORIGINAL, 3)
+    yield from text(view, seat.answer.response, seat.answer)

@@ -61,6 +61,7 @@ from council.events import (
 )
 from council.profile import Profile
 from council.reviews.critiques import points_of
+from council.reviews.prose import read_praise
 from council.usage import total
 
 RoundEvent = (
@@ -149,6 +150,7 @@ def of_document(
         consultants=profile.answer_format == "structured" if profile else False,
         rounds=profile.max_rounds if profile else 1,
         web=profile.web if profile else False,
+        thread=profile.thread if profile else "digest",
         seats=seats_of(profile) if profile else (),
         title=conversation.title,
         conversation_id=conversation.id,
@@ -349,7 +351,12 @@ def _with_round(view: RunView, held: Round) -> RunView:
     reviews = (
         review
         if review.points is not None
-        else review.model_copy(update={"points": points_of(review, held.labels)})
+        else review.model_copy(
+            update={
+                "points": points_of(review, held.labels),
+                "cleared": [*read_praise(review.ranking, held.labels)],
+            }
+        )
         for review in held.reviews
     )
     for result in (*reviews, *held.corrections):

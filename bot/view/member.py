@@ -1,23 +1,29 @@
 """One member of a run: who it is, how its answer fared, and the answer itself."""
 
+import re
 from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
 
 from bot.view.card import names
 from bot.view.consultants import consultation
-from bot.view.message import Block, Line, Pairs, Prose
+from bot.view.message import Block, Heading, Line, Pairs, Prose
 from bot.view.state import Failed, RunView, Seat
 from bot.view.wording import figures
 from bot.view.wording import thread as wording
 from bot.view.wording.names import listing
 from bot.view.wording.service import failures
 from council.calls import Citation
-from council.document.changes import words_changed
+from council.document.changes import share_changed, words_changed
 from council.document.conversation import Stage1Result, Stage2_5Result, Stage2Result
 from council.text.characters import clip
 
+BEGINNING = 400
+"""How many characters of a corrected response a digest shows, about."""
 REASON_LENGTH = 200
 """How much is said of why a member kept its answer."""
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_LEADS = re.compile(r" {0,3}#{1,6} |\s*(?:[-*+]|\d{1,3}[.)])\s*$|\s*\*\*[^*]+\*\*:?\s*$|.*:\s*$")
+_SENTENCE_END = re.compile(r"[.!?\u2026][\"')\]*]*(?=\s|$)|[\u3002\uff01\uff1f]")
 
 
 def full_name(seat: Seat) -> str:
@@ -47,12 +53,17 @@ def moved(seat: Seat, answer: Stage1Result) -> tuple[int, int]:
     return words_changed(answer.response, final_text(seat, answer))
 
 
-def standing(view: RunView, seat: Seat, answer: Stage1Result) -> Line:
-    """Return how a member's answer fared, in a line."""
-    return Line(" ".join(_standing(view, seat, answer)))
+def standing(view: RunView, seat: Seat, answer: Stage1Result, *, exact: bool = True) -> Line:
+    """Return how a member's answer fared, in a line; `exact` counts the words that it changed."""
+    return Line(" ".join(_standing(view, seat, answer, exact=exact)))
 
 
-def _standing(view: RunView, seat: Seat, answer: Stage1Result) -> Iterator[str]:
+def share(seat: Seat, answer: Stage1Result) -> float:
+    """Return how much of a member's first answer corrections changed, from 0 to 1."""
+    return share_changed(answer.response, final_text(seat, answer))
+
+
+def _standing(view: RunView, seat: Seat, answer: Stage1Result, *, exact: bool) -> Iterator[str]:
     if (rank := view.rank(seat.name)) and view.ranking:
         of = len(view.ranking.places)
         yield wording.standing(figures.ordinal(rank.number), of, tied=rank.shared)
@@ -64,7 +75,7 @@ def _standing(view: RunView, seat: Seat, answer: Stage1Result) -> Iterator[str]:
             failures.failure(seat.correcting.failure), wording.kept_text(seat.number)
         )
     elif removed or added:
-        yield wording.changed(removed, added)
+        yield (wording.changed(removed, added) if exact else wording.changed_much(share(seat, answer)))
     elif seat.correction and seat.correction.maintained:
         yield wording.NOT_REVISED
     elif seat.correction:
@@ -76,6 +87,43 @@ def _standing(view: RunView, seat: Seat, answer: Stage1Result) -> Iterator[str]:
     is_corrected = seat.correction and not isinstance(seat.correcting, Failed)
     if is_corrected and seat.correction and not seat.correction.maintained and not peers(view, seat):
         yield wording.OWN_REVIEW
+
+
+def beginning(markdown: str, length: int = BEGINNING) -> str:
+    """Return how a text begins, up to the end of a sentence or line at about `length` characters.
+
+    Code that would be cut is left out unless the text begins with it.
+    """
+    if len(markdown) <= length + length // 4:
+        return markdown
+    lines: list[str] = []
+    room, fence, opened = length, "", 0
+    for line in markdown[: 2 * length].split("\n"):
+        mark = _FENCE.match(line)
+        if len(line) > room:
+            if not fence and (kept := _sentences_of(line, room, is_first=not any(lines))):
+                lines.append(kept)
+            break
+        if mark and not fence:
+            fence, opened = mark[1], len(lines)
+        elif mark and mark[1].startswith(fence):
+            fence = ""
+        lines.append(line)
+        room -= len(line) + 1
+    if fence:
+        lines = lines[:opened] if any(lines[:opened]) else [*lines, fence]
+    while lines and (not lines[-1].strip() or _LEADS.match(lines[-1])):
+        lines.pop()  # a heading alone says nothing
+    return "\n".join(lines) or clip(markdown, length)
+
+
+def _sentences_of(line: str, room: int, *, is_first: bool) -> str:
+    """Return the sentences of a line that fit whole; of the first line, its words."""
+    ends = (found.end() for found in _SENTENCE_END.finditer(line, 0, room))
+    whole = [end for end in ends if not (line.count("**", 0, end) % 2 or line.count("`", 0, end) % 2)]
+    if whole:
+        return line[: whole[-1]].rstrip()
+    return clip(line, max(room, 2)) if is_first else ""
 
 
 def text(
@@ -91,6 +139,15 @@ def text(
     if result.truncated:
         yield Line(wording.CUT_OFF)
     yield from _sources(result.citations)
+
+
+def corrected(view: RunView, seat: Seat, answer: Stage1Result) -> Iterator[Block]:
+    """Return a member's answer after its last correction, whole, below its heading."""
+    yield Heading(wording.CORRECTED if seat.has_changed else wording.RESPONSE, 3)
+    correction = seat.correction
+    is_new = correction and (seat.has_changed or correction.consultation)
+    result = correction if correction and is_new else answer
+    yield from text(view, final_text(seat, answer), result, answer)
 
 
 def score_of(answer: Stage1Result | None) -> int | None:

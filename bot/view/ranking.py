@@ -31,7 +31,7 @@ def places(view: RunView) -> Iterator[tuple[str, Place]]:
 
 def explained(view: RunView) -> Iterator[Line]:
     """Return how to read a ranking."""
-    yield Line(wording.ONE_IS_BEST_OF_TWO if len(view.labels) == 2 else wording.ONE_IS_BEST)
+    yield Line(wording.OWN_VOTES_OF_TWO if len(view.labels) == 2 else wording.NO_OWN_VOTES)
     if view.ranking and (alike := agreement(view.ranking.agreement_word)):
         yield Line(wording.agreement(alike))
 

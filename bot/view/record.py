@@ -152,7 +152,7 @@ def _reviews(view: RunView, seat: Seat) -> Iterator[Block]:
     reviewed, handed = peers(view, seat), _handed(view, seat)
     if not reviewed and not handed:
         return
-    yield Heading(f"{wording.reviews_of(full_name(seat))}{wording.of_round(view.number)}")
+    yield Heading(f"{wording.reviews_of(names(view)[seat.name])}{wording.of_round(view.number)}")
     if label := label_of(view, seat):
         yield Line(wording.label(label))
     if handed:

@@ -146,6 +146,7 @@ class RunView:
     consultants: bool = False
     rounds: int = 1
     web: bool = False
+    thread: Literal["digest", "full"] = "digest"
     criteria: EvaluationCriteria | None = None
     stages: tuple[StageView, ...] = tuple(StageView(stage) for stage in STAGES)
     chair: tuple[Writer, ...] = ()
@@ -224,6 +225,7 @@ def opening(
         consultants=profile.answer_format == "structured",
         rounds=profile.max_rounds,
         web=profile.web,
+        thread=profile.thread,
         criteria=profile.criteria,
         seats=seats_of(profile),
         started=now,

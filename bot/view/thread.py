@@ -1,29 +1,29 @@
 """The thread below the card: a digest that explains in a minute why the answer is what it is.
 
-First the ranking, then a message per member, best first: what its peers said about its answer, and its
-corrected response. All of it is final when the last round's corrections are over. What it leaves out
+First the whole in short: the ranking, and for each member the gravest objection and what it changed.
+Then a message per member, best first: its critics' objections, what changed, and its corrected
+response. All of it is final when the last round's corrections are over. What it leaves out
 is behind its buttons (`bot.view.details`) and in the transcript (`bot.view.record`).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from bot.view.card import names
-from bot.view.member import final_text, full_name, label_of, moved, peers, standing, text
-from bot.view.message import Block, Heading, Line, Message, Pairs, Prose, Table
+from bot.view.member import beginning, corrected, final_text, moved, share, standing
+from bot.view.message import Block, Heading, Line, Message, Pairs, Prose
+from bot.view.objections import SUMMARY, Heard, heard, summary
+from bot.view.passages import Passage, gravest, passages
 from bot.view.ranking import explained, missing, places, ranked, scores
 from bot.view.state import Failed, RunView, Seat
 from bot.view.wording import figures
 from bot.view.wording import thread as wording
-from council.document.conversation import Stage1Result, peer_critiques
-from council.document.results import GRADES, ReviewPoint
+from council.document.conversation import Stage1Result, Stage2_5Result
 from council.text.characters import clip
 
-SUMMARY = 280
-"""How much is shown of what a review says about an answer: about two lines."""
-MOST_POINTS = 50
-"""How many points of a review about an answer are chosen from."""
+PASSAGE = 240
+"""How much of a changed sentence is shown, before and after."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,103 +65,89 @@ def _ranking(view: RunView) -> Iterator[Block]:
     if view.is_undecided:
         yield Line(wording.UNDECIDED)
     elif view.ranking and view.ranking.ballots:
-        yield _table(view)
+        yield Line(wording.BESIDE_NAMES)
         yield from explained(view)
     else:
         yield Line(wording.NOT_RANKED)
     yield from missing(view)
+    if rows := [
+        row for seat in ranked(view) if seat.answer for row in _in_short(view, seat, seat.answer)
+    ]:
+        yield Pairs(tuple(rows))
     yield from scores(view)
 
 
-def _table(view: RunView) -> Table:
-    short = names(view)
-    rows = (
-        (
-            rank,
-            short.get(place.model, place.model),
-            figures.position(place.mean_position),
-            _changed(seat),
-        )
-        for rank, place in places(view)
-        if (seat := view.seat(place.model))
-    )
-    return Table(wording.RANKING_HEADER, tuple(rows))
+def _in_short(view: RunView, seat: Seat, answer: Stage1Result) -> Iterator[tuple[str, str]]:
+    """Return a member's rank, the gravest objection to its answer, and what it changed, a line each."""
+    name, said = names(view)[seat.name], heard(view, seat)
+    held = next(((rank, place) for rank, place in places(view) if place.model == seat.name), None)
+    is_ranked = view.ranking and view.ranking.ballots and not view.is_undecided
+    if held and is_ranked and held[1].mean_position is not None:
+        yield f"{held[0]} {name}", wording.average(figures.position(held[1].mean_position))
+    else:
+        yield name, wording.NO_RANK
+    if found := said.gravest:
+        critic, point = found
+        yield wording.OBJECTION, wording.objection(summary([point]), critic)
+    elif said.undivided:
+        yield wording.OBJECTION, wording.NOT_TOLD
+    elif said.clear:
+        yield wording.OBJECTION, wording.NOBODY
+    if seat.correction:
+        yield wording.CHANGED, _correction(seat, seat.correction, answer, said)
 
 
-def _changed(seat: Seat) -> str:
-    if isinstance(seat.correcting, Failed) or not seat.answer:
-        return wording.NONE
-    removed, added = moved(seat, seat.answer)
-    return wording.changed_cell(removed, added) if removed or added else "0"
+def _correction(seat: Seat, correction: Stage2_5Result, answer: Stage1Result, said: Heard) -> str:
+    if isinstance(seat.correcting, Failed):
+        return wording.FAILED
+    if not any(moved(seat, answer)):
+        reason = " ".join((correction.kept_because or "").split())
+        return wording.kept_in_short(clip(reason, SUMMARY)) if reason else wording.KEPT_IN_SHORT
+    much, passage = wording.much(share(seat, answer)), _passage(seat, answer, said)
+    if passage is None:
+        return much
+    if not passage.after:
+        return wording.dropped(much, clip(passage.before, SUMMARY))
+    sentence = clip(passage.after, SUMMARY)
+    return wording.now(much, sentence) if passage.before else wording.added(much, sentence)
+
+
+def _passage(seat: Seat, answer: Stage1Result, said: Heard) -> Passage | None:
+    points = [point for _, points in said.objections for point in points]
+    return gravest(passages(answer.response, final_text(seat, answer)), points)
 
 
 def _member(view: RunView, seat: Seat, answer: Stage1Result) -> Iterator[Block]:
-    yield Heading(full_name(seat))
-    yield standing(view, seat, answer)
-    if remarks := tuple(_remarks(view, seat)):
-        yield Heading(wording.PEERS, 3)
-        yield from remarks
-    yield Heading(wording.CORRECTED if seat.has_changed else wording.RESPONSE, 3)
-    correction = seat.correction
-    is_new = correction and (seat.has_changed or correction.consultation)
-    result = correction if correction and is_new else answer
-    yield from text(view, final_text(seat, answer), result, answer)
+    said = heard(view, seat)
+    yield Heading(names(view)[seat.name])
+    yield standing(view, seat, answer, exact=False)
+    yield from _objections(seat, said)
+    if seat.has_changed and (passage := _passage(seat, answer, said)):
+        yield Heading(wording.WHAT_CHANGED, 3)
+        rows = ((wording.BEFORE, passage.before), (wording.NOW, passage.after))
+        yield Pairs(tuple((name, clip(text, PASSAGE)) for name, text in rows if text))
+    whole = tuple(corrected(view, seat, answer))
+    final = final_text(seat, answer)
+    begun = beginning(final)
+    if view.thread == "full" or begun == final or Prose(final) not in whole:
+        yield from whole
+    else:
+        name = wording.CORRECTED if seat.has_changed else wording.RESPONSE
+        yield Heading(wording.begins(name), 3)
+        yield Prose(begun)
 
 
-def _remarks(view: RunView, seat: Seat) -> Iterator[Block]:
-    """Return what each reviewer said about this answer."""
-    reviews = peers(view, seat)
-    handed = seat.correction.peer_critiques if seat.correction else ""
-    if handed and handed != peer_critiques(seat.name, reviews):
-        yield Prose(handed)  # points that were picked out of the reviews, or another program's words
+def _objections(seat: Seat, said: Heard) -> Iterator[Block]:
+    """Return what each critic holds against this answer, in a line, and who holds nothing."""
+    if not (said.objections or said.clear or said.undivided):
+        if seat.correction and seat.correction.peer_critiques:  # another program's words
+            yield Heading(wording.OBJECTIONS, 3)
+            yield Prose(beginning(seat.correction.peer_critiques))
         return
-    label, short = label_of(view, seat), names(view)
-    # Readers know the members by their names, and not by their labels.
-    named = {each: short.get(name, name) for each, name in view.labels.items()}
-    rows: list[tuple[str, str]] = []
-    for review in reviews:
-        about = [point for point in review.points or () if point.label == label]
-        grade = next((grade for grade in GRADES if any(grade == each.severity for each in about)), None)
-        if about:
-            said = wording.remark(grade, summary(about))
-            rows.append((short[review.model], _in_names(said, named)))
-        elif label is None or review.objects_to(label) is None:
-            rows.append((short[review.model], wording.UNDIVIDED))
-    if rows:
-        yield Pairs(tuple(rows))
-
-
-def _in_names(remark: str, named: Mapping[str, str]) -> str:
-    for label, name in named.items():
-        remark = remark.replace(label, name)
-    return remark
-
-
-def summary(points: Sequence[ReviewPoint], limit: int = SUMMARY) -> str:
-    """Return the gravest points that fit, in their order; an ellipsis replaces the rest."""
-    chosen: list[ReviewPoint] = []
-    by_weight = sorted(points[:MOST_POINTS], key=_weight)
-    for point in by_weight:
-        kept = [each for each in points if each is point or each in chosen]
-        if len(_written(kept)) <= limit - 2:
-            chosen = kept
-    if not chosen:
-        return clip(_written(by_weight[:1]), limit - 2)
-    return _written(chosen) if len(chosen) == len(points) else f"{_written(chosen)} \u2026"
-
-
-def _weight(point: ReviewPoint) -> tuple[int, bool]:
-    grade = GRADES.index(point.severity) if point.severity else len(GRADES)
-    return grade, point.kind == "strength"
-
-
-def _written(points: Sequence[ReviewPoint]) -> str:
-    """Return points as one paragraph; sentences from the middle of prose need no title."""
-    text, above = "", None
-    for point in points:
-        title = None if point.source == "sentence" else point.kind
-        if text and not text.endswith(wording.SENTENCE_ENDS):
-            text += "." if title != above or title is None else ";"
-        said = wording.titled(title, point.text) if title != above and title else point.text
-        text, above = f"{text} {said}".lstrip(), title
-    return text
+    yield Heading(wording.OBJECTIONS, 3)
+    if said.objections:
+        yield Pairs(tuple((critic, summary(points)) for critic, points in said.objections))
+    if said.clear:
+        yield Line(wording.clear(said.clear))
+    if said.undivided:
+        yield Line(wording.undivided(said.undivided))

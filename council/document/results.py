@@ -108,6 +108,7 @@ class Stage2Result(Record):
     `order` is the labels as this reviewer read them; `scores` are 1 to 10, by label and criterion.
     `points` are what it says for and against the answers, in its order; `None` where that can't be told,
     or in a document from before, which may have `critiques` (`council.reviews.critiques.points_of`).
+    `cleared` are the labels whose sections in prose were read as praise, sentence by sentence.
     """
 
     model: str
@@ -117,6 +118,7 @@ class Stage2Result(Record):
     order: list[str] = []
     scores: dict[str, dict[str, int]] = {}
     points: list[ReviewPoint] | None = None
+    cleared: list[str] = []
     critiques: list[OlderCritique] | None = None
     truncated: bool = False
 
@@ -127,6 +129,11 @@ class Stage2Result(Record):
             return True
         says_all = self.points is not None and all(point.source == "structured" for point in self.points)
         return False if about or says_all else None
+
+    def clears(self, label: str) -> bool:
+        """Return whether it certainly holds nothing against an answer."""
+        says_all = self.points is not None and all(point.source == "structured" for point in self.points)
+        return (says_all or label in self.cleared) and self.objects_to(label) is False
 
 
 class Stage2_5Result(Record):  # noqa: N801 - the data model's own name

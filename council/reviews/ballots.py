@@ -28,7 +28,7 @@ from council.reviews.ballot_text import (
     ranking_at,
     unwrapped,
 )
-from council.reviews.prose import LONGEST_POINT, read_prose
+from council.reviews.prose import LONGEST_POINT, read_praise, read_prose
 from council.reviews.reviewer_lines import LONGEST_LINE, LONGEST_REVIEW, bare, says, sentences
 from council.reviews.score_text import BEST, WORST, Scored, parse_scores, scores_of, scores_text
 from council.text.characters import clip
@@ -45,13 +45,14 @@ class Ballot:
     """A review's text and the labels it ranks, best first; without labels it isn't counted.
 
     `scores`: label -> criterion -> 1 to 10, where given. `points` are what it says for and against the
-    answers, `None` where its prose doesn't tell.
+    answers, `None` where its prose doesn't tell; `cleared` the answers whose sections are praise alone.
     """
 
     text: str
     ranking: tuple[str, ...]
     scores: Scored = field(default_factory=dict[str, dict[str, int]])
     points: Sequence[ReviewPoint] | None = None
+    cleared: Sequence[str] = ()
 
 
 def ballot_schema(
@@ -109,7 +110,7 @@ def read_ballot(
     own = _counted(written)
     if own is None:
         scores = parse_scores(text, labels, criteria)
-        return Ballot(text, tuple(listed), scores, read_prose(prose, labels))
+        return Ballot(text, tuple(listed), scores, read_prose(prose, labels), read_praise(prose, labels))
     said, lines = own.ballot.without_copies(copied), Lines(body)
     is_listed = listed and (not said.ranking or line > lines.number(own.span.end - 1))
     ranking = listed if is_listed else said.ranking
@@ -120,7 +121,7 @@ def read_ballot(
         return Ballot(_rendered(said, ranking, scores), counted, scores, tuple(_points(said)))
     kept = text if is_listed else with_ranking(text, ranking)
     scores = scores or parse_scores(text, labels, criteria)
-    return Ballot(kept, tuple(ranking), scores, read_prose(prose, labels))
+    return Ballot(kept, tuple(ranking), scores, read_prose(prose, labels), read_praise(prose, labels))
 
 
 @dataclass(frozen=True, slots=True)

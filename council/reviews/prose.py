@@ -39,6 +39,29 @@ def read_prose(text: str, labels: Collection[str]) -> list[ReviewPoint] | None:
     ] or None
 
 
+def read_praise(text: str, labels: Collection[str]) -> tuple[str, ...]:
+    """Return the answers whose sections are praise alone, in every sentence."""
+    known = by_letter(labels)
+    sections = _sections(own_lines(text), known)
+    read: dict[str, list[bool]] = {}
+    for section in sections:
+        if section.letter:
+            praise = read.setdefault(section.letter, [])
+            praise += [
+                _is_praise(sentence, paragraph.part, section.letter, known)
+                for paragraph in _paragraphs(section, is_last=False)
+                for sentence in paragraph.sentences
+                if not is_nothing(sentence)
+            ]
+    return tuple(known[letter] for letter, praise in read.items() if praise and all(praise))
+
+
+def _is_praise(sentence: str, part: PointKind | None, letter: str, known: Mapping[str, str]) -> bool:
+    if _named(sentence, known) - {letter} or _OTHERS.search(sentence):
+        return False
+    return [point.kind for point in _judged(known[letter], sentence, part, "section")] == ["strength"]
+
+
 # A script without spaces touches a letter without belonging to it.
 _WORD = r"[0-9A-Za-z_\u00c0-\u024f\u0400-\u04ff]"
 _LETTER = rf"(?<!{_WORD})(?<!['+#])(?-i:[A-Z])(?!{_WORD})(?![+#])"

@@ -41,6 +41,7 @@ class ChannelSettings(BaseModel):
     rounds: Annotated[int, Field(ge=1, le=MOST_ROUNDS)] | None = None
     strategy: Strategy | None = None
     context: Literal["thread", "message"] | None = None
+    thread: Literal["digest", "full"] | None = None
     who: Who | None = None
     budget_day: Dollars | None = None
     budget_month: Dollars | None = None
@@ -103,6 +104,7 @@ def resolve(operator: Operator, own: ChannelSettings) -> dict[str, Setting]:
         "rounds": of_profile(own.rounds, "max_rounds"),
         "strategy": of_profile(own.strategy, "strategy"),
         "context": of_profile(own.context, "context"),
+        "thread": of_profile(own.thread, "thread"),
         "who": _who(operator, own),
         **{
             key: _strictest(
@@ -167,8 +169,8 @@ class EffectiveSettings:
             rounds=options.rounds or self.own.rounds,
             strategy=options.strategy or self.own.strategy,
         ).applied(self.operator.profiles)
-        context = self.own.context
-        return profile.model_copy(update={"context": context}) if context else profile
+        set_here = {"context": self.own.context, "thread": self.own.thread}
+        return profile.model_copy(update={key: value for key, value in set_here.items() if value})
 
     def check(self, source: Source, standing: Requester, profile: str) -> None:
         """Raise `Refusal` if a question may not be asked, saying who can change that."""

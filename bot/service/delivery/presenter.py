@@ -43,7 +43,7 @@ THREAD_TITLE = 90
 
 _BUTTONS: Mapping[str, tuple[Action, ...]] = {
     "ranking": ("votes",),
-    "member": ("changes", "reviews"),
+    "member": ("corrected", "changes", "reviews"),
 }
 
 

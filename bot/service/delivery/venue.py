@@ -33,6 +33,7 @@ LABELS: dict[Action, str] = {
     "helpful": buttons.HELPFUL,
     "unhelpful": buttons.UNHELPFUL,
     "votes": buttons.VOTES,
+    "corrected": buttons.CORRECTED,
     "changes": buttons.CHANGES,
     "reviews": buttons.REVIEWS,
 }

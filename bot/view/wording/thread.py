@@ -6,12 +6,13 @@ from bot.view.wording.figures import count
 from bot.view.wording.names import listing
 
 RANKING = "Ranking"
-RANKING_HEADER = ("Rank", "Member", "Mean", "Words")
-RECORD_HEADER = ("Rank", "Answer", "Member", "Mean")
+AVERAGE = "Average vote (1 is best)"
+BESIDE_NAMES = f"{AVERAGE} beside each name."
+RECORD_HEADER = ("Rank", "Answer", "Member", AVERAGE)
 OWN, NONE, DISQUALIFIED = "own", "\u2013", "out"
 """What a table's cell says in place of a figure."""
-ONE_IS_BEST = "1 is best. Nobody ranks their own answer."
-ONE_IS_BEST_OF_TWO = "1 is best. With two answers, each member's vote on its own counts too."
+NO_OWN_VOTES = "Nobody ranks their own answer."
+OWN_VOTES_OF_TWO = "With two answers, each member's vote on its own counts too."
 NOT_RANKED = "No vote could be counted, so the answers are not ranked."
 UNDECIDED = "The reviewers didn't rank the answers."
 RESULT_LOST = "The votes as they were cast, best first; the result is not on record."
@@ -24,15 +25,24 @@ HOW_SCORED = (
     "criterion is its weight; ! marks a must-have."
 )
 
-PEERS = "What its peers said"
-KINDS = {"strength": "Strengths", "objection": "Weaknesses"}
+OBJECTIONS = "Objections"
+WHAT_CHANGED = "What changed"
+BEFORE, NOW = "Before", "Now"
+OBJECTION, CHANGED = "Gravest objection", "Changed"
+NO_RANK = "not ranked"
+NOT_TOLD = "not divided; see Full reviews"
+NOBODY = "none"
+KEPT_IN_SHORT, FAILED = "no, it kept its answer", "no, its correction failed"
+REWRITTEN = "rewritten"
+_SHARES = ((0.25, "little"), (0.6, "much"), (2.0, REWRITTEN))
+_GRADES = {"high": "Serious", "low": "Minor"}
 SENTENCE_ENDS = tuple(".!?;:\u2026\u3002\uff01\uff1f\uff1b")
 CORRECTED = "Corrected response"
 RESPONSE = "Response"
+BEGINNING = "how it begins"
 ORIGINAL = "Original response"
 CHANGES = "Changes"
 MARKED = "Struck-through words were removed, bold words added; \u2026 marks unchanged text."
-UNDIVIDED = "the review doesn't separate the answers; see Full reviews"
 
 VOTES = "Votes"
 BEST_FIRST = "Each reviewer's order, best first."
@@ -119,9 +129,15 @@ def marked(removed: int, added: int) -> str:
     return f"{changed(removed, added)} {MARKED}"
 
 
-def changed_cell(removed: int, added: int) -> str:
-    """Say the same in a table's cell."""
-    return f"\u2212{removed:,} +{added:,}"
+def much(share: float) -> str:
+    """Say how much of an answer changed, by the share of its words."""
+    return next(word for below, word in _SHARES if share < below)
+
+
+def changed_much(share: float) -> str:
+    """Say the same in a sentence."""
+    word = much(share)
+    return "Rewritten." if word == REWRITTEN else f"Changed {word}."
 
 
 def correction_failed(why: str, kept: str) -> str:
@@ -144,14 +160,54 @@ def fallback(what: str, model: str) -> str:
     return f"The {what} is by its fallback {model}."
 
 
-def remark(severity: str | None, text: str) -> str:
-    """Return what a reviewer said about an answer, with its severity if that is known."""
-    return f"({severity}) {text}" if severity else text
+def graded(severity: str | None, text: str) -> str:
+    """Return an objection behind its grade, where its author calls it serious or minor."""
+    return f"{_GRADES[severity]}: {text}" if severity in _GRADES else text
 
 
-def titled(kind: str, text: str) -> str:
-    """Return the first of some points for or against an answer, below their title."""
-    return f"{KINDS[kind]}: {text}"
+def clear(critics: Iterable[str]) -> str:
+    """Name those who object to nothing."""
+    return f"No objection: {listing(critics)}"
+
+
+def undivided(critics: Iterable[str]) -> str:
+    """Name those whose reviews can't be divided by answers."""
+    return f"Not divided: {listing(critics)} (Full reviews)"
+
+
+def objection(text: str, critic: str) -> str:
+    """Return an objection in a line of its own, with who raised it."""
+    return f"{text} ({critic})"
+
+
+def average(position: str) -> str:
+    """Give an answer's average vote."""
+    return f"average vote {position}"
+
+
+def begins(name: str) -> str:
+    """Head the beginning of a response."""
+    return f"{name}: {BEGINNING}"
+
+
+def kept_in_short(reason: str) -> str:
+    """Say why a member kept its answer, in its own words."""
+    return f"{KEPT_IN_SHORT}: \u201c{reason}\u201d"
+
+
+def added(much: str, sentence: str) -> str:
+    """Say what a correction added."""
+    return f"{much}; added \u201c{sentence}\u201d"
+
+
+def dropped(much: str, sentence: str) -> str:
+    """Say what a correction dropped."""
+    return f"{much}; dropped \u201c{sentence}\u201d"
+
+
+def now(much: str, sentence: str) -> str:
+    """Say what a correction made of a sentence."""
+    return f"{much}; now \u201c{sentence}\u201d"
 
 
 def no_answer(name: str, why: str) -> str:

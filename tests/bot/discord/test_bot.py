@@ -20,6 +20,7 @@ from bot.service.commands import ACTION, COMMANDS
 from bot.service.delivery.venue import File, Part
 from bot.service.dispatcher import Dispatcher
 from bot.view.wording.platforms.discord import HINT
+from storage.scope import Scope
 from tests.bot.discord.office import HELD, Office, impatient, office
 from tests.bot.sample_run import accepted
 from tests.bot.shown import FINISHED
@@ -132,14 +133,20 @@ async def test_a_command_becomes_card_thread_answer_and_one_mention(
     posted = server.messages(thread, by_bot=True)
     assert len(posted) == 1 + len(FOUR) + 2
     ranking, *members = [message for message in posted if message.embeds]
-    assert ranking.text.startswith("## Ranking\n\n```\nRank  Member")
+    assert ranking.text.startswith("## Ranking\n\nAverage vote (1 is best) beside each name.\n\n")
     assert [part["label"] for part in ranking.buttons] == ["Votes"]
     for name in FOUR:
-        [member] = [message for message in members if message.text.startswith(f"## {name}\n\nRanked ")]
-        assert "### What its peers said\n\n**" in member.text
+        [member] = [
+            message for message in members if message.text.startswith(f"## {short(name)}\n\nRanked ")
+        ]
+        assert "### Objections\n\n" in member.text
         assert "### Corrected response\n\nA better and much longer answer" in member.text
-        assert "The first answer of" not in member.text
-        assert [part["label"] for part in member.buttons] == ["Original and changes", "Full reviews"]
+        assert "**Before**: The first answer of" in member.text
+        assert [part["label"] for part in member.buttons] == [
+            "Corrected response",
+            "Changes and original",
+            "Full reviews",
+        ]
     assert posted[-1].text == "The transcript: every answer, review and correction."
     assert [file.filename.rpartition(".")[2] for file in posted[-1].attachments] == ["html"]
     assert thread.name == "Shard or scale up?"
@@ -154,6 +161,35 @@ async def test_a_command_becomes_card_thread_answer_and_one_mention(
     assert server.unhandled() == []
 
 
+async def whole_responses(team: Office) -> None:
+    """Let the thread show whole corrected responses in this channel."""
+    guild = team.general.guild
+    assert guild is not None
+    here = Scope("discord", str(guild.id), str(team.general.id))
+    await team.library.overrides.change(here, {"thread": "full"}, "discord:1")
+
+
+def short(name: str) -> str:
+    """Return what people call a member."""
+    return name.rpartition("/")[2]
+
+
+@pytest.mark.parametrize("length", [700, 4_000, 12_000])
+async def test_a_digest_shows_how_each_response_begins(
+    server: DiscordServer, team: Office, council: ScriptedCouncil, length: int
+) -> None:
+    """Six messages, however long the responses are; nothing is called cut."""
+    council.script["stage2_5"] = " ".join(f"Word{number:04}." for number in range(length // 10))
+    await team.asked()
+    [thread] = server.threads(team.general)
+    posted = [message for message in server.messages(thread) if not message.attachments]
+    assert len(posted) == 1 + len(FOUR) + 1
+    whole = "\n".join(message.text for message in posted)
+    assert whole.count("Corrected response: how it begins") == len(FOUR)
+    assert sum(len(message.text) for message in posted) < 5_000
+    assert "Cut here" not in whole
+
+
 @pytest.mark.parametrize(("length", "most"), [(700, 6), (4_000, 7), (12_000, 10)])
 async def test_how_many_messages_a_thread_of_four_members_has(
     server: DiscordServer, team: Office, council: ScriptedCouncil, length: int, most: int
@@ -161,6 +197,7 @@ async def test_how_many_messages_a_thread_of_four_members_has(
     """The ranking, one or two per member, and the mention; each corrected response up to its limit."""
     words = " ".join(f"word{number:04}" for number in range(length // 9))
     council.script["stage2_5"] = words
+    await whole_responses(team)
     await team.asked()
     [thread] = server.threads(team.general)
     posted = [message for message in server.messages(thread) if not message.attachments]
@@ -179,6 +216,7 @@ async def test_the_thread_shows_the_last_of_two_rounds(
 ) -> None:
     """With its ranking and corrections; a long response is cut and says so, and the transcript is complete."""
     council.script = {f"stage2_5.2:{name}": f"{name} corrects itself again. {LONG * 5}" for name in FOUR}
+    await whole_responses(team)
     card = await team.asked(rounds=2)
     [thread] = server.threads(team.general)
     # The mention doesn't wait for the thread, so it may come between two of its messages.
@@ -186,7 +224,7 @@ async def test_the_thread_shows_the_last_of_two_rounds(
     assert [text for text in posted if text.startswith("## Ranking")] == [posted[0]]
     assert posted[0].startswith("## Ranking, round 2\n\n")
     for name in FOUR:
-        [number] = [at for at, text in enumerate(posted) if text.startswith(f"## {name}\n\n")]
+        [number] = [at for at, text in enumerate(posted) if text.startswith(f"## {short(name)}\n\n")]
         assert f"{name} corrects itself again." in posted[number]
         assert posted[number + 1].endswith("\n\n*Cut here; the full text is in the transcript.*")
     [file] = [each for message in server.messages(thread) for each in message.attachments]
@@ -519,7 +557,8 @@ def digest(server: DiscordServer, channel: Channel, label: str) -> Message:
 
 DETAILS = {
     "Votes": "Votes\nEach reviewer's order, best first.\n",
-    "Original and changes": "### Original response\n\nThe first answer of ",
+    "Changes and original": "### Original response\n\nThe first answer of ",
+    "Corrected response": "### Corrected response\n\nA better and much longer answer, by ",
     "Full reviews": "Reviewers saw it as \u201cResponse ",
 }
 """What each button below a thread's messages answers, by its label."""

@@ -91,11 +91,11 @@ async def test_an_answer_is_found_shown_and_shared(team: Office) -> None:
     assert public.visible_to is None
     assert "Ada shared this from the council's past answers." in public.text
     assert [part["label"] for part in public.buttons] == [
-        *("Members", "Votes", "Original and changes", "Full reviews", "Transcript")
+        *("Members", "Votes", "Corrected response", "Changes and original", "Full reviews", "Transcript")
     ]
     assert server.pings() == pings
     bob = server.member(team.general.guild, "bob")  # pyright: ignore[reportArgumentType] - it is in a guild
-    assert (await pressed(team, public, "Original and changes", bob)).visible_to is bob
+    assert (await pressed(team, public, "Changes and original", bob)).visible_to is bob
     assert server.unhandled() == []
 
 

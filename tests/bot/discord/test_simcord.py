@@ -135,9 +135,13 @@ async def test_a_question_becomes_card_thread_answer_and_one_mention(tmp_path: P
         [ranking] = [said for said in digest if said.startswith("## Ranking\n")]
         assert labels(digest[ranking]) == ["Votes"]
         for name in FOUR:
-            [member] = [said for said in digest if said.startswith(f"## {name}\n")]
+            [member] = [said for said in digest if said.startswith(f"## {name.rpartition('/')[2]}\n")]
             assert "A better and much longer answer" in member
-            assert labels(digest[member]) == ["Original and changes", "Full reviews"]
+            assert labels(digest[member]) == [
+                "Corrected response",
+                "Changes and original",
+                "Full reviews",
+            ]
             assert {embed.colour for embed in digest[member].embeds} == {None}
         assert card.embeds[0].colour == discord.Colour.green()
         assert [len(message.attachments) for message in digest.values()] == [0] * (len(FOUR) + 2) + [1]
@@ -168,7 +172,7 @@ async def test_without_a_thread_the_parts_come_in_place(
         assert sum(text(part).startswith(f"No thread here: {reason}") for part in parts) == 1
         assert ANSWER in description(card)
         for name in FOUR:
-            assert any(text(part).startswith(f"## {name}\n") for part in parts)
+            assert any(text(part).startswith(f"## {name.rpartition('/')[2]}\n") for part in parts)
         assert here.pinged(small) == [here.ada.id]
 
 
@@ -181,7 +185,7 @@ async def test_direct_messages_have_no_thread(tmp_path: Path) -> None:
         assert text(why) == "No thread here: direct messages have no threads."
         assert ANSWER in description(card)
         for name in FOUR:
-            assert any(text(part).startswith(f"## {name}\n") for part in parts)
+            assert any(text(part).startswith(f"## {name.rpartition('/')[2]}\n") for part in parts)
         assert here.pinged(direct) == [here.ada.id]
 
 
@@ -220,7 +224,7 @@ async def test_the_buttons_of_before_a_restart_still_work(tmp_path: Path) -> Non
             assert len(general.threads) == 2
 
 
-@pytest.mark.parametrize("label", ["Votes", "Original and changes", "Full reviews"])
+@pytest.mark.parametrize("label", ["Votes", "Changes and original", "Full reviews"])
 async def test_whoever_presses_a_button_in_the_thread_sees_alone_what_it_leaves_out(
     tmp_path: Path, label: str
 ) -> None:
@@ -241,7 +245,7 @@ async def test_whoever_presses_a_button_in_the_thread_sees_alone_what_it_leaves_
         name = text(message).partition("\n")[0].removeprefix("## ")
         head = {
             "Votes": "Votes\nEach reviewer's order, best first.\n",
-            "Original and changes": f"{name}\n### Original response\n\nThe first answer of {name}.\n\n",
+            "Changes and original": f"{name}\n### Changes\n\nCorrected: 3 words removed, 10 added. ",
             "Full reviews": f"Reviews of {name}\nReviewers saw it as \u201cResponse ",
         }[label]
         assert text(first.response).startswith(head)

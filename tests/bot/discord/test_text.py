@@ -144,33 +144,37 @@ def test_the_card_of_an_error() -> None:
 
 
 def test_the_thread() -> None:
-    """The ranking as a table that a phone shows; a message a member with its code as it is."""
+    """The whole in short; a message a member with its code as it is."""
     messages = {each.message.key: pages(each.message) for each in thread(seen())}
     assert messages["ranking"] == [
         [
             (
                 "## Ranking\n\n"
-                "```\n"
-                "Rank  Member                           Mean  Words\n"
-                "----  -------------------------------  ----  ------\n"
-                "1st   claude-sonnet-4.5                1     0\n"
-                "2nd   gemini-2.5-pro (The Pragmatist)  1.5   \u2013\n"
-                "3rd   gpt-5                            2     \u22129 +19\n"
-                "```\n\n"
-                "1 is best. Nobody ranks their own answer.\n\n"
+                "Average vote (1 is best) beside each name.\n\n"
+                "Nobody ranks their own answer.\n\n"
                 "grok-4 did not answer: the provider was too busy, after 3 attempts "
-                "(\u201cRate limit reached for grok-4\u201d)."
+                "(\u201cRate limit reached for grok-4\u201d).\n\n"
+                "**1st claude-sonnet-4.5**: average vote 1\n"
+                "**Gravest objection**: not divided; see Full reviews\n"
+                "**Changed**: no, it kept its answer\n"
+                "**2nd gemini-2.5-pro (The Pragmatist)**: average vote 1.5\n"
+                "**Gravest objection**: gemini-2.5-pro (The Pragmatist) solves overlap, not recovery. (gpt-5)\n"
+                "**Changed**: no, its correction failed\n"
+                "**3rd gpt-5**: average vote 2\n"
+                "**Gravest objection**: gpt-5 forgets who runs the cluster. (claude-sonnet-4.5)\n"
+                "**Changed**: rewritten; now \u201cMove the jobs that must recover half-way. Start with one job. "
+                "Let a managed service run the cluster.\u201d"
             )
         ]
     ]
     assert messages[f"member:{GEMINI}"] == [
         [
             (
-                "## google/gemini-2.5-pro (The Pragmatist)\n\n"
+                "## gemini-2.5-pro (The Pragmatist)\n\n"
                 "Ranked 2nd of 3. The correction failed: it took too long. The original response is kept.\n\n"
-                "### What its peers said\n\n"
-                "**gpt-5**: gemini-2.5-pro (The Pragmatist) solves overlap, not recovery.\n"
-                "**claude-sonnet-4.5**: gemini-2.5-pro (The Pragmatist) is cheap and honest.\n\n"
+                "### Objections\n\n"
+                "**gpt-5**: gemini-2.5-pro (The Pragmatist) solves overlap, not recovery.\n\n"
+                "Not divided: claude-sonnet-4.5 (Full reviews)\n\n"
                 "### Response\n\n"
                 "Stay with cron and add a lock and an alert:\n\n"
                 "```sh\nflock -n /tmp/nightly.lock ./nightly\n```"
@@ -197,23 +201,23 @@ def test_the_thread() -> None:
             "changes",
             0,
             (
-                "## openai/gpt-5\n\n"
-                "### Original response\n\n"
-                "Move them. Temporal retries each step and shows its history.\n\n"
+                "## gpt-5\n\n"
                 "### Changes\n\n"
                 "Corrected: 9 words removed, 19 added. "
                 "Struck-through words were removed, bold words added; \u2026 marks unchanged text.\n\n"
                 "Move ~~them. Temporal retries each step and shows its history~~\u200b"
                 "**the jobs that must recover half-way.**\n\n"
                 "**Start with one job.**\n\n"
-                "**Let a managed service run the cluster**\u200b."
+                "**Let a managed service run the cluster**\u200b.\n\n"
+                "### Original response\n\n"
+                "Move them. Temporal retries each step and shows its history."
             ),
         ),
         (
             "reviews",
             1,
             (
-                "## Reviews of anthropic/claude-sonnet-4.5\n\n"
+                "## Reviews of claude-sonnet-4.5\n\n"
                 "Reviewers saw it as \u201cResponse A\u201d, without a name.\n\n"
                 "### By gpt-5\n\n"
                 "Response A weighs the cost. Response B solves overlap, not recovery.\n\n"

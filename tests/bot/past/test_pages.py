@@ -148,7 +148,8 @@ def test_one_answer_shows_its_question_and_links_to_its_details() -> None:
     assert sheet.choices == (
         Choice("Members", "see", str(Detail("member", ROW.id, 0))),
         Choice("Votes", "see", str(Detail("votes", ROW.id, 0))),
-        Choice("Original and changes", "see", str(Detail("changes", ROW.id, 0))),
+        Choice("Corrected response", "see", str(Detail("corrected", ROW.id, 0))),
+        Choice("Changes and original", "see", str(Detail("changes", ROW.id, 0))),
         Choice("Full reviews", "see", str(Detail("reviews", ROW.id, 0))),
         Choice("Transcript", "transcript", ROW.id),
         Choice("Share here", "share", str(Answer(ROW.id, 0))),
@@ -175,12 +176,13 @@ def test_details_show_one_member_and_name_the_others() -> None:
     """The members come in the order of the ranking; what isn't on record is said."""
     sheet = pages.detail(CONVERSATION, Detail("reviews", ROW.id, 0))
     text = render(sheet.message)
-    assert text.startswith(f"# {TITLE}\n\n## Reviews of anthropic/claude-sonnet-4.5\n")
+    assert text.startswith(f"# {TITLE}\n\n## Reviews of claude-sonnet-4.5\n")
     assert labels(sheet) == [
         "gemini-2.5-pro (The Pragmatist)",
         "gpt-5",
         "Members",
-        "Original and changes",
+        "Corrected response",
+        "Changes and original",
         "Transcript",
         "Share here",
     ]
@@ -199,7 +201,7 @@ def test_more_members_than_buttons_are_counted() -> None:
     held = CONVERSATION.model_copy(update={"messages": [CONVERSATION.messages[0], message]})
     sheet = pages.detail(held, Detail("member", ROW.id, 0, 25))
     assert "Buttons show 20 of 26 members; the transcript has them all." in render(sheet.message)
-    assert len(sheet.choices) == 23  # of 25 that Discord has room for
+    assert len(sheet.choices) == 24  # of 25 that Discord has room for
 
 
 def test_a_conversation_without_an_answer_says_so() -> None:
@@ -218,7 +220,14 @@ def test_what_is_shared_says_by_whom_and_turns_no_pages() -> None:
     assert render(sheet.message).startswith(
         "Bob \\<@1> shared this from the council's past answers.\n\n# Cron or Temporal"
     )
-    assert labels(sheet) == ["Members", "Votes", "Original and changes", "Full reviews", "Transcript"]
+    assert labels(sheet) == [
+        "Members",
+        "Votes",
+        "Corrected response",
+        "Changes and original",
+        "Full reviews",
+        "Transcript",
+    ]
 
 
 def test_statistics_say_how_many_runs_are_behind_each_figure() -> None:

@@ -33,6 +33,7 @@ from bot.view.wording.service.access import NOT_HERE
 from council.errors import ModelError
 from council.models.catalog import Catalog
 from storage.journal.rows import RunRow
+from storage.scope import Scope
 from tests.bot.shown import FINISHED
 from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile
 from tests.library import open_library
@@ -253,6 +254,12 @@ async def restarted(
         await dispatcher.tasks.drain(0)
 
 
+async def whole_responses(place: Place) -> None:
+    """Let the thread show whole corrected responses in this channel."""
+    here = Scope("slack", place.slack.team.id, place.general.id)
+    await place.library.overrides.change(here, {"thread": "full"}, "slack:U1")
+
+
 class TestRun:
     """A run as the channel sees it."""
 
@@ -292,13 +299,15 @@ class TestRun:
             assert buttons[-2:] == ["council_helpful", "council_unhelpful"]
             thread = place.slack.thread(place.general, card.ts)
             replies = [reply.text for reply in thread]
-            assert replies[0].startswith("Ranking\nRank, Member, Mean, Words\n1st, ")
+            assert replies[0].startswith("Ranking\nAverage vote (1 is best) beside each name.\n")
             assert labels(thread[0]) == ["Votes"]
-            members = [reply for reply in thread if "What its peers said" in reply.text]
-            assert sorted(reply.text.partition("\nRanked ")[0] for reply in members) == sorted(FOUR)
+            members = [reply for reply in thread if "\nObjections\n" in reply.text]
+            assert sorted(reply.text.partition("\nRanked ")[0] for reply in members) == sorted(
+                name.rpartition("/")[2] for name in FOUR
+            )
             for reply in members:
                 assert "Corrected response\nA better and much longer answer" in reply.text
-                assert labels(reply) == ["Original and changes", "Full reviews"]
+                assert labels(reply) == ["Corrected response", "Changes and original", "Full reviews"]
             assert replies[-1] == "The transcript: every answer, review and correction."
             assert [file.name.rpartition(".")[2] for file in thread[-1].files] == ["html"]
             assert len(thread) == 1 + len(FOUR) + 2
@@ -317,6 +326,7 @@ class TestRun:
         """The ranking, one a member, the mention; each corrected response up to its limit."""
         words = " ".join(f"word{number:04}" for number in range(length // 9))
         async with at_work(tmp_path, ScriptedCouncil(script={"stage2_5": words})) as place:
+            await whole_responses(place)
             card = await place.ask()
             replies = [r for r in place.slack.thread(place.general, card.ts) if not r.files]
             assert len(replies) == 1 + len(FOUR) + 1
@@ -332,10 +342,12 @@ class TestRun:
         """Its ranking and its corrections; a long response is cut and says so, the transcript has all."""
         again = {f"stage2_5.2:{name}": f"{name} corrects itself again. {LONG * 6}" for name in FOUR}
         async with at_work(tmp_path, ScriptedCouncil(script={**again})) as place:
+            await whole_responses(place)
             card = await place.ask("--rounds 2 Shard or scale up?")
-            ranking, *replies = place.slack.thread(place.general, card.ts)
+            thread = place.slack.thread(place.general, card.ts)
+            ranking, *replies = [reply for reply in thread if not reply.text.startswith("<@")]
             assert ranking.text.startswith("Ranking, round 2\n")
-            members = [reply for reply in replies if "What its peers said" in reply.text]
+            members = [reply for reply in replies if "\nObjections\n" in reply.text]
             assert len(members) == len(FOUR)
             for member in members:
                 *_, last = [block for block in member.blocks if block["type"] == "section"]
@@ -787,7 +799,7 @@ class TestClicks:
 
 DETAILS = {
     "Votes": ("council_votes", "Votes\nEach reviewer's order, best first.\ngpt-5: "),
-    "Original and changes": ("council_changes", "\nOriginal response\nThe first answer of "),
+    "Changes and original": ("council_changes", "\nOriginal response\nThe first answer of "),
     "Full reviews": ("council_reviews", "\nReviewers saw it as \u201cResponse "),
 }
 """Each button below a thread's messages: the id of its clicks, and what it answers."""

@@ -16,7 +16,7 @@ from tests.slack_server import Channel, Ephemeral, Message, User
 
 QUESTION = "Shard or scale up?"
 ANSWER = "The council's answer, written by chair/man."
-LOOKS = ("Members", "Votes", "Original and changes", "Full reviews")
+LOOKS = ("Members", "Votes", "Corrected response", "Changes and original", "Full reviews")
 
 
 async def told(place: Place, command: str, channel: Channel | None = None) -> Ephemeral:

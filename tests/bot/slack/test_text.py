@@ -202,43 +202,65 @@ def test_the_card_of_an_error() -> None:
     ]
 
 
+REWRITTEN = (
+    "Move the jobs that must recover half-way. Start with one job. "
+    "Let a managed service run the cluster."
+)
+
+
 def test_the_thread() -> None:
-    """The ranking as a table; a message a member, what its peers said above its response."""
+    """The whole in short; a message a member, the objections above its response."""
     messages = {each.message.key: pages(each.message) for each in thread(seen())}
-    table = [
-        ("Rank", "Member", "Mean", "Words"),
-        ("1st", "claude-sonnet-4.5", "1", "0"),
-        ("2nd", "gemini-2.5-pro (The Pragmatist)", "1.5", "\u2013"),
-        ("3rd", "gpt-5", "2", "\u22129 +19"),
-    ]
     assert messages["ranking"] == [
         [
             header("Ranking"),
-            {
-                "type": "table",
-                "rows": [[{"type": "raw_text", "text": cell} for cell in row] for row in table],
-            },
-            section("1 is best. Nobody ranks their own answer."),
+            section("Average vote (1 is best) beside each name."),
+            section("Nobody ranks their own answer."),
             section(
                 "grok-4 did not answer: the provider was too busy, after 3 attempts "
                 "(\u201cRate limit reached for grok-4\u201d)."
+            ),
+            rich(
+                ("1st claude-sonnet-4.5", True),
+                (": average vote 1\n", False),
+                ("Gravest objection", True),
+                (": not divided; see Full reviews\n", False),
+                ("Changed", True),
+                (": no, it kept its answer\n", False),
+                ("2nd gemini-2.5-pro (The Pragmatist)", True),
+                (": average vote 1.5\n", False),
+                ("Gravest objection", True),
+                (
+                    ": gemini-2.5-pro (The Pragmatist) solves overlap, not recovery. (gpt-5)\n",
+                    False,
+                ),
+                ("Changed", True),
+                (": no, its correction failed\n", False),
+                ("3rd gpt-5", True),
+                (": average vote 2\n", False),
+                ("Gravest objection", True),
+                (": gpt-5 forgets who runs the cluster. (claude-sonnet-4.5)\n", False),
+                ("Changed", True),
+                (
+                    f": rewritten; now \u201c{REWRITTEN}\u201d",
+                    False,
+                ),
             ),
         ]
     ]
     assert messages[f"member:{GEMINI}"] == [
         [
-            header("google/gemini-2.5-pro (The Pragmatist)"),
+            header("gemini-2.5-pro (The Pragmatist)"),
             section(
                 "Ranked 2nd of 3. The correction failed: it took too long. "
                 "The original response is kept."
             ),
-            rich(("What its peers said", True)),
+            rich(("Objections", True)),
             rich(
                 ("gpt-5", True),
-                (": gemini-2.5-pro (The Pragmatist) solves overlap, not recovery.\n", False),
-                ("claude-sonnet-4.5", True),
-                (": gemini-2.5-pro (The Pragmatist) is cheap and honest.", False),
+                (": gemini-2.5-pro (The Pragmatist) solves overlap, not recovery.", False),
             ),
+            section("Not divided: claude-sonnet-4.5 (Full reviews)"),
             rich(("Response", True)),
             markdown(
                 "Stay with cron and add a lock and an alert:\n\n"
@@ -271,9 +293,7 @@ def test_the_thread() -> None:
             "changes",
             0,
             [
-                header("openai/gpt-5"),
-                rich(("Original response", True)),
-                markdown("Move them. Temporal retries each step and shows its history."),
+                header("gpt-5"),
                 rich(("Changes", True)),
                 section(
                     "Corrected: 9 words removed, 19 added. "
@@ -285,13 +305,15 @@ def test_the_thread() -> None:
                     "**Start with one job.**\n\n"
                     "**Let a managed service run the cluster**\u200b."
                 ),
+                rich(("Original response", True)),
+                markdown("Move them. Temporal retries each step and shows its history."),
             ],
         ),
         (
             "reviews",
             1,
             [
-                header("Reviews of anthropic/claude-sonnet-4.5"),
+                header("Reviews of claude-sonnet-4.5"),
                 section("Reviewers saw it as \u201cResponse A\u201d, without a name."),
                 rich(("By gpt-5", True)),
                 markdown(

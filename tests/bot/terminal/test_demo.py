@@ -120,8 +120,8 @@ async def test_in_a_pipe_it_plays_through(tmp_path: Path) -> None:
         "Corrections: done",
         "claude-opus-4.1 wrote the final answer",
         "## Ranking",
-        "## anthropic/claude-sonnet-4.5",
-        "### What its peers said",
+        "## claude-sonnet-4.5",
+        "### Objections",
         "### Corrected response",
         "# Widen payments.id before it runs out",
         "Dissent: gemini-2.5-pro",
@@ -142,16 +142,16 @@ async def test_in_a_terminal_its_buttons_can_be_tried(tmp_path: Path) -> None:
     assert "Full reviews" in card
     terminal.type("2")
     assert "Each reviewer's order, best first." in await terminal.until("\n> ")
-    terminal.type("13")
+    terminal.type("16")
     assert "Ranked 4th of 4." in await terminal.until("\n> ")
     hint = re.search(r"grok-4's first answer was wrong, .*?: (\d+)", card)
     assert hint is not None
     terminal.type(hint[1])
     changes = await terminal.until("\n> ")
-    assert "x-ai/grok-4" in changes
+    assert "grok-4" in changes
     assert "Struck-through words were removed" in changes
-    terminal.type("6")
-    assert "Reviews of anthropic/claude-sonnet-4.5" in await terminal.until("\n> ")
+    terminal.type("7")
+    assert "Reviews of claude-sonnet-4.5" in await terminal.until("\n> ")
     terminal.type("nonsense")
     answered = await terminal.until("\n> ")
     assert answered.index(wording.unknown("nonsense")) < answered.index(wording.LEAD)

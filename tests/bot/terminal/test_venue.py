@@ -119,9 +119,9 @@ def test_a_person_sees_card_thread_and_answer() -> None:
     marks = [
         "Final answer  done in 12 s",
         "Ranking",
-        "Words",
-        "openai/gpt-5",
-        "What its peers said",
+        "Average vote",
+        "Ranked 3rd of 3",
+        "What changed",
         "Corrected response",
         "Ada asked",
         "Cron or Temporal for nightly jobs",

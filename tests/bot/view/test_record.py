@@ -75,13 +75,13 @@ def test_the_ranking_comes_first() -> None:
     """Positions by reviewer, the mean, how far they agree, and whose voice is missing."""
     assert text(seen(), "ranking") == (
         "## Ranking\n\n"
-        "| Rank | Answer | Member | Mean | by gpt-5 | by claude-sonnet-4.5 "
+        "| Rank | Answer | Member | Average vote (1 is best) | by gpt-5 | by claude-sonnet-4.5 "
         "| by gemini-2.5-pro (The Pragmatist) |\n"
         "| --- | --- | --- | --- | --- | --- | --- |\n"
         "| 1st | A | claude-sonnet-4.5 | 1 | 1 | own | 1 |\n"
         "| 2nd | B | gemini-2.5-pro (The Pragmatist) | 1.5 | 2 | 1 | own |\n"
         "| 3rd | C | gpt-5 | 2 | own | 2 | 2 |\n\n"
-        "1 is best. Nobody ranks their own answer.\n\n"
+        "Nobody ranks their own answer.\n\n"
         "grok-4 did not answer: the provider was too busy, after 3 attempts "
         "(\u201cRate limit reached for grok-4\u201d).\n"
     )
@@ -120,7 +120,7 @@ def test_votes_that_do_not_count_are_said_so() -> None:
     ranking = RANKING.model_copy(update={"places": places, "ballots": 1, "uncounted": [GPT]})
     shown = text(stored(stage2=reviews, aggregate_ranking=ranking), "ranking")
     assert (
-        "| Rank | Answer | Member | Mean | by claude-sonnet-4.5 |\n"
+        "| Rank | Answer | Member | Average vote (1 is best) | by claude-sonnet-4.5 |\n"
         "| --- | --- | --- | --- | --- |\n"
         "| 1st | A | claude-sonnet-4.5 | 1 | own |\n"
         "| \u2013 | B | gemini-2.5-pro (The Pragmatist) | \u2013 | 2 |\n"
@@ -149,11 +149,11 @@ def test_of_two_answers_the_votes_on_ones_own_count_and_are_shown() -> None:
         "ranking",
     )
     assert (
-        "| Rank | Answer | Member | Mean | by gpt-5 | by claude-sonnet-4.5 |\n"
+        "| Rank | Answer | Member | Average vote (1 is best) | by gpt-5 | by claude-sonnet-4.5 |\n"
         "| --- | --- | --- | --- | --- | --- |\n"
         "| 1st | A | claude-sonnet-4.5 | 1 | 1 | 1 |\n"
         "| 2nd | B | gpt-5 | 2 | 2 | 2 |\n\n"
-        "1 is best. With two answers, each member's vote on its own counts too.\n\n"
+        "With two answers, each member's vote on its own counts too.\n\n"
     ) in shown
 
 
@@ -164,7 +164,7 @@ def test_a_vote_that_ranks_too_few_others_has_no_column() -> None:
         REVIEWS[GPT].model_copy(update={"parsed_ranking": ["Response C", "Response A", "Response B"]}),
     ]
     shown = text(stored(stage2=reviews), "ranking")
-    assert "| Rank | Answer | Member | Mean | by gpt-5 |\n" in shown
+    assert "| Rank | Answer | Member | Average vote (1 is best) | by gpt-5 |\n" in shown
     assert "| 1st | A | claude-sonnet-4.5 | 1 | 1 |\n" in shown
 
 
@@ -232,7 +232,7 @@ def test_cut_texts_and_stand_ins_are_named() -> None:
 def test_reviews_are_shown_under_their_critics() -> None:
     """Each whole review of a peer, never the member's own, and which label is meant."""
     assert text(seen(), f"reviews:{GPT}") == (
-        "## Reviews of openai/gpt-5\n\n"
+        "## Reviews of gpt-5\n\n"
         "Reviewers saw it as \u201cResponse C\u201d, without a name.\n\n"
         f"### By claude-sonnet-4.5\n\n{REVIEWS[CLAUDE].ranking}\n\n"
         f"### By gemini-2.5-pro (The Pragmatist)\n\n{REVIEWS[GEMINI].ranking}\n"
@@ -276,7 +276,7 @@ def test_an_old_document_shows_what_it_has() -> None:
         "- gpt-5: Response B, Response A\n"
     )
     assert text(view, f"member:{GPT}") == "## openai/gpt-5\n\n### Original response\n\nParis.\n"
-    assert text(view, f"reviews:{GROK}") == "## Reviews of x-ai/grok-4\n\n### By gpt-5\n\nFine.\n"
+    assert text(view, f"reviews:{GROK}") == "## Reviews of grok-4\n\n### By gpt-5\n\nFine.\n"
 
 
 def test_cited_pages_are_listed_below_what_cites_them() -> None:

@@ -3,15 +3,18 @@
 from dataclasses import replace
 from functools import partial
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.render.markdown import render
 from bot.view.details import Detail, detail
 from bot.view.fold import fold, of_document
+from bot.view.member import BEGINNING, beginning
+from bot.view.objections import SUMMARY, summary
 from bot.view.record import record
 from bot.view.state import RunView, opening
-from bot.view.thread import SUMMARY, summary, thread
+from bot.view.thread import thread
 from council.calls import Citation
 from council.document.conversation import AssistantMessage
 from council.document.results import GRADES, ReviewPoint
@@ -33,6 +36,7 @@ from tests.bot.sample_run import (
     RUN_ID,
     seen,
 )
+from tests.fragments import made_of
 
 BEST_FIRST = (CLAUDE, GEMINI, GPT)
 """The members by their rank."""
@@ -88,18 +92,24 @@ def test_a_members_message_knows_its_seat_and_is_bounded() -> None:
     ]
 
 
-def test_the_ranking_comes_first() -> None:
-    """Four columns: rank, member, mean, changed words; then whose voice is missing."""
+def test_the_first_message_is_enough() -> None:
+    """The ranking, then for each member the gravest objection and what it changed; whose voice is missing."""
     assert text(seen(), "ranking") == (
         "## Ranking\n\n"
-        "| Rank | Member | Mean | Words |\n"
-        "| --- | --- | --- | --- |\n"
-        "| 1st | claude-sonnet-4.5 | 1 | 0 |\n"
-        "| 2nd | gemini-2.5-pro (The Pragmatist) | 1.5 | \u2013 |\n"
-        "| 3rd | gpt-5 | 2 | \u22129 +19 |\n\n"
-        "1 is best. Nobody ranks their own answer.\n\n"
+        "Average vote (1 is best) beside each name.\n\n"
+        "Nobody ranks their own answer.\n\n"
         "grok-4 did not answer: the provider was too busy, after 3 attempts "
-        "(\u201cRate limit reached for grok-4\u201d).\n"
+        "(\u201cRate limit reached for grok-4\u201d).\n\n"
+        "- 1st claude-sonnet-4.5: average vote 1\n"
+        "- Gravest objection: not divided; see Full reviews\n"
+        "- Changed: no, it kept its answer\n"
+        "- 2nd gemini-2.5-pro (The Pragmatist): average vote 1.5\n"
+        "- Gravest objection: gemini-2.5-pro (The Pragmatist) solves overlap, not recovery. (gpt-5)\n"
+        "- Changed: no, its correction failed\n"
+        "- 3rd gpt-5: average vote 2\n"
+        "- Gravest objection: gpt-5 forgets who runs the cluster. (claude-sonnet-4.5)\n"
+        "- Changed: rewritten; now \u201cMove the jobs that must recover half-way. Start with one job. "
+        "Let a managed service run the cluster.\u201d\n"
     )
 
 
@@ -114,30 +124,83 @@ def test_the_built_in_models_ties_are_no_ranking() -> None:
         "## Ranking\n\nThe reviewers didn't rank the answers.\n\n"
     )
     assert "Rank" not in text(built_in, f"member:{GPT}")
-    assert "| Rank | Member | Mean | Words |" in text(alike, "ranking")
+    assert "- gpt-5: not ranked\n" in text(built_in, "ranking")
+    assert "average vote 1.5" in text(alike, "ranking")
     [ranking] = [render(each.message) for each in record(built_in) if each.kind == "ranking"]
     assert ranking.startswith("## Ranking\n\nThe reviewers didn't rank the answers.\n\n")
-    assert "| 1st" in text(replace(seen(), demonstration=True), "ranking")
+    assert "- 1st" in text(replace(seen(), demonstration=True), "ranking")
 
 
-def test_a_corrected_answer_is_below_what_its_peers_said() -> None:
-    """Rank and change, a line a critic, the corrected response; nothing of other answers."""
+def test_a_corrected_answer_is_below_its_objections_and_what_changed() -> None:
+    """A line a critic, the gravest change, the corrected response; nothing of other answers."""
     assert text(seen(), f"member:{GPT}") == (
-        "## openai/gpt-5\n\n"
-        "Ranked 3rd of 3. Corrected: 9 words removed, 19 added.\n\n"
-        "### What its peers said\n\n"
+        "## gpt-5\n\n"
+        "Ranked 3rd of 3. Rewritten.\n\n"
+        "### Objections\n\n"
         "- claude-sonnet-4.5: gpt-5 forgets who runs the cluster.\n"
         "- gemini-2.5-pro (The Pragmatist): gpt-5 oversells.\n\n"
+        "### What changed\n\n"
+        "- Before: Move them. Temporal retries each step and shows its history.\n"
+        "- Now: Move the jobs that must recover half-way. Start with one job. "
+        "Let a managed service run the cluster.\n\n"
         "### Corrected response\n\n"
         "Move the jobs that must recover half-way.\n\n"
         "1. Start with one job.\n2. Let a managed service run the cluster.\n"
     )
 
 
+LONG = " ".join(f"Sentence {number} of a long answer says something." for number in range(60))
+
+
+def long(**settings: object) -> RunView:
+    """Return the view of a run in which GPT's corrected response is long."""
+    correction = CORRECTIONS[GPT].model_copy(update={"corrected_response": LONG})
+    return stored(stage2_5=[correction], settings={**(ASSISTANT.settings or {}), **settings})
+
+
+def test_a_digest_shows_how_a_response_begins() -> None:
+    """Up to the end of a sentence at about 400 characters; its button shows the whole."""
+    said = text(long(), f"member:{GPT}")
+    _, begun = said.split("### Corrected response: how it begins\n\n")
+    assert LONG.startswith(begun.strip())
+    assert begun.strip().endswith("something.")
+    assert BEGINNING - 60 < len(begun) <= BEGINNING
+    whole = shown(long(), "corrected", GPT)
+    assert whole == f"## gpt-5\n\n### Corrected response\n\n{LONG}\n"
+
+
+def test_a_full_thread_shows_whole_responses() -> None:
+    """As the profile says."""
+    assert text(long(thread="full"), f"member:{GPT}").endswith(f"### Corrected response\n\n{LONG}\n")
+
+
+@pytest.mark.parametrize(
+    ("markdown", "begun"),
+    [
+        ("Short.", "Short."),
+        (f"# Title\n\nSay this. {'word ' * 100}", "# Title\n\nSay this."),
+        (f"First.\n\n```py\n{'code ' * 100}\n```\nLast.", "First."),
+        (f"```py\n1\n2\n{'x' * 99}\n```", "```py\n1\n2\n```"),
+        (f"First.\n\n## Next\n\n{'word ' * 100}", "First."),
+        (f"Do **this. And {'that ' * 100}**", "Do **this. And that that that that\u2026"),
+        (f"{'x' * 300}", f"{'x' * 39}\u2026"),
+    ],
+)
+def test_a_beginning_is_whole_markdown(markdown: str, begun: str) -> None:
+    """It ends at a sentence or line, never in code, nor with a heading that leads to nothing."""
+    assert beginning(markdown, 40) == begun
+
+
+@given(made_of(("# Title", "A sentence. ", "```\n", "\n", "- item", "**", "word ", "| a | b |"), 40))
+def test_a_beginning_is_never_longer_than_asked_for(markdown: str) -> None:
+    """Whatever is cut; a fence that is closed costs a line."""
+    assert len(beginning(markdown, 80)) <= 110
+
+
 def test_a_kept_answer_is_shown_once() -> None:
     """Under its heading is the response, and above it that it was kept."""
     said = text(seen(), f"member:{CLAUDE}")
-    assert said.startswith("## anthropic/claude-sonnet-4.5\n\nRanked 1st of 3. It kept its answer.\n\n")
+    assert said.startswith("## claude-sonnet-4.5\n\nRanked 1st of 3. It kept its answer.\n\n")
     assert said.count(ANSWERS[CLAUDE].response) == 1
     assert "### Response\n\nNot all of them." in said
 
@@ -151,35 +214,37 @@ def test_a_failed_correction_says_why_and_what_is_kept() -> None:
     assert "### Response\n\nStay with cron" in said
 
 
-def test_no_sentence_of_a_review_is_in_the_thread_twice() -> None:
+def test_objections_are_once_in_the_members_messages_and_praise_nowhere() -> None:
     """A review has a part about each answer, and each part has one place."""
-    whole = "\n".join(render(each.message) for each in thread(seen()))
-    for sentence in (
-        "weighs the cost",
-        "solves overlap, not recovery",
-        "is cheap and honest",
-        "forgets who runs the cluster",
-        "is the most useful",
-        "oversells",
-    ):
+    _, *members = thread(seen())
+    whole = "\n".join(render(each.message) for each in members)
+    for sentence in ("solves overlap, not recovery", "forgets who runs the cluster", "oversells"):
         assert whole.count(sentence) == 1
-    assert "FINAL RANKING" not in whole
+    for left_out in ("weighs the cost", "is cheap and honest", "is the most useful", "FINAL RANKING"):
+        assert left_out not in whole
 
 
 def test_a_review_that_cannot_be_divided_says_so() -> None:
     """Nothing is guessed; the whole review is a button away."""
     alike = {"ranking": "They are all much alike, I think.", "points": None}
-    for changes in (alike, {"points": [point(label="Response B", source="section")]}):
+    praised = {"points": [point(kind="strength", text="Clear.", source="section")]}
+    for changes in (alike, {"points": [point(label="Response B", source="section")]}, praised):
         reviews = [REVIEWS[GPT].model_copy(update=changes)]
         said = text(stored(stage2=reviews, stage2_5=None), f"member:{CLAUDE}")
-        assert "- gpt-5: the review doesn't separate the answers; see Full reviews\n" in said
+        assert "### Objections\n\nNot divided: gpt-5 (Full reviews)\n\n### Response" in said
 
 
-def test_an_entry_that_says_nothing_is_not_shown() -> None:
-    """A JSON ballot has an entry for each answer, so there is nothing more to see."""
-    reviews = [REVIEWS[GPT].model_copy(update={"points": [point(label="Response B")]})]
-    said = text(stored(stage2=reviews, stage2_5=None), f"member:{CLAUDE}")
-    assert "gpt-5:" not in said
+def test_an_entry_without_objections_is_called_that() -> None:
+    """A JSON ballot has an entry for each answer; a section in prose counts where all of it is praise."""
+    entry = {"points": [point(label="Response B"), point(kind="strength", text="Clear.")]}
+    section = {
+        "points": [point(kind="strength", text="Clear.", source="section")],
+        "cleared": ["Response A"],
+    }
+    for changes in (entry, section):
+        reviews = [REVIEWS[GPT].model_copy(update=changes)]
+        said = text(stored(stage2=reviews, stage2_5=None), f"member:{CLAUDE}")
+        assert "### Objections\n\nNo objection: gpt-5\n\n### Response" in said
 
 
 def test_an_older_document_is_read_when_it_is_shown() -> None:
@@ -200,44 +265,29 @@ def said_about(*points: ReviewPoint) -> str:
     )
 
 
-def test_points_are_below_their_titles_with_the_gravest_severity() -> None:
-    """Other answers are called by their members' names; sentences from prose need no title."""
+def test_each_objection_has_its_own_grade_and_praise_has_no_place() -> None:
+    """The gravest first, each a sentence; other answers are called by their members' names."""
     assert said_about(
         point(kind="strength", text="Clear."),
-        point(kind="strength", text="Names the lock"),
-        point(text="Repeats Response B in its last part.", severity="low"),
-        point(text="The year is wrong", severity="high"),
+        point(text="Repeats Response B at the end.", severity="low"),
         point(text="No tests."),
+        point(text="The year is wrong", severity="high"),
     ) == (
-        "(high) Strengths: Clear. Names the lock. Weaknesses: Repeats gemini-2.5-pro (The Pragmatist) in "
-        "its last part. The year is wrong; No tests."
-    )
-    sentence = partial(point, source="sentence")
-    assert said_about(
-        sentence(kind="strength", text="Response A is clear."),
-        sentence(text="However, the year is missing."),
-    ) == ("claude-sonnet-4.5 is clear. However, the year is missing.")
-
-
-def test_a_summary_keeps_the_gravest_points_in_order() -> None:
-    """Whole ones, as many as fit; an ellipsis says that there is more."""
-    praise = [
-        point(kind="strength", text=f"Step {number} is explained well and at length.")
-        for number in range(9)
-    ]
-    grave = [
-        point(text="It is wrong about the year.", severity="high"),
-        point(text="A typo in step 2.", severity="low"),
-    ]
-    assert summary([*praise, *grave], 140) == (
-        "Strengths: Step 0 is explained well and at length. Weaknesses: It is wrong about the year. "
-        "A typo in step 2. \u2026"
+        "Serious: The year is wrong. No tests. "
+        "Minor: Repeats gemini-2.5-pro (The Pragmatist) at the end."
     )
 
 
-def test_a_point_that_is_too_long_is_cut_at_a_word() -> None:
-    """Where there is no better place."""
-    said = summary([point(text="word " * 200)])
+def test_an_objection_that_does_not_fit_whole_is_left_out() -> None:
+    """Without a sign: the whole is a button away."""
+    said = summary([point(severity="high"), point(text="word " * 60), point(text="No date.")])
+    assert said == "Serious: No tests. No date."
+
+
+def test_the_gravest_objection_is_cut_at_a_word_and_never_left_out() -> None:
+    """However long it is."""
+    said = summary([point(text="word " * 200, severity="high"), point()])
+    assert said.startswith("Serious: word word")
     assert said.endswith("word\u2026")
     assert len(said) <= SUMMARY
 
@@ -248,7 +298,6 @@ def test_a_point_that_is_too_long_is_cut_at_a_word() -> None:
             point,
             text=st.text(min_size=1),
             severity=st.sampled_from((*GRADES, None)),
-            kind=st.sampled_from(("objection", "strength")),
             source=st.sampled_from(("structured", "section", "sentence")),
         ),
         min_size=1,
@@ -261,11 +310,12 @@ def test_a_summary_keeps_its_limit(points: list[ReviewPoint], limit: int) -> Non
     assert len(summary(points, limit)) <= limit
 
 
-def test_points_picked_out_of_reviews_are_shown_as_handed_over() -> None:
-    """They are about this answer alone."""
+def test_critics_are_named_where_points_were_picked_out_of_their_reviews() -> None:
+    """What was handed over to the author has lost who said it."""
     handed = CORRECTIONS[GPT].model_copy(update={"peer_critiques": "1. [high] Too bold."})
     said = text(stored(stage2_5=[handed]), f"member:{GPT}")
-    assert "### What its peers said\n\n1. [high] Too bold.\n\n### Corrected response" in said
+    assert "- claude-sonnet-4.5: gpt-5 forgets who runs the cluster.\n" in said
+    assert "Too bold" not in said
 
 
 def test_one_answer_alone_has_no_thread() -> None:
@@ -289,7 +339,7 @@ def test_a_run_without_reviews_ranks_nobody() -> None:
         "## Ranking\n\nNo vote could be counted, so the answers are not ranked.\n\n"
         "gpt-5 gave no review: it took too long.\n"
     )
-    message = ASSISTANT.model_copy(update={"stage2": [], "aggregate_ranking": ranking})
+    message = ASSISTANT.model_copy(update={"stage2": [], "stage2_5": None, "aggregate_ranking": ranking})
     assert text(fold(view, RunCompleted(RUN_ID, CONVERSATION_ID, message), 20.0), "ranking") == live
 
 
@@ -330,28 +380,28 @@ def test_votes_are_shown_by_name() -> None:
     assert render(detail(seen(9), "votes")) == "## Votes\n\nNo votes are on record.\n"
 
 
-def test_the_original_comes_with_its_changes() -> None:
+def test_changes_come_before_the_original() -> None:
     """Removed words struck through, added ones bold."""
     assert shown(seen(), "changes", GPT) == (
-        "## openai/gpt-5\n\n"
-        "### Original response\n\n"
-        "Move them. Temporal retries each step and shows its history.\n\n"
+        "## gpt-5\n\n"
         "### Changes\n\n"
         "Corrected: 9 words removed, 19 added. "
         "Struck-through words were removed, bold words added; \u2026 marks unchanged text.\n\n"
         "Move ~~them. Temporal retries each step and shows its history~~"
         "**the jobs that must recover half-way.**\n\n"
         "**Start with one job.**\n\n"
-        "**Let a managed service run the cluster**.\n"
+        "**Let a managed service run the cluster**.\n\n"
+        "### Original response\n\n"
+        "Move them. Temporal retries each step and shows its history.\n"
     )
-    assert shown(seen(), "changes", CLAUDE).endswith("### Changes\n\nIt kept its answer.\n")
+    assert "### Changes\n\nIt kept its answer.\n" in shown(seen(), "changes", CLAUDE)
 
 
 def test_whole_reviews_are_a_button_away() -> None:
     """With the label that reviewers knew the answer by."""
     said = shown(seen(), "reviews", GPT)
     assert said.startswith(
-        "## Reviews of openai/gpt-5\n\nReviewers saw it as \u201cResponse C\u201d, without a name.\n\n"
+        "## Reviews of gpt-5\n\nReviewers saw it as \u201cResponse C\u201d, without a name.\n\n"
     )
     assert REVIEWS[CLAUDE].ranking in said
     assert REVIEWS[GEMINI].ranking in said
@@ -361,6 +411,6 @@ def test_details_that_are_not_there_are_said_not_to_be() -> None:
     """A member without an answer, reviews that never came, a seat that nobody has."""
     assert shown(seen(), "changes", "x-ai/grok-4").endswith("This member's answer is not on record.\n")
     assert shown(seen(9), "reviews", GPT) == (
-        "## Reviews of openai/gpt-5\n\nNo reviews are on record for this answer.\n"
+        "## Reviews of gpt-5\n\nNo reviews are on record for this answer.\n"
     )
     assert render(detail(seen(), "reviews", 99)) == "This member's answer is not on record.\n"

@@ -8,7 +8,7 @@ RANKING = "Ranking"
 VOTES = "Votes"
 TRANSCRIPT = "Transcript, a page for your browser"
 TRANSCRIPT_OPENED = "Open it in a browser; it is deleted when you leave:"
-HEADER = ("Member", "What its peers said", "Original and changes", "Full reviews")
+HEADER = ("Member", "Objections", "Corrected response", "Changes and original", "Full reviews")
 AGAIN = "Type another number, ? to list them, or press Enter to leave."
 GOODBYE = (
     "This example was written by hand, and none of it was saved. To set up models of your own: make "

@@ -92,6 +92,7 @@ async def test_each_value_says_where_it_comes_from(tmp_path: Path) -> None:
             "rounds": "1 (council.toml, [profiles.default])",
             "strategy": "consensus (built in)",
             "context": "thread (built in)",
+            "thread": "digest (built in)",
             "who": "everyone (built in)",
             "budget_day": "$10.00 (council.toml, [budgets])",
             "budget_month": "no limit (built in)",
@@ -102,7 +103,7 @@ async def test_each_value_says_where_it_comes_from(tmp_path: Path) -> None:
         )
         after = await change(
             channels,
-            "--profile fast --rounds 3 --strategy Risk-averse --context message --who <@&4444444444444444> "
+            "--profile fast --rounds 3 --strategy Risk-averse --context message --thread full --who <@&4444444444444444> "
             "--budget_day $2.50 --budget_month 20 --retention 7",
         )
         assert shown(after) == {
@@ -111,6 +112,7 @@ async def test_each_value_says_where_it_comes_from(tmp_path: Path) -> None:
             "rounds": "3 (this channel)",
             "strategy": "risk_averse (this channel)",
             "context": "message (this channel)",
+            "thread": "full (this channel)",
             "who": "role 4444444444444444 (this channel)",
             "budget_day": "$2.50 (this channel)",
             "budget_month": "$20.00 (this channel)",
@@ -300,7 +302,8 @@ def test_the_strictest_limit_counts() -> None:
 def test_a_question_s_options_come_before_the_channel_s() -> None:
     """And those before the profile's."""
     here = EffectiveSettings(
-        OPERATOR, ChannelSettings(profile="fast", rounds=4, strategy="coverage", context="message")
+        OPERATOR,
+        ChannelSettings(profile="fast", rounds=4, strategy="coverage", context="message", thread="full"),
     )
     asked = here.profile(RunOptions(rounds=1))
     assert (asked.name, asked.max_rounds, asked.strategy, asked.context) == (
@@ -349,7 +352,7 @@ async def test_at_the_terminal_nothing_is_limited(tmp_path: Path) -> None:
     async with open_library(tmp_path) as library:
         channels = opened(library)
         message = await change(channels, "--rounds 2", terminal, AT_TERMINAL)
-        assert [*shown(message)] == ["profile", "rounds", "strategy", "context", "retention"]
+        assert [*shown(message)] == ["profile", "rounds", "strategy", "context", "thread", "retention"]
         assert await refused(channels, "--who nobody --budget_day 1", terminal) == (
             "At the terminal, nothing limits who may ask or what a question may cost. So who and budget_day can't be "
             "set here. Nothing was changed."

@@ -1,0 +1,120 @@
+"""Each critic's gravest stored objection is in the thread, praise never is."""
+
+import random
+
+import pytest
+
+from bot.render.markdown import render
+from bot.view.fold import of_document
+from bot.view.objections import SUMMARY, said, weight
+from bot.view.thread import thread
+from council.document.results import ReviewPoint, Stage2Result
+from council.reviews.ballots import read_ballot
+from tests.bot.sample_run import ASSISTANT, CLAUDE, CONVERSATION, GEMINI, GPT, LABELS, QUESTION
+from tests.council.reviews import reviews
+from tests.council.reviews.divided import CASES as DIVIDED
+from tests.council.reviews.test_written import WRITTEN
+
+PROSE = [
+    *(text for _, text, _ in reviews.CASES),
+    *(text for _, text, _ in DIVIDED),
+    *(str(review["text"]) for review in WRITTEN),
+]
+CRITIC = "x/critic"
+NAMES = {
+    CLAUDE: "claude-sonnet-4.5",
+    GEMINI: "gemini-2.5-pro (The Pragmatist)",
+    GPT: "gpt-5",
+}
+SHORT = {label: NAMES[model] for label, model in LABELS.items()}
+
+
+def reviewed(text: str) -> Stage2Result:
+    """Return a reply as it is stored."""
+    ballot = read_ballot(text, [*LABELS])
+    return Stage2Result(
+        model=CRITIC,
+        ranking=ballot.text,
+        parsed_ranking=[],
+        points=None if ballot.points is None else [*ballot.points],
+        cleared=[*ballot.cleared],
+    )
+
+
+def messages(review: Stage2Result) -> dict[str, str]:
+    """Return what the thread says of each label's answer where there is this review alone."""
+    view = of_document(
+        ASSISTANT.model_copy(update={"stage2": [review], "stage2_5": None}), QUESTION, CONVERSATION
+    )
+    told = {each.message.key: render(each.message) for each in thread(view)}
+    return {label: told[f"member:{name}"] for label, name in LABELS.items()}
+
+
+def ballot(seed: int) -> Stage2Result:
+    """Return a structured ballot with long objections and praise, the gravest anywhere among them."""
+    draw = random.Random(seed)  # noqa: S311 - the same ballots in every run
+    points: list[ReviewPoint] = []
+    for label in LABELS:
+        for number in range(draw.randint(0, 4)):
+            kind = draw.choice(("objection", "strength"))
+            points.append(
+                ReviewPoint(
+                    label=label,
+                    kind=kind,
+                    text=f"Point{seed}x{number} {kind} {'of many words ' * draw.randint(1, 40)}".strip(),
+                    severity=draw.choice(("high", "medium", "low")) if kind == "objection" else None,
+                    source="structured",
+                )
+            )
+    return Stage2Result(model=CRITIC, ranking="", parsed_ranking=[], points=points)
+
+
+@pytest.mark.parametrize(
+    "review",
+    [*map(reviewed, PROSE), *map(ballot, range(40))],
+    ids=lambda review: review.ranking[:20] or "structured",
+)
+def test_the_gravest_objection_begins_in_the_thread_and_praise_never_does(review: Stage2Result) -> None:
+    """Behind its own grade; whoever objects is never named among those who don't."""
+    for label, shown in messages(review).items():
+        about = [point for point in review.points or () if point.label == label]
+        objections = sorted((each for each in about if each.kind == "objection"), key=weight)
+        _, below = shown.split("### Objections\n\n")
+        told = below.partition("\n###")[0]
+        if objections:
+            begins = said(objections[0])[:40]
+            for each, name in SHORT.items():
+                begins = begins.replace(each, name)
+            first = words(begins)[:4]
+            assert words(told.removeprefix("- critic: "))[: len(first)] == first
+            assert "No objection" not in told
+            assert len(told) < SUMMARY + 60
+        else:
+            assert told.strip() in (
+                "No objection: critic",
+                "Not divided: critic (Full reviews)",
+            )
+        for each in about:
+            if each.kind == "strength" and not any(each.text in other.text for other in objections):
+                assert each.text not in told
+
+
+def words(text: str) -> list[str]:
+    """Return a text's words without markup."""
+    return "".join(sign if sign.isalnum() else " " for sign in text).split()
+
+
+def test_nobody_with_a_labelled_objection_is_called_content() -> None:
+    """Over the labelled reviews; how many can't be divided is shown with `pytest -s`."""
+    clear = undivided = divided = 0
+    labelled = [(text, known) for _, text, known in reviews.CASES] + [
+        (str(review["text"]), review["against"]) for review in WRITTEN
+    ]
+    for text, known in labelled:
+        for label, shown in messages(reviewed(text)).items():
+            clear += "No objection: critic" in shown
+            undivided += "Not divided: critic" in shown
+            divided += "- critic: " in shown
+            assert not (known.get(label[-1]) and "No objection: critic" in shown), (text, label)
+    print(f"\n{divided} with objections, {clear} without, {undivided} not divided")  # noqa: T201
+    assert clear
