@@ -51,6 +51,8 @@ def test_nothing_is_unchanged(original: str, refined: str) -> None:
     assert not detect_significant_changes(original, refined)
 
 
+VOCABULARY = [f"term{number}" for number in range(4_000)]
+
 # The seed's rule, in its own order of questions ------------------------------------------------
 
 
@@ -105,6 +107,8 @@ PAIRS = [
     (TEXT * 5, TEXT * 5 + SENTENCE * 5),
     ((TEXT * 20)[:LITERAL_LIMIT], (TEXT * 20)[:LITERAL_LIMIT].replace("index", "key")),
     ("the\n\nsame", "the same"),
+    ("a b", "a"),  # half alike, without news
+    (f"{' '.join(VOCABULARY[:9])} {'gone' * 10}", f"{' '.join(VOCABULARY[:9])} new"),  # a tenth is news
     *(replaced(share / 100) for share in (1, 4, 4.5, 5, 5.5, 6, 10, 45, 49, 49.5, 50, 50.5, 51, 55, 99)),
     *(replaced(share / 100, "word " * 10) for share in (4, 5, 6, 49, 50, 51)),
     *(grown(new) for new in (1, 2, 3, 4, 15, 30, 60)),
@@ -133,8 +137,6 @@ def test_agrees_with_the_contract_on_any_text(original: str, refined: str) -> No
 
 
 # Long texts ------------------------------------------------------------------------------------
-
-VOCABULARY = [f"term{number}" for number in range(4_000)]
 
 
 def long_text(words: int, seed: int = 1) -> list[str]:
@@ -252,6 +254,46 @@ def test_texts_around_the_limit_are_compared_by_one_measure() -> None:
     assert share_changed(before, after) < 0.05
 
 
+@pytest.mark.parametrize(("characters", "changed"), [(2_000, True), (2_001, False)])
+def test_texts_are_long_from_2001_characters(characters: int, changed: bool) -> None:
+    """Below, difflib decides: it takes frequent characters for junk after another beginning."""
+    text = ("alpha beta gamma delta epsilon " * 70)[: characters - 1]
+    assert detect_significant_changes("x" + text, "y" + text) is changed
+
+
+def test_a_third_of_a_long_text_is_half_alike() -> None:
+    """Half is enough where there is no news."""
+    before = VOCABULARY[:600]
+    assert not detect_significant_changes(" ".join(before), " ".join(before[:200]))
+    assert detect_significant_changes(" ".join(before), " ".join(before[:199]))
+
+
+def test_a_long_text_without_any_words_has_changed() -> None:
+    """Whatever was in it."""
+    assert detect_significant_changes(" ".join(["long" * 200] * 4), " ")
+
+
+def test_in_the_longest_texts_a_word_is_what_is_between_spaces() -> None:
+    """Above 10,000 characters, also in Chinese."""
+    text = CHINESE[0] * 9_999
+    assert share_changed(text + CHINESE[1], text + CHINESE[2]) == pytest.approx(1 / 10_000)
+    assert share_changed(text + CHINESE[:2], text + CHINESE[2:4]) == 1
+
+
+def test_order_counts_up_to_20000_words() -> None:
+    """Two words that change places count as one, and above as none."""
+    words = [f"word{number}" for number in range(20_000)]
+    turned = [*words[:-2], *reversed(words[-2:])]
+    assert share_changed(" ".join(words), " ".join(turned)) == pytest.approx(1 / 20_000)
+    assert share_changed(" ".join(["new", *words]), " ".join(["new", *turned])) == 0
+
+
+def test_an_unchanged_text_has_no_words_removed_or_added() -> None:
+    """Neither has a longer word the letters of a sign."""
+    assert words_changed("The same.", "The same.") == (0, 0)
+    assert words_changed("X ray MAX", "ray MA") == (2, 1)
+
+
 # The summary -----------------------------------------------------------------------------------
 
 
@@ -320,3 +362,10 @@ def test_names_the_sentences_that_were_dropped(
 ) -> None:
     """In their order, a line each; other spaces and another place don't matter."""
     assert dropped(original, refined) == sentences
+
+
+def test_frequent_lines_count_as_kept() -> None:
+    """From 200 lines on difflib would take them for junk."""
+    lines = ["a", "b"] * 100
+    changed = summarize_changes("\n".join(["x", *lines[1:]]), "\n".join(["y", *lines[1:]]))
+    assert changed == "Restructured content (1 changes)"

@@ -105,6 +105,30 @@ async def test_a_program_with_a_wrong_clock_deletes_nothing(ledger: Ledger) -> N
     assert await ledger.parts("user", "month") == (10, 0)
 
 
+async def test_the_days_of_the_month_before_end_no_month(ledger: Ledger) -> None:
+    """Only days after it do, each once, whatever months a program took them for."""
+    for day in ("2026-11-28", "2026-11-29", "2026-11-30"):
+        await ledger.ask(day)
+    for now in (DECEMBER, AHEAD, DECEMBER):
+        ledger.now = now
+        await ledger.ask("2026-12-01")
+    assert await ledger.months() == ["2026-11", "2026-12", "2031-01"]
+    assert await ledger.parts("user", "month") == (10, 0)
+
+
+async def test_a_month_of_a_wrong_clock_goes_two_days_after_its_last(ledger: Ledger) -> None:
+    """As the database counts days."""
+    ledger.now = AHEAD
+    for day in ("2026-11-28", "2026-11-29", "2026-11-30"):
+        await ledger.ask(day)
+    ledger.now = DECEMBER
+    await ledger.ask("2026-12-01")
+    await ledger.ask("2026-12-01")
+    assert await ledger.months() == ["2026-12", "2031-01"]
+    await ledger.ask("2026-12-02")
+    assert await ledger.months() == ["2026-12"]
+
+
 async def test_the_day_is_the_databases(home: Home) -> None:
     """A date of UTC as days are written."""
     async with home.open() as stores:
@@ -230,6 +254,34 @@ async def test_a_recorded_cost_that_cannot_be_ends_its_run(ledger: Ledger, cost:
     assert await ledger.journal.used(replace(RESERVED, limits={("user", "day"): 100})) == [
         Used("user", "day", 100, 16)
     ]
+
+
+async def test_what_is_sent_counts_for_its_run_alone(ledger: Ledger) -> None:
+    """Not for others of the same payer, and a run without a reservation counts nowhere."""
+    await ledger.journal.begin(replace(RUN, id="free", entry_key="free"))
+    run, other = await begun(ledger), replace(RUN, id="other", entry_key="other")
+    beside = (await ledger.journal.begin(other, reservation=replace(RESERVED, amount=9))).run
+    await (await ledger.journal.steps(run)).send(CALL.step, 5)
+    assert (await spent(ledger, run), await spent(ledger, beside)) == (5, 0)
+    assert await ledger.parts("user", "day") == (0, 29)
+    assert len(await ledger.database.read("SELECT run FROM spending")) == 2
+
+
+async def test_nobody_has_spent_anything_at_first(ledger: Ledger) -> None:
+    """Nothing is on record of whoever never asked."""
+    assert await ledger.parts("user", "day") == (0, 0)
+    await reserve(ledger, 10)
+    assert await ledger.spending.parts(("user", "month"), "v", ledger.now) == (0, 0)
+
+
+async def test_what_was_forgotten_goes_with_its_month(ledger: Ledger) -> None:
+    """It is settled like what ended."""
+    await ledger.ask("2026-11-30", ends=False)
+    await ledger.database.write(*spending.forget("run-1"))
+    ledger.now = DECEMBER
+    for day in ("2026-12-01", "2026-12-02", "2026-12-02"):
+        await ledger.ask(day)
+    assert await ledger.months() == ["2026-12"]
 
 
 async def test_a_correction_is_the_first_row(ledger: Ledger) -> None:
@@ -366,7 +418,7 @@ async def test_each_budget_has_room_for_what_is_left_of_it(ledger: Ledger) -> No
         run = await reserve(ledger, 1_000 - amount, limits={budgeted: 1_000})
         await ledger.journal.finish(run, "stopped")
     with pytest.raises(BudgetExceeded) as caught:
-        await reserve(ledger, 400, limits={("user", "day"): 2_000, ("channel", "month"): 900})
+        await reserve(ledger, 400, limits={("user", "day"): 1_010, ("channel", "month"): 900})
     assert caught.value.used == Used("channel", "month", 900, 530)
 
 
