@@ -23,7 +23,8 @@ from bot.config.platforms import NO_PLATFORM, check, serves_workspaces, slack_is
 from bot.config.settings import OPENROUTER, given_secrets, token_keys
 from bot.errors import ConfigurationError, Problem
 from bot.serve import revealed, slack_app
-from bot.view.wording.doctor import doctor as wording
+from bot.view.wording.figures import count
+from bot.view.wording.names import listing
 from council.models.directory import Directory
 from council.text.redaction import Redaction
 
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from council.models.client import ModelClient
 
 CONFIGURATION = "Configuration"
+ALL_WELL = "Everything is fine."
+NOT_LIVE = "No model was asked anything; --live asks each member for one word."
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +100,13 @@ class Examination:
 
     def _summary(self) -> str:
         if self.is_well:
-            return wording.ALL_WELL if self.live else f"{wording.ALL_WELL} {wording.NOT_LIVE}"
-        errors = sum(finding.weight == "error" for finding in self.findings)
-        return wording.summary(errors, len(self.findings) - errors)
+            return ALL_WELL if self.live else f"{ALL_WELL} {NOT_LIVE}"
+        weights = [finding.weight for finding in self.findings]
+        counted = listing(
+            count(weights.count(each), each) for each in ("error", "warning") if each in weights
+        )
+        them = "it" if len(weights) == 1 else "them"
+        return f"{counted}. Fix {them}, then run `council doctor` again."
 
 
 async def diagnose(*, live: bool = False, now: Callable[[], float] = time.time) -> Examination:
@@ -163,9 +170,11 @@ async def _configured(configuration: Configuration) -> Outcome:
         check(configuration.settings)
     except ConfigurationError as error:
         if error.problems == [NO_PLATFORM]:
-            return Outcome(wording.NO_PLATFORM)
+            return Outcome(
+                "neither Discord nor Slack is configured; `council ask` and `council chat` work"
+            )
         return Outcome(findings=_findings(error.problems))
-    return Outcome(wording.CONFIGURED)
+    return Outcome("every setting can be used")
 
 
 async def _client(configuration: Configuration, clock: Clock, stack: AsyncExitStack) -> "ModelClient":

@@ -7,12 +7,13 @@ from functools import partial
 
 from pydantic import ValidationError
 
-from bot.checks.check import Check, Finding, Outcome, found
+from bot.checks.check import Check, Finding, Outcome
 from bot.service.admission.access import Rules
 from bot.service.admission.budgets import Budgets
 from bot.service.admission.channels import BUDGETS, ChannelSettings, EffectiveSettings, Operator
 from bot.service.options import RunOptions
-from bot.view.wording.doctor import channels as wording
+from bot.view.wording.figures import count, dollars
+from bot.view.wording.names import listing
 from council.brief import Brief
 from council.estimate import estimate
 from council.profile import Member, Profile
@@ -26,6 +27,7 @@ MOST_NAMED = 10
 Stored = Mapping[Scope, Mapping[str, object]]
 """What is set in channels, by key, as it is stored."""
 _OF_CHANNELS = {name: key for key, name in BUDGETS.items()}
+_PLATFORMS = {"discord": "Discord", "slack": "Slack"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,30 +81,58 @@ class ChannelChecks:
     async def _settings(self) -> Outcome:
         stored = await self._read()
         findings: list[Finding] = []
-        for scope in sorted(stored, key=_where):
+        for scope in sorted(stored, key=where):
             try:
                 self._own[scope] = ChannelSettings.model_validate(stored[scope])
             except ValidationError:
-                findings.append(found(_where(scope), wording.UNREADABLE))
+                unreadable = Finding(
+                    where(scope),
+                    "its settings can't be read, so every question there is refused",
+                    "Restore a backup (council restore), then set them with /council-config",
+                )
+                findings.append(unreadable)
                 continue
             if self._operator.profiles:  # the demonstration is the only council there is
                 findings += self._of_profiles(scope, self._own[scope])
-        return Outcome(wording.channels(len(stored)), tuple(findings[:MOST_NAMED]))
+        number = len(stored)
+        note = f"{count(number, 'channel')} with settings of their own" if number else "none are set"
+        return Outcome(note, tuple(findings[:MOST_NAMED]))
 
     def _of_profiles(self, scope: Scope, own: ChannelSettings) -> Iterator[Finding]:
-        where, here = _where(scope), EffectiveSettings(self._operator, own)
+        here = EffectiveSettings(self._operator, own)
         known, chosen = self._operator.profiles, str(here.settings["profile"].value)
         is_terminal = scope.platform == TERMINAL  # no list counts there
         if own.profiles and not is_terminal:
             if not here.open_profiles:
-                yield found(where, wording.no_profile_left(sorted(own.profiles)))
+                names = ", ".join(sorted(own.profiles))
+                yield Finding(
+                    where(scope),
+                    f"council.toml has none of its profiles ({names}), so each question is refused",
+                    "Reset profiles there with /council-config, or put one of them back",
+                )
                 return
             if gone := sorted(own.profiles - known.keys()):
-                yield found(where, wording.profiles_gone(gone), "warning")
+                yield Finding(
+                    where(scope),
+                    f"its profiles include {listing(gone)}, which council.toml no longer has",
+                    "Set profiles there with /council-config, or put back what is missing",
+                    "warning",
+                )
         if own.profile and own.profile not in known:
-            yield found(where, wording.profile_gone(own.profile, chosen), "warning")
+            yield Finding(
+                where(scope),
+                f"its profile is {own.profile}, which council.toml no longer has; {chosen} answers "
+                "there",
+                f"Reset profile there with /council-config, or put [profiles.{own.profile}] back",
+                "warning",
+            )
         if not is_terminal and _closes(self._operator.access.profiles.get(chosen, Rules()), scope):
-            yield found(where, wording.profile_closed(chosen))
+            yield Finding(
+                where(scope),
+                f"[access.profiles.{chosen}] doesn't let {chosen} be asked there, so questions that "
+                "name no other profile are refused",
+                "Set another profile there with /council-config, or add the channel to that list",
+            )
 
     async def _room(self) -> Outcome:
         """Find budgets that have no room for a single question."""
@@ -110,16 +140,21 @@ class ChannelChecks:
         if self._operator.profiles:
             await self._prices()
             findings += self._of_operator()
-            for scope in sorted(self._own, key=_where):
+            for scope in sorted(self._own, key=where):
                 findings += self._of_channel(scope, self._own[scope])
-        return Outcome(wording.ROOM, tuple(findings[:MOST_NAMED]))
+        return Outcome("none is too small for a question", tuple(findings[:MOST_NAMED]))
 
     def _of_operator(self) -> Iterator[Finding]:
         limit = _least(self._operator.budgets)
         for name, profile in self._operator.profiles.items():
             if limit and (cost := self._cost(profile)) > limit.dollars:
-                advice = wording.operators_budget(name, cost, limit.key, limit.dollars)
-                yield found("[budgets] in council.toml", advice)
+                yield Finding(
+                    "[budgets] in council.toml",
+                    f"a question to {name} may cost {dollars(cost)}, more than {limit.key} of "
+                    f"{dollars(limit.dollars)}, so each is refused",
+                    f"Raise {limit.key}, or in [profiles.{name}] set max_tokens, or seat fewer or "
+                    "cheaper members",
+                )
 
     def _of_channel(self, scope: Scope, own: ChannelSettings) -> Iterator[Finding]:
         here = EffectiveSettings(self._operator, own)
@@ -129,12 +164,16 @@ class ChannelChecks:
         cost = self._cost(here.profile(RunOptions()))
         if cost <= limit.dollars or self._is_refused_anywhere(self._operator.profiles[chosen]):
             return
-        key = _OF_CHANNELS.get(limit.key, "")
-        is_own = bool(key) and getattr(own, key) == limit.dollars
-        advice = wording.channels_budget(
-            cost, key if is_own else limit.key, limit.dollars, is_own=is_own
+        key, place = limit.key, "in council.toml"
+        own_key = _OF_CHANNELS.get(limit.key)
+        if own_key and getattr(own, own_key) == limit.dollars:
+            key, place = own_key, "there"
+        yield Finding(
+            where(scope),
+            f"a question may cost {dollars(cost)}, more than {key} of {dollars(limit.dollars)}, so each "
+            "is refused",
+            f"Raise {key} {place}, or set fewer rounds or a cheaper profile with /council-config",
         )
-        yield found(_where(scope), advice)
 
     def _is_refused_anywhere(self, profile: Profile) -> bool:
         limit = _least(self._operator.budgets)
@@ -150,7 +189,7 @@ class ChannelChecks:
 def _least(budgets: Budgets) -> Limit | None:
     """Return the smallest budget; each must have room for a whole question."""
     keys = ("run", *(f"{scope}_{period}" for scope, period in BUDGETED))
-    limits = [Limit(key, dollars) for key in keys if (dollars := getattr(budgets, key)) is not None]
+    limits = [Limit(key, most) for key in keys if (most := getattr(budgets, key)) is not None]
     return min(limits, key=lambda limit: limit.dollars, default=None)
 
 
@@ -161,5 +200,8 @@ def _closes(rules: Rules, scope: Scope) -> bool:
     return bool(rules.channels and not rules.categories and scope.channel not in rules.channels)
 
 
-def _where(scope: Scope) -> str:
-    return wording.where(scope.platform, scope.channel)
+def where(scope: Scope) -> str:
+    """Name a channel by its id; its name isn't stored."""
+    if scope.platform not in _PLATFORMS:
+        return "council chat"
+    return f"Channel {scope.channel or '?'} on {_PLATFORMS[scope.platform]}"

@@ -3,12 +3,9 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import structlog
-
-from bot.view.wording.doctor import doctor as wording
-from bot.view.wording.doctor.doctor import Advice
 
 log = structlog.get_logger()
 
@@ -20,6 +17,13 @@ WIDTH = 20
 
 Weight = Literal["error", "warning"]
 """An `error` keeps something from working at all; a `warning` is a risk, or a part that is missing."""
+
+
+class Advice(NamedTuple):
+    """What is wrong, and how to fix it."""
+
+    what: str
+    fix: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +95,19 @@ class Checked:
         return lines
 
 
-def found(where: str, advice: Advice, weight: Weight = "error") -> Finding:
-    """Return what is wrong somewhere."""
-    return Finding(where, advice.what, advice.fix, weight)
+def found(*rows: tuple[object, Finding]) -> tuple[Finding, ...]:
+    """Return what is wrong, by rows of whether it is and what to do then."""
+    return tuple(finding for is_wrong, finding in rows if is_wrong)
 
 
-def wrong(where: str, advice: Advice, weight: Weight = "error") -> Outcome:
+def wrong(where: str, what: str, fix: str, weight: Weight = "error") -> Outcome:
     """Return the outcome of a check that found one thing."""
-    return Outcome(findings=(found(where, advice, weight),))
+    return Outcome(findings=(Finding(where, what, fix, weight),))
+
+
+def needs(check: str) -> Outcome:
+    """Return the outcome of a check that was skipped, since it needs another."""
+    return Outcome(f"skipped: first fix what is wrong under {check}", skipped=True)
 
 
 async def carry_out(checks: Sequence[Check]) -> list[Checked]:
@@ -123,13 +132,21 @@ async def _outcome(
     await asyncio.gather(*before)
     for name, task in needed.items():
         if not (await task).allows_others:
-            return Outcome(wording.needs(name), skipped=True)
+            return needs(name)
     try:
         async with asyncio.timeout(check.seconds):
             return await check.look()
     except TimeoutError:
-        return wrong(check.name, wording.too_slow(check.seconds))
+        return wrong(
+            check.name,
+            f"there was no result within {check.seconds:g} s",
+            "Check the network, then run `council doctor` again",
+        )
     except Exception:
         # An unforeseen error in one check doesn't hide the others.
         log.critical("check_failed", where=check.name.replace(" ", "_"), exc_info=True)
-        return wrong(check.name, wording.CHECK_FAILED)
+        return wrong(
+            check.name,
+            "the check itself failed",
+            "Report what was logged; the checks that don't depend on it still ran",
+        )

@@ -2,8 +2,17 @@
 
 from bot.checks.channels import Stored, settings_of_channels
 from bot.checks.check import Check, Outcome, wrong
-from bot.checks.folder import DATABASE, INDEX, INDEX_SECONDS, of_the_index
-from bot.view.wording.doctor import doctor as wording
+from bot.checks.folder import (
+    DATABASE,
+    INDEX,
+    INDEX_SECONDS,
+    NOT_YET,
+    OLDER,
+    SOUND,
+    newer,
+    not_opened,
+    of_the_index,
+)
 from bot.view.wording.terminal import cli as cli_wording
 from storage.errors import StorageError
 from storage.index.index import Index
@@ -36,26 +45,32 @@ class ServerChecks:
         try:
             from storage.postgres.inspection import inspect_server
         except ModuleNotFoundError:
-            return wrong(WHERE, wording.cannot_be_opened(cli_wording.NO_POSTGRES))
+            return not_opened(WHERE, cli_wording.NO_POSTGRES)
         try:
             age = await inspect_server(self._address)
         except StorageError as error:
-            return wrong(WHERE, wording.cannot_be_opened(str(error)))
+            return not_opened(WHERE, str(error))
         if age == "newer":
-            return wrong(WHERE, wording.NEWER)
+            return newer(WHERE)
         self._is_current = age == "current"
-        told = {"new": wording.NO_DATABASE_YET, "older": wording.MIGRATED_AT_START}
-        return Outcome(told.get(age, wording.SOUND))
+        return Outcome({"new": NOT_YET, "older": OLDER}.get(age, SOUND))
 
     async def _role(self) -> Outcome:
         from storage.postgres.inspection import is_superuser
 
         try:
             if await is_superuser(self._address):
-                return wrong(WHERE, wording.SUPERUSER, "warning")
+                return wrong(
+                    WHERE,
+                    "its role is a superuser: whoever gets at the address can read and change "
+                    "everything on that server",
+                    "Make an ordinary role that owns the council's database, as deploy/postgres-role.sh "
+                    "does, and name it in the address",
+                    "warning",
+                )
         except StorageError as error:
-            return wrong(WHERE, wording.cannot_be_opened(str(error)))
-        return Outcome(wording.ORDINARY_ROLE)
+            return not_opened(WHERE, str(error))
+        return Outcome("no superuser")
 
     async def _agreement(self) -> Outcome:
         from storage.postgres.inspection import configurations
@@ -63,11 +78,19 @@ class ServerChecks:
         try:
             found = await configurations(self._address) if self._is_current else []
         except StorageError as error:
-            return wrong(WHERE, wording.cannot_be_opened(str(error)))
+            return not_opened(WHERE, str(error))
         differing = sum(each != self._fingerprint for each in found)
         if differing:
-            return wrong(CONFIG, wording.processes_differ(differing, len(found)), "warning")
-        return Outcome(wording.processes_agree(len(found)))
+            have = "process has" if len(found) == 1 else "processes have"
+            return wrong(
+                CONFIG,
+                f"{differing} of {len(found)} running {have} another council.toml than this one",
+                "Give every machine the same file; what needs a restart is in docs/configuration.md",
+                "warning",
+            )
+        if not found:
+            return Outcome("none is running")
+        return Outcome(f"{len(found)} {'has' if len(found) == 1 else 'have'} the same council.toml")
 
     async def channel_settings(self) -> Stored:
         """Return what admins have set in channels, once the database is known to be sound."""
@@ -80,7 +103,7 @@ class ServerChecks:
 
     async def _consistent(self) -> Outcome:
         if not self._is_current:
-            return Outcome(wording.MIGRATED_AT_START)
+            return Outcome(OLDER)
         from storage.postgres.opening import open_server
 
         async with open_server(self._address) as stores:

@@ -7,9 +7,10 @@ import tempfile
 from pathlib import Path
 
 from bot.checks.channels import Stored, settings_of_channels
-from bot.checks.check import Check, Outcome, found, wrong
+from bot.checks.check import Check, Finding, Outcome, wrong
 from bot.view.message import escaped_line
-from bot.view.wording.doctor import doctor as wording
+from bot.view.wording.figures import count
+from bot.view.wording.names import listing
 from storage.audit import Audit
 from storage.documents.conversations import ConversationStore
 from storage.errors import DamageError, StorageError, explain_system
@@ -25,6 +26,9 @@ ENOUGH = 500
 """Megabytes that should be free."""
 INDEX_SECONDS = 60.0
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
+NOT_YET = "created at the first start"
+OLDER = "from an earlier version; the next start brings it up to date"
+SOUND = "sound, and its journal can be read"
 
 
 class FolderChecks:
@@ -48,20 +52,38 @@ class FolderChecks:
         where = f"COUNCIL_DATA_DIR ({self._folder})"
         nearest = self._nearest()
         if not nearest.is_dir():
-            return wrong(where, wording.not_a_folder(str(nearest)))
+            return wrong(
+                where,
+                f"{nearest} is a file, not a folder",
+                "Move the file away, or set COUNCIL_DATA_DIR to another folder",
+            )
         try:
             with tempfile.TemporaryFile(dir=nearest) as file:
                 file.write(b"\n")
         except OSError as error:
             reason = explain_system(nearest, error).partition(": ")[2]
-            return wrong(where, wording.not_writable(reason))
+            return wrong(
+                where,
+                f"nothing can be written there ({reason})",
+                "Make it writable for the user that runs the council, or set COUNCIL_DATA_DIR to "
+                "another folder",
+            )
         if nearest != self._folder:
-            return Outcome(wording.NO_FOLDER_YET)
+            return Outcome(NOT_YET)
         if self._folder.stat().st_mode & OTHERS:
-            return wrong(where, wording.folder_open(str(self._folder)), "warning")
+            return wrong(
+                where,
+                "other users of this machine can open it, and it contains questions and answers",
+                f"Run: chmod 700 {self._folder}",
+                "warning",
+            )
         if self._database.exists() and self._database.stat().st_mode & OTHERS:
-            path = str(self._database)
-            return wrong(path, wording.file_open(path), "warning")
+            return wrong(
+                str(self._database),
+                "other users of this machine can read it, and it contains questions and answers",
+                f"Run: chmod 600 {self._database}",
+                "warning",
+            )
         return Outcome(str(self._folder))
 
     def _nearest(self) -> Path:
@@ -71,22 +93,34 @@ class FolderChecks:
     async def _room(self) -> Outcome:
         free = shutil.disk_usage(self._nearest()).free
         if free < ENOUGH * MEGABYTE:
-            advice = wording.little_room(free // MEGABYTE, ENOUGH)
-            return wrong(f"COUNCIL_DATA_DIR ({self._folder})", advice, "warning")
-        return Outcome(wording.room(free / (1000 * MEGABYTE)))
+            return wrong(
+                f"COUNCIL_DATA_DIR ({self._folder})",
+                f"only {free // MEGABYTE:,} MB are free; at least {ENOUGH:,} MB should be",
+                "Free some space: on a full disk, runs wait and new questions are refused",
+                "warning",
+            )
+        gigabytes = free / (1000 * MEGABYTE)
+        return Outcome(
+            f"{gigabytes:,.0f} GB free" if gigabytes >= 1 else f"{gigabytes * 1000:,.0f} MB free"
+        )
 
     async def _sound(self) -> Outcome:
         where = str(self._database)
         if not self._database.exists():
-            return Outcome(wording.NO_DATABASE_YET)
+            return Outcome(NOT_YET)
         try:
             seen = self._seen = await asyncio.to_thread(inspect, self._database)
         except DamageError:
-            return wrong(where, wording.DAMAGED)
+            return wrong(
+                where,
+                "it is damaged",
+                "Stop every process that has it open, then start: the database is set aside, what is "
+                "readable in its journal is carried over, and the index is rebuilt",
+            )
         except StorageError as error:
-            return wrong(where, wording.cannot_be_opened(str(error)))
+            return not_opened(where, str(error))
         if seen.is_newer:
-            return wrong(where, wording.NEWER)
+            return newer(where)
         return _of_the_journal(where, seen)
 
     async def channel_settings(self) -> Stored:
@@ -99,30 +133,61 @@ class FolderChecks:
     async def _consistent(self) -> Outcome:
         documents = self._folder / "conversations"
         if not self._database.exists() or not documents.is_dir():
-            return Outcome(wording.conversations(0))
+            return Outcome(count(0, "conversation"))
         if self._seen.is_older:
-            return Outcome(wording.MIGRATED_AT_START)
+            return Outcome(OLDER)
         async with open_database(self._database) as database:
             report = await Index(database).check(ConversationStore(documents))
         return of_the_index(str(self._database), report)
 
 
+def not_opened(where: str, reason: str) -> Outcome:
+    """Return that a database can't be used."""
+    return wrong(where, reason, "docs/troubleshooting.md says what to do, under What the errors mean")
+
+
+def newer(where: str) -> Outcome:
+    """Return that a newer version wrote a database."""
+    return wrong(
+        where,
+        "it was written by a newer version of this program",
+        "Update this program, or restore an earlier backup",
+    )
+
+
 def of_the_index(where: str, report: IndexReport) -> Outcome:
     """Report how an index compares with the documents."""
     findings = [
-        found(escaped_line(one.name), wording.unreadable_document(escaped_line(one.reason)), "warning")
+        Finding(
+            escaped_line(one.name),
+            f"it can't be read: {escaped_line(one.reason)}",
+            "Restore it from a backup, or move it away, then run: council index rebuild",
+            "warning",
+        )
         for one in report.unreadable[:MOST_NAMED]
     ]
     if not report.consistent:
-        differs = (len(report.missing), len(report.stale), len(report.orphaned))
-        findings.append(found(where, wording.index_differs(*differs), "warning"))
-    return Outcome(wording.conversations(report.documents), tuple(findings))
+        differs = (
+            (report.missing, "not in it"),
+            (report.stale, "changed since being indexed"),
+            (report.orphaned, "in it without a document"),
+        )
+        parts = listing(f"{len(ids)} {how}" for ids, how in differs if ids)
+        what = f"the index doesn't match the conversations: {parts}"
+        findings.append(Finding(where, what, "Run: council index rebuild", "warning"))
+    return Outcome(count(report.documents, "conversation"), tuple(findings))
 
 
 def _of_the_journal(where: str, seen: Inspection) -> Outcome:
     if seen.is_older:
-        return Outcome(wording.MIGRATED_AT_START)
-    if seen.unreadable_runs or seen.unreadable_steps:
-        advice = wording.unreadable_rows(seen.unreadable_runs, seen.unreadable_steps)
-        return wrong(where, advice, "warning")
-    return Outcome(wording.SOUND)
+        return Outcome(OLDER)
+    counted = ((seen.unreadable_runs, "run"), (seen.unreadable_steps, "model call"))
+    if unreadable := [count(number, what) for number, what in counted if number]:
+        return wrong(
+            where,
+            f"its journal has {listing(unreadable)} that can't be read",
+            "No action is needed: these runs are left out, and these calls are made again. If the "
+            "number keeps growing, check the disk",
+            "warning",
+        )
+    return Outcome(SOUND)

@@ -8,12 +8,11 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 
-from bot.checks.check import Check, Finding, Outcome, found, wrong
+from bot.checks.check import Check, Finding, Outcome, wrong
 from bot.config.configuration import Configuration
 from bot.config.ports import listening
 from bot.config.settings import dotenv_variables, secret_names
 from bot.errors import ConfigurationError
-from bot.view.wording.doctor import doctor as wording
 from storage.processes.locks import PLATFORMS, SHARED, FileLocks
 
 SECRETS, STATUS, CLOCK = "Secret files", "Status port", "Clock"
@@ -39,11 +38,16 @@ class Clock:
     async def look(self) -> Outcome:
         """Compare the clocks; if servers differ, believe the one closest to this machine."""
         if not self._skews:
-            return Outcome(wording.NO_TIME_SEEN, skipped=True)
+            return Outcome("skipped: no server said what time it is", skipped=True)
         skew = min(self._skews, key=abs)
         if abs(skew) > MOST_SKEW:
-            return wrong("the clock", wording.clock_wrong(skew))
-        return Outcome(wording.clock_right(skew))
+            off = f"{abs(skew):.0f} s {'ahead' if skew > 0 else 'behind'}"
+            return wrong(
+                "the clock",
+                f"this machine's clock is {off}; Slack's signatures fail when it is 5 minutes off",
+                "Let the system set it: timedatectl set-ntp true",
+            )
+        return Outcome(f"accurate to {max(1, round(abs(skew)))} s")
 
 
 def machine_checks(configuration: Configuration) -> list[Check]:
@@ -67,18 +71,24 @@ def _secret_files(configuration: Configuration) -> Outcome:
         files.insert(0, Path(".env"))
     # In a container, the mode of a mounted secret can't be changed, and nobody else is there.
     findings = (
-        found(str(file), wording.readable_by_others(str(file)), "warning")
+        Finding(
+            str(file),
+            "other users of this machine can read it, and it contains secrets",
+            f"Run: chmod 600 {file}",
+            "warning",
+        )
         for file in files
         if file.stat().st_mode & stat.S_IRWXO and not file.is_relative_to("/run/secrets")
     )
-    return Outcome(wording.PRIVATE if files else wording.NO_FILES, tuple(findings))
+    note = "only you can read them" if files else "no file contains a secret"
+    return Outcome(note, tuple(findings))
 
 
 async def status_port(configuration: Configuration) -> Outcome:
     """Check that health checks and metrics can be served."""
     settings = configuration.settings
     if settings.council_status_port is None:
-        return Outcome(wording.NOT_LISTENING)
+        return Outcome("off: COUNCIL_STATUS_PORT isn't set")
     return await port(
         configuration, "COUNCIL_STATUS", settings.council_status_host, settings.council_status_port
     )
@@ -93,7 +103,7 @@ async def port(configuration: Configuration, variables: str, host: str, number: 
             await server.wait_closed()
     except ConfigurationError as error:
         if await _is_running(configuration):
-            return Outcome(wording.IN_USE)
+            return Outcome("in use by `council run`, which is running")
         return Outcome(findings=tuple(Finding(one.where, one.what, one.fix) for one in error.problems))
     return Outcome(f"{host}:{number} is free")
 

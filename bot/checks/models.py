@@ -10,20 +10,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from math import inf
 
-from bot.checks.check import Check, Finding, Outcome, found, wrong
+from bot.checks.check import Advice, Check, Finding, Outcome, found, wrong
 from bot.config.configuration import Configuration
 from bot.config.settings import OPENROUTER
-from bot.view.wording.doctor import models as wording
-from bot.view.wording.doctor.doctor import Advice
-from bot.view.wording.figures import money
+from bot.view.wording.figures import count, money
+from bot.view.wording.names import listing
 from bot.view.wording.service import remedies
 from bot.view.wording.service.failures import cause
 from council.calls import Call, ChatMessage, JsonObject, RetryBudget
 from council.errors import Cause, Failure, ModelError
 from council.models.catalog import Listing, find_listing, most_like, read_listings
 from council.models.client import ModelClient
-from council.models.learning import steps_left
+from council.models.dialects import Format
+from council.models.learning import OTHER_LIMIT, Traits, steps_left
 from council.profile import Member, Profile
 from council.usage import Usage, total
 
@@ -34,11 +35,20 @@ LOW_CREDIT = 1.0
 SOON = timedelta(days=7)
 CALL_SECONDS = 60.0
 CALL_TOKENS = 64
+_KEYS, _CREDITS = "openrouter.ai/settings/keys", "openrouter.ai/settings/credits"
+_KEY_REFUSED = Advice(
+    "the provider refuses the key",
+    f"Make a new key at {_KEYS}, or at your own provider, and set OPENROUTER_API_KEY",
+)
+_NO_CREDIT = Advice(
+    "the key's credit limit is used up", f"Raise the limit at {_KEYS}, or add credit at {_CREDITS}"
+)
 _OF_THE_KEY: Mapping[Cause, Advice] = {
-    "key": wording.KEY_REFUSED,
-    "credit": wording.NO_CREDIT,
-    "key_limit": wording.NO_CREDIT,
+    "key": _KEY_REFUSED,
+    "credit": _NO_CREDIT,
+    "key_limit": _NO_CREDIT,
 }
+_KEY_UNKNOWN = "this provider doesn't say how much of the key's credit is left"
 _NO_LIST = ("not_found", "no_api", "bad_request", "malformed")
 WORD: tuple[ChatMessage, ...] = (
     {"role": "system", "content": "You are asked whether you are there."},
@@ -105,73 +115,89 @@ class ModelChecks:
         return self._listings
 
     async def _demonstration(self) -> Outcome:
-        return Outcome(wording.DEMONSTRATION)
+        return Outcome("no provider is configured: the built-in demonstration model answers")
 
     async def _provider(self) -> Outcome:
         settings = self._configuration.settings
         key = settings.openrouter_api_key
         at_openrouter = (settings.openrouter_base_url or OPENROUTER) == OPENROUTER
         if at_openrouter and key and not key.get_secret_value().startswith("sk-or-"):
-            return wrong("OPENROUTER_API_KEY", wording.KEY_SHAPE)
+            return wrong(
+                "OPENROUTER_API_KEY",
+                "it isn't an OpenRouter key: those begin with sk-or-",
+                f"Copy a key from {_KEYS}, or set OPENROUTER_BASE_URL to the address of the key's "
+                "provider",
+            )
         try:
             self._listings = read_listings(await self._client.models())
         except ModelError as error:
             if advice := _OF_THE_KEY.get(error.failure.cause):
-                return wrong("OPENROUTER_API_KEY", advice)
+                return wrong("OPENROUTER_API_KEY", *advice)
             # A provider may have no list: then only --live can tell whether the address is right.
             weight = "warning" if error.failure.cause in _NO_LIST else "error"
-            return wrong("OPENROUTER_BASE_URL", _no_list(wording.PROVIDER, error.failure), weight)
-        return Outcome(wording.models_listed(len(self._listings)))
+            advice = _no_list("the model provider", error.failure)
+            return wrong("OPENROUTER_BASE_URL", *advice, weight)
+        return Outcome(f"{count(len(self._listings), 'model')} listed")
 
     async def _key(self) -> Outcome:
         where = "OPENROUTER_API_KEY"
         if self._configuration.settings.openrouter_api_key is None:
-            return Outcome(wording.NO_KEY)
+            return Outcome("none is set; this provider may need none")
         if not self._is_openrouter:
-            return Outcome(wording.KEY_UNKNOWN)
+            return Outcome(_KEY_UNKNOWN)
         try:
             said = await self._client.key()
         except ModelError as error:
             if advice := _OF_THE_KEY.get(error.failure.cause):
-                return wrong(where, advice)
+                return wrong(where, *advice)
             if error.failure.cause == "forbidden":
-                return wrong(where, wording.KEY_REFUSED)
+                return wrong(where, *_KEY_REFUSED)
             if error.failure.cause in _NO_LIST:
-                return Outcome(wording.KEY_UNKNOWN)
-            return wrong(where, wording.provider_trouble(cause(error.failure)))
+                return Outcome(_KEY_UNKNOWN)
+            return wrong(where, *_trouble(cause(error.failure)))
         if said.get("is_management_key") or said.get("is_provisioning_key"):
-            return wrong(where, wording.MANAGEMENT_KEY)
+            return wrong(
+                where,
+                "it is a management key, which can't be used to ask a model",
+                f"Make an API key at {_KEYS} and set OPENROUTER_API_KEY",
+            )
         left = said.get("limit_remaining")
         remaining = float(left) if isinstance(left, int | float) else None
-        return Outcome(
-            wording.credit(remaining),
-            tuple(_key_findings(where, said, remaining, self._places, datetime.now(UTC))),
-        )
+        note = "accepted; the key has no credit limit of its own"
+        if remaining is not None:
+            note = f"accepted; ${remaining:,.2f} of the key's credit limit is left"
+        return Outcome(note, _of_key(where, said, remaining, self._places, datetime.now(UTC)))
 
     async def _models(self) -> Outcome:
         if not self._listings:
-            return Outcome(wording.WITHOUT_LIST, skipped=True)
+            note = "skipped: without a list, only --live can tell whether they exist"
+            return Outcome(note, skipped=True)
         unknown = {model for model in self._places if not find_listing(self._listings, model)}
         if self._lists_all:
             self._unknown = unknown
+        unlisted = _no_such_model if self._lists_all else _not_listed
         findings = (
-            self._not_listed(model, most_like(model, self._listings), places)
+            unlisted(model, model, self._listings, places)
             for model, places in self._places.items()
             if model in unknown
         )
-        return Outcome(wording.all_known(len(self._places)), tuple(findings))
-
-    def _not_listed(self, model: str, near: str | None, places: list[str]) -> Finding:
-        if self._lists_all:
-            return found(model, wording.no_such_model(model, near, places))
-        return found(model, wording.not_listed(model, near, places), "warning")
+        number = len(self._places)
+        note = f"all {number} configured models are listed"
+        if number == 1:
+            note = "1 configured model listed"
+        return Outcome(note, tuple(findings))
 
     async def _prices(self) -> Outcome:
         if not any(listing.price for listing in self._listings.values()):
-            return Outcome(wording.PRICES_UNLISTED)
+            return Outcome("this provider lists no prices, so costs are unknown")
         listed = ((model, find_listing(self._listings, model)) for model in self._places)
         findings = (
-            found(model, wording.no_price(model), "warning")
+            Finding(
+                model,
+                f"the provider names no price for {model}, so its cost can't be estimated",
+                f"Configure a model with a price, or set the key's credit limit at {_KEYS}",
+                "warning",
+            )
             for model, listing in listed
             if not (listing and listing.price)
         )
@@ -179,9 +205,9 @@ class ModelChecks:
 
     async def _servers(self) -> Outcome:
         looks = await asyncio.gather(*map(self._server, self._own.values()))
-        return Outcome(
-            wording.servers(len(self._own)), tuple(finding for look in looks for finding in look)
-        )
+        number = len(self._own)
+        note = "1 server answering" if number == 1 else f"all {number} answer"
+        return Outcome(note, tuple(finding for look in looks for finding in look))
 
     async def _server(self, members: list[Member]) -> list[Finding]:
         """Check one member's own server; one without a model list may be asked all the same."""
@@ -193,16 +219,12 @@ class ModelChecks:
         except ModelError as error:
             if error.failure.cause in ("key", "no_key"):
                 fix = remedies.remedy(error.failure, target) or ""
-                return [found(where, Advice(remedies.reason(error.failure, target), fix))]
+                return [Finding(where, remedies.reason(error.failure, target), fix)]
             weight = "warning" if error.failure.cause in _NO_LIST else "error"
-            return [found(where, _no_list(wording.SERVER, error.failure), weight)]
+            return [Finding(where, *_no_list("the server", error.failure), weight)]
         models = dict.fromkeys(member.model for member in members)
         return [
-            found(
-                where,
-                wording.not_listed(model, most_like(model, listings), ["council.toml"]),
-                "warning",
-            )
+            _not_listed(where, model, listings, ["council.toml"])
             for model in models
             if listings and not find_listing(listings, model)
         ]
@@ -225,7 +247,7 @@ class ModelChecks:
         ended = await asyncio.gather(*map(self._asked, calls.values()))
         paid = money(total([used for _, used in ended if used]))
         failures = [
-            found(call.member.model, self._silent(call.member, why, paid))
+            gave_nothing(call.member.model, self._target(call.member), why, paid)
             for call, (why, _) in zip(calls.values(), ended, strict=True)
             if why
         ]
@@ -235,7 +257,7 @@ class ModelChecks:
             if not why
         )
         return Outcome(
-            wording.answered(len(calls) - len(failures), paid),
+            f"{count(len(calls) - len(failures), 'call')} answered, {paid}",
             tuple(failures),
             details=tuple(dict.fromkeys(learned)),
         )
@@ -243,17 +265,13 @@ class ModelChecks:
     def _learned(self, member: Member) -> str:
         dialect, traits = self._client.dialect(member), self._client.learned(member)
         left = steps_left(dialect, traits, member.model) if member.structured else ()
-        said = wording.learned(dialect.name, left[0] if left else None, traits)
+        said = what_was_learned(dialect.name, left[0] if left else None, traits)
         where = f" at {self._target(member).address}" if member.endpoint else ""
         return f"{member.model}{where}: {said}"
 
     def _target(self, member: Member) -> remedies.Target:
         key = self._configuration.settings.openrouter_api_key
         return remedies.target(member, has_key=key is not None)
-
-    def _silent(self, member: Member, why: Failure, paid: str) -> Advice:
-        where = self._target(member)
-        return wording.gave_nothing(remedies.reason(why, where), remedies.remedy(why, where), paid)
 
     async def _asked(self, call: Call) -> tuple[Failure | None, Usage | None]:
         """Return why a call failed, if it did, and what it used."""
@@ -265,6 +283,16 @@ class ModelChecks:
             return await self._asked(replace(call, schema=None))
         # A model that thinks first may use up its reply for that; it has answered.
         return (None if why.cause in ("empty", "only_thoughts") else why), why.usage
+
+
+def gave_nothing(model: str, asked: remedies.Target, why: Failure, paid: str) -> Finding:
+    """Return why a model gave no answer when it was asked for one word, and what all calls cost."""
+    return Finding(
+        model,
+        f"it gave no answer: {remedies.reason(why, asked)} (all live calls: {paid})",
+        remedies.remedy(why, asked)
+        or "If it happens again, configure another model, or a fallback for this one",
+    )
 
 
 def _for_one_word(member: Member, profile: Profile) -> Call:
@@ -281,31 +309,137 @@ def _for_one_word(member: Member, profile: Profile) -> Call:
     )
 
 
-def _key_findings(
+def _of_key(
     where: str,
     said: Mapping[str, object],
     remaining: float | None,
     models: Iterable[str],
     now: datetime,
-) -> Iterator[Finding]:
-    if remaining is not None and remaining <= 0:
-        yield found(where, wording.NO_CREDIT)
-    elif remaining is not None and remaining < LOW_CREDIT:
-        yield found(where, wording.low_credit(remaining), "warning")
-    if said.get("is_free_tier") is True and not all(model.endswith(":free") for model in models):
-        yield found(where, wording.FREE_TIER)
+) -> tuple[Finding, ...]:
+    left, ends = inf if remaining is None else remaining, datetime.max.replace(tzinfo=UTC)
     with suppress(ValueError):
-        ends = datetime.fromisoformat(str(said.get("expires_at")))
-        if ends.astimezone(UTC) - now < SOON:
-            yield found(where, wording.expires(f"{ends.astimezone(UTC):%Y-%m-%d}"), "warning")
+        ends = datetime.fromisoformat(str(said.get("expires_at"))).astimezone(UTC)
+    return found(
+        (left <= 0, Finding(where, *_NO_CREDIT)),
+        (
+            0 < left < LOW_CREDIT,
+            Finding(
+                where,
+                f"only ${left:.2f} of the key's credit limit is left",
+                f"Raise the key's limit at {_KEYS}",
+                "warning",
+            ),
+        ),
+        (
+            said.get("is_free_tier") is True and not all(model.endswith(":free") for model in models),
+            Finding(
+                where,
+                "the account has never bought credit, so only models whose ids end in :free answer",
+                f"Add credit at {_CREDITS}, or configure :free models only",
+            ),
+        ),
+        (
+            ends - now < SOON,
+            Finding(
+                where,
+                f"the key expires on {ends:%Y-%m-%d}",
+                f"Make a new key at {_KEYS} and set OPENROUTER_API_KEY",
+                "warning",
+            ),
+        ),
+    )
+
+
+def _no_such_model(
+    where: str, model: str, listings: Mapping[str, Listing], places: Iterable[str]
+) -> Finding:
+    near = most_like(model, listings)
+    fix = (
+        f"Did you mean {near}? Correct"
+        if near
+        else "See openrouter.ai/models, or the server's own list, and correct"
+    )
+    return Finding(where, f"the provider has no model {model}", f"{fix} {listing(places)}")
+
+
+def _not_listed(
+    where: str, model: str, listings: Mapping[str, Listing], places: Iterable[str]
+) -> Finding:
+    """Return that a server, which may serve a model under any name, doesn't list this one."""
+    near = most_like(model, listings)
+    correct = f"Correct {listing(places)}"
+    if near:
+        correct = f"Did you mean {near}? {correct}"
+    return Finding(
+        where,
+        f"the server lists no model {model}",
+        f"{correct}. Some servers have models that they don't list: --live tells",
+        "warning",
+    )
 
 
 def _no_list(what: str, why: Failure) -> Advice:
     reason = f"{cause(why)}, {why.status}" if why.status else cause(why)
     if why.cause in _NO_LIST:
-        return wording.not_a_provider(reason)
+        return Advice(
+            f"there is no model list at its /models page ({reason})",
+            "Correct the address: OpenRouter's ends in /api/v1, most others' in /v1. If the provider "
+            "has no list, --live tells whether it answers",
+        )
     if why.cause == "no_server":
-        return wording.not_running(what, reason)
+        return Advice(f"{what} doesn't answer ({reason})", "Start the server, or correct the address")
     if why.cause in ("connection", "lost", "silence", "deadline"):
-        return wording.unreachable(what, reason)
-    return wording.provider_trouble(reason)
+        return Advice(
+            f"{what} doesn't answer ({reason})",
+            "Check the network, the address and any proxy (HTTPS_PROXY)",
+        )
+    return _trouble(reason)
+
+
+def _trouble(reason: str) -> Advice:
+    return Advice(
+        f"the provider is having problems ({reason})",
+        "Wait and run `council doctor` again; the provider's status page may say more",
+    )
+
+
+_BALLOTS: Mapping[Format | None, str] = {
+    "strict": "ballots by JSON schema",
+    "schema": "ballots by JSON schema",
+    "object_schema": "ballots as JSON",
+    "object": "ballots as JSON",
+    None: "ballots in prose",
+}
+_REFUSED: Mapping[Format | None, str] = {
+    "strict": "no JSON schema of another kind",
+    "schema": "no strict JSON schema",
+    "object_schema": "no JSON schema",
+    "object": "no JSON schema",
+    None: "no JSON",
+}
+
+
+def what_was_learned(dialect: str, format_sent: Format | None, traits: Traits) -> str:
+    """Say how a model is asked, and what of that had to be learned from its server's refusals."""
+    said = f"{dialect} dialect; {_BALLOTS[format_sent]}"
+    different = ", ".join(_learned(traits, format_sent))
+    if not traits.refusals and not different:
+        return f"{said}; nothing had to be learned"
+    spent = f"learned in {count(traits.refusals, 'refused request')}" if traits.refusals else "learned"
+    return f"{said}; {spent}: {different}" if different else f"{said}; {spent} that no change would mend"
+
+
+def _learned(traits: Traits, format_sent: Format | None) -> Iterator[str]:
+    if traits.prefix:
+        yield f"{traits.prefix} added to the address"
+    if traits.limit and traits.limit not in traits.dropped:
+        yield f"{traits.limit} instead of {OTHER_LIMIT[traits.limit]}"
+    if traits.merges_system:
+        yield "instructions in the user's message"
+    if traits.whole or traits.whole_formats:
+        yield "replies not streamed" if traits.whole else "JSON not streamed"
+    yield from (f"no {name}" for name in traits.dropped)
+    if traits.format_steps:
+        yield _REFUSED[format_sent]
+    if traits.thinks_unmarked:
+        yield "thoughts end at a tag that nothing opened"

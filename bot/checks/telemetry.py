@@ -11,7 +11,6 @@ import aiohttp
 from bot.checks.check import Check, Outcome, wrong
 from bot.config.configuration import Configuration
 from bot.service.traces import can_trace
-from bot.view.wording.doctor import doctor as wording
 
 TRACES = "Traces"
 BASE, WHOLE = "otel_exporter_otlp_endpoint", "otel_exporter_otlp_traces_endpoint"
@@ -28,20 +27,39 @@ async def _collector(given: Mapping[str, str]) -> Outcome:
     """Send the collector a request without any trace."""
     name = WHOLE if given.get(WHOLE) else BASE
     if not can_trace():
-        return wrong(name.upper(), wording.NO_OTEL, "warning")
+        return wrong(
+            name.upper(),
+            "the extra otel isn't installed, so no traces are sent",
+            "Run: uv sync --frozen --inexact --extra otel; or unset it",
+            "warning",
+        )
     address = given[name] if name == WHOLE else f"{given[name].rstrip('/')}/v1/traces"
     headers_name, headers = _headers(given)
     try:
         status = await _status(address, headers, given.get("otel_exporter_otlp_certificate"))
     except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
         number = error.errno if isinstance(error, OSError) else None
-        reason = os.strerror(number) if number and number > 0 else wording.NO_ANSWER
-        return wrong(name.upper(), wording.no_collector(reason), "warning")
+        reason = os.strerror(number) if number and number > 0 else "no answer"
+        return _no_collector(name, reason)
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        return wrong(headers_name.upper(), wording.HEADERS_REFUSED, "warning")
+        return wrong(
+            headers_name.upper(),
+            "the collector refuses it",
+            "Set it to the headers that the collector asks for: name=value,name=value",
+            "warning",
+        )
     if status >= HTTPStatus.MULTIPLE_CHOICES:
-        return wrong(name.upper(), wording.no_collector(str(status)), "warning")
-    return Outcome(wording.TRACES_TAKEN)
+        return _no_collector(name, str(status))
+    return Outcome("the collector takes them")
+
+
+def _no_collector(name: str, reason: str) -> Outcome:
+    return wrong(
+        name.upper(),
+        f"no collector takes traces there ({reason})",
+        "Set the address of its receiver for OTLP over HTTP, usually on port 4318",
+        "warning",
+    )
 
 
 def _headers(given: Mapping[str, str]) -> tuple[str, dict[str, str]]:

@@ -5,6 +5,7 @@ Source: https://discord.com/developers/docs/resources/application
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Self, cast
 
@@ -13,8 +14,8 @@ import discord
 from discord import app_commands
 from discord.http import Route
 
-from bot.checks.channels import CHANNELS
-from bot.checks.check import Check, Finding, Outcome, found, wrong
+from bot.checks.channels import CHANNELS, where
+from bot.checks.check import Advice, Check, Finding, Outcome, found, wrong
 from bot.discord.commands import command_tree, shapes
 from bot.discord.errors import classify
 from bot.discord.invite import PERMISSIONS, application_id
@@ -23,9 +24,8 @@ from bot.errors import ConfigurationError, Unreachable, VenueError
 from bot.service.admission.access import Access, Rules
 from bot.service.commands import COMMANDS, Given, OptionKind
 from bot.view.message import escaped_line
-from bot.view.wording.doctor import discord as wording
-from bot.view.wording.doctor.channels import where
-from bot.view.wording.doctor.doctor import Advice
+from bot.view.wording.figures import count
+from bot.view.wording.names import listing
 from storage.scope import Scope
 
 TOKEN, APPLICATION = "Discord token", "Discord application"
@@ -47,6 +47,8 @@ NAMES = {
 """What the permissions of the invitation are called in Discord's settings."""
 _WITH_SENDING = {"embed_links", "attach_files"}
 """Discord takes these away with Send Messages."""
+_PORTAL = "discord.com/developers/applications > your application"
+_COPY = f"{_PORTAL} > Bot > Reset Token, then copy the token into DISCORD_TOKEN"
 _REPLIES = (discord.DiscordException, aiohttp.ClientError, OSError, Unreachable)
 _UNLIKE_DISCORD = (AttributeError, LookupError, TypeError, ValueError)
 """What discord.py raises where a response isn't what it takes for granted."""
@@ -99,34 +101,76 @@ class DiscordChecks:
 
     async def _log_in(self) -> Outcome:
         if advice := token_advice(self._token):
-            return wrong("DISCORD_TOKEN", advice)
+            return wrong("DISCORD_TOKEN", *advice)
         self._was_used = True
         try:
             await self._client.login(self._token)
         except discord.LoginFailure:
-            return wrong("DISCORD_TOKEN", wording.DISCORD_REFUSES)
+            return wrong("DISCORD_TOKEN", "Discord refuses the token; it may have been reset", _COPY)
         except (discord.NotFound, *_UNLIKE_DISCORD):
-            return wrong("DISCORD_API_BASE_URL", wording.NOT_DISCORD)
+            return wrong(
+                "DISCORD_API_BASE_URL",
+                "the server there doesn't respond as Discord does",
+                "Unset DISCORD_API_BASE_URL, or check that it ends in /api/v10",
+            )
         except _REPLIES as error:
-            return wrong("Discord", _unanswered(error))
-        return Outcome(wording.signed_in(str(self._client.user)))
+            return _unanswered(error)
+        return Outcome(f"accepted; the bot is {self._client.user}")
 
     async def _application(self) -> Outcome:
         about = cast("discord.AppInfo", self._client.application)
         has_intent = about.flags.gateway_message_content or about.flags.gateway_message_content_limited
-        where = "the application"
-        findings: list[Finding] = []
-        if about.bot_public:
-            findings.append(found(where, wording.PUBLIC_BOT, "warning"))
-        if about.bot_require_code_grant:
-            findings.append(found(where, wording.CODE_GRANT))
-        if about.interactions_endpoint_url:
-            findings.append(found(where, wording.ENDPOINT_SET))
-        if self._reads_messages and not has_intent:
-            findings.append(found("DISCORD_MESSAGE_CONTENT", wording.INTENT_OFF))
-        if has_intent and not self._reads_messages:
-            findings.append(found("DISCORD_MESSAGE_CONTENT", wording.INTENT_UNUSED, "warning"))
-        return Outcome(wording.APPLICATION_WELL, tuple(findings))
+        reads, bot = self._reads_messages, f"{_PORTAL} > Bot"
+        findings = found(
+            (
+                about.bot_public,
+                Finding(
+                    "the application",
+                    "Public Bot is switched on: strangers can add the bot to their servers and spend "
+                    "your credit",
+                    f"{bot} > switch off Public Bot (if Discord objects: Installation > Install Link > "
+                    "None first)",
+                    "warning",
+                ),
+            ),
+            (
+                about.bot_require_code_grant,
+                Finding(
+                    "the application",
+                    "Requires OAuth2 Code Grant is switched on, so the bot can't be invited",
+                    f"{bot} > switch off Requires OAuth2 Code Grant",
+                ),
+            ),
+            (
+                about.interactions_endpoint_url,
+                Finding(
+                    "the application",
+                    "Interactions Endpoint URL is set: Discord sends commands there, and the bot never "
+                    "receives them",
+                    f"{_PORTAL} > General Information > clear Interactions Endpoint URL",
+                ),
+            ),
+            (
+                reads and not has_intent,
+                Finding(
+                    "DISCORD_MESSAGE_CONTENT",
+                    "it is set to true, but Message Content Intent is switched off: Discord closes the "
+                    "bot's connection",
+                    f"{bot} > switch on Message Content Intent, or remove DISCORD_MESSAGE_CONTENT",
+                ),
+            ),
+            (
+                has_intent and not reads,
+                Finding(
+                    "DISCORD_MESSAGE_CONTENT",
+                    "it isn't set to true, but Message Content Intent is switched on: no thread is read",
+                    f"Set DISCORD_MESSAGE_CONTENT=true, or {bot} > switch off Message Content Intent",
+                    "warning",
+                ),
+            ),
+        )
+        note = "Public Bot is off, no Interactions Endpoint URL, intents as configured"
+        return Outcome(note, findings)
 
     async def _commands(self) -> Outcome:
         proposed: tuple[OptionKind, ...] = ("profile", "conversation")
@@ -139,14 +183,19 @@ class DiscordChecks:
         try:
             there, ours = await shapes(tree)
         except _REPLIES as error:
-            return wrong("Discord", _unanswered(error))
+            return _unanswered(error)
         if not there:
-            return Outcome(wording.NOT_REGISTERED)
+            return Outcome("none registered yet; `council run` does it")
         differing = [key for key in {**ours, **there} if there.get(key) != ours.get(key)]
         if differing:
             names = [_typed(kind, escaped_line(name)) for kind, name in differing]
-            return wrong("the commands", wording.commands_differ(names), "warning")
-        return Outcome(wording.COMMANDS_MATCH)
+            return wrong(
+                "the commands",
+                f"Discord's commands differ from this version's: {listing(names)}",
+                "Start `council run` again: it registers them",
+                "warning",
+            )
+        return Outcome("registered, as this version has them")
 
     async def _servers(self) -> Outcome:
         """Check the permissions on every server, except where nobody may write."""
@@ -159,25 +208,53 @@ class DiscordChecks:
                 findings += lacking
                 channels += usable
         except _REPLIES as error:
-            return wrong("Discord", _unanswered(error))
+            return _unanswered(error)
         if not guilds:
-            return wrong("the bot", wording.NO_SERVER, "warning")
+            return wrong(
+                "the bot",
+                "the bot is on no server",
+                "Open the address that `council invite discord` prints, and choose a server",
+                "warning",
+            )
         left_out = max(0, len(guilds) - MOST_SERVERS)
         if not left_out:
             findings += self._unknown()
         if not any(self._may_be_asked_on(guild["id"]) for guild in guilds):
-            findings.append(found("[access.allow] in council.toml", wording.SERVERS_NOT_ALLOWED))
-        note = wording.on_servers(len(guilds) - left_out, channels, left_out)
+            closed = Finding(
+                "[access.allow] in council.toml",
+                "its list of workspaces leaves out every Discord server that the bot is on: nobody "
+                "there may ask",
+                "Add the server's id (Discord's settings > Developer Mode; right-click > Copy Server "
+                "ID)",
+            )
+            findings.append(closed)
+        note = f"{count(channels, 'channel')} on {count(len(guilds) - left_out, 'server')}"
+        if left_out:
+            was = "was" if left_out == 1 else "were"
+            note = f"{note}; {count(left_out, 'more server')} {was} not checked"
         return Outcome(note, tuple(findings[:MOST_NAMED]))
 
     def _unknown(self) -> Iterator[Finding]:
         """Find ids in the lists of who may ask that aren't on any of the bot's servers."""
         for one in sorted(self._access.named - self._seen):
             if one.isdecimal():  # the others are Slack's
-                yield found("[access] in council.toml", wording.not_on_discord(one), "warning")
+                yield Finding(
+                    "[access] in council.toml",
+                    f"it names {one}, which isn't one of the bot's servers, or a channel, category or "
+                    "role there",
+                    "Correct the id (Discord's settings > Developer Mode; right-click > Copy ID), or "
+                    "invite the bot",
+                    "warning",
+                )
         for scope, rules in self._set_in_channels().items():
             for role in sorted(rules.roles - self._seen) if scope.channel in self._seen else ():
-                yield found(where(scope.platform, scope.channel), wording.role_gone(role), "warning")
+                yield Finding(
+                    where(scope),
+                    f"its setting who names role {role}, which the server no longer has; that entry "
+                    "lets nobody ask",
+                    "Set who there with /council-config, or reset it",
+                    "warning",
+                )
 
     async def _server(self, number: int) -> tuple[list[Finding], int]:
         """Return what the bot lacks on a server, and in how many channels it can answer."""
@@ -187,7 +264,13 @@ class DiscordChecks:
         everywhere = _missing(me.guild_permissions)
         findings: list[Finding] = []
         if everywhere:
-            findings.append(found(server, wording.role_lacks(map(NAMES.__getitem__, everywhere))))
+            lacking = Finding(
+                server,
+                f"the bot's roles lack {listing(map(NAMES.__getitem__, everywhere))}",
+                "Server Settings > Roles > the bot's role > Permissions, or invite it again with "
+                "`council invite discord`",
+            )
+            findings.append(lacking)
         usable = 0
         channels = await guild.fetch_channels()
         self._seen |= {str(one.id) for one in (guild, *guild.roles, *channels)}
@@ -201,10 +284,20 @@ class DiscordChecks:
             if "send_messages" in {*here, *everywhere}:
                 here = [name for name in here if name not in _WITH_SENDING]
             if here:
-                where = f"#{escaped_line(channel.name)} on {server}"
-                findings.append(found(where, wording.channel_lacks(map(NAMES.__getitem__, here))))
+                lacking = Finding(
+                    f"#{escaped_line(channel.name)} on {server}",
+                    f"the bot lacks {listing(map(NAMES.__getitem__, here))} there",
+                    "Edit Channel > Permissions > the bot or its role > allow them",
+                )
+                findings.append(lacking)
         if not usable and not everywhere:
-            findings.append(found(server, wording.SEES_NO_CHANNEL, "warning"))
+            blind = Finding(
+                server,
+                "the bot sees no text channel",
+                "Edit Channel > Permissions > add the bot with View Channel, where it should answer",
+                "warning",
+            )
+            findings.append(blind)
         return findings, usable
 
     def _may_be_asked_on(self, guild: int | str) -> bool:
@@ -226,11 +319,14 @@ class DiscordChecks:
 
 def token_advice(token: str) -> Advice | None:
     """Return what looks wrong with a bot token."""
-    try:
+    with suppress(ConfigurationError):
         application_id(token)
-    except ConfigurationError:
-        return wording.DISCORD_SHAPE
-    return None if token.count(".") >= TOKEN_DOTS else wording.DISCORD_SHAPE
+        if token.count(".") >= TOKEN_DOTS:
+            return None
+    return Advice(
+        "it isn't a bot token: a bot token has three parts separated by dots, unlike a client secret",
+        _COPY,
+    )
 
 
 def _missing(allowed: discord.Permissions) -> list[str]:
@@ -243,11 +339,19 @@ def _typed(kind: int, name: str) -> str:
     return f"/{name}" if is_slash else name
 
 
-def _unanswered(error: Exception) -> Advice:
+def _unanswered(error: Exception) -> Outcome:
     if isinstance(error, aiohttp.ClientError | OSError):
-        return wording.DISCORD_UNREACHABLE
+        return wrong(
+            "Discord",
+            "Discord doesn't answer",
+            "Check the network, any proxy, and that DISCORD_API_BASE_URL is unset or right",
+        )
     why = error if isinstance(error, VenueError) else classify(error)
-    return wording.discord_trouble(str(why))
+    return wrong(
+        "Discord",
+        f"Discord didn't answer as expected: {why}",
+        "Wait and run `council doctor` again; discordstatus.com may say more",
+    )
 
 
 def _trace(on_date: Callable[[str], None]) -> aiohttp.TraceConfig:

@@ -9,16 +9,15 @@ https://docs.slack.dev/reference/methods/users.conversations
 # slack-sdk annotates its dictionaries and keyword arguments without types.
 
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 
-from bot.checks.check import Check, Finding, Outcome, found, wrong
+from bot.checks.check import Advice, Check, Finding, Outcome, found, needs, wrong
 from bot.errors import Malformed, NotAllowed, Revoked, VenueError
 from bot.service.admission.access import Rules
 from bot.slack.client import Installation, Introduction, Json, granted, introduced, sending_client
 from bot.slack.manifest import OPTIONAL, REQUIRED, THREADS
 from bot.view.message import escaped_line
-from bot.view.wording.doctor import slack as wording
-from bot.view.wording.doctor.doctor import Advice, needs
+from bot.view.wording.figures import count
 from bot.view.wording.platforms import slack
 from bot.view.wording.platforms.slack_errors import NO_ANSWER
 
@@ -26,6 +25,8 @@ TOKEN, SCOPES, CHANNELS = "Slack token", "Slack scopes", "Slack channels"
 EVENTS = "Slack events"
 PAGE = 200
 _SIGNING_SECRET = re.compile(r"[0-9A-Za-z]{32}")
+_APP = "api.slack.com/apps > your app"
+_BOT_TOKEN = f"{_APP} > OAuth & Permissions > copy Bot User OAuth Token"
 _CHANNELS = {"channels:read": "public_channel", "groups:read": "private_channel"}
 
 
@@ -72,42 +73,81 @@ class SlackChecks:
     async def _token(self) -> Outcome:
         where = "SLACK_BOT_TOKEN"
         if advice := bot_token_advice(self._bot_token):
-            return wrong(where, advice)
+            return wrong(where, *advice)
         try:
             self._bot = await introduced(self._client)
         except VenueError as error:
-            finding = _refused(where, error, wording.bot_token_refused)
+            refused = Finding(
+                where,
+                f"Slack refuses the token: {error}",
+                f"{_APP} > OAuth & Permissions > Reinstall to Workspace, then copy Bot User OAuth Token "
+                "into SLACK_BOT_TOKEN",
+            )
+            finding = refused if _is_refusal(error) else trouble(error)
             self._is_there = finding.where == where
             return Outcome(findings=(finding,))
         self._on_date(self._bot.date)
         me = self._bot.me
         workspaces, team = self._allowed.workspaces, str(me.get("team_id"))
         if any(not one.isdecimal() for one in workspaces) and team not in workspaces:
-            return wrong("[access.allow] in council.toml", wording.workspace_not_allowed(team))
-        names = (escaped_line(str(me.get(name))) for name in ("team", "user"))
-        return Outcome(wording.workspace(*names))
+            return wrong(
+                "[access.allow] in council.toml",
+                f"its list of workspaces leaves out {team}, to which SLACK_BOT_TOKEN belongs: nobody "
+                "there may ask",
+                f'Add "{team}", or set SLACK_BOT_TOKEN to another workspace\'s',
+            )
+        name, bot = (escaped_line(str(me.get(each))) for each in ("team", "user"))
+        return Outcome(f"accepted; @{bot} in {name}")
 
     async def _scopes(self) -> Outcome:
-        granted_ones, where = self._bot.scopes, wording.APP_SCOPES
-        findings = lacking(granted_ones, where, wording.scopes_missing)
-        unread = THREADS - granted_ones
+        scopes, where = self._bot.scopes, "the app's scopes"
+        add = (
+            f"{_APP} > OAuth & Permissions > Scopes > Bot Token Scopes > add them, then reinstall to "
+            "the workspace"
+        )
+        findings = lacking(scopes, where, add)
+        unread = THREADS - scopes
         if unread != THREADS and not self._reads_threads:
-            findings.append(found(where, wording.THREADS_UNUSED, "warning"))
+            unused = Finding(
+                where,
+                "the app may read what people write (channels:history, groups:history), but every "
+                'profile has context = "message"',
+                'Set context = "thread" in a profile, or paste what `council manifest slack` prints '
+                f"under {_APP} > App Manifest and reinstall the app",
+                "warning",
+            )
+            findings.append(unused)
         elif len(unread) == 1:
-            findings.append(found(where, wording.HALF_THREADS[min(unread)], "warning"))
-        return Outcome(wording.SCOPES_WELL, tuple(findings))
+            [missing] = unread
+            kind = "private" if missing == "channels:history" else "public"
+            half = Finding(
+                where,
+                f"threads are read only in {kind} channels: the scope {missing} is missing",
+                f"{_APP} > App Manifest > paste what `council manifest slack --threads` prints, then "
+                "Install App > Reinstall to Workspace",
+                "warning",
+            )
+            findings.append(half)
+        return Outcome("all that the manifest asks for", tuple(findings))
 
     async def _socket(self) -> Outcome:
         where, token = "SLACK_APP_TOKEN", self._app_token or ""
         if advice := app_token_advice(token):
-            return wrong(where, advice)
+            return wrong(where, *advice)
         if not self._is_there:
-            return Outcome(needs(TOKEN), skipped=True)
+            return needs(TOKEN)
         try:
             await granted(self._client.apps_connections_open(app_token=token))
         except VenueError as error:
-            return Outcome(findings=(_refused(where, error, wording.app_token_refused),))
-        return Outcome(wording.SLACK_SOCKET_WELL)
+            if not _is_refusal(error):
+                return Outcome(findings=(trouble(error),))
+            return wrong(
+                where,
+                f"Slack opens no socket: {error}",
+                f"{_APP} > Socket Mode > switch on Enable Socket Mode; Basic Information > App-Level "
+                "Tokens > a token with connections:write, copied into SLACK_APP_TOKEN",
+            )
+        return Outcome("Socket Mode: the app-level token opens a socket")
 
     async def _http(self) -> Outcome:
         return await by_http(self._signing_secret, self._look_at_port)
@@ -115,7 +155,8 @@ class SlackChecks:
     async def _channels(self) -> Outcome:
         kinds = [kind for scope, kind in _CHANNELS.items() if scope in self._bot.scopes]
         if not kinds:
-            return Outcome(wording.CHANNELS_UNSEEN, skipped=True)
+            note = "not checked: that takes the scopes channels:read and groups:read"
+            return Outcome(note, skipped=True)
         try:
             listed = await granted(
                 self._client.users_conversations(
@@ -123,61 +164,104 @@ class SlackChecks:
                 )
             )
         except VenueError as error:
-            return wrong("Slack", wording.slack_trouble(str(error)))
+            return Outcome(findings=(_trouble(error),))
         number = len(listed["channels"])
         # In a kind of channel that can't be listed, it may be in some.
         if not number and len(kinds) == len(_CHANNELS):
-            return wrong("the bot", wording.NO_CHANNEL, "warning")
+            return wrong(
+                "the bot",
+                "the bot is in no channel, so nobody can mention it",
+                "Type /invite and the bot's name in a channel",
+                "warning",
+            )
         page: Json = listed.get("response_metadata") or {}
         more = len(kinds) < len(_CHANNELS) or bool(page.get("next_cursor"))
         inside = {str(channel["id"]) for channel in listed["channels"]}
         outside = sorted(
             one for one in self._allowed.channels - inside if not one.isdecimal() and not more
         )
-        findings = (found(one, wording.NOT_IN_ALLOWED_CHANNEL, "warning") for one in outside)
-        return Outcome(wording.in_channels(number, more=more), tuple(findings))
+        findings = (
+            Finding(
+                one,
+                "[access.allow] lets people ask in this channel, but the bot isn't in it",
+                "Type /invite and the bot's name there, or correct the id in council.toml",
+                "warning",
+            )
+            for one in outside
+        )
+        note = f"in {'at least ' if more else ''}{count(number, 'channel')}"
+        return Outcome(note, tuple(findings))
 
 
-def lacking(
-    scopes: frozenset[str], where: str, advice: Callable[[Iterable[tuple[str, str]]], Advice]
-) -> list[Finding]:
+def lacking(scopes: frozenset[str], where: str, fix: str) -> list[Finding]:
     """Return what is wrong with the scopes that were granted somewhere."""
-    findings: list[Finding] = []
-    if required := [(one, slack.SCOPES[one]) for one in sorted(REQUIRED - scopes)]:
-        findings.append(found(where, advice(required)))
-    if optional := [(one, slack.SCOPES[one]) for one in sorted(OPTIONAL - scopes)]:
-        findings.append(found(where, advice(optional), "warning"))
-    return findings
+
+    def missing(wanted: frozenset[str]) -> str:
+        named = (f"{one} (to {slack.SCOPES[one]})" for one in sorted(wanted - scopes))
+        return f"missing: {'; '.join(named)}"
+
+    findings = found(
+        (REQUIRED - scopes, Finding(where, missing(REQUIRED), fix)),
+        (OPTIONAL - scopes, Finding(where, missing(OPTIONAL), fix, "warning")),
+    )
+    return [*findings]
 
 
 async def by_http(signing_secret: str, look_at_port: Callable[[], Awaitable[Outcome]]) -> Outcome:
     """Check what HTTP mode needs on this machine."""
     if not _SIGNING_SECRET.fullmatch(signing_secret):
-        return wrong("SLACK_SIGNING_SECRET", wording.SIGNING_SECRET_SHAPE)
+        return wrong(
+            "SLACK_SIGNING_SECRET",
+            "it isn't a signing secret: one has 32 letters and digits",
+            f"{_APP} > Basic Information > App Credentials > copy Signing Secret",
+        )
     listens = await look_at_port()
-    return listens if listens.findings else Outcome(wording.SLACK_HTTP_WELL)
+    if listens.findings:
+        return listens
+    return Outcome("HTTP mode; whether Slack reaches its public https address can't be seen from here")
 
 
 def trouble(error: VenueError) -> Finding:
     """Return what is wrong if Slack doesn't answer as asked."""
     if str(error) == NO_ANSWER:
-        return found("Slack", wording.SLACK_UNREACHABLE)
-    return found("Slack", wording.slack_trouble(str(error)))
+        return Finding(
+            "Slack",
+            "Slack doesn't answer",
+            "Check the network, any proxy, and that SLACK_API_URL is unset or right",
+        )
+    return _trouble(error)
+
+
+def _trouble(error: VenueError) -> Finding:
+    return Finding(
+        "Slack",
+        f"Slack didn't answer as expected: {error}",
+        "Wait and run `council doctor` again; slack-status.com may say more",
+    )
 
 
 def bot_token_advice(token: str) -> Advice | None:
     """Return what looks wrong with a bot token."""
     if token.startswith("xapp-"):
-        return wording.TOKENS_SWAPPED
-    return None if token.startswith("xoxb-") else wording.BOT_TOKEN_SHAPE
+        return Advice(
+            "it is an app-level token (xapp-), which belongs in SLACK_APP_TOKEN",
+            f"{_BOT_TOKEN} (xoxb-) into SLACK_BOT_TOKEN",
+        )
+    if token.startswith("xoxb-"):
+        return None
+    return Advice("it isn't a bot token: those begin with xoxb-", _BOT_TOKEN)
 
 
 def app_token_advice(token: str) -> Advice | None:
     """Return what looks wrong with an app-level token."""
-    return None if token.startswith("xapp-") else wording.APP_TOKEN_SHAPE
+    if token.startswith("xapp-"):
+        return None
+    return Advice(
+        "it isn't an app-level token: those begin with xapp-",
+        f"{_APP} > Basic Information > App-Level Tokens > Generate Token and Scopes, with "
+        "connections:write",
+    )
 
 
-def _refused(where: str, error: VenueError, refused: Callable[[str], Advice]) -> Finding:
-    if isinstance(error, Revoked | NotAllowed | Malformed):
-        return found(where, refused(str(error)))
-    return trouble(error)
+def _is_refusal(error: VenueError) -> bool:
+    return isinstance(error, Revoked | NotAllowed | Malformed)

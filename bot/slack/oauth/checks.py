@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.checks.check import Check, Finding, Outcome, found, wrong
+from bot.checks.check import Check, Finding, Outcome, wrong
 from bot.errors import ConfigurationError, Revoked, VenueError
 from bot.service.admission.access import Access
 from bot.slack.checks import by_http, lacking, trouble
@@ -26,14 +26,25 @@ from bot.slack.manifest import REDIRECT
 from bot.slack.oauth.flow import SlackApp
 from bot.slack.oauth.installations import Installed, read_installations
 from bot.view.message import escaped_line
-from bot.view.wording.doctor import slack as wording
+from bot.view.wording.figures import count
 from storage.errors import DatabaseError
 
 APP, EVENTS, INSTALLS, WORKSPACES = "Slack app", "Slack events", "Slack installs", "Slack workspaces"
-CREDENTIALS = {
-    "bad_client_secret": ("SLACK_CLIENT_SECRET", wording.CLIENT_SECRET_WRONG),
-    "invalid_client_id": ("SLACK_CLIENT_ID", wording.CLIENT_ID_WRONG),
-    "bad_redirect_uri": ("SLACK_REDIRECT_URI", wording.REDIRECT_UNKNOWN),
+_CREDENTIALS = "api.slack.com/apps > your app > Basic Information > App Credentials"
+_REDIRECT = "api.slack.com/apps > your app > OAuth & Permissions > Redirect URLs"
+_ALLOWED = "[access.allow] in council.toml"
+_CODES = {
+    "bad_client_secret": Finding(
+        "SLACK_CLIENT_SECRET", "it isn't the app's", f"{_CREDENTIALS} > copy Client Secret"
+    ),
+    "invalid_client_id": Finding(
+        "SLACK_CLIENT_ID", "Slack knows no such app", f"{_CREDENTIALS} > copy Client ID"
+    ),
+    "bad_redirect_uri": Finding(
+        "SLACK_REDIRECT_URI",
+        "it isn't one of the app's redirect URLs",
+        f"{_REDIRECT} > add it, or unset it if there is only one",
+    ),
 }
 AT_ONCE = 8
 
@@ -77,7 +88,11 @@ class WorkspaceChecks:
     async def _known(self) -> Outcome:
         uri = self._app.redirect_uri
         if uri and (not uri.startswith("https://") or urlsplit(uri).path != REDIRECT):
-            return wrong("SLACK_REDIRECT_URI", wording.REDIRECT_SHAPE)
+            return wrong(
+                "SLACK_REDIRECT_URI",
+                "Slack can't send people back to the council at this address",
+                f"Write it as under {_REDIRECT}, like https://council.example.com/slack/oauth_redirect",
+            )
         client = AsyncWebClient(base_url=self._api_url or SLACK, retry_handlers=[])
         who = aiohttp.encode_basic_auth(self._app.client_id, self._app.client_secret)
         given = {"code": "nobody", **({"redirect_uri": uri} if uri else {})}
@@ -85,11 +100,12 @@ class WorkspaceChecks:
             await granted(client.api_call("oauth.v2.access", headers={"Authorization": who}, data=given))
         except VenueError as error:
             code = code_of(cast("Exception", error.__cause__))
-            if code in CREDENTIALS:
-                return wrong(*CREDENTIALS[code])
+            if code in _CODES:
+                return Outcome(findings=(_CODES[code],))
             if code != "invalid_code":
                 return Outcome(findings=(trouble(error),))
-        return Outcome(wording.APP_WELL)
+        note = "Slack knows the app; whether it reaches its redirect URL can't be seen from here"
+        return Outcome(note)
 
     async def _installs(self) -> Outcome:
         try:
@@ -99,31 +115,61 @@ class WorkspaceChecks:
                 findings=tuple(Finding(one.where, one.what, one.fix) for one in error.problems)
             )
         except DatabaseError as error:
-            return wrong(str(error.path), wording.installs_unreadable(str(error)))
+            return wrong(
+                str(error.path),
+                str(error),
+                "Make it readable for this user; if it is damaged, delete it and install the app again "
+                "in each workspace",
+            )
         allowed = self._access.allow.workspaces
         if not allowed:
-            return wrong("[access.allow] in council.toml", wording.OPEN_TO_ALL, "warning")
+            return wrong(
+                _ALLOWED,
+                "any workspace may install the app, and ask at your expense",
+                'List your workspaces\' ids, such as workspaces = ["T0123ABCD"]',
+                "warning",
+            )
         if all(one.isdecimal() for one in allowed):
-            return wrong("[access.allow] in council.toml", wording.OPEN_TO_NONE)
-        return Outcome(wording.installs(len(self._installed)))
+            return wrong(
+                _ALLOWED,
+                "its list of workspaces has only Discord servers, so nobody may install the app or ask "
+                "on Slack",
+                'Add the ids of your Slack workspaces, such as "T0123ABCD"',
+            )
+        if not self._installed:
+            return Outcome(
+                "no workspace has installed the app yet: open /slack/install at its public address"
+            )
+        return Outcome(f"the key fits; installed in {count(len(self._installed), 'workspace')}")
 
     async def _workspaces(self) -> Outcome:
         found_ones = await asyncio.gather(*map(self._workspace, self._installed))
         findings = tuple(finding for each in found_ones for finding in each)
-        return Outcome(wording.workspaces(len(self._installed)), findings)
+        number = len(self._installed)
+        note = f"{count(number, 'token')} accepted, with all scopes" if number else "none yet"
+        return Outcome(note, findings)
 
     async def _workspace(self, installed: Installed) -> list[Finding]:
         where = f"{escaped_line(installed.name)} ({installed.team})"
         allowed, denied = self._access.allow.workspaces, self._access.deny.workspaces
         if installed.team in denied or (allowed and installed.team not in allowed):
-            return [found(where, wording.installed_but_closed(installed.team), "warning")]
+            closed = Finding(
+                where,
+                "the app is installed there, but [access] lets nobody ask",
+                f'Add "{installed.team}" to the workspaces in [access.allow], or ask the workspace to '
+                "remove the app",
+                "warning",
+            )
+            return [closed]
         client = sending_client(installed.token, self._api_url, Installation())
         try:
             async with self._few:
                 bot = await introduced(client)
         except Revoked as error:
-            return [found(where, wording.installation_refused(str(error)))]
+            again = "Install the app there again from /slack/install"
+            return [Finding(where, f"Slack refuses its token: {error}", again)]
         except VenueError as error:
             return [trouble(error)]
         self._on_date(bot.date)
-        return lacking(bot.scopes, where, wording.scopes_left_out)
+        again = "Install the app there again from /slack/install, and leave every permission ticked"
+        return lacking(bot.scopes, where, again)

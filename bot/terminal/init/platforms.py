@@ -1,10 +1,10 @@
 """Where people ask: the platforms' tokens, checked by their form."""
 
+from bot.checks.check import Advice
 from bot.config.settings import variables
 from bot.terminal.ask import say
 from bot.terminal.init.files import Existing, Plan
 from bot.terminal.init.prompts import choose, kept, secret
-from bot.view.wording.doctor.doctor import Advice
 from bot.view.wording.terminal import init as wording
 
 
@@ -54,4 +54,4 @@ def _ask_slack(existing: Existing, plan: Plan) -> None:
 
 
 def _advised(advice: Advice | None) -> str | None:
-    return wording.advised(advice) if advice else None
+    return wording.advised(*advice) if advice else None

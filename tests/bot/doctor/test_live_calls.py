@@ -2,8 +2,7 @@
 
 import pytest
 
-from bot.checks.models import LIVE
-from bot.view.wording.doctor.models import learned
+from bot.checks.models import LIVE, what_was_learned
 from council.models.dialects import Format
 from council.models.learning import Traits
 from tests.bot.doctor.scene import Scene
@@ -109,4 +108,4 @@ def test_everything_that_can_be_learned_is_told(
     format_sent: Format | None, traits: Traits, said: str
 ) -> None:
     """In a few words each."""
-    assert learned("generic", format_sent, traits) == said
+    assert what_was_learned("generic", format_sent, traits) == said

@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from bot.view.wording.doctor.models import gave_nothing
+from bot.checks.models import gave_nothing
 from bot.view.wording.service import remedies
 from bot.view.wording.service.failures import explain, failure
 from council.errors import Cause, Failure, NoAnswers
@@ -187,7 +187,7 @@ class TestWhatAnOperatorCanMend:
         if cause == "key" and not where.has_key:
             said = "the server wants a key"
         quoted = "" if cause in ("no_server", "connection") else " (\u201cSee example.com/keys\u201d)"
-        advice = gave_nothing(remedies.reason(why, where), remedies.remedy(why, where), "no cost")
+        advice = gave_nothing("lab/two", where, why, "no cost")
         assert advice.what == f"it gave no answer: {said}{quoted} (all live calls: no cost)"
         assert advice.fix == fix
         assert not any(secret in advice.what + fix for secret in ("pw", "key=k"))

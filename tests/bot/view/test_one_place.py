@@ -9,13 +9,23 @@ from tests.sources import parsed
 
 BOT = Path(__file__).parents[3] / "bot"
 ELSEWHERE = {
-    "bot/checks/models.py": "the question that a check asks a model, as short as can be",
+    "bot/checks/channels.py": "what is wrong and its fix are beside the check that finds it",
+    "bot/checks/check.py": "the same",
+    "bot/checks/database.py": "the same",
+    "bot/checks/folder.py": "the same",
+    "bot/checks/machine.py": "the same",
+    "bot/checks/models.py": "the same",
+    "bot/checks/telemetry.py": "the same",
     "bot/cli.py": "typer makes the help of commands and options of what is written where they are",
     "bot/config/configuration.py": "a problem is named by its key or variable, beside its check",
     "bot/config/ports.py": "the same",
     "bot/config/settings.py": "a setting is described where it is declared",
     "bot/demo/scenario.py": "an example of what people and models write",
     "bot/service/admission/permissions.py": "rules are named, nobody reads them",
+    "bot/discord/checks.py": "as in bot/checks",
+    "bot/doctor.py": "the same",
+    "bot/slack/checks.py": "the same",
+    "bot/slack/oauth/checks.py": "the same",
     "bot/monitoring.py": "a metric's help is read by programs, beside its name",
 }
 """Files with sentences of their own, and why."""

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from bot.view.wording.doctor.doctor import Advice
 from bot.view.wording.figures import count
 from bot.view.wording.names import listing
 from council.models.catalog import Price
@@ -108,9 +107,9 @@ def not_usable(what: str) -> str:
     return f"That can't be used: {what}."
 
 
-def advised(advice: Advice) -> str:
+def advised(what: str, fix: str) -> str:
     """Say what is wrong with a token, and where the right one is."""
-    return f"That can't be used: {advice.what}.\n  {advice.fix}."
+    return f"That can't be used: {what}.\n  {fix}."
 
 
 def unanswered(what: str) -> str:

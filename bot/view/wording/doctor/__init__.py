@@ -1,1 +1,0 @@
-"""What `council doctor` says, one file for each part of an installation."""
