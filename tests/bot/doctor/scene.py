@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from aiohttp import web
@@ -127,8 +128,7 @@ def refusals(pages: dict[str, int]) -> Middleware:
     return refuse
 
 
-@dataclass(frozen=True, slots=True)
-class Planted:
+class Planted(NamedTuple):
     """A fault, how it is planted, and what has to be said about it: where, what, and the fix."""
 
     name: str
@@ -136,7 +136,15 @@ class Planted:
     where: str
     what: str
     fix: str
-    weight: str = "error"
+    weight: str
+
+
+def planted(plants: Mapping[str, Callable[[Scene], object]]) -> list[Planted]:
+    """Return the faults in the table `findings.md`, each with how it is planted."""
+    lines = Path(__file__).with_name("findings.md").read_text().splitlines()
+    _, _, *rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("|")]
+    assert [row[0] for row in rows] == [*plants]
+    return [Planted(name, plants[name], *said) for name, *said in rows]
 
 
 def setting(name: str, value: str) -> Callable[[Scene], object]:

@@ -11,18 +11,18 @@ import pytest
 from bot.checks.check import Check
 from bot.discord.checks import DiscordChecks
 from tests.bot.doctor import channel_faults, discord_faults, machine_faults, model_faults, slack_faults
-from tests.bot.doctor.scene import MEMBERS, Planted, Scene
+from tests.bot.doctor.scene import MEMBERS, Planted, Scene, planted
 from tests.discord_server import Fault, Permission
 from tests.model_server import Json, Turn
 from tests.pairs import every_other
 
-FAULTS = [
-    *machine_faults.FAULTS,
-    *channel_faults.FAULTS,
-    *model_faults.FAULTS,
-    *discord_faults.FAULTS,
-    *slack_faults.FAULTS,
-]
+FAULTS = planted(
+    machine_faults.PLANTS
+    | channel_faults.PLANTS
+    | model_faults.PLANTS
+    | discord_faults.PLANTS
+    | slack_faults.PLANTS
+)
 
 
 class TestFaults:

@@ -221,7 +221,7 @@ def test_what_an_operator_reads_of_it(cause: Cause, said: str, advice: str) -> N
     fix = dict(SLOW).get(cause)
     quoted = "" if cause == "lost" else " (\u201cSee example.com/keys\u201d)"
     assert remedies.told(why, HOSTED) == (f"lab/two: {said}{quoted}. {fix}." if fix else None)
-    found = gave_nothing(remedies.reason(why, HOSTED), remedies.remedy(why, HOSTED), "$0.02")
+    found = gave_nothing("lab/two", HOSTED, why, "$0.02")
     assert found.what == f"it gave no answer: {said}{quoted} (all live calls: $0.02)"
     assert found.fix == (fix or NO_SETTING)
     del advice
