@@ -1,14 +1,17 @@
 """The questions in their order. Nothing is written before the last one is answered."""
 
+from collections.abc import Callable
+
 import typer
 
+from bot.checks.check import Advice
 from bot.config.configuration import load
+from bot.config.settings import variables
 from bot.discord.invite import discord_invite
 from bot.terminal.ask import say
 from bot.terminal.init.files import Existing, Plan, write
 from bot.terminal.init.members import choose_members
-from bot.terminal.init.platforms import ask_platforms
-from bot.terminal.init.prompts import confirm
+from bot.terminal.init.prompts import choose, fit, kept, prompt
 from bot.terminal.init.provider import choose_provider, demonstrate
 from bot.view.wording.terminal import init as wording
 
@@ -50,15 +53,71 @@ def _plan(existing: Existing) -> Plan:
         demonstrate(existing)
     else:
         choose_members(provider, plan)
-    ask_platforms(existing, plan)
+    _ask_platforms(existing, plan)
     return plan
+
+
+def _ask_platforms(existing: Existing, plan: Plan) -> None:
+    """Ask for the tokens of the platforms that are wanted."""
+    platforms = (wording.DISCORD, wording.SLACK, wording.BOTH, wording.NEITHER)
+    chosen = platforms[choose(wording.PLATFORMS, platforms, len(platforms))]
+    if chosen in (wording.DISCORD, wording.BOTH):
+        _ask_discord(existing, plan)
+    if chosen in (wording.SLACK, wording.BOTH):
+        _ask_slack(existing, plan)
+
+
+def _ask_discord(existing: Existing, plan: Plan) -> None:
+    from bot.discord.checks import token_advice
+
+    name = "DISCORD_TOKEN"
+    if token := kept(name, existing.secret(name)):
+        plan.discord_token = token
+        return
+    say(wording.DISCORD_STEPS)
+    if token := _token(wording.DISCORD_TOKEN, token_advice):
+        plan.discord_token = plan.variables[name] = token
+
+
+def _ask_slack(existing: Existing, plan: Plan) -> None:
+    from bot.slack.checks import app_token_advice, bot_token_advice
+
+    if variables().get("slack_client_id"):
+        say(wording.SLACK_SEVERAL)
+        return
+    known = [existing.secret(name) for name in ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN")]
+    by_http = bool(existing.secret("SLACK_SIGNING_SECRET") and variables().get("slack_http_port"))
+    if known[0] and (known[1] or by_http) and kept("SLACK_BOT_TOKEN", known[0]):
+        plan.has_slack = True
+        return
+    say(wording.SLACK_STEPS)
+    bot_token = _token(wording.BOT_TOKEN, bot_token_advice)
+    if not bot_token:
+        return
+    app_token = _token(wording.APP_TOKEN, app_token_advice)
+    if not app_token:
+        say(wording.SLACK_LATER)
+        return
+    plan.variables |= {"SLACK_BOT_TOKEN": bot_token, "SLACK_APP_TOKEN": app_token}
+    plan.has_slack = True
+
+
+def _token(question: str, advise: Callable[[str], Advice | None]) -> str:
+    """Ask for a token, checked by its form; return nothing for one that is left for later."""
+
+    def read(typed: str) -> str:
+        if typed and (advice := advise(fit(typed))):
+            raise typer.BadParameter(wording.advised(*advice))
+        return typed
+
+    return prompt(question, read, hidden=True)
 
 
 def _may_write(plan: Plan, existing: Existing) -> bool:
     """Show what is to be written, and ask the last question; what is replaced takes a clear yes."""
     if plan.show(existing):
-        return confirm(wording.OVERWRITE, default=False)
-    return confirm(wording.WRITE, default=True)
+        return typer.confirm(wording.OVERWRITE, default=False)
+    return typer.confirm(wording.WRITE, default=True)
 
 
 def _tell_what_is_next(plan: Plan) -> None:

@@ -4,13 +4,15 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping
 
+import typer
+
 from bot.checks.check import Checked, carry_out
 from bot.checks.models import CALL_TOKENS, LIVE, ModelChecks
 from bot.config.settings import OPENROUTER, variables
 from bot.service.options import DEFAULT
 from bot.terminal.ask import say
 from bot.terminal.init.files import Plan
-from bot.terminal.init.prompts import confirm, line
+from bot.terminal.init.prompts import prompt
 from bot.terminal.init.provider import Provider
 from bot.view.wording.figures import NO_COST, money
 from bot.view.wording.terminal import init as wording
@@ -29,12 +31,12 @@ def choose_members(provider: Provider, plan: Plan) -> None:
     """Ask who sits on the council, check them if allowed, and plan what that takes."""
     while True:
         profile = _profile(provider)
-        if not confirm(wording.ask_each(_cost(profile, provider)), default=True):
+        if not typer.confirm(wording.ask_each(_cost(profile, provider)), default=True):
             break
         checked = asyncio.run(_examined(provider, profile))
         provider.show(one for one in checked if one.outcome.findings or one.name == LIVE)
         failed = any(one.outcome.state == "error" for one in checked)
-        if not failed or not confirm(wording.OTHERS, default=True):
+        if not failed or not typer.confirm(wording.OTHERS, default=True):
             break
     if provider.endpoint is None:
         plan.variables["OPENROUTER_BASE_URL"] = (
@@ -112,13 +114,14 @@ def _show_models(provider: Provider) -> None:
 
 def _models(question: str, by_default: str, listings: Mapping[str, Listing], most: int) -> list[str]:
     """Ask for models until each is one that can be used."""
-    while True:
-        typed = line(question, by_default)
+
+    def read(typed: str) -> list[str]:
         models = [model.strip() for model in typed.split(",") if model.strip()]
         if problem := _problem(models, listings, most):
-            say(problem)
-        else:
-            return models
+            raise typer.BadParameter(problem)
+        return models
+
+    return prompt(question, read, by_default)
 
 
 def _problem(models: list[str], listings: Mapping[str, Listing], most: int) -> str | None:

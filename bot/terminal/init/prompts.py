@@ -1,6 +1,7 @@
 """Questions with one answer each. Ctrl-C and the input's end raise `typer.Abort`."""
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import typer
 
@@ -8,38 +9,36 @@ from bot.config.settings import header
 from bot.terminal.ask import say
 from bot.view.wording.terminal import init as wording
 
+T = TypeVar("T")
+
+
+def prompt(question: str, read: Callable[[str], T], default: str = "", *, hidden: bool = False) -> T:
+    """Ask until `read` takes what is typed, without spaces around it.
+
+    A `ValueError` says what is wrong with it, a `typer.BadParameter` in a whole sentence.
+    """
+    while True:
+        typed = typer.prompt(question, default, hide_input=hidden, show_default=bool(default))
+        try:
+            return read(str(typed).strip())
+        except typer.BadParameter as error:  # typer wouldn't show it where what is typed is hidden
+            say(error.message)
+        except ValueError as error:
+            say(wording.not_usable(str(error)))
+
 
 def choose(lead: str, choices: Sequence[str], default: int = 1) -> int:
     """Return the place of the choice that is taken, from 0."""
+
+    def place(typed: str) -> int:
+        if typed.isdecimal() and 1 <= int(typed) <= len(choices):
+            return int(typed) - 1
+        raise typer.BadParameter(wording.choose(len(choices)))
+
     say(lead)
     for number, choice in enumerate(choices, start=1):
         say(f"  {number}  {choice}")
-    while True:
-        typed = line(wording.CHOICE, str(default))
-        if typed.isdecimal() and 1 <= int(typed) <= len(choices):
-            return int(typed) - 1
-        say(wording.choose(len(choices)))
-
-
-def line(question: str, default: str = "") -> str:
-    """Return what is typed, without spaces around it."""
-    return str(typer.prompt(question, default=default, show_default=bool(default))).strip()
-
-
-def secret(question: str, unfit: Callable[[str], str | None]) -> str:
-    """Return what is typed without being shown; empty where nothing is.
-
-    `unfit` says why something typed can't be used; then it is asked for again.
-    """
-    while typed := str(typer.prompt(question, default="", show_default=False, hide_input=True)).strip():
-        try:
-            problem = unfit(fit(typed))
-        except ValueError as error:
-            problem = wording.not_usable(str(error))
-        if problem is None:
-            return typed
-        say(problem)
-    return ""
+    return prompt(wording.CHOICE, place, str(default))
 
 
 def fit(typed: str) -> str:
@@ -49,11 +48,6 @@ def fit(typed: str) -> str:
     return typed
 
 
-def confirm(question: str, *, default: bool) -> bool:
-    """Return whether the answer is yes."""
-    return typer.confirm(question, default=default)
-
-
 def kept(name: str, known: str) -> str:
     """Return a secret that is set already, if it is to stay; empty otherwise."""
-    return known if known and confirm(wording.keep(name), default=True) else ""
+    return known if known and typer.confirm(wording.keep(name), default=True) else ""

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+import typer
 from pydantic import SecretStr
 
 from bot.checks.check import Checked, carry_out
@@ -15,7 +16,7 @@ from bot.service.admission.budgets import Budgets
 from bot.service.admission.limits import Durability, Limits
 from bot.terminal.ask import say
 from bot.terminal.init.files import Existing
-from bot.terminal.init.prompts import choose, confirm, fit, kept, line, secret
+from bot.terminal.init.prompts import choose, fit, kept, prompt
 from bot.view.wording.service.failures import cause
 from bot.view.wording.terminal import init as wording
 from council.errors import ModelError
@@ -92,21 +93,20 @@ def choose_provider(existing: Existing) -> Provider | None:
 def _openrouter(existing: Existing) -> Provider:
     if key := _kept_key(OPENROUTER, existing):
         return Provider(OPENROUTER, key, is_kept=True)
-    while not (key := secret(wording.KEY, lambda _: None)):
-        say(wording.KEY_NEEDED)
-    return Provider(OPENROUTER, key)
+
+    def needed(typed: str) -> str:
+        if not typed:
+            raise typer.BadParameter(wording.KEY_NEEDED)
+        return fit(typed)
+
+    return Provider(OPENROUTER, prompt(wording.KEY, needed, hidden=True))
 
 
 def _other(existing: Existing) -> Provider:
-    while True:
-        try:
-            base_url = address(fit(line(wording.OTHER_ADDRESS)))
-        except ValueError as error:
-            say(wording.not_usable(str(error)))
-            continue
-        if key := _kept_key(base_url, existing):
-            return Provider(base_url, key, is_kept=True)
-        return Provider(base_url, secret(wording.OTHER_KEY, lambda _: None))
+    base_url = prompt(wording.OTHER_ADDRESS, lambda typed: address(fit(typed)))
+    if key := _kept_key(base_url, existing):
+        return Provider(base_url, key, is_kept=True)
+    return Provider(base_url, prompt(wording.OTHER_KEY, lambda typed: typed and fit(typed), hidden=True))
 
 
 def _kept_key(base_url: str, existing: Existing) -> str:
@@ -127,7 +127,7 @@ def _hosted(provider: Provider) -> Provider | None:
     say(wording.CHECKING)
     checked, listings = asyncio.run(look())
     provider.show(checked)
-    if any(one.outcome.state == "error" for one in checked) and not confirm(
+    if any(one.outcome.state == "error" for one in checked) and not typer.confirm(
         wording.USE_ANYWAY, default=False
     ):
         return None
@@ -153,7 +153,7 @@ def _local(server: LocalServer) -> Provider | None:
 
 
 def demonstrate(existing: Existing) -> None:
-    """Return whether the demonstration can answer, and what is used before it."""
+    """Say whether the demonstration can answer, or what is used before it."""
     used = [
         name
         for name in ("OPENROUTER_API_KEY", "OPENROUTER_BASE_URL", "COUNCIL_MEMBERS")

@@ -109,7 +109,7 @@ def not_usable(what: str) -> str:
 
 def advised(what: str, fix: str) -> str:
     """Say what is wrong with a token, and where the right one is."""
-    return f"That can't be used: {what}.\n  {fix}."
+    return f"{not_usable(what)}\n  {fix}."
 
 
 def unanswered(what: str) -> str:
