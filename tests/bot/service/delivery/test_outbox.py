@@ -3,11 +3,25 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import cast
 
 import pytest
+import structlog
 
 from bot.errors import Gone, Malformed, NotAllowed, RateLimited, Unreachable, VenueError
-from bot.service.delivery.outbox import Lane, Outbox, Patience, RateLimits, Repeat, Urgency
+from bot.service.delivery import outbox as module
+from bot.service.delivery.outbox import (
+    Lane,
+    Outbox,
+    Patience,
+    RateLimits,
+    Repeat,
+    SharedRateLimits,
+    Urgency,
+)
+from bot.service.metrics import Metrics
+from storage.errors import DatabaseError
+from storage.processes.coordination import Coordination
 
 POSTS = Lane("posts:C1", interval=1.0)
 FREE = Lane("edits:C1")
@@ -449,3 +463,214 @@ async def test_idle_lanes_are_forgotten() -> None:
             time.now += 2
     assert len(limits._full_at) < 20  # pyright: ignore[reportPrivateUsage] - nothing else shows what is kept
     assert not box._queues  # pyright: ignore[reportPrivateUsage] - likewise
+
+
+async def settle() -> None:
+    """Let everything happen that waits for nothing."""
+    for _ in range(30):
+        await asyncio.sleep(0)
+
+
+@dataclass
+class Shared:
+    """Rate limits that processes share, in reach or not."""
+
+    is_there: bool = True
+    taken: list[tuple[object, ...]] = field(default_factory=list[tuple[object, ...]])
+    blocked: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
+
+    async def take(self, *what: object) -> float:
+        """Count a request; say that the next one has to wait for three seconds."""
+        if not self.is_there:
+            raise DatabaseError("it is locked")
+        self.taken.append(what)
+        return 3.0
+
+    async def block(self, name: str, seconds: float) -> None:
+        """Block a lane."""
+        if not self.is_there:
+            raise DatabaseError("it is locked")
+        self.blocked.append((name, seconds))
+
+
+async def test_processes_share_a_lane_that_has_an_interval() -> None:
+    """Another one is only ever blocked, and each process learns that by itself."""
+    shared = Shared()
+    limits = SharedRateLimits(cast("Coordination", shared), "p1")
+    assert await limits.take(POSTS, Urgency.ANSWER) == 3.0
+    assert shared.taken == [("posts:C1", 1.0, 1, Urgency.ANSWER, "p1")]
+    assert await limits.take(FREE, Urgency.ANSWER) == 0.0
+    for lane in (POSTS, FREE):
+        await limits.block(lane, 9.0)
+    assert shared.blocked == [("posts:C1", 9.0)]
+    assert 8 < await limits.take(FREE, Urgency.ANSWER) <= 9
+    assert len(shared.taken) == 1
+
+
+async def test_a_process_cut_off_from_the_others_keeps_its_own_limits() -> None:
+    """A refusal has to reach its asker; the log says that the others are unknown."""
+    limits = SharedRateLimits(cast("Coordination", Shared(is_there=False)), "p1")
+    with structlog.testing.capture_logs() as logs:
+        assert await limits.take(POSTS, Urgency.ANSWER) == 0.0
+        assert 0 < await limits.take(POSTS, Urgency.ANSWER) <= 1
+    assert [line["event"] for line in logs] == ["rate_limits_unknown"] * 2
+    await limits.block(POSTS, 9.0)
+    assert 8 < await limits.take(POSTS, Urgency.ANSWER) <= 9
+
+
+async def test_other_processes_see_the_most_urgent_request_that_may_be_sent() -> None:
+    """What has waited for half a minute counts as the most urgent of all."""
+    seen: list[Urgency] = []
+
+    class Seeing(RateLimits):
+        async def take(self, lane: Lane, urgency: Urgency) -> float:
+            seen.append(urgency)
+            return await super().take(lane, urgency)
+
+    time = Time()
+    platform, slow = Platform(time), Lane("slow", interval=20.0)
+    async with outbox(time, rate_limits=Seeing(time)) as box:
+        await time.run(
+            *(
+                sent(box, platform.request("a"), lane=slow, run=str(number), urgency=always(urgency))
+                for number, urgency in enumerate(
+                    (Urgency.THREAD, Urgency.PROGRESS, Urgency.ANSWER, Urgency.THREAD)
+                )
+            )
+        )
+    assert seen[0] is Urgency.ANSWER
+    assert seen[1] is Urgency.PROGRESS
+    assert seen[-1] is Urgency.FIRST_CARD
+
+
+async def test_a_late_request_is_counted_and_logged() -> None:
+    """From half a minute on, by its urgency."""
+    time, metrics = Time(), Metrics()
+    platform, slow = Platform(time), Lane("slow", interval=15.0)
+    with structlog.testing.capture_logs() as logs:
+        async with outbox(time, platform="slack", metrics=metrics) as box:
+            waiting = [sent(box, platform.request("a"), lane=slow, run=str(n)) for n in range(4)]
+            await time.run(*waiting)
+    assert dict(metrics.sent_late) == {("slack", "thread"): 2}
+    late = [line for line in logs if line["event"] == "sent_late"]
+    assert [(line["lane"], line["urgency"], line["seconds"]) for line in late] == [
+        ("slow", "THREAD", 30),
+        ("slow", "THREAD", 45),
+    ]
+
+
+async def test_a_lane_remembers_whom_it_served_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who was served longest ago is forgotten first, and then goes first."""
+    monkeypatch.setattr(module, "MOST_REMEMBERED", 2)
+    time = Time()
+    platform = Platform(time)
+    holding = asyncio.Event()
+
+    async def hold() -> str:
+        await holding.wait()
+        return "held"
+
+    async with outbox(time) as box:
+        first = asyncio.create_task(sent(box, hold, lane=FREE, run="a"))
+        await settle()
+        served = [
+            asyncio.create_task(sent(box, platform.request(run), lane=FREE, run=run)) for run in "bac"
+        ]
+        later = [
+            asyncio.create_task(sent(box, platform.request(f"{run} again"), lane=FREE, run=run))
+            for run in "acb"
+        ]
+        await settle()
+        holding.set()
+        await asyncio.gather(first, *served, *later)
+    assert [name for _, name in platform.taken] == ["b", "c", "a", "b again", "c again", "a again"]
+
+
+async def test_what_waits_to_be_sent_again_is_counted() -> None:
+    """Until it is sent."""
+    time = Time()
+    platform = Platform(time, raises=[Unreachable("Slack is out of order")])
+    async with outbox(time) as box:
+        sending = asyncio.create_task(sent(box, platform.request("a"), lane=FREE))
+        await settle()
+        assert box.waiting() == {"thread": 1}
+        assert await time.run(sending) == ["a"]
+        assert box.waiting() == {}
+
+
+async def test_a_request_that_comes_later_goes_beside_one_that_hangs() -> None:
+    """Where several may be under way; elsewhere it waits."""
+    time, hung = Time(), asyncio.Event()
+    wide = Lane("updates", at_once=2)
+
+    async def hang() -> str:
+        await hung.wait()
+        return "at last"
+
+    async with outbox(time) as box:
+        for lane, taken in ((wide, ["a"]), (FREE, [])):
+            platform = Platform(time)
+            hanging = asyncio.create_task(sent(box, hang, lane=lane, run="hanging"))
+            await settle()
+            other = asyncio.create_task(sent(box, platform.request("a"), lane=lane))
+            await settle()
+            assert [name for _, name in platform.taken] == taken
+            hung.set()
+            assert await asyncio.gather(hanging, other) == ["at last", "a"]
+            hung.clear()
+
+
+async def test_nothing_runs_once_the_outbox_is_closed() -> None:
+    """Not even for a request that hangs."""
+    time, before = Time(), asyncio.all_tasks()
+    async with outbox(time) as box:
+        hanging = asyncio.create_task(sent(box, asyncio.Event().wait, lane=FREE))  # pyright: ignore[reportArgumentType] - never done
+        await settle()
+        pumps = {task for task in asyncio.all_tasks() - before if "_pump" in repr(task)}
+        assert len(pumps) == 1
+    assert all(task.done() for task in pumps)
+    hanging.cancel()
+
+
+async def test_a_hanging_request_whose_caller_is_cancelled_has_some_seconds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Then it is cancelled, too."""
+    assert 1 <= module.FINISH_SECONDS <= 10
+    monkeypatch.setattr(module, "FINISH_SECONDS", 0.001)
+    cancelled = asyncio.Event()
+
+    async def hang() -> str:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+        return "never"
+
+    async with outbox(Time()) as box:
+        sending = asyncio.create_task(sent(box, hang, lane=FREE))
+        await settle()
+        sending.cancel()
+        await asyncio.gather(sending, return_exceptions=True)
+        await asyncio.wait_for(cancelled.wait(), 1)
+
+
+async def test_a_request_cancelled_when_its_turn_has_come_frees_the_lane() -> None:
+    """Before it could be sent."""
+    tasks: list[asyncio.Task[str]] = []
+
+    class Cancelling(RateLimits):
+        async def take(self, lane: Lane, urgency: Urgency) -> float:
+            asyncio.get_running_loop().call_soon(tasks[0].cancel)
+            return await super().take(lane, urgency)
+
+    time = Time()
+    platform = Platform(time)
+    async with outbox(time, rate_limits=Cancelling(time)) as box:
+        tasks.append(asyncio.create_task(sent(box, platform.request("a"), lane=FREE)))
+        await settle()
+        assert tasks[0].cancelled()
+        other = asyncio.create_task(sent(box, platform.request("b"), lane=FREE))
+        await settle()
+        assert other.done()
+    assert [name for _, name in platform.taken] == ["b"]
