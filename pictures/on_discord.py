@@ -82,7 +82,7 @@ class OnDiscord:
             Picture("discord", "thread", name, [*map(self._wire, shown)], height=SCREEN),
             Picture("discord", "member", name, [*map(self._wire, shown[1:])]),
             Picture("discord", "votes", name, await self._pressed(ranking, "Votes")),
-            Picture("discord", "changes", name, await self._pressed(best, "Original and changes")),
+            Picture("discord", "changes", name, await self._pressed(best, "Changes and original")),
             Picture("discord", "reviews", name, await self._pressed(best, "Full reviews")),
         ]
 

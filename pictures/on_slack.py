@@ -86,7 +86,7 @@ class OnSlack:
             self._picture("thread", THREAD, *(each.wire() for each in shown)),
             self._picture("member", THREAD, *(each.wire() for each in shown[1:])),
             self._picture("votes", THREAD, *await self._pressed(ranking, "Votes")),
-            self._picture("changes", THREAD, *await self._pressed(best, "Original and changes")),
+            self._picture("changes", THREAD, *await self._pressed(best, "Changes and original")),
             self._picture("reviews", THREAD, *await self._pressed(best, "Full reviews")),
         ]
 

@@ -133,7 +133,7 @@ async def test_ask_shows_progress_thread_and_answer(tmp_path: Path) -> None:
         "Corrections: done",
         "wrote the final answer",
         "## Ranking",
-        "### What its peers said",
+        "### Objections",
         "### Corrected response",
         f"# {QUESTION}",
         "Saved as conversation ",

@@ -152,8 +152,8 @@ def _block(block: Block, level: int) -> Iterator[Part]:
     match block:
         case Title(text) | Heading(text):
             yield heading(plain(text, DIALECT), level)
-        case Line(text) if text:
-            yield Text(plain(text, DIALECT))
+        case Line(text, strong) if text:
+            yield Text(plain(text, DIALECT, ("**",) if strong else ()))
         case Footer(text) if text:
             yield Text(plain(text, DIALECT), "-# ")
         case Pairs(rows) if rows:

@@ -217,7 +217,7 @@ def _elements(
             case Title(text) | Heading(text) if text:
                 yield _heading(text, level)
             case Line(text) if text:
-                yield from (_plain("section", {"text": _text(line)}, line) for line in _lines(text))
+                yield from (_sentence(line, strong=block.strong) for line in _lines(text))
             case Footer(text) if text:
                 yield from (
                     _plain("context", {"elements": [_text(line)]}, line) for line in _lines(text)
@@ -245,6 +245,10 @@ def _lines(text: str) -> list[str]:
 
 def _text(text: str) -> Json:
     return {"type": "plain_text", "text": text, "emoji": False}
+
+
+def _sentence(text: str, *, strong: bool) -> _Element:
+    return _rich([_run(text, "bold")]) if strong else _plain("section", {"text": _text(text)}, text)
 
 
 def _plain(kind: str, content: Json, *texts: str, leads: bool = False) -> _Element:

@@ -23,8 +23,8 @@ from bot.service.runs import Runs
 from bot.terminal.ask import Surface, lasting_output, person, say
 from bot.terminal.typed import read_line
 from bot.terminal.venue import TerminalChannel, digest, drawn, nothing
-from bot.view.card import names
 from bot.view.details import detail
+from bot.view.member import names
 from bot.view.message import Block, Line, Message, Pairs, Table
 from bot.view.state import RunView, opening
 from bot.view.thread import thread

@@ -23,8 +23,9 @@ from bot.render.changes import changed_lines
 from bot.render.diff import Kind
 from bot.render.markdown import render
 from bot.terminal.prose import prose
-from bot.view.card import asked, card, correction, expected, names, origin, progress, stage_line
+from bot.view.card import asked, card, correction, expected, origin, progress, stage_line
 from bot.view.fold import fold
+from bot.view.member import names
 from bot.view.message import (
     Block,
     Columns,
@@ -258,8 +259,8 @@ def _draw(block: Block, level: int, console: Console) -> RenderableType:
         case Heading(text):
             head = Text(text, style="bold")
             return head if level > MESSAGE_LEVEL else Group(Rule(), head)
-        case Line(text):
-            return Text(text)
+        case Line(text, strong):
+            return Text(text, style="bold" if strong else "")
         case Footer(text):
             return Text(text, style="dim")
         case Pairs(rows):

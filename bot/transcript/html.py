@@ -19,9 +19,9 @@ from bot.transcript import blocks, charts, diff
 from bot.transcript.charts import Moved, RankRow, Sure
 from bot.transcript.turns import Turn, begun, turns
 from bot.transcript.votes import votes
-from bot.view.card import names, stored
+from bot.view.card import stored
 from bot.view.discussion import discussion
-from bot.view.member import moved
+from bot.view.member import moved, names
 from bot.view.message import Block, Heading, Line, Message, Prose, Quote, printable
 from bot.view.ranking import counted_votes, ranked
 from bot.view.record import Kind, record

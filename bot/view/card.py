@@ -1,9 +1,13 @@
 """The card: a run's progress and, in the end, its answer or why there is none."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
-from itertools import accumulate
+from itertools import accumulate, islice
 
+from bot.view.member import names
 from bot.view.message import Block, Footer, Heading, Line, Message, Pairs, Prose, Quote, Title, Tone
+from bot.view.objections import heard
+from bot.view.passages import clearest, passages
 from bot.view.state import (
     EXACT_POSITIONS,
     ROUND_STAGES,
@@ -18,7 +22,7 @@ from bot.view.state import (
 )
 from bot.view.wording import card as wording
 from bot.view.wording import context, figures
-from bot.view.wording.names import listing, short_names
+from bot.view.wording.names import listing
 from bot.view.wording.service import failures
 from bot.view.wording.terminal import demo
 from council.document.results import ChairNotes, Stage3Result
@@ -30,6 +34,8 @@ QUESTION_LENGTH = 160
 """How much of the question a finished card repeats: about two lines."""
 NOTE_LENGTH = 400
 """How much of each of the chairman's notes a card shows; the transcript has all of it."""
+SENTENCE_LENGTH = 180
+"""How much a card shows of the sentence that the reviews changed, before and after."""
 MISHAPS = 500
 """How much room a card gives to what went wrong; behind it are the answer and its notes."""
 SEPARATOR = " \u00b7 "
@@ -47,18 +53,6 @@ def card(view: RunView, now: float) -> Message:
 def title(view: RunView) -> str:
     """Return the conversation's title, else the question's beginning."""
     return view.title or clip(" ".join(view.question.split()), TITLE_LENGTH)
-
-
-def names(view: RunView) -> dict[str, str]:
-    """Return everybody's short name in this run."""
-    personas = {seat.name: seat.persona for seat in view.seats if seat.persona}
-    short = short_names((seat.name for seat in view.seats), personas)
-    # Members keep their short names when somebody who reads alike takes the chair later.
-    taken = {*short.values()}
-    chair = [writer.name for writer in view.chair] + ([view.final.model] if view.final else [])
-    for name, said in short_names(chair).items():
-        short.setdefault(name, name if said in taken else said)
-    return short
 
 
 # ── while it runs ────────────────────────────────────────────────────────────────────────────────
@@ -238,6 +232,7 @@ def _finished(view: RunView, final: Stage3Result, now: float) -> tuple[Block, ..
         _question(view),
         *cautions(view, final),
         Title(title(view)),
+        *_in_sum(view, final),
         *_body(view, final, now, NOTE_LENGTH),
     )
 
@@ -269,7 +264,7 @@ def _body(
     return (
         Prose(final.response),
         *([Line(wording.CUT_OFF)] if final.truncated else []),
-        *_notes(final.notes, note_length),
+        *_notes(view, final.notes, note_length),
         Footer(_joined([*_voices(view, final), *_effort(view, now)])),
     )
 
@@ -280,13 +275,48 @@ def _question(view: RunView) -> Pairs:
     return Pairs(((wording.asked_by(view.asker), question),))
 
 
-def _notes(notes: ChairNotes | None, length: int | None) -> tuple[Block, ...]:
-    if notes is None:
-        return ()
+def _in_sum(view: RunView, final: Stage3Result) -> tuple[Line, ...]:
+    """Return in a line who disagrees, whom the reviews corrected, and whether a question is open."""
+    short, facts = names(view), list[str]()
+    answered = [seat for seat in view.seats if seat.answer]
+    notes = final.notes or ChairNotes()
+    if notes.dissent:
+        named = [seat for seat in answered if _names(notes.dissent, seat, short[seat.name])]
+        facts.append(wording.disagree(len(named), len(answered)) if named else wording.DISSENT_BELOW)
+    moved = [short[seat.name] for seat in answered if seat.correction and seat.correction.changed]
+    if moved:
+        facts.append(wording.were_corrected(moved, len(answered)))
+    if notes.ask:
+        facts.append(wording.OPEN_QUESTION)
+    return (Line(_joined(facts)),) if facts else ()
+
+
+def _names(text: str, seat: Seat, short: str) -> bool:
+    """Return whether a text names a member, by its model or as it is shown."""
+    model = seat.name.partition("#")[0]
+    known = (re.escape(name) for name in (short, seat.name, model.rpartition("/")[2]))
+    return re.search(rf"(?<![\w-])(?:{'|'.join(known)})(?![\w-]|\.\d)", text, re.IGNORECASE) is not None
+
+
+def _changed_sentence(view: RunView) -> Iterator[tuple[str, str]]:
+    """Return the one sentence that a serious objection changed, before and after, if it is clear."""
+    for seat in view.seats:
+        if not (seat.answer and seat.correction and seat.correction.changed):
+            continue
+        points = [point for _, said in heard(view, seat).objections for point in said]
+        found = clearest(passages(seat.answer.response, seat.correction.corrected_response), points)
+        if found:
+            before, after = clip(found.before, SENTENCE_LENGTH), clip(found.after, SENTENCE_LENGTH)
+            yield wording.changed_in(names(view)[seat.name]), wording.became(before, after)
+
+
+def _notes(view: RunView, notes: ChairNotes | None, length: int | None) -> tuple[Block, ...]:
+    notes = notes or ChairNotes()
     said = (
         (wording.DISSENT, notes.dissent),
         (wording.ONLY, notes.only),
         (wording.CHANGED, notes.changed),
+        *islice(_changed_sentence(view), 1),
         (wording.ASK, notes.ask),
     )
     rows = tuple((name, clip(text, length) if length else text) for name, text in said if text)
@@ -300,7 +330,7 @@ def _tone(view: RunView, final: Stage3Result) -> Tone:
 def cautions(view: RunView, final: Stage3Result) -> tuple[Line, ...]:
     """Return in a line what a reader must know before believing an answer, and what its members read."""
     weak = " ".join(_weaknesses(view, final))
-    return (*([Line(weak)] if weak else []), *_history(view))
+    return (*([Line(weak, strong=True)] if weak else []), *_history(view))
 
 
 def _weaknesses(view: RunView, final: Stage3Result) -> Iterator[str]:
@@ -411,7 +441,9 @@ def _voices(view: RunView, final: Stage3Result) -> Iterator[str]:
     If the chairman names dissent, readers need that: alike rankings are no agreement.
     """
     short = names(view)
-    yield _members(view, len(view.seats))
+    given = sum(seat.answer is not None for seat in view.seats)
+    members = _members(view, len(view.seats))
+    yield members if given == len(view.seats) else wording.part_of(given, members)
     if final.source == "chairman":
         yield wording.chairman(short[final.model])
     if view.strategy != "consensus" and final.source not in ("verbatim", "single"):

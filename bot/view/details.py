@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from typing import Literal
 
-from bot.view.card import names
-from bot.view.member import corrected, final_text, moved, text
+from bot.view.member import corrected, final_text, moved, names, text
 from bot.view.message import Block, Diff, Heading, Line, Message
 from bot.view.ranking import votes
 from bot.view.record import reviews

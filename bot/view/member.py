@@ -4,13 +4,12 @@ import re
 from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
 
-from bot.view.card import names
 from bot.view.consultants import consultation
 from bot.view.message import Block, Heading, Line, Pairs, Prose
 from bot.view.state import Failed, RunView, Seat
 from bot.view.wording import figures
 from bot.view.wording import thread as wording
-from bot.view.wording.names import listing
+from bot.view.wording.names import listing, short_names
 from bot.view.wording.service import failures
 from council.calls import Citation
 from council.document.changes import share_changed, words_changed
@@ -24,6 +23,18 @@ REASON_LENGTH = 200
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _LEADS = re.compile(r" {0,3}#{1,6} |\s*(?:[-*+]|\d{1,3}[.)])\s*$|\s*\*\*[^*]+\*\*:?\s*$|.*:\s*$")
 _SENTENCE_END = re.compile(r"[.!?\u2026][\"')\]*]*(?=\s|$)|[\u3002\uff01\uff1f]")
+
+
+def names(view: RunView) -> dict[str, str]:
+    """Return everybody's short name in this run."""
+    personas = {seat.name: seat.persona for seat in view.seats if seat.persona}
+    short = short_names((seat.name for seat in view.seats), personas)
+    # Members keep their short names when somebody who reads alike takes the chair later.
+    taken = {*short.values()}
+    chair = [writer.name for writer in view.chair] + ([view.final.model] if view.final else [])
+    for name, said in short_names(chair).items():
+        short.setdefault(name, name if said in taken else said)
+    return short
 
 
 def full_name(seat: Seat) -> str:

@@ -73,7 +73,9 @@ class Heading(_Plain):
 
 @dataclass(frozen=True, slots=True)
 class Line(_Plain):
-    """A sentence that the bot wrote."""
+    """A sentence that the bot wrote; `strong` where readers must see it first."""
+
+    strong: bool = False
 
 
 @dataclass(frozen=True, slots=True)

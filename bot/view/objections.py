@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.view.card import names
-from bot.view.member import label_of, peers
+from bot.view.member import label_of, names, peers
 from bot.view.message import LINE
 from bot.view.state import RunView, Seat
 from bot.view.wording import thread as wording

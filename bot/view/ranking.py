@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from bot.view.card import names
+from bot.view.member import names
 from bot.view.message import Block, Heading, Line, Pairs, Table
 from bot.view.state import Failed, RunView, Seat
 from bot.view.wording import figures

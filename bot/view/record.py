@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from bot.view.card import correction, names
+from bot.view.card import correction
 from bot.view.consultants import moved as consultation_moved
-from bot.view.member import full_name, label_of, peers, score_of, standing, text
+from bot.view.member import full_name, label_of, names, peers, score_of, standing, text
 from bot.view.message import Block, Heading, Line, Message, Prose, Table
 from bot.view.ranking import counted_votes, explained, missing, places, ranked, scores, votes
 from bot.view.state import Answered, Failed, RunView, Seat

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from bot.view.card import names
-from bot.view.member import beginning, corrected, final_text, moved, share, standing
+from bot.view.member import beginning, corrected, final_text, moved, names, share, standing
 from bot.view.message import Block, Heading, Line, Message, Pairs, Prose
 from bot.view.objections import SUMMARY, Heard, heard, summary
 from bot.view.passages import Passage, gravest, passages

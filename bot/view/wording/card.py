@@ -64,6 +64,35 @@ _NO_FURTHER_ROUND: Mapping[TerminationReason, str] = {
 }
 
 
+DISSENT_BELOW = "dissent below"
+OPEN_QUESTION = "one open question"
+
+
+def disagree(number: int, of: int) -> str:
+    """Count those whom the chairman names in dissent."""
+    return f"{number} of {of} disagree{'s' if number == 1 else ''}"
+
+
+def were_corrected(names: list[str], of: int) -> str:
+    """Say whose answers the reviews changed, by name if they are two at most."""
+    return f"reviews corrected {listing(names) if len(names) < 3 else f'{len(names)} of {of}'}"
+
+
+def changed_in(name: str) -> str:
+    """Head the sentence that the reviews changed most."""
+    return f"Changed in {name}'s answer"
+
+
+def became(before: str, after: str) -> str:
+    """Say what a sentence was and what it is now."""
+    return f"\u201c{before}\u201d \u2192 \u201c{after}\u201d"
+
+
+def part_of(number: int, members: str) -> str:
+    """Say how many of the members answered, in a footer."""
+    return f"{number} of {members}"
+
+
 def asked_by(asker: str | None) -> str:
     """Say who asked, before the question."""
     return f"{asker} asked" if asker else ASKED

@@ -112,16 +112,17 @@ def test_the_finished_card() -> None:
         title="",
         description=(
             "**Ada asked**: Should we move our nightly batch jobs from cron to Temporal?\n\n"
-            "3 of 4 members answered; grok-4 failed (the provider was too busy). "
-            "gemini-2.5-pro (The Pragmatist)'s correction failed (it took too long).\n\n"
+            "**3 of 4 members answered; grok-4 failed (the provider was too busy). "
+            "gemini-2.5-pro (The Pragmatist)'s correction failed (it took too long).**\n\n"
             "# Cron or Temporal for nightly jobs\n\n"
+            "reviews corrected gpt-5\n\n"
             "Move **only** the jobs that have several steps and must recover half-way; "
             "keep the rest on cron.\n\n"
             "1. Give every cron job a lock and an alert this week.\n"
             "2. Move one multi-step job to a managed Temporal, and compare after a month.\n\n"
             "The council did not agree on whether Temporal is worth running yourselves."
         ),
-        footer="4 members \u00b7 chairman claude-opus-4.1 \u00b7 44 s \u00b7 $0.019",
+        footer="3 of 4 members \u00b7 chairman claude-opus-4.1 \u00b7 44 s \u00b7 $0.019",
         cut=False,
     )
 

@@ -152,7 +152,7 @@ async def test_a_run_is_shown_from_card_to_mention(tmp_path: Path) -> None:
     assert sorted(members) == sorted(f"member:{name}" for name in FOUR)
     assert file.startswith("file:council-")
     assert venue.texts[-1].startswith(
-        "- Ada asked: Shard or scale up?\n\n# Shard or scale up?\n\n"
+        "- Ada asked: Shard or scale up?\n\n# Shard or scale up?\n\nreviews corrected 4 of 4\n\n"
         "The council's answer, written by chair/man."
     )
     assert [button.action for button in venue.cards[-1].buttons] == [
@@ -686,7 +686,7 @@ async def test_what_a_button_in_the_thread_answers_is_the_same_whenever_it_is_pr
     assert live == over == later
     assert len(set(live)) == len(seats)
     for seat, said in zip(seats, live, strict=True):
-        assert what == "votes" or FOUR[seat] in said.partition("\n")[0]
+        assert what == "votes" or FOUR[seat].rpartition("/")[2] in said.partition("\n")[0]
 
 
 async def test_the_buttons_of_a_message_lead_to_its_own_member(tmp_path: Path) -> None:
@@ -703,7 +703,7 @@ async def test_the_buttons_of_a_message_lead_to_its_own_member(tmp_path: Path) -
         assert [button.action for button in pressed.pop("ranking.0")] == ["votes"]
         assert len(pressed) == len(FOUR)
         for key, buttons in pressed.items():
-            assert [button.action for button in buttons] == ["changes", "reviews"]
+            assert [button.action for button in buttons] == ["corrected", "changes", "reviews"]
             for button in buttons:
                 assert Button.read(button.action, button.value) == button
                 assert button.run_id == run.id

@@ -292,6 +292,7 @@ class TestRun:
 
             assert card.text.startswith(
                 "ada asked: Shard &amp; scale?\nShard &amp; scale?\n"
+                "reviews corrected 4 of 4\n"
                 "The council's answer, written by chair/man.\n4 members \u00b7 chairman man"
             )
             buttons = [element["action_id"] for element, _ in card.elements()]

@@ -160,12 +160,13 @@ def test_the_finished_card() -> None:
         "3 of 4 members answered; grok-4 failed (the provider was too busy). "
         "gemini-2.5-pro (The Pragmatist)'s correction failed (it took too long)."
     )
-    footer = "4 members \u00b7 chairman claude-opus-4.1 \u00b7 44 s \u00b7 $0.019"
+    footer = "3 of 4 members \u00b7 chairman claude-opus-4.1 \u00b7 44 s \u00b7 $0.019"
     assert card(card_of(seen(), 44.3)) == CardBlocks(
         blocks=[
             ASKED,
-            section(weak),
+            rich((weak, True)),
             header("Cron or Temporal for nightly jobs"),
+            section("reviews corrected gpt-5"),
             markdown(
                 "Move **only** the jobs that have several steps and must recover half-way; "
                 "keep the rest on cron.\n\n"
@@ -179,6 +180,7 @@ def test_the_finished_card() -> None:
             "Ada asked: Should we move our nightly batch jobs from cron to Temporal?\n"
             f"{weak}\n"
             "Cron or Temporal for nightly jobs\n"
+            "reviews corrected gpt-5\n"
             "Move only the jobs that have several steps and must recover half-way; "
             "keep the rest on cron.\n"
             "Give every cron job a lock and an alert this week.\n"

@@ -31,7 +31,7 @@ def test_the_built_in_models_output_is_a_line_the_card_and_the_answer() -> None:
     assert said.startswith(f"{TINY}Council \u201cdefault\u201d, 4 members.\n")
     assert FINAL.response in said
     assert "Ranking" not in said
-    assert "What its peers said" not in said
+    assert "Objections" not in said
     assert said.endswith(f"Saved as conversation {COMPLETED.conversation_id}.\n")
 
 

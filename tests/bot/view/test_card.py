@@ -20,7 +20,7 @@ from council.document.conversation import (
     Stage3Result,
     UserMessage,
 )
-from council.document.results import ChairNotes
+from council.document.results import ChairNotes, ReviewPoint
 from council.errors import Failure, NoAnswers, RunError
 from council.events import (
     ContextRead,
@@ -41,6 +41,7 @@ from tests.bot.sample_run import (
     CLAUDE,
     CONVERSATION,
     CONVERSATION_ID,
+    CORRECTIONS,
     FINAL,
     GEMINI,
     GPT,
@@ -139,8 +140,9 @@ def test_the_finished_card_is_the_answer() -> None:
         "3 of 4 members answered; grok-4 failed (the provider was too busy). "
         "gemini-2.5-pro (The Pragmatist)'s correction failed (it took too long).\n\n"
         "# Cron or Temporal for nightly jobs\n\n"
+        "reviews corrected gpt-5\n\n"
         f"{FINAL.response}\n\n"
-        "_4 members \u00b7 chairman claude-opus-4.1 \u00b7 44 s \u00b7 $0.019_\n"
+        "_3 of 4 members \u00b7 chairman claude-opus-4.1 \u00b7 44 s \u00b7 $0.019_\n"
     )
 
 
@@ -158,8 +160,48 @@ def test_the_chairmans_notes_follow_the_answer() -> None:
         "- Dissent: grok-4 would move everything.\n"
         "- Review changed: gpt-5 dropped its claim that Temporal needs no operator.\n"
         "- Would change the answer: How many jobs have several steps?\n\n"
-        "_4 members"
+        "_3 of 4 members"
     ) in shown
+    assert "\n\ndissent below \u00b7 reviews corrected gpt-5 \u00b7 one open question\n\n" in shown
+
+
+def test_those_who_are_named_in_dissent_are_counted() -> None:
+    """By their models or short names, each once; a longer id is another model."""
+    notes = ChairNotes(dissent="openai/gpt-5 and Claude-Sonnet-4.5 would wait; gpt-5 for a year.")
+    assert "\n\n2 of 3 disagree \u00b7 " in answered(stage3=FINAL.model_copy(update={"notes": notes}))
+    notes = ChairNotes(dissent="gpt-5.1 and gpt-5-mini would wait.")
+    assert "\n\ndissent below \u00b7 " in answered(stage3=FINAL.model_copy(update={"notes": notes}))
+
+
+def test_the_one_changed_sentence_is_below_what_the_review_changed() -> None:
+    """It is the pair that a serious objection names; without one, there is none."""
+    grave = ReviewPoint(
+        label="Response C",
+        kind="objection",
+        text="Temporal shows no history and retries no step by itself.",
+        severity="high",
+        source="structured",
+    )
+    correction = CORRECTIONS[GPT].model_copy(
+        update={"corrected_response": "Move them. Temporal retries a step only if it is told to."}
+    )
+    notes = ChairNotes(changed="gpt-5 no longer claims retries.", ask="How many?")
+    final = FINAL.model_copy(update={"notes": notes})
+    shown = {
+        severity: answered(
+            stage2=[REVIEWS[CLAUDE].model_copy(update={"points": [point]})],
+            stage2_5=[correction],
+            stage3=final,
+        )
+        for severity, point in (("high", grave), ("low", grave.model_copy(update={"severity": "low"})))
+    }
+    assert (
+        "- Review changed: gpt-5 no longer claims retries.\n"
+        "- Changed in gpt-5's answer: \u201cTemporal retries each step and shows its history.\u201d \u2192 "
+        "\u201cTemporal retries a step only if it is told to.\u201d\n"
+        "- Would change the answer: How many?\n"
+    ) in shown["high"]
+    assert "Changed in" not in shown["low"]
 
 
 def test_a_long_note_leaves_room_for_the_answer() -> None:
@@ -316,7 +358,7 @@ def test_a_cut_answer_says_so_where_it_ends() -> None:
     """The reader learns it above the answer, and sees it at the cut."""
     shown = answered(stage3=FINAL.model_copy(update={"truncated": True}))
     assert (
-        "running yourselves.\n\nThe answer reached its length limit and ends here.\n\n_4 members"
+        "running yourselves.\n\nThe answer reached its length limit and ends here.\n\n_3 of 4 members"
         in shown
     )
 
@@ -342,7 +384,7 @@ def test_one_answer_is_labelled() -> None:
         "grok-4 failed (it took too long).\n\n"
         f"# {QUESTION}\n\n"
         "Move them. Temporal retries each step and shows its history.\n\n"
-        "_4 members \u00b7 9 s \u00b7 1 call without a known price_\n"
+        "_1 of 4 members \u00b7 9 s \u00b7 1 call without a known price_\n"
     )
 
 
