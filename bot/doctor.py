@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.app import operator_of
@@ -18,7 +19,7 @@ from bot.checks.folder import DATABASE, FolderChecks
 from bot.checks.machine import CLOCK, Clock, machine_checks, port
 from bot.checks.models import PROVIDER, ModelChecks
 from bot.checks.telemetry import telemetry_checks
-from bot.config.configuration import NOBODY_TO_ASK, Configuration, load
+from bot.config.configuration import NOBODY_TO_ASK, Configuration, load, nearly_settings
 from bot.config.platforms import NO_PLATFORM, check, serves_workspaces, slack_is_whole
 from bot.config.settings import OPENROUTER, given_secrets, token_keys
 from bot.errors import ConfigurationError, Problem
@@ -118,11 +119,18 @@ async def diagnose(*, live: bool = False, now: Callable[[], float] = time.time) 
     try:
         configuration = load()
         secrets += configuration.secrets
-        examination = await _examine(configuration, live=live, now=now)
+        if _is_set_up(configuration):
+            examination = await _examine(configuration, live=live, now=now)
+        else:
+            nothing = Finding(str(Path.cwd()), "nothing is set up yet", "council init")
+            examination = _only_of_configuration((nothing, *_misnamed()), live=live)
     except ConfigurationError as error:
-        found = Checked(CONFIGURATION, Outcome(findings=_findings(error.problems)))
-        examination = Examination((found,), live)
+        examination = _only_of_configuration(_findings(error.problems), live=live)
     return examination.hidden(Redaction(secrets).hide)
+
+
+def _only_of_configuration(findings: tuple[Finding, ...], *, live: bool) -> Examination:
+    return Examination((Checked(CONFIGURATION, Outcome(findings=findings)),), live)
 
 
 async def _examine(configuration: Configuration, *, live: bool, now: Callable[[], float]) -> Examination:
@@ -166,15 +174,41 @@ def _where_it_is_kept(configuration: Configuration) -> FolderChecks | ServerChec
 
 
 async def _configured(configuration: Configuration) -> Outcome:
+    read = _read_from(_files(configuration))
+    said, findings = "every setting can be used", _misnamed()
     try:
         check(configuration.settings)
     except ConfigurationError as error:
         if error.problems == [NO_PLATFORM]:
-            return Outcome(
-                "neither Discord nor Slack is configured; `council ask` and `council chat` work"
-            )
-        return Outcome(findings=_findings(error.problems))
-    return Outcome("every setting can be used")
+            said = "neither Discord nor Slack is configured; `council ask` and `council chat` work"
+        else:
+            findings = (*_findings(error.problems), *findings)
+    # Beside what is wrong, there is no note.
+    return Outcome(f"{said}; {read}", findings, details=(read,) if findings else ())
+
+
+def _read_from(files: Sequence[str]) -> str:
+    folder = Path.cwd()
+    return f"read from {folder}: {listing(files)}" if files else f"no file read from {folder}"
+
+
+def _files(configuration: Configuration) -> list[str]:
+    """Name the files of the configuration that are there."""
+    places = (Path(".env"), configuration.settings.council_config)
+    return [str(place) for place in places if place.is_file()]
+
+
+def _is_set_up(configuration: Configuration) -> bool:
+    has_models = not configuration.is_demonstration
+    return has_models or configuration.settings.has_platform or bool(_files(configuration))
+
+
+def _misnamed() -> tuple[Finding, ...]:
+    """Return the variables whose names are almost a setting's; nothing reads them."""
+    return tuple(
+        Finding(where, "nothing reads it", f"Call it {meant}, if that is meant", "warning")
+        for where, meant in nearly_settings()
+    )
 
 
 async def _client(configuration: Configuration, clock: Clock, stack: AsyncExitStack) -> "ModelClient":

@@ -115,7 +115,16 @@ class ModelChecks:
         return self._listings
 
     async def _demonstration(self) -> Outcome:
-        return Outcome("no provider is configured: the built-in demonstration model answers")
+        settings = self._configuration.settings
+        if settings.council_demo:
+            return Outcome("no provider is configured: the built-in demonstration model answers")
+        where, how = "OPENROUTER_API_KEY", "Run `council init`"
+        if not settings.has_platform:
+            what = "no provider is configured, so only the tiny built-in model answers"
+            return Outcome(findings=(Finding(where, what, how, "warning"),))
+        what = "no provider is configured, so `council run` refuses to start"
+        fix = f"{how}, or set COUNCIL_DEMO=1 to serve the tiny built-in model's answers"
+        return Outcome(findings=(Finding(where, what, fix),))
 
     async def _provider(self) -> Outcome:
         settings = self._configuration.settings

@@ -11,6 +11,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, cast
 
@@ -47,6 +48,8 @@ OURS = ("council_", "openrouter_", "discord_", "slack_", "database_url")
 INNER_KEYS = frozenset({"name", "demonstration", "example", "endpoint_id", "account_id"})
 """Fields of a profile and its members that the file can't set."""
 Table = dict[str, Any]
+NEARLY = 0.84
+"""How alike a name must be to a setting's, by difflib: SLAK_BOT_TOKEN is, OPENAI_API_KEY isn't."""
 _VARIABLE = re.compile(r"(?![a-z]{2,5}_\w{16,})[A-Za-z_]\w{0,59}", re.ASCII)
 """The name of a variable; what providers' keys look like (`hf_…`, `gsk_…`) is none."""
 
@@ -190,6 +193,18 @@ def _unknown_variables() -> Iterator[Problem]:
     for name in sorted((in_environment | in_file) - known):
         where = name.upper() + ("" if name in in_environment else " in .env")
         yield Problem(where, "there is no such setting", _nearest(name.upper(), map(str.upper, known)))
+
+
+def nearly_settings() -> Iterator[tuple[str, str]]:
+    """Yield where a variable is that is no setting but almost has one's name, and that name."""
+    known = {
+        *map(str.upper, Settings.model_fields),
+        *(f"{name}_FILE".upper() for name in secret_names()),
+    }
+    for where, names in (("the environment", os.environ), (".env", dotenv_variables())):
+        for name in sorted({*map(str.upper, names)} - known):
+            for meant in get_close_matches(name, known, 1, NEARLY):
+                yield f"{name} in {where}", meant
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

@@ -71,6 +71,18 @@ def _taken(name: str) -> Callable[[Scene], object]:
     return lambda scene: scene.env.update({name: str(scene.take_port())})
 
 
+def _without_provider(scene: Scene) -> None:
+    away = ("OPENROUTER_", "COUNCIL_MEMBERS", "COUNCIL_CHAIRMAN")
+    scene.env = {name: value for name, value in scene.env.items() if not name.startswith(away)}
+
+
+def _with_a_file_alone(scene: Scene) -> None:
+    _without_provider(scene)
+    platforms = ("DISCORD_", "SLACK_")
+    scene.env = {name: value for name, value in scene.env.items() if not name.startswith(platforms)}
+    scene.write(".env", "# nothing yet")
+
+
 PLANTS: dict[str, Callable[[Scene], object]] = {
     "unknown setting": setting("COUNCIL_MEMBRS", "a/b"),
     "nobody to ask": _without("COUNCIL_MEMBERS"),
@@ -94,4 +106,8 @@ PLANTS: dict[str, Callable[[Scene], object]] = {
     "broken run": _broken_run,
     "row without a document": _orphan,
     "broken document": lambda s: s.write(f"data/conversations/{ID}.json", "{"),
+    "token under another name": setting("SLAK_BOT_TOKEN", "xoxb-1"),
+    "token under another name in .env": lambda s: s.write(".env", "SLAK_APP_TOKEN=x\n"),
+    "platforms without a provider": _without_provider,
+    "neither platforms nor a provider": _with_a_file_alone,
 }

@@ -37,6 +37,7 @@ class TestCommand:
             await serving.communicate()
         assert (code, err) == (0, ""), out
         assert "in use by `council run`" in out
+        assert f"✓ Configuration       every setting can be used; read from {scene.folder}: " in out
         assert "registered, as this version has them" in out
 
     async def test_it_exits_with_1_and_the_fix(self, scene: Scene) -> None:
@@ -78,6 +79,25 @@ class TestCommand:
         assert code == 1
         assert "Did you mean COUNCIL_MEMBERS?" in out
         assert out.endswith("\n2 errors. Fix them, then run `council doctor` again.\n")
+
+    async def test_an_empty_folder_is_not_set_up(self, scene: Scene) -> None:
+        """It names the folder, for whoever is in the wrong one, and a name that is almost right."""
+        folder = scene.folder / "elsewhere"
+        folder.mkdir()
+        given = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "SLAK_BOT_TOKEN": "xoxb-1"}
+        process = await start("doctor", cwd=folder, env=given)
+        out, err = await process.communicate()
+        assert (process.returncode, err) == (1, b"")
+        assert out.decode() == (
+            "\u2717 Configuration\n"
+            f"    {folder}: nothing is set up yet.\n"
+            "    Fix: council init.\n"
+            "    SLAK_BOT_TOKEN in the environment: nothing reads it.\n"
+            "    Fix: Call it SLACK_BOT_TOKEN, if that is meant.\n"
+            "\n"
+            "1 error and 1 warning. Fix them, then run `council doctor` again.\n"
+        )
+        assert [*folder.iterdir()] == []
 
     async def test_wrong_usage_exits_with_2(self, scene: Scene) -> None:
         """As every command."""
