@@ -198,6 +198,14 @@ def test_disagreements_name_who_placed_what_where() -> None:
     ]
 
 
+def test_two_places_apart_are_a_disagreement_also_in_the_middle() -> None:
+    """One place apart isn't."""
+    five = {label: label[-1].lower() for label in (A, B, C, D, E)}
+    assert disagreements({"v": [A, B, C, D, E], "w": [A, C, D, B, E]}, five) == [
+        "Response B (b) is placed 2 of 5 by v, 4 of 5 by w"
+    ]
+
+
 def test_first_against_last_is_a_disagreement() -> None:
     """With ballots of two, first against last is one place apart and still a disagreement."""
     three = {A: "ann", B: "bob", C: "cyd"}

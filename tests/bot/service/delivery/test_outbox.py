@@ -287,6 +287,17 @@ async def test_a_rate_limit_is_waited_out_without_spending_attempts() -> None:
     assert platform.taken[0][0] == 3000
 
 
+async def test_each_rate_limit_is_counted_and_logged() -> None:
+    """By platform, with the seconds that it asks for."""
+    time, metrics = Time(), Metrics()
+    platform = Platform(time, raises=[RateLimited("too often", 30), RateLimited("too often", 5)])
+    with structlog.testing.capture_logs() as logs:
+        async with outbox(time, platform="slack", metrics=metrics) as box:
+            await time.run(sent(box, platform.request("a")))
+    assert dict(metrics.rate_limited) == {"slack": 2}
+    assert [line["seconds"] for line in logs if line["event"] == "rate_limited"] == [30, 5]
+
+
 async def test_temporary_errors_are_retried_with_growing_waits() -> None:
     """1, 2, 4, 8, 16, 30, 30 seconds."""
     time = Time()
@@ -435,9 +446,11 @@ async def test_rate_limits_that_fail_leave_nobody_waiting() -> None:
             raise RuntimeError("no database")
 
     time = Time()
-    async with outbox(time, rate_limits=Broken(time), patience=Patience(give_up=0)) as box:
-        [error] = await time.run(sent(box, Platform(time).request("a")))
+    with structlog.testing.capture_logs() as logs:
+        async with outbox(time, rate_limits=Broken(time), patience=Patience(give_up=0)) as box:
+            [error] = await time.run(sent(box, Platform(time).request("a")))
     assert isinstance(error, Unreachable)
+    assert [(line["event"], line["lane"]) for line in logs] == [("lane_broken", "posts:C1")]
 
 
 @pytest.mark.parametrize("missing", [1e-12, 1e-9, 5e-7])
@@ -520,15 +533,15 @@ async def test_a_process_cut_off_from_the_others_keeps_its_own_limits() -> None:
 
 async def test_other_processes_see_the_most_urgent_request_that_may_be_sent() -> None:
     """What has waited for half a minute counts as the most urgent of all."""
-    seen: list[Urgency] = []
+    seen: list[tuple[float, Urgency]] = []
 
     class Seeing(RateLimits):
         async def take(self, lane: Lane, urgency: Urgency) -> float:
-            seen.append(urgency)
+            seen.append((time.now - 1000, urgency))
             return await super().take(lane, urgency)
 
     time = Time()
-    platform, slow = Platform(time), Lane("slow", interval=20.0)
+    platform, slow = Platform(time), Lane("slow", interval=15.0)
     async with outbox(time, rate_limits=Seeing(time)) as box:
         await time.run(
             *(
@@ -538,9 +551,15 @@ async def test_other_processes_see_the_most_urgent_request_that_may_be_sent() ->
                 )
             )
         )
-    assert seen[0] is Urgency.ANSWER
-    assert seen[1] is Urgency.PROGRESS
-    assert seen[-1] is Urgency.FIRST_CARD
+    assert seen == [
+        (0, Urgency.ANSWER),
+        (0, Urgency.PROGRESS),
+        (15, Urgency.PROGRESS),
+        (15, Urgency.THREAD),
+        (30, Urgency.FIRST_CARD),
+        (30, Urgency.FIRST_CARD),
+        (45, Urgency.FIRST_CARD),
+    ]
 
 
 async def test_a_late_request_is_counted_and_logged() -> None:
@@ -561,29 +580,29 @@ async def test_a_late_request_is_counted_and_logged() -> None:
 
 async def test_a_lane_remembers_whom_it_served_last(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who was served longest ago is forgotten first, and then goes first."""
-    monkeypatch.setattr(module, "MOST_REMEMBERED", 2)
-    time = Time()
-    platform = Platform(time)
-    holding = asyncio.Event()
+    monkeypatch.setattr(module, "MOST_REMEMBERED", 3)
+    time, lane = Time(), Lane("updates", at_once=2)
+    platform, ends = Platform(time), asyncio.Event()
 
     async def hold() -> str:
-        await holding.wait()
+        await ends.wait()
         return "held"
 
     async with outbox(time) as box:
-        first = asyncio.create_task(sent(box, hold, lane=FREE, run="a"))
+        holding = [asyncio.create_task(sent(box, hold, lane=lane, run="y"))]
+        await settle()  # a lane that nobody uses is forgotten
+        for run in "abac":
+            await sent(box, platform.request(run), lane=lane, run=run)
+        holding.append(asyncio.create_task(sent(box, hold, lane=lane, run="z")))
         await settle()
-        served = [
-            asyncio.create_task(sent(box, platform.request(run), lane=FREE, run=run)) for run in "bac"
-        ]
         later = [
-            asyncio.create_task(sent(box, platform.request(f"{run} again"), lane=FREE, run=run))
-            for run in "acb"
+            asyncio.create_task(sent(box, platform.request(f"{run} again"), lane=lane, run=run))
+            for run in "ab"
         ]
         await settle()
-        holding.set()
-        await asyncio.gather(first, *served, *later)
-    assert [name for _, name in platform.taken] == ["b", "c", "a", "b again", "c again", "a again"]
+        ends.set()
+        await asyncio.gather(*holding, *later)
+    assert [name for _, name in platform.taken[4:]] == ["b again", "a again"]
 
 
 async def test_what_waits_to_be_sent_again_is_counted() -> None:
@@ -674,3 +693,41 @@ async def test_a_request_cancelled_when_its_turn_has_come_frees_the_lane() -> No
         await settle()
         assert other.done()
     assert [name for _, name in platform.taken] == ["b"]
+
+
+async def test_attempts_of_several_do_not_come_back_together() -> None:
+    """Chance takes up to half of each wait."""
+    time = Time()
+    platform = Platform(time, raises=[Unreachable("Slack is out of order") for _ in range(3)])
+    async with Outbox(clock=time, sleep=time.sleep, jitter=lambda: 0.0) as box:
+        await time.run(sent(box, platform.request("a"), lane=FREE))
+    assert platform.taken == [(3.5, "a")]
+
+
+async def test_a_request_is_sent_only_while_its_run_may() -> None:
+    """That is asked again before each attempt, once its turn has come."""
+    time = Time()
+    platform, asked = Platform(time), list[str]()
+
+    async def may_send(run: str) -> None:
+        asked.append(run)
+        if len(asked) == 1:
+            raise Unreachable("the database is away")
+
+    async with outbox(time, may_send=may_send) as box:
+        await time.run(sent(box, platform.request("a"), lane=FREE, run="r"))
+    assert asked == ["r", "r"]
+    assert (platform.tried, platform.taken) == (1, [(1, "a")])
+
+
+async def test_a_caller_may_decide_itself_whether_to_repeat_a_lost_post() -> None:
+    """What was certainly not carried out is repeated all the same."""
+    time = Time()
+    platform = Platform(time, raises=[Unreachable("the response was lost", is_lost=True)])
+    async with outbox(time) as box:
+        post = sent(box, platform.request("a"), lane=FREE, repeat=Repeat.NEVER)
+        assert [type(error) for error in await time.run(post)] == [Unreachable]
+        assert platform.tried == 1
+        platform.raises = [Unreachable("Slack is out of order", is_known=True)]
+        post = sent(box, platform.request("b"), lane=FREE, repeat=Repeat.NEVER)
+        assert await time.run(post) == ["b"]
