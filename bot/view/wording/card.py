@@ -302,5 +302,5 @@ def disqualified(name: str, must_haves: Iterable[str]) -> str:
 
 
 def run(run_id: str) -> str:
-    """Name a run by its id."""
-    return f"run {run_id}"
+    """Name a run by the beginning of its id; the log has all of it."""
+    return f"run {run_id[:8]}"

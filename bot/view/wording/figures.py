@@ -58,12 +58,12 @@ def took(typical: Typical) -> str:
 
 
 def dollars(amount: float) -> str:
-    """Write an amount of money to the cent, below ten cents to two digits: `$1.25`, `$0.013`."""
+    """Write money to the cent, below ten cents with two digits at most below it: `$1.25`, `$0.013`."""
     if amount < 0.0001:
         return "under $0.0001"
     if amount >= 0.0995:
         return f"${amount:,.2f}"
-    cents = f"{float(f'{amount:.2g}'):.5f}".rstrip("0")
+    cents = f"{float(f'{amount:.2g}'):.4f}".rstrip("0")
     return f"${cents.ljust(len('0.00'), '0')}"
 
 

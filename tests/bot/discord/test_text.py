@@ -139,7 +139,7 @@ def test_the_card_of_an_error() -> None:
             "**gpt-5**: it took too long\n\n"
             "Nothing was added to the conversation."
         ),
-        footer="9 s \u00b7 $0.0063 \u00b7 run 7b1f0c52-6c1e-4c52-9d0a-0d2a4c1f9e11",
+        footer="9 s \u00b7 $0.0063 \u00b7 run 7b1f0c52",
         cut=False,
     )
 

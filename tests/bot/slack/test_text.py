@@ -200,7 +200,7 @@ def test_the_card_of_an_error() -> None:
         section("No member of the council answered. Ask again."),
         rich(("gpt-5", True), (": it took too long", False)),
         section("Nothing was added to the conversation."),
-        context("9 s \u00b7 $0.0063 \u00b7 run 7b1f0c52-6c1e-4c52-9d0a-0d2a4c1f9e11"),
+        context("9 s \u00b7 $0.0063 \u00b7 run 7b1f0c52"),
     ]
 
 

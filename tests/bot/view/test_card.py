@@ -279,7 +279,7 @@ def test_no_answer_names_each_cause() -> None:
         "- grok-4: the provider was too busy, after 3 attempts "
         "(\u201cRate limit reached for grok-4\u201d)\n\n"
         "Nothing was added to the conversation.\n\n"
-        f"_9 s \u00b7 $0.0063 \u00b7 run {RUN_ID}_\n"
+        f"_9 s \u00b7 $0.0063 \u00b7 run {RUN_ID[:8]}_\n"
     )
 
 

@@ -188,7 +188,7 @@ def test_durations_carry_their_units(seconds: float, said: str) -> None:
         (Usage(cost=0.096), "$0.096"),
         (Usage(cost=0.02), "$0.02"),
         (Usage(cost=0.00999), "$0.01"),
-        (Usage(cost=0.000123), "$0.00012"),
+        (Usage(cost=0.000123), "$0.0001"),
         (Usage(cost=0.5), "$0.50"),
         (Usage(cost=0.1), "$0.10"),
         (Usage(cost=1234.5), "$1,234.50"),
