@@ -454,7 +454,7 @@ async def test_config_shows_limits_and_times_and_no_short_secret(tmp_path: Path)
 
 async def test_chat_accepts_the_commands_of_a_teams_chat(tmp_path: Path) -> None:
     """Help, a question with a way to its transcript, a follow-up, and a hint for anything else."""
-    typed = f"/council-help\nhello\n/council --fast x\n/council {QUESTION}\n@council And in a year?\n"
+    typed = f"/council-help\nhello\n/council-histroy\n/council --fast x\n/council {QUESTION}\n@council And in a year?\n"
     typed += "Helpful\nNot helpful: too short\n/council-stats\n/council-history\n1\nEarlier question\n/council-search\n/council-show zzz\n"
     typed += "/council-forget channel\n/council-forget\n"
     async with asked(tmp_path) as (council, _):
@@ -463,7 +463,9 @@ async def test_chat_accepts_the_commands_of_a_teams_chat(tmp_path: Path) -> None
     assert (process.returncode, err) == (0, b"")
     text = out.decode()
     assert "openai/gpt-5, anthropic/claude, google/gemini; chairman chair/man." in text
-    assert text.count("Ctrl-D leaves.") == 2  # at the start, and for the word that is no command
+    assert text.count("Ctrl-D leaves.") == 1
+    assert "hello isn't a command here. /council-help lists what there is.\n" in text
+    assert "/council-histroy isn't a command here. Did you mean /council-history?\n" in text
     assert "Unknown option --fast." in text
     document = council.document()
     assert [message.role for message in document.messages] == ["user", "assistant"] * 2

@@ -111,8 +111,9 @@ async def _post(
 
 async def _draw(interaction: discord.Interaction[Any], sheet: Sheet, *, ephemeral: bool) -> None:
     """Add the picture, if there is one."""
-    if picture := await chart.drawn(sheet.chart):
-        file = discord.File(io.BytesIO(picture), chart.PICTURE)
+    if sheet.chart and (picture := await chart.drawn(sheet.chart)):
+        alt = chart.alt_text(sheet.chart)
+        file = discord.File(io.BytesIO(picture), chart.PICTURE, description=alt)
         await interaction.followup.send(file=file, ephemeral=ephemeral, allowed_mentions=NOBODY)
 
 

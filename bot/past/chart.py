@@ -36,6 +36,8 @@ MOST_MEMBERS = 12
 SECONDS = 60.0
 _WIDTH, _HEIGHT, _ROW, _BAR, _LEFT = 14.0, 1.5, 0.55, 0.18, 0.02
 _PAD, _APART = 0.15, 0.02  # inches, and a share of an axes
+LONGEST_ALT = 1024
+"""Characters of a file's description on Discord."""
 _LONGEST_NAME = 36
 _DPI = 150
 _TEXT, _QUIET, _TRACK = "#1c1d20", "#5c6067", "#ececec"
@@ -99,6 +101,24 @@ _COLUMNS = (
     _Column(wording.COST, lambda member: member.cost, _money, "#97772a"),
     _Column(wording.TIME, lambda member: member.seconds, figures.duration, "#7a7e86"),
 )
+
+
+def alt_text(chart: Chart) -> str:
+    """Return what a picture shows, in words, for whoever can't see it."""
+    short = short_names(member.member for member in chart.members)
+    members = (
+        wording.described(
+            short[member.member],
+            member.runs,
+            (
+                (column.head, column.said(value))
+                for column in _COLUMNS
+                if (value := column.of(member).value) is not None
+            ),
+        )
+        for member in chart.members[:MOST_MEMBERS]
+    )
+    return clip(" ".join((f"{chart.title}.", *members, chart.note)).strip(), LONGEST_ALT)
 
 
 async def drawn(chart: Chart | None) -> bytes | None:

@@ -28,7 +28,7 @@ from council.text.characters import clip
 from council.usage import Usage
 from storage.index.past_answers import Hits, Page
 from storage.index.rows import IndexRow
-from storage.index.statistics import Figure, MemberStatistics, Statistics, VoteCount
+from storage.index.statistics import ENOUGH, Figure, MemberStatistics, Statistics, VoteCount
 from storage.selections import Selection
 
 Link = Callable[[IndexRow], str | None]
@@ -288,11 +288,12 @@ def statistics(found: Statistics, look: Figures) -> Sheet:
     heading = Heading(title)
     if not (found.answered or found.failed or found.stopped):
         return Sheet(Message("past", (heading, Line(told.NOTHING_ASKED))))
-    table = _members(found.members) if found.members else ()
+    members = _best_first(found.members)
+    table = _members(members) if members else ()
     return Sheet(
         Message("past", (heading, Line(told.totals(found)), *table, *_votes(found))),
         (Choice(buttons.SHARE, "share", str(look)),),
-        Chart(title, found.members, _voted(found)) if found.members else None,
+        Chart(title, members, _voted(found)) if members else None,
     )
 
 
@@ -324,29 +325,35 @@ def _voted(statistics: Statistics) -> str:
     return votes.in_chart(helpful, unhelpful) if helpful or unhelpful else ""
 
 
+def _best_first(members: Iterable[MemberStatistics]) -> tuple[MemberStatistics, ...]:
+    """Put those that can be compared first, by their average vote."""
+
+    def place(member: MemberStatistics) -> tuple[bool, float]:
+        vote = member.mean_rank.value
+        return vote is None or member.mean_rank.runs < ENOUGH, vote or 0.0
+
+    return tuple(sorted(members, key=place))
+
+
 def _members(members: Iterable[MemberStatistics]) -> tuple[Block, ...]:
     counted = [*members]
     short = short_names(each.member for each in counted)
     rows = (
         (
             short[each.member],
-            _behind(each.mean_rank, figures.position),
-            _behind(each.win_rate, told.percent),
-            _behind(each.change_rate, told.percent),
-            _behind(each.failure_rate, told.percent),
-            _behind(each.cost, lambda cost: figures.money(Usage(cost=cost))),
-            _behind(each.seconds, figures.duration),
+            f"{each.runs:,}",
+            _vote(each.mean_rank),
+            told.UNKNOWN if each.cost.value is None else figures.money(Usage(cost=each.cost.value)),
         )
         for each in counted
     )
-    return (
-        Table(told.HEADER, tuple(rows)),
-        Line(told.HOW_TO_READ),
-    )
+    return (Table(told.HEADER, tuple(rows)), Line(told.HOW_TO_READ))
 
 
-def _behind(figure: Figure, said: Callable[[float], str]) -> str:
-    return told.UNKNOWN if figure.value is None else told.behind(said(figure.value), figure.runs)
+def _vote(vote: Figure) -> str:
+    if vote.value is None:
+        return told.UNKNOWN
+    return figures.position(vote.value) if vote.runs >= ENOUGH else told.TOO_FEW
 
 
 def _numbered(rows: Iterable[IndexRow], first: int = 1) -> Iterator[Choice]:

@@ -5,9 +5,9 @@ Source: https://docs.slack.dev/reference/app-manifest
 
 from typing import Any
 
-from bot.service.commands import ACTION, COMMANDS, CONFIG, FORGET, Command, usage
+from bot.service.commands import ACTION, ASK, COMMANDS, CONFIG, FORGET, Command, usage
 from bot.view.wording.platforms.slack import DESCRIPTION
-from bot.view.wording.service.commands import TAKE_MESSAGE
+from bot.view.wording.service.commands import EXAMPLE, TAKE_MESSAGE
 
 Json = dict[str, Any]
 
@@ -93,7 +93,7 @@ def app_manifest(*, socket_mode: bool = True, url: str = PLACEHOLDER, threads: b
 
 
 def _command(command: Command, url: str | None) -> Json:
-    hint = usage(command)
+    hint = EXAMPLE if command is ASK else usage(command)
     return {
         "command": f"/{command.name}",
         "description": command.description,

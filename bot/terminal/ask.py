@@ -19,6 +19,8 @@ from contextlib import (
     suppress,
 )
 from dataclasses import asdict, dataclass
+from shutil import get_terminal_size
+from textwrap import fill
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
@@ -291,6 +293,13 @@ def display(message: Message) -> None:
 
     write(message, Console())
     say("")
+
+
+def paragraph(text: str) -> None:
+    """Write a paragraph to standard output; where somebody watches, it is broken between words."""
+    if sys.stdout.isatty():
+        text = fill(text, get_terminal_size().columns)
+    say(text)
 
 
 def _write(text: str) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Callable
+from difflib import get_close_matches
 
 from bot.actions import Action, Actions, Actor, Incoming, Payload, Reply, past
 from bot.app import Library, open_council, open_dispatcher, open_lookup
@@ -16,7 +17,7 @@ from bot.service.delivery.venue import Venue
 from bot.service.options import RunOptions
 from bot.service.run_tasks import RunTasks
 from bot.terminal import ask as terminal_ask
-from bot.terminal.ask import display, say
+from bot.terminal.ask import display, paragraph, say
 from bot.terminal.typed import read_line
 from bot.upkeep import repair_index
 from bot.view.wording.buttons import HELPFUL, UNHELPFUL
@@ -45,7 +46,7 @@ async def chat(configuration: Configuration, library: Library) -> None:
         dispatcher = open_dispatcher(configuration, library, council)
         terminal = terminal_ask.Asking(library, council.runs, configuration.durability.resume_within)
         typed = _Typed(Actions(dispatcher, open_lookup(library), _nowhere), library, dispatcher.tasks)
-        say(HINT)
+        paragraph(HINT)
         while (line := read_line()) is not None:
             word, _, rest = line.strip().partition(" ")
             try:
@@ -61,9 +62,15 @@ async def chat(configuration: Configuration, library: Library) -> None:
                         say(wording.as_page(answered))
                         say(AT_TERMINAL)
                 elif word and not await typed.handle(word, line.strip()):
-                    say(HINT)
+                    paragraph(wording.unknown_command(word, _near(word)))
             except Refusal as refusal:
                 say(str(refusal))
+
+
+def _near(word: str) -> str | None:
+    names = (ASK, *COMMANDS)
+    guess = get_close_matches(word, [f"/{each.name}" for each in names], 1)
+    return guess[0] if guess else None
 
 
 class _Typed(Reply):

@@ -1,14 +1,16 @@
 """What people read in a channel's statistics, as text and in the picture."""
 
+from collections.abc import Iterable
+
 from bot.view.wording.figures import count, duration, paid, runs
 from storage.index.statistics import Statistics
 
 NOTHING_ASKED = "Nothing was asked here in this period."
-HEADER = ("Member", "Mean rank", "Came first", "Changed", "Failed", "Cost per run", "Time per call")
+HEADER = ("Member", "Runs", "Average vote", "Cost")
 HOW_TO_READ = (
-    "In brackets: the number of runs behind a figure. Rank 1 is best. Changed: how often a "
-    "member changed its answer when it could. Failed: how often one of its calls failed."
+    "Average vote: the mean place that the reviewers gave its answers, 1 is best. Cost: per run."
 )
+TOO_FEW = "too few to compare"
 UNKNOWN = "\u2013"
 
 PICTURE = "How each member did."
@@ -41,9 +43,10 @@ def behind(value: str, number: int) -> str:
     return f"{value} ({number:,})"
 
 
-def percent(rate: float) -> str:
-    """Return a share in percent: `50%`."""
-    return f"{rate:.0%}"
+def described(name: str, runs: int, figures: Iterable[tuple[str, str]]) -> str:
+    """Say what a picture shows of one member, to whoever can't see it."""
+    said = (f"{' '.join(head.split()).lower()} {value}" for head, value in figures)
+    return f"{name}, {count(runs, 'run')}: {', '.join(said)}."
 
 
 def not_drawn(members: int) -> str:

@@ -8,6 +8,7 @@ import pytest
 from bot.discord import text as discord_text
 from bot.past import pages
 from bot.past.buttons import Answer, Choice, Detail, Figures, History, Search
+from bot.past.chart import alt_text
 from bot.past.pages import Found, Sheet
 from bot.render.markdown import render
 from bot.slack import text as slack_text
@@ -230,8 +231,8 @@ def test_what_is_shared_says_by_whom_and_turns_no_pages() -> None:
     ]
 
 
-def test_statistics_say_how_many_runs_are_behind_each_figure() -> None:
-    """A figure without a run is a dash."""
+def test_statistics_are_four_columns_of_text_best_first() -> None:
+    """A figure without a run is a dash; the picture has the rest, and says it to whoever can't see it."""
     member = MemberStatistics(
         member="a/one",
         runs=12,
@@ -256,11 +257,25 @@ def test_statistics_say_how_many_runs_are_behind_each_figure() -> None:
         "## Statistics of this channel, last 30 days\n\n"
         "12 answers, 1 run failed, 0 runs stopped. 4,500 tokens, $0.30 where prices are known. "
         "Half of the answers took less than 44 s (12).\n\n"
-        "| Member | Mean rank | Came first | Changed | Failed | Cost per run | Time per call |\n"
-        "| --- | --- | --- | --- | --- | --- | --- |\n"
-        "| one | 1.33 (12) | 50% (12) | \u2013 | 0% (12) | $0.0021 (9) | 4 s (12) |\n\n"
-        "In brackets: the number of runs behind a figure. Rank 1 is best. Changed: how often a member "
-        "changed its answer when it could. Failed: how often one of its calls failed.\n"
+        "| Member | Runs | Average vote | Cost |\n"
+        "| --- | --- | --- | --- |\n"
+        "| one | 12 | 1.33 | $0.0021 |\n\n"
+        "Average vote: the mean place that the reviewers gave its answers, 1 is best. Cost: per run.\n"
+    )
+    better = replace(member, member="b/two", mean_rank=Figure(1.25, 3), cost=Figure(None, 0))
+    seldom = replace(member, member="c/three", runs=2, mean_rank=Figure(1.0, 2))
+    unranked = replace(member, member="d/four", mean_rank=Figure(None, 0))
+    several = pages.statistics(replace(counted, members=(unranked, member, seldom, better)), Figures(30))
+    assert (
+        "| two | 12 | 1.25 | \u2013 |\n"
+        "| one | 12 | 1.33 | $0.0021 |\n"
+        "| four | 12 | \u2013 | $0.0021 |\n"
+        "| three | 2 | too few to compare | $0.0021 |\n"
+    ) in render(several.message)
+    assert sheet.chart is not None
+    assert alt_text(sheet.chart) == (
+        "Statistics of this channel, last 30 days. one, 12 runs: mean rank 1 is best 1.33, ranked first "
+        "in its runs 50%, failed in a call 0%, cost per run $0.0021, time per call 4 s."
     )
     assert sheet.choices == (Choice("Share here", "share", "figures:30"),)
     failed = replace(counted, answered=0, members=(), seconds=Figure(None, 0))

@@ -8,6 +8,8 @@ TAKE_MESSAGE = "Use this message as the question"
 
 ASK = "Ask the council a question"
 QUESTION = "Your question"
+EXAMPLE = "Should we shard the database now, or buy a bigger machine first?"
+"""What Slack shows beside /council while it is typed."""
 PROFILE = "Which council answers"
 ROUNDS = "Review rounds, 1 to 5; each costs as much again"
 STRATEGY = "How the chairman combines the answers"

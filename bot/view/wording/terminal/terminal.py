@@ -72,6 +72,12 @@ def hint(ask: str, past: Iterable[str], forget: str, config: str, help_: str) ->
     )
 
 
+def unknown_command(word: str, near: str | None) -> str:
+    """Answer what is no command, with the one that may be meant."""
+    meant = f" Did you mean {near}?" if near else " /council-help lists what there is."
+    return f"{word} isn't a command here.{meant}"
+
+
 def as_page(conversation_id: str) -> str:
     """Say how to get a transcript."""
     start = conversation_id[:8]
