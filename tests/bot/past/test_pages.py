@@ -144,7 +144,7 @@ def test_one_answer_shows_its_question_and_links_to_its_details() -> None:
         "3 of 4 members answered; grok-4 failed (the provider was too busy). "
         "gemini-2.5-pro (The Pragmatist)'s correction failed (it took too long).\n\n"
         f"{FINAL.response}\n\n"
-        "_4 members · chairman claude-opus-4.1 · 44 s · $0.019_\n"
+        "_3 of 4 members · chairman claude-opus-4.1 · 44 s · $0.019_\n"
     )
     assert sheet.choices == (
         Choice("Members", "see", str(Detail("member", ROW.id, 0))),
