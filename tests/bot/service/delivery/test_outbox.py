@@ -731,3 +731,20 @@ async def test_a_caller_may_decide_itself_whether_to_repeat_a_lost_post() -> Non
         platform.raises = [Unreachable("Slack is out of order", is_known=True)]
         post = sent(box, platform.request("b"), lane=FREE, repeat=Repeat.NEVER)
         assert await time.run(post) == ["b"]
+
+
+async def test_how_long_a_lane_is_held_back_is_counted() -> None:
+    """All of its waits, by platform."""
+    time, metrics = Time(), Metrics()
+    platform = Platform(time)
+    async with outbox(time, platform="slack", metrics=metrics) as box:
+        await time.run(*(sent(box, platform.request("a"), run=str(number)) for number in range(3)))
+    assert metrics.held_seconds == {"slack": 2.0}
+
+
+async def test_a_request_may_be_tried_until_its_last_second() -> None:
+    """A wait that ends with it is still worth it."""
+    time = Time()
+    platform = Platform(time, raises=[Unreachable("Slack is out of order")])
+    async with outbox(time) as box:
+        assert await time.run(sent(box, platform.request("a"), lane=FREE, give_up=1)) == ["a"]
