@@ -542,6 +542,6 @@ def test_a_card_says_what_of_a_thread_was_read() -> None:
         context=Discussion(until="9", messages=(said,), left_out=2),
     )
     stored = CONVERSATION.model_copy(update={"messages": [asked, ASSISTANT]})
-    shown = text(of_document(ASSISTANT, QUESTION, stored))
+    shown = text(of_document(ASSISTANT, QUESTION, stored, asked.context))
     assert shown.index(line) < shown.index(FINAL.response[:20])
     assert line not in text(of_document(ASSISTANT, QUESTION, CONVERSATION))
