@@ -214,10 +214,10 @@ def _thread_problem(thread: list[Posted], answer: AssistantMessage) -> str | Non
     heads = [each.text.partition("\n")[0].lstrip("# ") for each in thread]
     *earlier, last = rounds_of(answer)
     ranking = f"Ranking, round {len(earlier) + 1}" if earlier else "Ranking"
-    members = [place.model for place in last.ranking.places] if last.ranking else []
+    members = [place.model.rpartition("/")[2] for place in last.ranking.places] if last.ranking else []
     if heads != [ranking, *members, RECORD]:
         return f"not every part, or not once, or not in order: {heads}"
-    corrections = {each.model: each.corrected_response for each in last.corrections}
+    corrections = {each.model.rpartition("/")[2]: each.corrected_response for each in last.corrections}
     for head, part in zip(heads, thread, strict=True):
         if head in corrections and corrections[head] not in part.text:
             return f"{head}'s part is not what it wrote: {part.text}"
