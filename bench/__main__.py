@@ -109,7 +109,7 @@ def past_answers_postgres() -> None:
 
 
 def of_size(told: Measured) -> str:
-    """Say how many conversations there are, and how long."""
+    """Return how many conversations there are, and how long."""
     return f"{CONVERSATIONS:,} conversations of {told.document_bytes / CONVERSATIONS / 1000:.0f} kB"
 
 

@@ -1,7 +1,7 @@
 """What people can do with the council: one table for all platforms, from command or press to reply.
 
-An adapter reads an `Incoming` from what its platform sends, and says in a `Reply` how to answer there.
-Whether somebody may do it is decided here.
+An adapter reads an `Incoming` from what its platform sends, and says in a `Responder` how to answer
+there. Whether somebody may do it is decided here.
 """
 
 # ruff: noqa: ARG002 - a place that doesn't offer something refuses whatever it is given
@@ -28,7 +28,7 @@ from bot.service.requests.follow_ups import Form
 from bot.service.requests.question import Question
 from bot.service.requests.votes import ReasonForm
 from bot.view.details import Detail
-from bot.view.wording.service.access import NOT_OFFERED
+from bot.view.wording.commands import NOT_OFFERED
 from council.brief import Discussion
 from council.document.conversation import Source
 from storage.journal.rows import RunRow
@@ -85,7 +85,7 @@ class AskerReply(Protocol):
     """How whoever asks a question is answered."""
 
     async def say(self, text: str) -> None:
-        """Say a sentence to them alone."""
+        """Report a sentence to them alone."""
         ...
 
     def venue(self, run: RunRow) -> Venue:
@@ -93,7 +93,7 @@ class AskerReply(Protocol):
         ...
 
 
-class Reply(AskerReply, Protocol):
+class Responder(AskerReply, Protocol):
     """How whoever acts is answered where they act; what isn't shared, they alone see.
 
     What a place doesn't offer is refused there.
@@ -128,13 +128,13 @@ class Reply(AskerReply, Protocol):
         raise Refusal(NOT_OFFERED)
 
     async def asked(self, below: Source, *, is_new: bool) -> None:
-        """Say where a follow-up is answered, or that it was asked before."""
+        """Report where a follow-up is answered, or that it was asked before."""
         raise Refusal(NOT_OFFERED)
 
 
-Handler = Callable[[Incoming, Reply], Awaitable[None]]
+Handler = Callable[[Incoming, Responder], Awaitable[None]]
 """Does what somebody asks for. Raises `Refusal` with what only they are told."""
-OfRun = Callable[[Incoming, RunRow, Reply], Awaitable[None]]
+OfRun = Callable[[Incoming, RunRow, Responder], Awaitable[None]]
 """Does what somebody asks of a run, which they may."""
 
 
@@ -176,7 +176,7 @@ class Actions:
             **{what: self._of_run("look", partial(self._detail, what)) for what in details},
         }
 
-    async def handle(self, incoming: Incoming, reply: Reply) -> None:
+    async def handle(self, incoming: Incoming, reply: Responder) -> None:
         """Do what somebody asks for. Raises `Refusal` with what only they are told."""
         await self.table[incoming.action](incoming, reply)
 
@@ -202,7 +202,7 @@ class Actions:
     def _of_run(self, permission: permissions.Action, handler: OfRun) -> Handler:
         """Return what finds the run that somebody acts on, if they may do this there."""
 
-        async def handle(incoming: Incoming, reply: Reply) -> None:
+        async def handle(incoming: Incoming, reply: Responder) -> None:
             run = await self._dispatcher.run(incoming.payload.run_id, incoming.place)
             asker = run.origin.user
             # Asking the platform takes time.
@@ -219,10 +219,10 @@ class Actions:
 
     # ── commands ─────────────────────────────────────────────────────────────────────────────
 
-    async def _help(self, incoming: Incoming, reply: Reply) -> None:
+    async def _help(self, incoming: Incoming, reply: Responder) -> None:
         await reply.show(Sheet(await self._dispatcher.help(incoming.place)))
 
-    async def _configure(self, incoming: Incoming, reply: Reply) -> None:
+    async def _configure(self, incoming: Incoming, reply: Responder) -> None:
         shown = await self._dispatcher.configure(
             incoming.payload.given,
             incoming.place,
@@ -231,11 +231,11 @@ class Actions:
         )
         await reply.show(Sheet(shown))
 
-    async def _look_up(self, command: Command, incoming: Incoming, reply: Reply) -> None:
+    async def _look_up(self, command: Command, incoming: Incoming, reply: Responder) -> None:
         given = incoming.payload.given
         await reply.show(await self._lookup.answer(command, given, incoming.place, self._link))
 
-    async def _ask_to_forget(self, incoming: Incoming, reply: Reply) -> None:
+    async def _ask_to_forget(self, incoming: Incoming, reply: Responder) -> None:
         sheet = await self._lookup.ask_to_forget(
             incoming.payload.given, incoming.place, is_admin=await self._is_admin(incoming)
         )
@@ -243,21 +243,21 @@ class Actions:
 
     # ── buttons below past answers ───────────────────────────────────────────────────────────
 
-    async def _look(self, incoming: Incoming, reply: Reply) -> None:
+    async def _look(self, incoming: Incoming, reply: Responder) -> None:
         sheet = await self._lookup.press(incoming.payload.about, incoming.place, self._link)
         await reply.show(sheet, turned=incoming.action == past("turn"))
 
-    async def _share(self, incoming: Incoming, reply: Reply) -> None:
+    async def _share(self, incoming: Incoming, reply: Responder) -> None:
         about = incoming.payload.about
         await reply.share(await self._lookup.press(about, incoming.place, self._link, "share"))
 
-    async def _past_transcript(self, incoming: Incoming, reply: Reply) -> None:
+    async def _past_transcript(self, incoming: Incoming, reply: Responder) -> None:
         async def give() -> None:
             await reply.files(await self._lookup.transcript(incoming.payload.about, incoming.place))
 
         await reply.later(give)
 
-    async def _forget(self, incoming: Incoming, reply: Reply) -> None:
+    async def _forget(self, incoming: Incoming, reply: Responder) -> None:
         async def forget() -> None:
             said = await self._lookup.forget(
                 incoming.payload.about,
@@ -272,16 +272,16 @@ class Actions:
 
     # ── a run's buttons and forms ────────────────────────────────────────────────────────────
 
-    async def _stop(self, incoming: Incoming, run: RunRow, reply: Reply) -> None:
+    async def _stop(self, incoming: Incoming, run: RunRow, reply: Responder) -> None:
         del incoming  # who may is known
         await reply.say(await self._dispatcher.stop(run.id))
 
-    async def _retry(self, incoming: Incoming, run: RunRow, reply: Reply) -> None:
+    async def _retry(self, incoming: Incoming, run: RunRow, reply: Responder) -> None:
         standing = await incoming.actor.standing(incoming.place)
         retried = self._dispatcher.retry(run, incoming.place, standing, reply.venue_of)
         await reply.say(await retried)
 
-    async def _ask_again(self, incoming: Incoming, run: RunRow, reply: Reply) -> None:
+    async def _ask_again(self, incoming: Incoming, run: RunRow, reply: Responder) -> None:
         """Ask a run's question again, with its options; the same part of a thread is read again."""
         brief, place = run.brief, incoming.place
         context = brief.context if place.thread else None
@@ -297,7 +297,7 @@ class Actions:
         )
         await self.ask(question, reply)
 
-    async def _transcript(self, incoming: Incoming, run: RunRow, reply: Reply) -> None:
+    async def _transcript(self, incoming: Incoming, run: RunRow, reply: Responder) -> None:
         del incoming
 
         async def give() -> None:
@@ -305,17 +305,17 @@ class Actions:
 
         await reply.later(give)
 
-    async def _detail(self, what: Detail, incoming: Incoming, run: RunRow, reply: Reply) -> None:
+    async def _detail(self, what: Detail, incoming: Incoming, run: RunRow, reply: Responder) -> None:
         shown = await self._dispatcher.detail(run, what, incoming.payload.seat)
         await reply.show(Sheet(shown))
 
-    async def _open_form(self, incoming: Incoming, run: RunRow, reply: Reply) -> None:
+    async def _open_form(self, incoming: Incoming, run: RunRow, reply: Responder) -> None:
         """Open the form for a follow-up, or for what the chairman asked."""
         names = await self._dispatcher.profile_names(incoming.place)
         answers = incoming.action == "answer"
         await reply.form(await self._dispatcher.follow_ups.form(run, names, answers=answers))
 
-    async def _follow_up(self, incoming: Incoming, run: RunRow, reply: Reply) -> None:
+    async def _follow_up(self, incoming: Incoming, run: RunRow, reply: Responder) -> None:
         """Ask a form's question in the conversation's thread."""
         below, given = await reply.below(run), incoming.payload.given
         standing = await incoming.actor.standing(below)
@@ -333,7 +333,7 @@ class Actions:
         )
         await reply.asked(below, is_new=await self.ask(question, reply) is not None)
 
-    async def _vote(self, incoming: Incoming, run: RunRow, reply: Reply) -> None:
+    async def _vote(self, incoming: Incoming, run: RunRow, reply: Responder) -> None:
         """Count a vote; one that an answer didn't help counts before somebody says why."""
         given = incoming.payload.given.get("reason")
         said = await self._dispatcher.votes.cast(

@@ -22,8 +22,8 @@ from bot.service.remedies import Remedies
 from bot.service.run_queue import LocalQueue, RunQueue
 from bot.service.runs import Runs
 from bot.service.traces import Traces, can_trace, untraced
-from bot.view.wording.terminal import cli as wording
-from bot.view.wording.terminal.serving import NO_OTEL
+from bot.view.wording import cli as wording
+from bot.view.wording.cli import NO_OTEL
 from council.calls import Call
 from council.errors import ModelError
 from council.models.catalog import Catalog

@@ -32,7 +32,7 @@ _LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,10})[ \t]*\r\n", re.IG
 _CHUNKED = re.compile(rb"\r\ntransfer-encoding:", re.IGNORECASE)
 
 
-class Server(Protocol):
+class CountedServer(Protocol):
     """What answers requests that have arrived."""
 
     def count(self) -> int:
@@ -62,7 +62,7 @@ class Arrivals:
     """
 
     def __init__(
-        self, server: Server, listening: Sequence[socket.socket], most: int, repeats: Repeats
+        self, server: CountedServer, listening: Sequence[socket.socket], most: int, repeats: Repeats
     ) -> None:
         self._server = server
         self._listening = listening

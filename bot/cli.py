@@ -33,10 +33,10 @@ from bot.service.options import RunOptions
 from bot.service.requests.attachments import LARGEST_FILE, text_file
 from bot.terminal.ask import say, say_bytes, show, warn
 from bot.view.message import escaped_line
-from bot.view.wording.service import estimates
-from bot.view.wording.service.failures import explain
-from bot.view.wording.terminal import cli as wording
-from bot.view.wording.terminal import local_servers, serving
+from bot.view.wording import budgets
+from bot.view.wording import cli as wording
+from bot.view.wording import terminal as terminal_wording
+from bot.view.wording.failures import explain
 from council.brief import Attachment
 from council.errors import CouncilError
 from council.text.redaction import Redaction
@@ -87,7 +87,7 @@ class Format(StrEnum):
     json = "json"
 
 
-class Thread(StrEnum):
+class ThreadDetail(StrEnum):
     """How much of the members' texts is written below the card."""
 
     none = "none"
@@ -155,7 +155,7 @@ def ask(
     events: Annotated[bool, typer.Option("--events", help="Print events as JSON lines.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer's message as JSON.")] = False,
     thread: Annotated[
-        Thread | None,
+        ThreadDetail | None,
         typer.Option(
             help="digest: one part per member (default); full: every answer and review; none: only the "
             "answer (default for the built-in model)."
@@ -178,7 +178,7 @@ def ask(
     if events and as_json:
         _end(wording.ONE_FORM, MISUSED)
     if events and dry_run:
-        _end(estimates.NO_EVENTS, MISUSED)
+        _end(budgets.NO_EVENTS, MISUSED)
     text = (_piped() if question == "-" else question).strip()
     if not text:
         _end(wording.NO_QUESTION, MISUSED)
@@ -214,7 +214,7 @@ def ask(
 
     is_answered = _with_library(configuration, run)
     if configuration is not configured:
-        say(f"\n{local_servers.SET_UP}")
+        say(f"\n{terminal_wording.SET_UP}")
     if not is_answered:
         raise typer.Exit(FAILED)
 
@@ -269,11 +269,11 @@ def _serve(role: "Role") -> None:
 
     configuration = _configuration(logging.INFO)
     if role != EVERYTHING and not shares(configuration):
-        _end(serving.NO_WORKERS if configuration.database else serving.NEEDS_DATABASE, MISUSED)
+        _end(wording.NO_WORKERS if configuration.database else wording.NEEDS_DATABASE, MISUSED)
     _offer_servers(configuration)
     settings = configuration.settings
     if configuration.is_demonstration and settings.has_platform and not settings.council_demo:
-        _end(serving.NO_PROVIDER, MISUSED)
+        _end(wording.NO_PROVIDER, MISUSED)
     if lost := _with_library(configuration, lambda library: serve(configuration, library, role)):
         _end(lost, LOST)
 
@@ -653,10 +653,10 @@ def _offer_servers(configuration: Configuration, *, may_ask: bool = False) -> Co
     servers = asyncio.run(find_servers())
     for server in servers:
         if may_ask and (council := server.council()):
-            if typer.confirm(local_servers.ask_once(server), default=False):
+            if typer.confirm(terminal_wording.ask_once(server), default=False):
                 return replace(configuration, profiles={council.name: council})
         else:
-            warn(local_servers.offer(server, str(configuration.settings.council_config)))
+            warn(terminal_wording.offer(server, str(configuration.settings.council_config)))
     return configuration
 
 

@@ -24,8 +24,7 @@ from bot.config.platforms import NO_PLATFORM, check, serves_workspaces, slack_is
 from bot.config.settings import OPENROUTER, given_secrets, token_keys
 from bot.errors import ConfigurationError, Problem
 from bot.serve import revealed, slack_app
-from bot.view.wording.figures import count
-from bot.view.wording.names import listing
+from bot.view.wording.figures import count, listing
 from council.models.directory import Directory
 from council.text.redaction import Redaction
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from bot.service.dispatcher import Dispatcher
-from bot.view.wording.terminal import serving as wording
+from bot.view.wording import cli as wording
 from storage.database import Database
 from storage.errors import StorageError
 

@@ -30,7 +30,7 @@ Routes = Mapping[tuple[str, str], Handler]
 """What answers each method and path; a request has been read when it is asked."""
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """A request isn't what it should be; `cause` is a code for the log."""
 
     def __init__(self, status: HTTPStatus, cause: str) -> None:
@@ -132,7 +132,7 @@ class HttpServer(web.Server):
                 self._forget(handler)
                 self._answering.add(handler)
             response = await self._route(request)
-        except Refused as error:
+        except RequestRefused as error:
             response = web.json_response({"error": "invalid request"}, status=error.status)
             if (repeated := self._repeats.before(error.cause)) is not None:
                 status = int(error.status)
@@ -155,13 +155,13 @@ class HttpServer(web.Server):
 
 
 async def _read(request: web.BaseRequest) -> None:
-    """Read a request's body, which stays readable. Raises `Refused`."""
+    """Read a request's body, which stays readable. Raises `RequestRefused`."""
     try:
         await request.read()
     except web.HTTPRequestEntityTooLarge as error:
-        raise Refused(HTTPStatus.BAD_REQUEST, "too_large") from error
+        raise RequestRefused(HTTPStatus.BAD_REQUEST, "too_large") from error
     except (ConnectionError, web.RequestPayloadError, web.PayloadAccessError) as error:
-        raise Refused(HTTPStatus.BAD_REQUEST, "broken_off") from error
+        raise RequestRefused(HTTPStatus.BAD_REQUEST, "broken_off") from error
 
 
 @asynccontextmanager

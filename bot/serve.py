@@ -31,7 +31,7 @@ from bot.service.delivery.outbox import Outbox, SharedRateLimits
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
 from bot.upkeep import Job, forget_removed, maintain
-from bot.view.wording.terminal import serving as wording
+from bot.view.wording import cli as wording
 from bot.worker import Worker, open_shared_queue
 from storage.database import Database
 from storage.errors import DatabaseError

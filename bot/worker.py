@@ -22,7 +22,7 @@ from bot.service.runs import Runs
 from bot.service.shared_queue import SharedQueue
 from storage.errors import StorageError
 from storage.journal.rows import RunRow
-from storage.processes.jobs import Working
+from storage.processes.jobs import WorkRules
 
 log = structlog.get_logger()
 
@@ -50,7 +50,7 @@ class Worker:
         self, limits: Limits, durability: Durability
     ) -> AsyncGenerator[Callable[[], Awaitable[NoReturn]]]:
         """Take up runs while entered; yields what waits until that fails, and raises why."""
-        working = Working(
+        working = WorkRules(
             name=self.queue.worker,
             runs=limits.runs,
             stalled_seconds=durability.stalled_seconds,

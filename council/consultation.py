@@ -40,7 +40,7 @@ class Alternative(_Part):
     reason_not_chosen: str = ""
 
 
-class Advice(_Part):
+class ConsultantAnswer(_Part):
     """What a consultant answers."""
 
     summary: Annotated[str, Field(pattern=r"\S", max_length=SUMMARY_LENGTH)]
@@ -103,7 +103,7 @@ class Metadata(_Part):
 class Opinion(_Part):
     """What a model is asked for in stage 1."""
 
-    response: Advice
+    response: ConsultantAnswer
     confidence: Confidence
 
 
@@ -119,7 +119,7 @@ class Consultation(_Part):
     consultant: str
     model: str = ""
     persona: str = ""
-    response: Advice
+    response: ConsultantAnswer
     confidence: Confidence
     debate: Debate | SkipJsonSchema[None] = None
     metadata: Metadata

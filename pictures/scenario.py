@@ -22,7 +22,7 @@ _MARKS: tuple[tuple[str, Part], ...] = (
 
 
 def part(request: Json) -> Part:
-    """Say which part of a council a request asks for."""
+    """Return which part of a council a request asks for."""
     last = _messages(request)[-1]
     for mark, name in _MARKS:
         if mark in last:
@@ -31,7 +31,7 @@ def part(request: Json) -> Part:
 
 
 def play(request: Json) -> str:
-    """Say what the asked model says in the part it is asked for."""
+    """Return what the asked model says in the part it is asked for."""
     return MIGRATION.says(part(request), str(request["model"]), _messages(request)[-1])
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from storage.atomic import read_regular
 from storage.documents import edits
-from storage.documents.conversations import Documents, Problem, Stored
+from storage.documents.conversations import DocumentProblem, Documents, Stored
 from storage.errors import DocumentError, explain_system
 from storage.index.index import Index
 
@@ -21,7 +21,7 @@ class ImportReport:
 
     imported: tuple[str, ...]
     present: int
-    skipped: tuple[Problem, ...]
+    skipped: tuple[DocumentProblem, ...]
 
     @property
     def is_taken(self) -> bool:
@@ -37,11 +37,11 @@ async def import_from(places: Iterable[Path], store: Documents, index: Index) ->
     be read, is too large or isn't a regular file is skipped, and so is another conversation of that id.
     """
     imported: list[str] = []
-    present, skipped = 0, list[Problem]()
+    present, skipped = 0, list[DocumentProblem]()
     files: list[Path] = []
     for place in places:
         found = await asyncio.to_thread(_files, place)
-        if isinstance(found, Problem):
+        if isinstance(found, DocumentProblem):
             skipped.append(found)
         else:
             files += found
@@ -49,7 +49,7 @@ async def import_from(places: Iterable[Path], store: Documents, index: Index) ->
         batch: list[Stored] = []
         for file in files[start : start + _BATCH]:
             one = await _import_file(file, store)
-            if isinstance(one, Problem):
+            if isinstance(one, DocumentProblem):
                 skipped.append(one)
             elif one is None:
                 present += 1
@@ -60,17 +60,19 @@ async def import_from(places: Iterable[Path], store: Documents, index: Index) ->
     return ImportReport(tuple(imported), present, tuple(skipped))
 
 
-async def _import_file(file: Path, store: Documents) -> Stored | Problem | None:
+async def _import_file(file: Path, store: Documents) -> Stored | DocumentProblem | None:
     try:
         content, _ = await asyncio.to_thread(read_regular, file, _LARGEST)
         stored = await store.adopt(content)
         is_kept = stored is not None or await _is_kept(content, store)
     except DocumentError as error:
-        return Problem(file.name, error.reason)
+        return DocumentProblem(file.name, error.reason)
     except OSError as error:
-        return Problem(file.name, explain_system(file, error))
+        return DocumentProblem(file.name, explain_system(file, error))
     if not is_kept:
-        return Problem(file.name, "a conversation with its id is already here, with other content")
+        return DocumentProblem(
+            file.name, "a conversation with its id is already here, with other content"
+        )
     return stored
 
 
@@ -79,11 +81,11 @@ async def _is_kept(content: bytes, store: Documents) -> bool:
     return await store.content(conversation.id) == content
 
 
-def _files(place: Path) -> list[Path] | Problem:
+def _files(place: Path) -> list[Path] | DocumentProblem:
     if not place.is_dir():
         return [place]
     try:
         found = sorted(entry for entry in place.iterdir() if entry.suffix.lower() == ".json")
     except OSError as error:
-        return Problem(place.name, explain_system(place, error))
-    return found or Problem(place.name, "it has no .json files")
+        return DocumentProblem(place.name, explain_system(place, error))
+    return found or DocumentProblem(place.name, "it has no .json files")

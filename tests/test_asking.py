@@ -17,7 +17,7 @@ from council.models.builtin import demonstration_profile
 from council.profile import Member, Profile
 from storage.journal.journal import Journal
 from storage.journal.rows import Begun, NewRun, Reservation
-from storage.processes.coordination import Bounds, Entry
+from storage.processes.coordination import Bounds, QueueEntry
 from tests.bot.service.test_runs import opened
 from tests.council.scripted import ScriptedCouncil, profile
 from tests.launcher import start
@@ -183,7 +183,7 @@ class Watched(Journal):
         *,
         by: float | None = None,
         reservation: Reservation | None = None,
-        entry: Entry | None = None,
+        entry: QueueEntry | None = None,
         bounds: Bounds | None = None,
     ) -> Begun:
         """Look, and begin."""

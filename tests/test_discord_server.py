@@ -55,7 +55,7 @@ class Stop(ui.DynamicItem[ui.Button[Any]], template=r"stop:(?P<run>\w+)"):
         return cls(match["run"])
 
     async def callback(self, interaction: discord.Interaction) -> None:
-        """Say privately that the run stops."""
+        """Report privately that the run stops."""
         await interaction.response.send_message(f"stopping {self.run}", ephemeral=True)
 
 

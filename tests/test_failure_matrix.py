@@ -211,7 +211,8 @@ async def test_injected_text_changes_nothing(stage: str, scope: Scope, tmp_path:
     assert "\x1b" not in result.text
     if stage == "stage1":
         assert {tuple(each.parsed_ranking) for each in result.message.stage2} == {
-            tuple(each.order) for each in result.message.stage2  # a form is filled in as it is given
+            tuple(each.order)
+            for each in result.message.stage2  # a form is filled in as it is given
         }
 
 

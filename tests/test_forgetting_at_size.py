@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from bot.view.wording.service import replies
+from bot.view.wording import commands
 from tests.model_server import ModelServer, council_member
 from tests.ports import free_port
 from tests.postgres_server import PostgresServer, serve
@@ -147,7 +147,7 @@ async def withstood(folder: Path, size: float) -> list[str]:
                 await asyncio.sleep(2)
                 over.set()
                 asked = await asking
-                refused = sum(replies.NOT_SAVED in one.text for one in slack.world.ephemerals)
+                refused = sum(commands.NOT_SAVED in one.text for one in slack.world.ephemerals)
             left = await asyncio.to_thread(files_with, server, WORDS)
     delays = sorted(delivery.latency or 99.0 for delivery in asked)
     figures = [

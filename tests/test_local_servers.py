@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bot.config.configuration import load
-from bot.view.wording.terminal.local_servers import offer
-from bot.view.wording.terminal.serving import NO_PROVIDER
+from bot.view.wording.cli import NO_PROVIDER
+from bot.view.wording.terminal import offer
 from council.models.local import LocalServer
 from tests.bot.terminal.test_demo import Watched
 from tests.launcher import start

@@ -31,7 +31,7 @@ CALLS = {"stage1": 4, "stage2": 4, "stage2_5": 4, "stage3": 1}
 
 
 def of_openrouter(call: Call) -> str:
-    """Say that a call goes to OpenRouter."""
+    """Report that a call goes to OpenRouter."""
     del call
     return "openrouter"
 

@@ -12,8 +12,7 @@ from bot.service.admission.access import Rules
 from bot.service.admission.budgets import Budgets
 from bot.service.admission.channels import BUDGETS, ChannelSettings, EffectiveSettings, Operator
 from bot.service.options import RunOptions
-from bot.view.wording.figures import count, dollars
-from bot.view.wording.names import listing
+from bot.view.wording.figures import count, dollars, listing
 from council.brief import Brief
 from council.estimate import estimate
 from council.profile import Member, Profile

@@ -13,7 +13,7 @@ from bot.checks.folder import (
     not_opened,
     of_the_index,
 )
-from bot.view.wording.terminal import cli as cli_wording
+from bot.view.wording import cli as cli_wording
 from storage.errors import StorageError
 from storage.index.index import Index
 from storage.overrides import Overrides

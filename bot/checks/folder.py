@@ -9,8 +9,7 @@ from pathlib import Path
 from bot.checks.channels import Stored, settings_of_channels
 from bot.checks.check import Check, Finding, Outcome, wrong
 from bot.view.message import escaped_line
-from bot.view.wording.figures import count
-from bot.view.wording.names import listing
+from bot.view.wording.figures import count, listing
 from storage.audit import Audit
 from storage.documents.conversations import ConversationStore
 from storage.errors import DamageError, StorageError, explain_system

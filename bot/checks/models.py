@@ -15,13 +15,12 @@ from math import inf
 from bot.checks.check import Advice, Check, Finding, Outcome, found, wrong
 from bot.config.configuration import Configuration
 from bot.config.settings import OPENROUTER
-from bot.view.wording.figures import count, money
-from bot.view.wording.names import listing
-from bot.view.wording.service import remedies
-from bot.view.wording.service.failures import cause
+from bot.view.wording import failures as failures_wording
+from bot.view.wording.failures import cause
+from bot.view.wording.figures import count, listing, money
 from council.calls import Call, ChatMessage, JsonObject, RetryBudget
 from council.errors import Cause, Failure, ModelError
-from council.models.catalog import Listing, find_listing, most_like, read_listings
+from council.models.catalog import ModelListing, find_listing, most_like, read_listings
 from council.models.client import ModelClient
 from council.models.dialects import Format
 from council.models.learning import OTHER_LIMIT, Traits, steps_left
@@ -68,7 +67,7 @@ class ModelChecks:
     def __init__(self, configuration: Configuration, client: ModelClient) -> None:
         self._configuration = configuration
         self._client = client
-        self._listings: Mapping[str, Listing] = {}
+        self._listings: Mapping[str, ModelListing] = {}
         self._unknown: set[str] = set()
         base = configuration.settings.openrouter_base_url or OPENROUTER
         named = configuration.settings.openrouter_dialect
@@ -110,7 +109,7 @@ class ModelChecks:
         return [Check(PROVIDER, self._provider), Check(KEY, self._key, needs=(PROVIDER,))]
 
     @property
-    def listings(self) -> Mapping[str, Listing]:
+    def listings(self) -> Mapping[str, ModelListing]:
         """The provider's models, once its check is over; empty where it lists none."""
         return self._listings
 
@@ -227,8 +226,8 @@ class ModelChecks:
             listings = read_listings(await self._client.models(first))
         except ModelError as error:
             if error.failure.cause in ("key", "no_key"):
-                fix = remedies.remedy(error.failure, target) or ""
-                return [Finding(where, remedies.reason(error.failure, target), fix)]
+                fix = failures_wording.remedy(error.failure, target) or ""
+                return [Finding(where, failures_wording.reason(error.failure, target), fix)]
             weight = "warning" if error.failure.cause in _NO_LIST else "error"
             return [Finding(where, *_no_list("the server", error.failure), weight)]
         models = dict.fromkeys(member.model for member in members)
@@ -278,9 +277,9 @@ class ModelChecks:
         where = f" at {self._target(member).address}" if member.endpoint else ""
         return f"{member.model}{where}: {said}"
 
-    def _target(self, member: Member) -> remedies.Target:
+    def _target(self, member: Member) -> failures_wording.Target:
         key = self._configuration.settings.openrouter_api_key
-        return remedies.target(member, has_key=key is not None)
+        return failures_wording.target(member, has_key=key is not None)
 
     async def _asked(self, call: Call) -> tuple[Failure | None, Usage | None]:
         """Return why a call failed, if it did, and what it used."""
@@ -294,12 +293,12 @@ class ModelChecks:
         return (None if why.cause in ("empty", "only_thoughts") else why), why.usage
 
 
-def gave_nothing(model: str, asked: remedies.Target, why: Failure, paid: str) -> Finding:
+def gave_nothing(model: str, asked: failures_wording.Target, why: Failure, paid: str) -> Finding:
     """Return why a model gave no answer when it was asked for one word, and what all calls cost."""
     return Finding(
         model,
-        f"it gave no answer: {remedies.reason(why, asked)} (all live calls: {paid})",
-        remedies.remedy(why, asked)
+        f"it gave no answer: {failures_wording.reason(why, asked)} (all live calls: {paid})",
+        failures_wording.remedy(why, asked)
         or "If it happens again, configure another model, or a fallback for this one",
     )
 
@@ -360,7 +359,7 @@ def _of_key(
 
 
 def _no_such_model(
-    where: str, model: str, listings: Mapping[str, Listing], places: Iterable[str]
+    where: str, model: str, listings: Mapping[str, ModelListing], places: Iterable[str]
 ) -> Finding:
     near = most_like(model, listings)
     fix = (
@@ -372,7 +371,7 @@ def _no_such_model(
 
 
 def _not_listed(
-    where: str, model: str, listings: Mapping[str, Listing], places: Iterable[str]
+    where: str, model: str, listings: Mapping[str, ModelListing], places: Iterable[str]
 ) -> Finding:
     """Return that a server, which may serve a model under any name, doesn't list this one."""
     near = most_like(model, listings)
@@ -429,7 +428,7 @@ _REFUSED: Mapping[Format | None, str] = {
 
 
 def what_was_learned(dialect: str, format_sent: Format | None, traits: Traits) -> str:
-    """Say how a model is asked, and what of that had to be learned from its server's refusals."""
+    """Return how a model is asked, and what of that had to be learned from its server's refusals."""
     said = f"{dialect} dialect; {_BALLOTS[format_sent]}"
     different = ", ".join(_learned(traits, format_sent))
     if not traits.refusals and not different:

@@ -35,7 +35,7 @@ from bot.service.admission.access import Access, Rules
 from bot.service.admission.budgets import Budgets
 from bot.service.admission.limits import Durability, Limits
 from bot.service.options import DEFAULT
-from bot.view.wording.terminal import configuration as wording
+from bot.view.wording import cli as wording
 from council.criteria import Criterion
 from council.personas import PRESETS
 from council.profile import Member, Profile

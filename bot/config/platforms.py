@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from bot.config.configuration import Configuration
 from bot.config.settings import Settings
 from bot.errors import ConfigurationError, Problem
-from bot.view.wording.terminal import serving as wording
+from bot.view.wording import cli as wording
 
 NO_PLATFORM = Problem(
     "DISCORD_TOKEN",

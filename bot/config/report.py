@@ -7,7 +7,7 @@ from pydantic import SecretStr
 
 from bot.config.configuration import INNER_KEYS, Configuration
 from bot.config.settings import POSTGRES
-from bot.view.wording.terminal import cli as wording
+from bot.view.wording import cli as wording
 from council.profile import Member
 from council.text.redaction import Redaction
 

@@ -24,9 +24,8 @@ from bot.service.delivery.outbox import Urgency
 from bot.service.dispatcher import Dispatcher
 from bot.service.options import PROFILE_DEFAULTS, RunOptions
 from bot.service.requests.question import Question
-from bot.view.wording.platforms import discord as wording
-from bot.view.wording.service.follow_ups import USE_THE_BUTTON
-from bot.view.wording.service.replies import NO_TEXT
+from bot.view.wording import discord as wording
+from bot.view.wording.commands import NO_TEXT, USE_THE_BUTTON
 from council.brief import Attachment, Discussion
 
 log = structlog.get_logger()

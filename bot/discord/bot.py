@@ -28,14 +28,14 @@ from bot.discord.listeners import Listeners
 from bot.discord.locations import Locations
 from bot.discord.notices import NOBODY, send_notice
 from bot.discord.past import link
-from bot.discord.transport import Transport, single_attempts
+from bot.discord.transport import DiscordTransport, single_attempts
 from bot.discord.venue import EDIT_SECONDS, DiscordVenue
 from bot.errors import ConfigurationError
 from bot.past.lookup import Lookup
 from bot.service.delivery.outbox import Outbox
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
-from bot.view.wording.platforms import discord_errors
+from bot.view.wording import discord as discord_wording
 from storage.journal.rows import RunRow
 
 log = structlog.get_logger()
@@ -77,7 +77,7 @@ class DiscordBot:
         self._listens = listens
         self.outbox = outbox or Outbox("discord", metrics=metrics)
         self._clock = clock
-        self._transport = Transport(self.outbox, clock=clock)
+        self._transport = DiscordTransport(self.outbox, clock=clock)
         # There is no voice: its libraries needn't be installed.
         discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
         tolerate_unreadable_frames()
@@ -176,7 +176,7 @@ class DiscordBot:
         await asyncio.wait({self._connection})
         error = self._connection.exception()
         if error is None:
-            return discord_errors.CLOSED
+            return discord_wording.CONNECTION_CLOSED
         if why := why_final(error):
             return why
         raise error

@@ -24,8 +24,7 @@ from bot.errors import ConfigurationError, Unreachable, VenueError
 from bot.service.admission.access import Access, Rules
 from bot.service.commands import COMMANDS, Given, OptionKind
 from bot.view.message import escaped_line
-from bot.view.wording.figures import count
-from bot.view.wording.names import listing
+from bot.view.wording.figures import count, listing
 from storage.scope import Scope
 
 TOKEN, APPLICATION = "Discord token", "Discord application"

@@ -11,12 +11,12 @@ import discord
 from bot.discord import typed
 from bot.discord.incoming import read_file
 from bot.discord.location import Location, lacking
-from bot.discord.transport import Transport
+from bot.discord.transport import DiscordTransport
 from bot.errors import Gone, NotAllowed, NotTaken
 from bot.service.delivery.outbox import Urgency
 from bot.service.requests import discussion
 from bot.service.requests.discussion import Written
-from bot.view.wording.platforms import discord as wording
+from bot.view.wording import discord as wording
 from council.brief import Attachment, Brief, Discussion
 
 LOOKED_THROUGH = 200
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 async def read(
     client: discord.Client,
-    transport: Transport,
+    transport: DiscordTransport,
     where: Location,
     run: str,
     brief: Brief,
@@ -48,14 +48,14 @@ async def read(
 
 
 class _DiscordThread:
-    """One thread; a `bot.service.requests.discussion.Thread`."""
+    """One thread; a `bot.service.requests.discussion.HumanThread`."""
 
     platform = "Discord"
 
     def __init__(
         self,
         client: discord.Client,
-        transport: Transport,
+        transport: DiscordTransport,
         where: Location,
         run: str,
         context: Discussion,

@@ -16,8 +16,8 @@ import discord
 import structlog
 
 from bot.errors import Gone, Malformed, NotAllowed, RateLimited, Unreachable, VenueError
-from bot.view.wording.platforms import discord_errors as wording
-from bot.view.wording.platforms.discord import A_PERMISSION, CHANNEL
+from bot.view.wording import discord as wording
+from bot.view.wording.discord import A_PERMISSION, CHANNEL
 
 log = structlog.get_logger()
 
@@ -160,7 +160,7 @@ def classify(error: Exception, *, permission: str = A_PERMISSION, place: str = C
     is_lost = not isinstance(error, aiohttp.ClientConnectorError)  # else nothing was sent
     if isinstance(error, json.JSONDecodeError):
         return Unreachable(wording.UNREADABLE, is_lost=is_lost, is_known=False)
-    return Unreachable(wording.UNREACHED, is_lost=is_lost)
+    return Unreachable(wording.NOT_REACHED, is_lost=is_lost)
 
 
 def _refusal(error: discord.HTTPException, permission: str, place: str) -> VenueError:

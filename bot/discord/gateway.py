@@ -19,8 +19,8 @@ from discord.http import Route
 from bot.discord.commands import register
 from bot.discord.errors import REFUSED_TOKEN_CODE, why_final
 from bot.errors import ConfigurationError, Problem
-from bot.view.wording.platforms import discord as wording
-from bot.view.wording.platforms.discord_errors import UNREACHED
+from bot.view.wording import discord as wording
+from bot.view.wording.discord import NOT_REACHED
 
 log = structlog.get_logger()
 
@@ -30,7 +30,7 @@ FIRST_SECONDS, LONGEST_SECONDS = 1.0, 120.0
 """Before reconnecting after a second such frame, doubling: Discord allows 1,000 sessions a day."""
 
 BAD_TOKEN = Problem("DISCORD_TOKEN", wording.REFUSED, wording.COPY_TOKEN)
-UNREACHABLE = Problem("DISCORD_TOKEN", UNREACHED, wording.CHECK_NETWORK)
+UNREACHABLE = Problem("DISCORD_TOKEN", NOT_REACHED, wording.CHECK_NETWORK)
 NOT_DISCORD = Problem(
     "DISCORD_API_BASE_URL",
     wording.NOT_DISCORD,

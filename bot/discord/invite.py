@@ -4,7 +4,7 @@ import base64
 import binascii
 
 from bot.errors import ConfigurationError, Problem
-from bot.view.wording.platforms import discord as wording
+from bot.view.wording import discord as wording
 
 PERMISSIONS = 309237763072
 """View, send, send in threads, create public threads, embed links, attach files, read history."""

@@ -29,7 +29,7 @@ from bot.past.lookup import Lookup
 from bot.service.commands import ASK, COMMANDS, Command, Given, OptionKind
 from bot.service.delivery.venue import Button
 from bot.service.dispatcher import Dispatcher
-from bot.view.wording.service.failures import UNEXPECTED
+from bot.view.wording.failures import UNEXPECTED
 
 log = structlog.get_logger()
 

@@ -6,7 +6,7 @@ from typing import Self
 import discord
 
 from bot.errors import Refusal
-from bot.view.wording.platforms.discord import PERMISSIONS, UNKNOWN_PLACE, needs
+from bot.view.wording.discord import PERMISSIONS, UNKNOWN_PLACE, needs
 from council.document.conversation import Source
 from storage.journal.rows import RunRow
 

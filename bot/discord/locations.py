@@ -7,11 +7,11 @@ import discord
 import structlog
 
 from bot.discord.location import Location
-from bot.discord.transport import Transport
+from bot.discord.transport import DiscordTransport
 from bot.discord.venue import EDIT_SECONDS, DiscordVenue
 from bot.errors import Refusal
 from bot.service.admission.access import Requester
-from bot.view.wording.platforms import discord as wording
+from bot.view.wording import discord as wording
 from storage.journal.rows import RunRow
 
 log = structlog.get_logger()
@@ -27,7 +27,7 @@ class Locations:
     def __init__(
         self,
         client: discord.AutoShardedClient,
-        transport: Transport,
+        transport: DiscordTransport,
         *,
         reads_messages: bool = False,
         edit_seconds: float = EDIT_SECONDS,

@@ -16,9 +16,8 @@ from bot.actions import Action
 from bot.service.commands import Given
 from bot.service.requests.follow_ups import LONGEST_TEXT, Form
 from bot.service.requests.votes import LONGEST_REASON, ReasonForm
-from bot.view.wording.buttons import ANSWER_IT, FOLLOW_UP, UNHELPFUL
-from bot.view.wording.service import follow_ups as following
-from bot.view.wording.service import votes as voting
+from bot.view.wording import commands as following
+from bot.view.wording.figures import ANSWER_IT, FOLLOW_UP, UNHELPFUL
 
 Json = Mapping[str, Any]
 
@@ -51,7 +50,7 @@ def _reason(run_id: str) -> ui.Modal:
         required=False,
         max_length=LONGEST_REASON,
     )
-    label = ui.Label(text=voting.WHY_LABEL, description=voting.WHY_HINT, component=text)
+    label = ui.Label(text=following.WHY_LABEL, description=following.WHY_HINT, component=text)
     return _form(UNHELPFUL, f"{_WHY}:{run_id}", label)
 
 
@@ -63,7 +62,7 @@ def _follow_up(form: Form, opened: int) -> ui.Modal:
         max_length=LONGEST_TEXT,
     )
     label = ui.Label(
-        text=following.ANSWER if form.answers else following.QUESTION,
+        text=following.FORM_ANSWER if form.answers else following.FORM_QUESTION,
         description=following.ANSWER_HINT if form.answers else following.QUESTION_HINT,
         component=text,
     )
@@ -80,7 +79,7 @@ def _profiles(form: Form) -> Iterator[ui.Label[ui.Modal]]:
         for name in offered
     ]
     choice = ui.Select[ui.Modal](custom_id=_PROFILE, options=options, required=False, min_values=0)
-    yield ui.Label(text=following.PROFILE, description=following.PROFILE_HINT, component=choice)
+    yield ui.Label(text=following.FORM_PROFILE, description=following.PROFILE_HINT, component=choice)
 
 
 def read(interaction: discord.Interaction) -> Submitted | None:

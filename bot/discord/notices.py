@@ -7,7 +7,7 @@ import aiohttp
 import discord
 import structlog
 
-from bot.discord.transport import Transport
+from bot.discord.transport import DiscordTransport
 from bot.errors import VenueError
 from bot.service.admission.budget_warnings import Notice
 from bot.service.delivery.outbox import Urgency
@@ -38,7 +38,7 @@ async def whisper(interaction: discord.Interaction, text: str) -> bool:
     return True
 
 
-async def reply(transport: Transport, message: discord.Message, text: str) -> None:
+async def reply(transport: DiscordTransport, message: discord.Message, text: str) -> None:
     """Answer a message; if the bot may not write there, answer its author directly."""
     nonce = f"r{message.id}"
     ways = (
@@ -62,7 +62,7 @@ async def reply(transport: Transport, message: discord.Message, text: str) -> No
 
 async def send_notice(
     client: discord.Client,
-    transport: Transport,
+    transport: DiscordTransport,
     clock: Callable[[], float],
     notice: Notice,
 ) -> None:

@@ -20,8 +20,8 @@ from bot.past import chart
 from bot.past.buttons import Choice, Verb
 from bot.past.pages import Sheet, shared
 from bot.view.wording import figures
+from bot.view.wording.discord import SILENT
 from bot.view.wording.past import short_id
-from bot.view.wording.platforms.discord import SILENT
 from council.text.characters import clip
 from storage.index.rows import IndexRow
 

@@ -20,12 +20,12 @@ import structlog
 from bot.discord.errors import classify
 from bot.discord.location import Location
 from bot.discord.notices import LOOKED_THROUGH, NONCE_SECONDS
-from bot.discord.transport import Transport
+from bot.discord.transport import DiscordTransport
 from bot.errors import Unreachable
 from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.receipts import Sent
 from bot.service.delivery.venue import CardAction
-from bot.view.wording.platforms import discord as wording
+from bot.view.wording import discord as wording
 from storage.journal.rows import RunRow
 
 log = structlog.get_logger()
@@ -66,7 +66,7 @@ class Posting:
     def __init__(
         self,
         client: discord.Client,
-        transport: Transport,
+        transport: DiscordTransport,
         run: RunRow,
         *,
         clock: Callable[[], float] = time.monotonic,

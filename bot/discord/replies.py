@@ -21,21 +21,21 @@ from bot.service.delivery.venue import File
 from bot.service.requests.follow_ups import Form
 from bot.service.requests.votes import ReasonForm
 from bot.service.run_tasks import RunTasks
-from bot.view.wording.service import delivery
-from bot.view.wording.service.follow_ups import ALREADY_ASKED, ASKED_HERE, asked
+from bot.view.wording import commands
+from bot.view.wording.commands import ALREADY_ASKED, ASKED_HERE, asked
 from council.document.conversation import Source
 from storage.journal.rows import RunRow
 
 
 @dataclass(frozen=True, slots=True)
 class InteractionReply:
-    """Responds to an interaction; a `bot.actions.Reply`."""
+    """Responds to an interaction; a `bot.actions.Responder`."""
 
     locations: Locations
     interaction: discord.Interaction
 
     async def say(self, text: str) -> None:
-        """Say a sentence to whoever acts, alone."""
+        """Report a sentence to whoever acts, alone."""
         await whisper(self.interaction, text)
 
     async def show(self, sheet: Sheet, *, turned: bool = False) -> None:
@@ -53,7 +53,7 @@ class InteractionReply:
     async def files(self, files: tuple[File, ...]) -> None:
         """Hand over a transcript."""
         uploaded = upload(files)
-        await self.interaction.followup.send(delivery.TRANSCRIPT, files=uploaded, ephemeral=True)
+        await self.interaction.followup.send(commands.TRANSCRIPT, files=uploaded, ephemeral=True)
 
     async def later(self, work: Callable[[], Awaitable[None]]) -> None:
         """Do what takes longer than Discord waits for a response."""
@@ -79,7 +79,7 @@ class InteractionReply:
         return (below or here).source(self.interaction.user.id)
 
     async def asked(self, below: Source, *, is_new: bool) -> None:
-        """Say where a follow-up is answered, or that it was asked before."""
+        """Report where a follow-up is answered, or that it was asked before."""
         there = Location.of_source(below)
         is_here = there.channel == self.interaction.channel_id
         said = ASKED_HERE if is_here else asked(there.channel_link)
@@ -109,7 +109,7 @@ class MessageReply:
     message: discord.Message
 
     async def say(self, text: str) -> None:
-        """Say a sentence below the message; no question waits for it."""
+        """Report a sentence below the message; no question waits for it."""
         self.tasks.spawn(reply(self.locations.transport, self.message, text))
 
     def venue(self, run: RunRow) -> DiscordVenue:

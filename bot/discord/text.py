@@ -19,7 +19,7 @@ from bot.render.dialect import (
     APART,
     DEEPEST_HEADING,
     LINE,
-    Dialect,
+    ChatDialect,
     Grid,
     blocks,
     code_span,
@@ -30,23 +30,9 @@ from bot.render.dialect import (
 from bot.render.dialect import words as plain
 from bot.render.parsing import beginning
 from bot.render.splitting import Block as Part
-from bot.render.splitting import Lines, Text, Word
+from bot.render.splitting import LineBlock, Text, Word
 from bot.render.splitting import parts as cut_one_by_one
-from bot.view.message import (
-    Block,
-    Columns,
-    Diff,
-    Entry,
-    Footer,
-    Heading,
-    Line,
-    Message,
-    Pairs,
-    Prose,
-    Quote,
-    Table,
-    Title,
-)
+from bot.view import message as m
 from bot.view.wording.card import IN_THREAD
 from bot.view.wording.past import OPEN
 from bot.view.wording.thread import IN_TRANSCRIPT
@@ -79,7 +65,7 @@ def units(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
 
 
-def pages(message: Message) -> list[list[str]]:
+def pages(message: m.Message) -> list[list[str]]:
     """Return the embeds' descriptions for each Discord message that one of ours becomes.
 
     A bounded message takes at most two and says if its text is cut.
@@ -95,17 +81,17 @@ def pages(message: Message) -> list[list[str]]:
     return [texts[start : start + EMBEDS] for start in range(0, len(texts), EMBEDS)]
 
 
-def card(message: Message, continues: str = IN_THREAD) -> CardText:
+def card(message: m.Message, continues: str = IN_THREAD) -> CardText:
     """Return the card; if its prose is cut, `continues` says where the rest is."""
-    body: Sequence[Block] = [block for block in message.blocks if not isinstance(block, Footer)]
+    body: Sequence[m.Block] = [block for block in message.blocks if not isinstance(block, m.Footer)]
     title = ""
-    if body and isinstance(body[0], Title | Heading):
+    if body and isinstance(body[0], m.Title | m.Heading):
         title = DIALECT.text(body[0].text)
         if units(title) <= TITLE:
             body = body[1:]
         else:
             title = ""  # it is in the description, in full
-    said = " ".join(block.text for block in message.blocks if isinstance(block, Footer))
+    said = " ".join(block.text for block in message.blocks if isinstance(block, m.Footer))
     footer = clip(said, FOOTER // 2)
     body, after = _parted(body)
     ended = cut_one_by_one([*_written(after, level=1)], BELOW_PROSE - units(_MORE), units)
@@ -122,56 +108,56 @@ def card(message: Message, continues: str = IN_THREAD) -> CardText:
     return CardText(title, f"{begun}{end}{below}", footer, cut=True)
 
 
-def _parted(body: Sequence[Block]) -> tuple[Sequence[Block], Sequence[Block]]:
+def _parted(body: Sequence[m.Block]) -> tuple[Sequence[m.Block], Sequence[m.Block]]:
     """Separate what follows a card's last prose: it is shown even if the prose is cut."""
-    ends = [number for number, block in enumerate(body, 1) if isinstance(block, Prose)]
+    ends = [number for number, block in enumerate(body, 1) if isinstance(block, m.Prose)]
     return (body[: ends[-1]], body[ends[-1] :]) if ends else (body, [])
 
 
-def _beginnings(content: Iterable[Block]) -> Iterator[Block]:
+def _beginnings(content: Iterable[m.Block]) -> Iterator[m.Block]:
     """Return the blocks to parse for a card, up to a prose block that is too long for it."""
     for block in content:
-        begun = Prose(beginning(block.markdown, DESCRIPTION)) if isinstance(block, Prose) else block
+        begun = m.Prose(beginning(block.markdown, DESCRIPTION)) if isinstance(block, m.Prose) else block
         yield begun
         if begun != block:
             return
 
 
-def _written(content: Iterable[Block], *, level: int = 0, is_card: bool = False) -> Iterator[Part]:
+def _written(content: Iterable[m.Block], *, level: int = 0, is_card: bool = False) -> Iterator[Part]:
     """Return blocks in Discord's Markdown; on a card, a long question is cut."""
     for block in content:
-        if isinstance(block, Title | Heading):
-            level = block.level if isinstance(block, Heading) else 1
-        if isinstance(block, Quote) and is_card:
+        if isinstance(block, m.Title | m.Heading):
+            level = block.level if isinstance(block, m.Heading) else 1
+        if isinstance(block, m.Quote) and is_card:
             yield from _question(beginning(block.markdown, QUESTION), len(block.markdown))
         else:
             yield from _block(block, level)
 
 
-def _block(block: Block, level: int) -> Iterator[Part]:
+def _block(block: m.Block, level: int) -> Iterator[Part]:
     match block:
-        case Title(text) | Heading(text):
+        case m.Title(text) | m.Heading(text):
             yield heading(plain(text, DIALECT), level)
-        case Line(text, strong) if text:
+        case m.Line(text, strong) if text:
             yield Text(plain(text, DIALECT, ("**",) if strong else ()))
-        case Footer(text) if text:
+        case m.Footer(text) if text:
             yield Text(plain(text, DIALECT), "-# ")
-        case Pairs(rows) if rows:
+        case m.Pairs(rows) if rows:
             together = [(row,) for row in rows] if block.are_paragraphs else [rows]
             yield from (Text(tuple(_pairs(each))) for each in together)
-        case Entry():
+        case m.Entry():
             yield Text(tuple(_entry(block)))
-        case Table():
+        case m.Table():
             yield DIALECT.table(tables.grid(block, DIALECT))
-        case Columns(columns):
+        case m.Columns(columns):
             for title, items in columns:
                 yield heading(plain(title, DIALECT), DEEPEST_HEADING + 1)
                 yield listed(items, DIALECT)
-        case Prose(markdown):
+        case m.Prose(markdown):
             yield from blocks(markdown, DIALECT, level)
-        case Quote(markdown) if markdown:
+        case m.Quote(markdown) if markdown:
             yield from blocks(markdown, DIALECT, level, quoted=True)
-        case Diff(before, after):
+        case m.Diff(before, after):
             yield from changed(before, after, DIALECT)
         case _:
             pass
@@ -185,7 +171,7 @@ def _question(begun: str, length: int) -> tuple[Part, ...]:
     written = blocks(begun, DIALECT, quoted=True)
     first, *rest = [*islice(cut_one_by_one(written, QUESTION, units), 2)] or [""]
     lines = first.split("\n")
-    return (Lines((*lines, "> \u2026") if rest or len(begun) < length else tuple(lines)),)
+    return (LineBlock((*lines, "> \u2026") if rest or len(begun) < length else tuple(lines)),)
 
 
 clear_cache = _question.cache_clear
@@ -200,7 +186,7 @@ def _pairs(rows: Iterable[tuple[str, str]]) -> Iterator[Word]:
         yield from plain(f": {said}", DIALECT)
 
 
-def _entry(entry: Entry) -> Iterator[Word]:
+def _entry(entry: m.Entry) -> Iterator[Word]:
     yield from plain(entry.text, DIALECT, ("**",))
     facts = [[Word(f"<t:{int(entry.at.timestamp())}:R>")]] if entry.at else []
     facts += [[*plain(entry.said, DIALECT)]] if entry.said else []
@@ -226,8 +212,8 @@ class _Discord:
     def code(self, code: str) -> str:
         return code_span(_without_fence(code) if longest_ticks(code) > 1 else code)
 
-    def fence(self, code: str, language: str) -> Lines:
-        return Lines(tuple(_without_fence(code).split("\n")), (f"```{language}",), ("```",))
+    def fence(self, code: str, language: str) -> LineBlock:
+        return LineBlock(tuple(_without_fence(code).split("\n")), (f"```{language}",), ("```",))
 
     def url(self, url: str) -> str:
         return f"<{_PING.sub('%40', url)}>"
@@ -247,4 +233,4 @@ def _without_fence(code: str) -> str:
     return code.replace("``", f"`{APART}`").replace("``", f"`{APART}`")
 
 
-DIALECT: Dialect = _Discord()
+DIALECT: ChatDialect = _Discord()

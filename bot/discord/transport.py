@@ -21,8 +21,7 @@ from discord.http import json_or_text
 from bot.discord.errors import classify, is_for_all, retry_after, settled
 from bot.errors import RateLimited, Unreachable, VenueError
 from bot.service.delivery.outbox import TICK, Lane, Outbox, Urgency
-from bot.view.wording.platforms.discord import A_PERMISSION, CHANNEL
-from bot.view.wording.platforms.discord_errors import BUSY, UNREADABLE
+from bot.view.wording.discord import A_PERMISSION, BUSY, CHANNEL, UNREADABLE
 
 T = TypeVar("T")
 
@@ -60,7 +59,7 @@ def single_attempts(*, by_all: bool = False) -> aiohttp.TraceConfig:
     return trace
 
 
-class Transport:
+class DiscordTransport:
     """Sends discord.py's requests through an outbox; raises the errors of `bot.errors`."""
 
     def __init__(self, outbox: Outbox, *, clock: Callable[[], float] = time.monotonic) -> None:

@@ -12,7 +12,7 @@ import aiohttp
 import discord
 import structlog
 
-from bot.view.wording.names import CHANNEL, COLLEAGUE, GROUP, called
+from bot.view.wording.figures import CHANNEL, COLLEAGUE, GROUP, called
 
 log = structlog.get_logger()
 

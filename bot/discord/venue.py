@@ -24,16 +24,16 @@ from bot.discord.location import Location, lacking
 from bot.discord.notices import NOBODY, whisper
 from bot.discord.posting import Post, Posting, UrgencyNow
 from bot.discord.text import pages, units
-from bot.discord.transport import Transport
+from bot.discord.transport import DiscordTransport
 from bot.discord.visibility import require_sight
 from bot.errors import Gone, Malformed, NotAllowed, Unreachable, VenueError
 from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.receipts import Sent
 from bot.service.delivery.venue import Card, File, Mention, Part
 from bot.view.message import Message
+from bot.view.wording import discord as wording
 from bot.view.wording.card import BELOW, IN_THREAD
-from bot.view.wording.platforms import discord as wording
-from bot.view.wording.service.delivery import NO_CARD
+from bot.view.wording.commands import NO_CARD
 from council.brief import Brief, Discussion
 from storage.journal.rows import RunRow
 
@@ -65,7 +65,7 @@ class DiscordVenue:
         self,
         client: discord.Client,
         run: RunRow,
-        transport: Transport,
+        transport: DiscordTransport,
         *,
         interaction: discord.Interaction[Any] | None = None,
         reads_messages: bool = False,

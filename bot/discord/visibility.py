@@ -9,7 +9,7 @@ from bot.discord.location import Location
 from bot.discord.posting import Posting
 from bot.errors import Gone, NotAllowed
 from bot.service.delivery.outbox import Urgency
-from bot.view.wording.platforms import discord as wording
+from bot.view.wording import discord as wording
 
 Seen = tuple[discord.abc.GuildChannel, discord.Thread | None]
 

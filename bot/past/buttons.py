@@ -17,7 +17,7 @@ Verb = Literal["turn", "see", "share", "transcript", "forget"]
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class HistoryPage:
     """A page of the channel's conversations: the newest, or those next to a cursor."""
 
     count: int
@@ -79,7 +79,7 @@ class Figures:
         return f"figures:{self.days}"
 
 
-Look = History | Search | Answer | Detail | Figures
+Look = HistoryPage | Search | Answer | Detail | Figures
 
 
 def read(text: str) -> Look:
@@ -90,7 +90,7 @@ def read(text: str) -> Look:
             count, _, where = rest.partition(":")
             cursor = Cursor.parse(where[1:]) if where else None
             before, after = (cursor, None) if where.startswith("<") else (None, cursor)
-            return History(min(_number(count, 1), MOST_AT_ONCE), before, after)
+            return HistoryPage(min(_number(count, 1), MOST_AT_ONCE), before, after)
         case "search":
             offset, _, words = rest.partition(":")
             return Search(words[:LONGEST_WORDS], _number(offset))

@@ -22,8 +22,8 @@ from pydantic import TypeAdapter
 
 from bot.errors import ChartError
 from bot.view.wording import figures
-from bot.view.wording import statistics as wording
-from bot.view.wording.names import short_names
+from bot.view.wording import past as wording
+from bot.view.wording.figures import short_names
 from council.text.characters import clip
 from council.usage import Usage
 from storage.index.statistics import Figure, MemberStatistics

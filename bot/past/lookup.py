@@ -12,8 +12,8 @@ import structlog
 
 from bot.errors import Refusal
 from bot.past import pages
-from bot.past.buttons import Answer, Detail, Figures, History, Look, Search, Verb, read
-from bot.past.pages import HITS, Found, Link, Sheet
+from bot.past.buttons import Answer, Detail, Figures, HistoryPage, Look, Search, Verb, read
+from bot.past.pages import HITS, Link, Sheet, Whereabouts
 from bot.service.admission.permissions import check
 from bot.service.commands import (
     AT_ONCE,
@@ -29,9 +29,7 @@ from bot.service.commands import (
 from bot.service.delivery.presenter import files_of
 from bot.service.delivery.venue import File
 from bot.view.message import printable
-from bot.view.wording import forgetting
-from bot.view.wording import past as wording
-from bot.view.wording.service import failures
+from bot.view.wording import failures, past
 from council.document.conversation import Source
 from council.text.characters import clip
 from storage.documents.conversations import Documents
@@ -68,7 +66,7 @@ class Lookup:
     async def answer(self, command: Command, given: Given, here: Source, link: Link) -> Sheet:
         """Run one of `bot.service.commands.PAST`; omitted options are missing or `None`."""
         if command is HISTORY:
-            return await self.open(History(_number(given.get("count"), AT_ONCE)), here, link)
+            return await self.open(HistoryPage(_number(given.get("count"), AT_ONCE)), here, link)
         if command is SEARCH:
             return await self.open(Search(_words(str(given["words"]))), here, link)
         if command is SHOW:
@@ -81,7 +79,7 @@ class Lookup:
         try:
             look = read(about)
         except ValueError as error:
-            raise Refusal(wording.NO_SUCH) from error
+            raise Refusal(past.NO_SUCH) from error
         return await self.open(look, here, link)
 
     async def open(self, look: Look, here: Source, link: Link) -> Sheet:
@@ -89,7 +87,7 @@ class Lookup:
         scope = Scope.of(here)
         with _told():
             match look:
-                case History(count, before, after):
+                case HistoryPage(count, before, after):
                     page = (
                         await self._past_answers.back(scope, after, limit=count)
                         if after
@@ -142,7 +140,7 @@ class Lookup:
                 # One of them may have answered at the last moment.
                 what, selection = await self._selected(about, who, is_admin=is_admin)
             await self._forgetting.forget(selection, by=f"{who.platform}:{who.user}")
-        return forgetting.done(what, cards_remain=who.platform != TERMINAL)
+        return past.done(what, cards_remain=who.platform != TERMINAL)
 
     async def scrub(self) -> None:
         """Overwrite what deleted answers left in the database's file."""
@@ -154,9 +152,9 @@ class Lookup:
     async def _one(self, scope: Scope, wanted: str) -> IndexRow:
         rows = await self._past_answers.find(scope, wanted, 2)
         if not rows or not wanted:
-            raise Refusal(wording.NO_SUCH)
+            raise Refusal(past.NO_SUCH)
         if len(rows) > 1:
-            raise Refusal(wording.SEVERAL)
+            raise Refusal(past.SEVERAL)
         return rows[0]
 
     async def _selected(self, about: str, who: Source, *, is_admin: bool) -> tuple[str, Selection]:
@@ -167,23 +165,23 @@ class Lookup:
                 check("forget own", who)
                 # On Discord a person is the same everywhere, on Slack within a workspace.
                 workspace = None if who.platform == "discord" else who.workspace
-                what = forgetting.ALL_OF_MINE
+                what = past.ALL_OF_MINE
                 selection = await self._forgetting.select.user(
                     who.platform, str(who.user), workspace=workspace
                 )
             case "channel":
                 check("forget channel", who, is_admin=is_admin)
-                what, selection = forgetting.ALL_OF_CHANNEL, await self._forgetting.select.channel(scope)
+                what, selection = past.ALL_OF_CHANNEL, await self._forgetting.select.channel(scope)
             case _ if about.startswith(USER):
                 check("forget person", who, is_admin=is_admin)
                 what, selection = await self._of_person(about.removeprefix(USER), who)
             case _:
                 row = await self._row(scope, printable(about))
                 check("forget answer", who, is_admin=is_admin, asker=row.user)
-                what = forgetting.one(clip(" ".join(row.title.split()), 80))
+                what = past.one(clip(" ".join(row.title.split()), 80))
                 selection = await self._forgetting.select.conversation(scope, row.id)
         if selection.is_empty:
-            raise Refusal(forgetting.NOTHING)
+            raise Refusal(past.NOTHING)
         return what, selection
 
     async def _of_person(self, user: str, who: Source) -> tuple[str, Selection]:
@@ -191,7 +189,7 @@ class Lookup:
         selection = await self._forgetting.select.user(who.platform, user, workspace=who.workspace)
         run = await self._journal.get(selection.runs[-1]) if selection.runs else None
         name = clip(_line((run and run.brief.asker) or ""), 80) or user
-        return forgetting.all_of(name, who.platform if who.workspace else None), selection
+        return past.all_of(name, who.platform if who.workspace else None), selection
 
     async def _find(self, wanted: str, here: Source, link: Link) -> Sheet:
         """Return the conversation with this id, or the one or more that match it as a prefix."""
@@ -202,7 +200,7 @@ class Lookup:
             if len(rows) == 1:
                 return await self._shown(rows[0], Answer(rows[0].id), link)
         if not rows:
-            raise Refusal(wording.NO_SUCH)
+            raise Refusal(past.NO_SUCH)
         listed = rows[:LISTED]
         found = await self._found(listed, link)
         return pages.matches(listed, text, found, more=len(rows) > LISTED)
@@ -215,11 +213,11 @@ class Lookup:
     async def _row(self, scope: Scope, conversation_id: str) -> IndexRow:
         row = await self._past_answers.get(scope, conversation_id)
         if row is None:
-            raise Refusal(wording.NO_SUCH)
+            raise Refusal(past.NO_SUCH)
         return row
 
-    async def _found(self, rows: Iterable[IndexRow], link: Link) -> Found:
-        return Found(link, await self._journal.askers([row.id for row in rows]))
+    async def _found(self, rows: Iterable[IndexRow], link: Link) -> Whereabouts:
+        return Whereabouts(link, await self._journal.askers([row.id for row in rows]))
 
 
 def _number(value: object, default: int) -> int:
@@ -229,10 +227,10 @@ def _number(value: object, default: int) -> int:
 def _words(typed: str) -> str:
     text = _line(typed)
     if not text:
-        raise Refusal(wording.NO_WORDS)
+        raise Refusal(past.NO_WORDS)
     # Discord's strictest count of a button's text.
     if len(text.encode("utf-16-le")) > 2 * LONGEST_WORDS:
-        raise Refusal(wording.too_many_words(LONGEST_WORDS))
+        raise Refusal(past.too_many_words(LONGEST_WORDS))
     return text
 
 
@@ -246,6 +244,6 @@ def _told() -> Generator[None]:
     try:
         yield
     except ConversationNotFound as error:  # forgotten a moment ago
-        raise Refusal(wording.NO_SUCH) from error
+        raise Refusal(past.NO_SUCH) from error
     except StorageError as error:
         raise Refusal(failures.explain(error, "")) from error

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import count
 
-from bot.past.buttons import Answer, AnswerPart, Choice, Detail, Figures, History, Search
+from bot.past.buttons import Answer, AnswerPart, Choice, Detail, Figures, HistoryPage, Search
 from bot.past.chart import Chart
 from bot.view import card, details
 from bot.view.fold import run_views
@@ -17,12 +17,10 @@ from bot.view.message import Block, Entry, Footer, Heading, Line, Message, Pairs
 from bot.view.ranking import ranked
 from bot.view.state import RunView
 from bot.view.thread import thread
-from bot.view.wording import buttons, figures, forgetting
-from bot.view.wording import past as wording
-from bot.view.wording import statistics as told
+from bot.view.wording import commands, past
+from bot.view.wording import figures as figures_wording
 from bot.view.wording.card import agreement
-from bot.view.wording.names import short_names
-from bot.view.wording.service import votes
+from bot.view.wording.figures import short_names
 from council.document.conversation import Conversation, exchanges
 from council.text.characters import clip
 from council.usage import Usage
@@ -46,16 +44,16 @@ _MARKDOWN = re.compile(
     re.MULTILINE,
 )
 _DETAILS: Mapping[AnswerPart, str] = {
-    "member": buttons.MEMBERS,
-    "votes": buttons.VOTES,
-    "corrected": buttons.CORRECTED,
-    "changes": buttons.CHANGES,
-    "reviews": buttons.REVIEWS,
+    "member": figures_wording.MEMBERS,
+    "votes": figures_wording.VOTES,
+    "corrected": figures_wording.CORRECTED,
+    "changes": figures_wording.CHANGES,
+    "reviews": figures_wording.REVIEWS,
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Whereabouts:
     """What is known about conversations beyond their rows: where they are, and who began them."""
 
     link: Link
@@ -73,49 +71,49 @@ class Sheet:
 
 def shared(sheet: Sheet, by: str) -> Sheet:
     """Return a sheet as the whole channel sees it: with who shared it and without page buttons."""
-    blocks = (Line(wording.shared(by)), *sheet.message.blocks)
+    blocks = (Line(past.shared(by)), *sheet.message.blocks)
     choices = tuple(choice for choice in sheet.choices if choice.verb in ("see", "transcript"))
     return Sheet(Message("shared", blocks), choices, sheet.chart)
 
 
-def history(page: Page, look: History, found: Found) -> Sheet:
+def history(page: Page, look: HistoryPage, found: Whereabouts) -> Sheet:
     """Return a page of the channel's conversations."""
     if not page.rows:
         is_first = look.before is None and look.after is None
-        said = wording.NONE_YET if is_first else wording.NOTHING_HERE
-        return Sheet(Message("past", (Heading(wording.HISTORY), Line(said))))
+        said = past.NONE_YET if is_first else past.NOTHING_HERE
+        return Sheet(Message("past", (Heading(past.HISTORY), Line(said))))
     turning = (
         *(
-            [Choice(buttons.NEWER, "turn", str(History(look.count, after=page.newer)))]
+            [Choice(figures_wording.NEWER, "turn", str(HistoryPage(look.count, after=page.newer)))]
             if page.newer
             else []
         ),
         *(
-            [Choice(buttons.OLDER, "turn", str(History(look.count, before=page.older)))]
+            [Choice(figures_wording.OLDER, "turn", str(HistoryPage(look.count, before=page.older)))]
             if page.older
             else []
         ),
     )
     entries = tuple(_entry(number, row, found) for number, row in enumerate(page.rows, 1))
     return Sheet(
-        Message("past", (Heading(wording.HISTORY), *entries)),
-        (*_numbered(page.rows), *turning, Choice(buttons.SHARE, "share", str(look))),
+        Message("past", (Heading(past.HISTORY), *entries)),
+        (*_numbered(page.rows), *turning, Choice(figures_wording.SHARE, "share", str(look))),
     )
 
 
-def search(hits: Hits, look: Search, found: Found) -> Sheet:
+def search(hits: Hits, look: Search, found: Whereabouts) -> Sheet:
     """Return a page of the conversations that contain these words, best first."""
-    heading = Heading(wording.results(look.words))
+    heading = Heading(past.results(look.words))
     if not hits.hits:
-        said = wording.NOTHING_FOUND if look.offset == 0 else wording.NO_MORE
+        said = past.NOTHING_FOUND if look.offset == 0 else past.NO_MORE
         return Sheet(Message("past", (heading, Line(said))))
     first, last = look.offset + 1, look.offset + len(hits.hits)
-    said = wording.page(first, last, hits.found, RANKED)
+    said = past.page(first, last, hits.found, RANKED)
     entries = tuple(
         replace(_entry(number, hit.row, found), excerpt=_without_marks(hit.context))
         for number, hit in enumerate(hits.hits, first)
     )
-    steps = ((buttons.PREVIOUS, look.offset - HITS), (buttons.NEXT, look.offset + HITS))
+    steps = ((figures_wording.PREVIOUS, look.offset - HITS), (figures_wording.NEXT, look.offset + HITS))
     turning = (
         Choice(label, "turn", str(Search(look.words, max(offset, 0))))
         for label, offset in steps
@@ -124,7 +122,7 @@ def search(hits: Hits, look: Search, found: Found) -> Sheet:
     rows = (hit.row for hit in hits.hits)
     return Sheet(
         Message("past", (heading, *entries, Footer(said))),
-        (*_numbered(rows, first), *turning, Choice(buttons.SHARE, "share", str(look))),
+        (*_numbered(rows, first), *turning, Choice(figures_wording.SHARE, "share", str(look))),
     )
 
 
@@ -140,38 +138,38 @@ def _without_marks(excerpt: tuple[tuple[str, bool], ...]) -> tuple[tuple[str, bo
     return tuple((text, marked) for text, marked in parts if text)
 
 
-def matches(rows: Iterable[IndexRow], wanted: str, found: Found, *, more: bool) -> Sheet:
+def matches(rows: Iterable[IndexRow], wanted: str, found: Whereabouts, *, more: bool) -> Sheet:
     """Return the conversations that match what somebody typed, to choose from."""
     listed = [*rows]
-    said = wording.several(len(listed), more=more)
+    said = past.several(len(listed), more=more)
     entries = (_entry(number, row, found) for number, row in enumerate(listed, 1))
     return Sheet(
-        Message("past", (Heading(wording.similar(wanted)), Line(said), *entries)),
+        Message("past", (Heading(past.similar(wanted)), Line(said), *entries)),
         tuple(_numbered(listed)),
     )
 
 
-def answer(conversation: Conversation, row: IndexRow, look: Answer, found: Found) -> Sheet:
+def answer(conversation: Conversation, row: IndexRow, look: Answer, found: Whereabouts) -> Sheet:
     """Return one answer of a conversation, by default the last one."""
     runs = run_views(conversation)
     if not runs:
         asked = (Quote(each.question) for each in exchanges(conversation))
-        unanswered = (Title(conversation.title), *asked, Line(wording.NO_ANSWER))
+        unanswered = (Title(conversation.title), *asked, Line(past.NO_ANSWER))
         return Sheet(Message("past", unanswered))
     turn = len(runs) - 1 if look.turn is None else min(look.turn, len(runs) - 1)
     message, view = runs[turn]
     asker = found.askers.get(row.id)
-    facts = [wording.question(turn + 1, len(runs))] if len(runs) > 1 else []
+    facts = [past.question(turn + 1, len(runs))] if len(runs) > 1 else []
     if asker:
-        facts.append(wording.started_by(asker) if len(runs) > 1 else wording.asked_by(asker))
+        facts.append(past.started_by(asker) if len(runs) > 1 else past.asked_by(asker))
     at = _moment(message.finished_at) or _moment(row.updated_at)
     blocks = (
         Title(conversation.title),
-        Entry(" ".join(facts) or wording.ASKED, at=at, url=found.link(row)),
+        Entry(" ".join(facts) or past.ASKED, at=at, url=found.link(row)),
         Quote(view.question),
         *card.stored(view),
     )
-    steps = ((buttons.EARLIER, turn - 1), (buttons.LATER, turn + 1))
+    steps = ((figures_wording.EARLIER, turn - 1), (figures_wording.LATER, turn + 1))
     turning = (
         Choice(label, "turn", str(Answer(row.id, step)))
         for label, step in steps
@@ -187,8 +185,8 @@ def answer(conversation: Conversation, row: IndexRow, look: Answer, found: Found
         (
             *turning,
             *looks,
-            Choice(buttons.TRANSCRIPT, "transcript", row.id),
-            Choice(buttons.SHARE, "share", str(Answer(row.id, turn))),
+            Choice(figures_wording.TRANSCRIPT, "transcript", row.id),
+            Choice(figures_wording.SHARE, "share", str(Answer(row.id, turn))),
         ),
     )
 
@@ -199,7 +197,7 @@ def detail(conversation: Conversation, look: Detail) -> Sheet:
     view = runs[look.turn][1] if look.turn < len(runs) else None
     messages = _messages(view, look.part) if view else []
     if not view or look.rank >= len(messages):
-        return Sheet(Message("past", (Title(conversation.title), Line(wording.NOT_ON_RECORD))))
+        return Sheet(Message("past", (Title(conversation.title), Line(past.NOT_ON_RECORD))))
     short = card.names(view)
     others = [
         Choice(clip(short[name], LABEL), "turn", str(replace(look, rank=rank)))
@@ -211,7 +209,7 @@ def detail(conversation: Conversation, look: Detail) -> Sheet:
         for part, label in _DETAILS.items()
         if part not in (look.part, "votes")
     )
-    left_out = wording.members_left_out(MOST_MEMBERS, len(messages))
+    left_out = past.members_left_out(MOST_MEMBERS, len(messages))
     _, message = messages[look.rank]
     blocks = (
         Title(conversation.title),
@@ -223,8 +221,8 @@ def detail(conversation: Conversation, look: Detail) -> Sheet:
         (
             *others[: MOST_MEMBERS - 1],
             *(looks if look.part != "votes" else ()),
-            Choice(buttons.TRANSCRIPT, "transcript", look.conversation_id),
-            Choice(buttons.SHARE, "share", str(look)),
+            Choice(figures_wording.TRANSCRIPT, "transcript", look.conversation_id),
+            Choice(figures_wording.SHARE, "share", str(look)),
         ),
     )
 
@@ -251,18 +249,18 @@ def ask_to_forget(
     has_asked = selection.conversations or selection.shared or selection.runs
     conversations = len(selection.conversations) + len(selection.shared)
     blocks = (
-        Heading(forgetting.ask(what)),
+        Heading(past.ask(what)),
         *([_told_apart(row)] if row else []),
-        *([Line(forgetting.extent(conversations, len(selection.runs)))] if has_asked else []),
-        *([Line(forgetting.SHARED)] if selection.shared else []),
+        *([Line(past.extent(conversations, len(selection.runs)))] if has_asked else []),
+        *([Line(past.SHARED)] if selection.shared else []),
         *_heard(selection),
-        *([Line(votes.deleted(selection.votes))] if selection.votes else []),
-        *([Line(forgetting.STOPPED_FIRST)] if _is_running(selection) else []),
-        *([] if at_terminal else [Line(forgetting.REMAINS)]),
-        *([Line(forgetting.SETTINGS_STAY)] if selection.what == "channel" else []),
-        Line(forgetting.FOR_GOOD),
+        *([Line(commands.deleted(selection.votes))] if selection.votes else []),
+        *([Line(past.STOPPED_FIRST)] if _is_running(selection) else []),
+        *([] if at_terminal else [Line(past.REMAINS)]),
+        *([Line(past.SETTINGS_STAY)] if selection.what == "channel" else []),
+        Line(past.FOR_GOOD),
     )
-    return Sheet(Message("past", blocks), (Choice(buttons.DELETE, "forget", about),))
+    return Sheet(Message("past", blocks), (Choice(figures_wording.DELETE, "forget", about),))
 
 
 def _heard(selection: Selection) -> list[Line]:
@@ -270,12 +268,12 @@ def _heard(selection: Selection) -> list[Line]:
     if not others:
         return []
     beside = bool(selection.runs or selection.conversations)
-    return [Line(forgetting.read_by_others(others, beside=beside))]
+    return [Line(past.read_by_others(others, beside=beside))]
 
 
 def _told_apart(row: IndexRow) -> Entry:
     question = clip(" ".join(row.question.split()), card.TITLE_LENGTH)
-    return Entry(question, wording.short_id(row.id), _moment(row.updated_at))
+    return Entry(question, past.short_id(row.id), _moment(row.updated_at))
 
 
 def _is_running(selection: Selection) -> bool:
@@ -284,15 +282,15 @@ def _is_running(selection: Selection) -> bool:
 
 def statistics(found: Statistics, look: Figures) -> Sheet:
     """Return a channel's statistics, and how each member did."""
-    title = told.title(look.days)
+    title = past.statistics_title(look.days)
     heading = Heading(title)
     if not (found.answered or found.failed or found.stopped):
-        return Sheet(Message("past", (heading, Line(told.NOTHING_ASKED))))
+        return Sheet(Message("past", (heading, Line(past.NOTHING_ASKED))))
     members = _best_first(found.members)
     table = _members(members) if members else ()
     return Sheet(
-        Message("past", (heading, Line(told.totals(found)), *table, *_votes(found))),
-        (Choice(buttons.SHARE, "share", str(look)),),
+        Message("past", (heading, Line(past.totals(found)), *table, *_votes(found))),
+        (Choice(figures_wording.SHARE, "share", str(look)),),
         Chart(title, members, _voted(found)) if members else None,
     )
 
@@ -301,8 +299,8 @@ def _votes(statistics: Statistics) -> tuple[Block, ...]:
     """Return the votes on the answers, by the council that was asked and by who wrote them."""
     chairmen = short_names(each.name for each in statistics.by_chairman if each.name)
     return (
-        *_counted(votes.BY_PROFILE, statistics.by_profile, votes.NO_PROFILE, {}),
-        *_counted(votes.BY_CHAIRMAN, statistics.by_chairman, votes.NO_CHAIRMAN, chairmen),
+        *_counted(commands.BY_PROFILE, statistics.by_profile, commands.NO_PROFILE, {}),
+        *_counted(commands.BY_CHAIRMAN, statistics.by_chairman, commands.NO_CHAIRMAN, chairmen),
     )
 
 
@@ -312,7 +310,7 @@ def _counted(
     rows = tuple(
         (
             short.get(each.name, each.name) if each.name else nameless,
-            votes.counted(each.helpful, each.unhelpful),
+            commands.counted(each.helpful, each.unhelpful),
         )
         for each in counts
     )
@@ -322,7 +320,7 @@ def _counted(
 def _voted(statistics: Statistics) -> str:
     helpful = sum(each.helpful for each in statistics.by_profile)
     unhelpful = sum(each.unhelpful for each in statistics.by_profile)
-    return votes.in_chart(helpful, unhelpful) if helpful or unhelpful else ""
+    return commands.in_chart(helpful, unhelpful) if helpful or unhelpful else ""
 
 
 def _best_first(members: Iterable[MemberStatistics]) -> tuple[MemberStatistics, ...]:
@@ -343,17 +341,19 @@ def _members(members: Iterable[MemberStatistics]) -> tuple[Block, ...]:
             short[each.member],
             f"{each.runs:,}",
             _vote(each.mean_rank),
-            told.UNKNOWN if each.cost.value is None else figures.money(Usage(cost=each.cost.value)),
+            past.UNKNOWN
+            if each.cost.value is None
+            else figures_wording.money(Usage(cost=each.cost.value)),
         )
         for each in counted
     )
-    return (Table(told.HEADER, tuple(rows)), Line(told.HOW_TO_READ))
+    return (Table(past.HEADER, tuple(rows)), Line(past.HOW_TO_READ))
 
 
 def _vote(vote: Figure) -> str:
     if vote.value is None:
-        return told.UNKNOWN
-    return figures.position(vote.value) if vote.runs >= ENOUGH else told.TOO_FEW
+        return past.UNKNOWN
+    return figures_wording.position(vote.value) if vote.runs >= ENOUGH else past.TOO_FEW
 
 
 def _numbered(rows: Iterable[IndexRow], first: int = 1) -> Iterator[Choice]:
@@ -361,18 +361,18 @@ def _numbered(rows: Iterable[IndexRow], first: int = 1) -> Iterator[Choice]:
         yield Choice(str(number), "see", str(Answer(row.id)))
 
 
-def _entry(number: int, row: IndexRow, found: Found) -> Entry:
+def _entry(number: int, row: IndexRow, found: Whereabouts) -> Entry:
     """Describe a conversation: who asked, who answered, how far they agreed, and its short id."""
     facts = [found.askers.get(row.id)]
     if row.exchanges:
-        facts.append(wording.members(len(row.members)))
+        facts.append(past.members(len(row.members)))
     if row.agreement:
         facts.append(agreement(row.agreement))
     if row.exchanges != 1:
-        facts.append(wording.answers(row.exchanges))
-    facts.append(wording.short_id(row.id))
+        facts.append(past.answers(row.exchanges))
+    facts.append(past.short_id(row.id))
     return Entry(
-        wording.title(number, clip(row.title, card.TITLE_LENGTH)),
+        past.title(number, clip(row.title, card.TITLE_LENGTH)),
         " \u00b7 ".join(filter(None, facts)),
         _moment(row.updated_at),
         found.link(row),

@@ -4,22 +4,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import groupby
 
-from bot.render.dialect import APART, Dialect, legible, plain_text, words
-from bot.render.diff import Kind, Piece, diff
+from bot.render.dialect import APART, ChatDialect, legible, plain_text, words
+from bot.render.diff import DiffPiece, Kind, diff
 from bot.render.splitting import Text, Word
 
-UNCHANGED = Piece("same", "\u2026")
+UNCHANGED = DiffPiece("same", "\u2026")
 """What is shown in place of lines that stayed the same."""
 _MARKS: Mapping[Kind, tuple[str, ...]] = {"same": (), "removed": ("~~",), "added": ("**",)}
 
 
-def changed_lines(before: str, after: str) -> list[list[Piece]]:
+def changed_lines(before: str, after: str) -> list[list[DiffPiece]]:
     """Return the lines in which the versions differ, in pieces that were kept, removed or added.
 
     An ellipsis replaces the others. It takes tens of milliseconds for long texts: not
     for an event loop.
     """
-    lines: list[list[Piece]] = [[]]
+    lines: list[list[DiffPiece]] = [[]]
     for piece in diff(plain_text(before), plain_text(after)):
         for number, text in enumerate(piece.text.split("\n")):
             if number:
@@ -28,7 +28,7 @@ def changed_lines(before: str, after: str) -> list[list[Piece]]:
     return [*_folded(line for line in lines if line)]
 
 
-def _folded(lines: Iterable[list[Piece]]) -> Iterator[list[Piece]]:
+def _folded(lines: Iterable[list[DiffPiece]]) -> Iterator[list[DiffPiece]]:
     for is_kept, together in groupby(lines, lambda line: all(piece.kind == "same" for piece in line)):
         if is_kept:
             yield [UNCHANGED]
@@ -36,7 +36,7 @@ def _folded(lines: Iterable[list[Piece]]) -> Iterator[list[Piece]]:
             yield from together
 
 
-def _trimmed(piece: Piece) -> Iterator[Piece]:
+def _trimmed(piece: DiffPiece) -> Iterator[DiffPiece]:
     """Set the spaces around a changed piece apart, so that marks touch its words."""
     if piece.kind == "same":
         if piece.text:
@@ -46,21 +46,21 @@ def _trimmed(piece: Piece) -> Iterator[Piece]:
     start = len(piece.text) - len(piece.text.lstrip())
     if words:
         if start:
-            yield Piece("same", piece.text[:start])
+            yield DiffPiece("same", piece.text[:start])
         yield replace(piece, text=words)
         if end := piece.text[start + len(words) :]:
-            yield Piece("same", end)
+            yield DiffPiece("same", end)
     elif piece.text and piece.kind == "added":
-        yield Piece("same", piece.text)
+        yield DiffPiece("same", piece.text)
 
 
-def changed(before: str, after: str, dialect: Dialect) -> Iterator[Text]:
+def changed(before: str, after: str, dialect: ChatDialect) -> Iterator[Text]:
     """Yield what changed as paragraphs, removed words struck through and added ones bold."""
     for line in changed_lines(before, after):
         yield Text(tuple(legible(_words(line, dialect))))
 
 
-def _words(line: list[Piece], dialect: Dialect) -> Iterator[Word]:
+def _words(line: list[DiffPiece], dialect: ChatDialect) -> Iterator[Word]:
     is_open = False
     for piece in line:
         if is_open and not piece.text[0].isspace():

@@ -18,7 +18,7 @@ from bot.render import formulas
 from bot.render.addresses import find, is_honest, is_web, same
 from bot.render.emphasis import needs_a_letter
 from bot.render.parsing import Env, label_of, parse_blocks, parse_inline
-from bot.render.splitting import Block, Lines, Nest, Text, Word, join, shared_marks
+from bot.render.splitting import Block, LineBlock, Nest, Text, Word, join, shared_marks
 
 DEEPEST_HEADING = 3
 APART = "\u200b"
@@ -53,7 +53,7 @@ class Grid:
     nested: bool = False
 
 
-class Dialect(Protocol):
+class ChatDialect(Protocol):
     """How a platform writes what the parser reads."""
 
     line_break: str
@@ -67,7 +67,7 @@ class Dialect(Protocol):
         """Return code within a line."""
         ...
 
-    def fence(self, code: str, language: str) -> Lines:
+    def fence(self, code: str, language: str) -> LineBlock:
         """Return lines of code."""
         ...
 
@@ -89,7 +89,7 @@ class Dialect(Protocol):
 
 
 def blocks(
-    markdown: str, dialect: Dialect, under: int = 0, *, quoted: bool = False
+    markdown: str, dialect: ChatDialect, under: int = 0, *, quoted: bool = False
 ) -> tuple[Block, ...]:
     """Return the blocks of somebody's Markdown, its headings below level `under`.
 
@@ -100,7 +100,7 @@ def blocks(
     return _read(markdown, dialect, under, quoted)
 
 
-def _read(markdown: str, dialect: Dialect, under: int, quoted: bool) -> tuple[Block, ...]:
+def _read(markdown: str, dialect: ChatDialect, under: int, quoted: bool) -> tuple[Block, ...]:
     tokens, env = parse_blocks(markdown)
     read = tuple(_Reader(dialect, under, env).read(iter(tokens), 1 if quoted else 0))
     return (Nest(read, "> ", "> "),) if quoted else read
@@ -111,7 +111,7 @@ clear_cache = _remembered.cache_clear
 """Clear the cache of parsed texts."""
 
 
-def words(text: str, dialect: Dialect, marks: tuple[str, ...] = ()) -> tuple[Word, ...]:
+def words(text: str, dialect: ChatDialect, marks: tuple[str, ...] = ()) -> tuple[Word, ...]:
     """Return the words of plain text."""
     return tuple(_plain_words(text, dialect, marks))
 
@@ -126,7 +126,7 @@ def plain_text(markdown: str) -> str:
     )
 
 
-def listed(items: Iterable[str], dialect: Dialect) -> Nest:
+def listed(items: Iterable[str], dialect: ChatDialect) -> Nest:
     """Return plain texts as a list."""
     entries = (Nest((Text(words(item, dialect)),), "- ", "  ", loose=False) for item in items)
     return Nest(tuple(entries), loose=False)
@@ -159,7 +159,7 @@ def longest_ticks(code: str) -> int:
 
 
 def _plain_words(
-    text: str, dialect: Dialect, marks: tuple[str, ...], between: re.Pattern[str] = _SPACE
+    text: str, dialect: ChatDialect, marks: tuple[str, ...], between: re.Pattern[str] = _SPACE
 ) -> Iterator[Word]:
     if text == " ":
         yield Word(text, marks)
@@ -177,7 +177,7 @@ def _spaced(text: str, marks: tuple[str, ...], between: re.Pattern[str] = _SPACE
 
 
 class _Reader:
-    def __init__(self, dialect: Dialect, under: int, env: Env) -> None:
+    def __init__(self, dialect: ChatDialect, under: int, env: Env) -> None:
         self._dialect = dialect
         self._under = under
         self._env = env
@@ -205,11 +205,11 @@ class _Reader:
                 case "table_open":
                     yield self._table(tokens, depth)
                 case "hr":
-                    yield Lines((self._dialect.rule(nested=depth > 0),))
+                    yield LineBlock((self._dialect.rule(nested=depth > 0),))
                 case _:
                     return
 
-    def _code(self, token: Token) -> Lines:
+    def _code(self, token: Token) -> LineBlock:
         name = token.info.split(maxsplit=1)[:1]
         language = name[0] if name and _LANGUAGE.match(name[0]) else ""
         return self._dialect.fence(token.content.removesuffix("\n"), language)
@@ -380,7 +380,7 @@ def in_one_line(words: Iterable[Word]) -> list[Word]:
     return [Word(" ", word.marks) if word.text.endswith("\n") else word for word in words]
 
 
-def _address(url: str, dialect: Dialect, marks: tuple[str, ...]) -> Word:
+def _address(url: str, dialect: ChatDialect, marks: tuple[str, ...]) -> Word:
     """Return an address; one that is too long for a part becomes text."""
     instead = (*_spaced(dialect.text(url), marks),) if len(url) > _SHORT else ()
     return Word(dialect.url(url), marks, instead)

@@ -22,7 +22,7 @@ LARGEST = 4e8
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class DiffPiece:
     """A stretch of text that is in both texts, only in the first, or only in the second."""
 
     kind: Kind
@@ -42,7 +42,7 @@ class _Change:
         return max(sum(map(len, self.removed)), sum(map(len, self.added)))
 
 
-def diff(before: str, after: str) -> tuple[Piece, ...]:
+def diff(before: str, after: str) -> tuple[DiffPiece, ...]:
     """Return the pieces that, without the added ones, make `before`, and without the removed, `after`.
 
     Lines are aligned first, then words within lines that differ. Texts that are too large to be
@@ -118,11 +118,11 @@ def _is_incidental(same: str, before: _Change, after: _Change) -> bool:
     return len(same) <= min(before.size, after.size) / 2 or not same.strip()
 
 
-def _pieces(changes: Iterator[_Change]) -> Iterator[Piece]:
+def _pieces(changes: Iterator[_Change]) -> Iterator[DiffPiece]:
     for change in changes:
         pieces = (
-            Piece("same", change.same),
-            Piece("removed", "".join(change.removed)),
-            Piece("added", "".join(change.added)),
+            DiffPiece("same", change.same),
+            DiffPiece("removed", "".join(change.removed)),
+            DiffPiece("added", "".join(change.added)),
         )
         yield from (piece for piece in pieces if piece.text)

@@ -16,7 +16,7 @@ from markdown_it.token import Token
 
 from bot.render.changes import changed_lines
 from bot.render.dialect import longest_ticks
-from bot.render.diff import Piece
+from bot.render.diff import DiffPiece
 from bot.render.formulas import read_formulas
 from bot.render.parsing import (
     AS_WRITTEN,
@@ -28,21 +28,7 @@ from bot.render.parsing import (
     limit_work,
     parse_with,
 )
-from bot.view.message import (
-    Block,
-    Columns,
-    Diff,
-    Entry,
-    Footer,
-    Heading,
-    Line,
-    Message,
-    Pairs,
-    Prose,
-    Quote,
-    Table,
-    Title,
-)
+from bot.view import message as m
 from bot.view.wording import figures
 from bot.view.wording.past import OPEN
 
@@ -61,20 +47,20 @@ _LABEL = re.compile(r"\[(?:[^\[\]\\]|\\.)+\]:", re.DOTALL)
 _TAG_AHEAD = re.compile(r"^[ \t]*(<)(?=[A-Za-z/!?])", re.MULTILINE)
 
 
-def render(message: Message, *, under: int = 0) -> str:
+def render(message: m.Message, *, under: int = 0) -> str:
     """Return a message as Markdown; `under` is the level of the heading above it."""
     level = under + 1
     parts: list[str] = []
-    before: Block | None = None
+    before: m.Block | None = None
     for block in message.blocks:
-        if isinstance(block, Title | Heading):
-            level = under + (block.level if isinstance(block, Heading) else 1)
+        if isinstance(block, m.Title | m.Heading):
+            level = under + (block.level if isinstance(block, m.Heading) else 1)
         text = _block(block, level)
         if not text:
             continue
         if (
-            isinstance(before, Pairs | Columns | Prose)
-            and isinstance(block, Pairs | Prose)
+            isinstance(before, m.Pairs | m.Columns | m.Prose)
+            and isinstance(block, m.Pairs | m.Prose)
             and _JOINS.match(text)
         ):
             parts.append(SEPARATOR)
@@ -83,31 +69,31 @@ def render(message: Message, *, under: int = 0) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _block(block: Block, level: int) -> str:
+def _block(block: m.Block, level: int) -> str:
     match block:
-        case Title(text) | Heading(text):
+        case m.Title(text) | m.Heading(text):
             return f"{'#' * min(level, LOWEST)} {_CLOSING.sub(_escaped, escape(text))}"
-        case Line(text):
+        case m.Line(text):
             return escape(text)
-        case Footer(text):
+        case m.Footer(text):
             return f"_{escape(text)}_"
-        case Pairs(rows):
+        case m.Pairs(rows):
             return "\n".join(f"- {escape(f'{name}: {said}')}" for name, said in rows)
-        case Table(header, rows):
+        case m.Table(header, rows):
             return "\n".join((_row(header), "|" + " --- |" * len(header), *map(_row, rows)))
-        case Columns(columns):
+        case m.Columns(columns):
             return "\n\n".join(_list(title, items) for title, items in columns)
-        case Entry():
+        case m.Entry():
             return "  \n".join(_entry(block))
-        case Prose(markdown):
+        case m.Prose(markdown):
             return contain(markdown, level)
-        case Diff(before, after):
+        case m.Diff(before, after):
             return "\n\n".join(map(_changed_line, changed_lines(before, after)))
-        case Quote(markdown):
+        case m.Quote(markdown):
             return "\n".join(f"> {line}".rstrip() for line in contain(markdown, level).split("\n"))
 
 
-def _changed_line(pieces: list[Piece]) -> str:
+def _changed_line(pieces: list[DiffPiece]) -> str:
     """Return a line with removed words struck through and added ones bold."""
     return "".join(_MARKED[piece.kind].format(_INLINE.sub(_escaped, piece.text)) for piece in pieces)
 
@@ -116,7 +102,7 @@ def _list(title: str, items: tuple[str, ...]) -> str:
     return "\n".join((f"**{escape(title)}**", "", *(f"- {escape(item)}" for item in items)))
 
 
-def _entry(entry: Entry) -> Iterator[str]:
+def _entry(entry: m.Entry) -> Iterator[str]:
     yield f"**{_INLINE.sub(_escaped, entry.text)}**"
     facts = [figures.when(entry.at)] if entry.at else []
     facts += [_INLINE.sub(_escaped, entry.said)] if entry.said else []

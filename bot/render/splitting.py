@@ -50,7 +50,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class LineBlock:
     """Lines as they are, between `head` and `foot` in every part."""
 
     lines: tuple[str, ...]
@@ -68,7 +68,7 @@ class Nest:
     loose: bool = True
 
 
-Block = Text | Lines | Nest
+Block = Text | LineBlock | Nest
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class _Piece:
     opened: int = 0
     loose: bool = True
     leads: bool = False
-    around: Lines | None = None
+    around: LineBlock | None = None
 
 
 def split(blocks: Iterable[Block], limit: int, measure: Measure) -> list[str]:
@@ -125,7 +125,7 @@ def written(block: Block) -> list[str]:
     match block:
         case Text(words, start):
             return [f"{start}{guarded(line)}" for line in join(words).split("\n")]
-        case Lines(lines, head, foot):
+        case LineBlock(lines, head, foot):
             return [*head, *lines, *foot]
         case Nest(blocks, first, rest):
             inner: list[str] = []
@@ -232,16 +232,16 @@ class _Cutter:
                 fitted = _fitted(words, room, left if left > room // 4 else room, self._measure)
                 cut = (f"{start}{guarded(join(line))}" for line in fitted)
                 yield from self._grouped(cut, place, prefix)
-            case Lines():
+            case LineBlock():
                 yield from self._cut_lines(block, place, prefix)
 
-    def _cut_lines(self, block: Lines, place: _Piece, prefix: str) -> Iterator[_Piece]:
+    def _cut_lines(self, block: LineBlock, place: _Piece, prefix: str) -> Iterator[_Piece]:
         around = (*block.head, *block.foot)
         if _size((*around, ""), prefix, self._measure) > self._room // 2:
             place, prefix = _Piece((), loose=place.loose), ""
             if not block.foot and _size((*around, ""), prefix, self._measure) > self._room // 2:
                 # A table's head that has no room above each part is cut like its rows.
-                block, around = Lines((*block.head, *block.lines)), ()
+                block, around = LineBlock((*block.head, *block.lines)), ()
         room = self._room - _size((*around, ""), prefix, self._measure)
         whole = "\n".join(block.lines)
         # A line of few characters fits, whatever they count: it needn't be measured to know.
@@ -254,7 +254,7 @@ class _Cutter:
         yield from self._grouped(cut, place, prefix, block)
 
     def _grouped(
-        self, lines: Iterable[str], place: _Piece, prefix: str, around: Lines | None = None
+        self, lines: Iterable[str], place: _Piece, prefix: str, around: LineBlock | None = None
     ) -> Iterator[_Piece]:
         """Return pieces of lines that may be in different parts, each with as many lines as fit."""
         piece = replace(place, around=around)

@@ -5,15 +5,15 @@ from itertools import chain, zip_longest
 
 from rich.cells import cell_len
 
-from bot.render.dialect import Cell, Dialect, Grid, in_one_line, words
-from bot.render.splitting import Block, Lines, Nest, Text, Word
+from bot.render.dialect import Cell, ChatDialect, Grid, in_one_line, words
+from bot.render.splitting import Block, LineBlock, Nest, Text, Word
 from bot.view.message import Table
 
 _GAP = "  "
 _BETWEEN = (Word(" "), Word("\u00b7"), Word(" "))
 
 
-def grid(table: Table, dialect: Dialect) -> Grid:
+def grid(table: Table, dialect: ChatDialect) -> Grid:
     """Return one of our tables as a grid."""
 
     def cells(row: tuple[str, ...]) -> tuple[Cell, ...]:
@@ -22,7 +22,7 @@ def grid(table: Table, dialect: Dialect) -> Grid:
     return Grid(cells(table.header), tuple(map(cells, table.rows)))
 
 
-def drawn(table: Grid, dialect: Dialect, width: int) -> Block:
+def drawn(table: Grid, dialect: ChatDialect, width: int) -> Block:
     """Return a table as aligned code of at most `width` columns, otherwise as a list of its rows."""
     rows = [[cell.plain.split("\n") for cell in row] for row in (table.header, *table.rows)]
     widths = [
@@ -35,13 +35,13 @@ def drawn(table: Grid, dialect: Dialect, width: int) -> Block:
     return Nest(tuple(_item(table.header, row) for row in table.rows), loose=False)
 
 
-def _aligned(rows: list[list[list[str]]], widths: list[int], dialect: Dialect) -> Lines:
+def _aligned(rows: list[list[list[str]]], widths: list[int], dialect: ChatDialect) -> LineBlock:
     """Return rows, each with as many lines as its highest cell, below the header and a rule."""
     head, *body = ([_joined(line, widths) for line in zip_longest(*row, fillvalue="")] for row in rows)
     rule = _GAP.join("-" * width for width in widths)
     fence = dialect.fence("\n".join((*head, rule, *chain(*body))), "")
     end = len(head) + 1
-    return Lines(fence.lines[end:], (*fence.head, *fence.lines[:end]), fence.foot)
+    return LineBlock(fence.lines[end:], (*fence.head, *fence.lines[:end]), fence.foot)
 
 
 def _joined(cells: Iterable[str], widths: Iterable[int]) -> str:

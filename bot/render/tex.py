@@ -12,7 +12,7 @@ from itertools import groupby
 from unicodedata import lookup, name
 
 from bot.render import tex_source as tex
-from bot.render.tex_source import Command, Environment, Group, Item, UnreadableError
+from bot.render.tex_source import Environment, Group, Item, TexCommand, UnreadableError
 from bot.render.tex_text import (
     GAP,
     Atom,
@@ -86,9 +86,9 @@ class _Reader:
         match item:
             case str():
                 return [self._character(item)]
-            case Command("left" | "right" | "middle" as side):
+            case TexCommand("left" | "right" | "middle" as side):
                 return [self._delimiter(side)]
-            case Command():
+            case TexCommand():
                 return _command(item)
             case Group(items):
                 atoms = _Reader(items).read()
@@ -169,7 +169,7 @@ class _Reader:
             raise UnreadableError
 
 
-def _command(command: Command) -> list[Atom]:
+def _command(command: TexCommand) -> list[Atom]:
     """Return the atoms of a command, whether it composes its arguments or is a sign without any."""
     if len(command.arguments) < tex.ARGUMENTS.get(command.name, "").count("{"):
         raise UnreadableError
@@ -232,9 +232,9 @@ def _letter(item: Item) -> str:
     match item:
         case str():
             return " " if item == "~" else item
-        case Command("%" | "$" | "#" | "&" | "_" | " " as sign):
+        case TexCommand("%" | "$" | "#" | "&" | "_" | " " as sign):
             return sign
-        case Command(","):
+        case TexCommand(","):
             return " "
         case _:
             raise UnreadableError

@@ -19,7 +19,7 @@ class UnreadableError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class TexCommand:
     """A command with its arguments; one that is itself an argument has none."""
 
     name: str
@@ -41,7 +41,7 @@ class Environment:
     items: "tuple[Item, ...]"
 
 
-Item = str | Command | Group | Environment
+Item = str | TexCommand | Group | Environment
 """A string is one character."""
 
 ACCENTS = {
@@ -129,7 +129,7 @@ def _items(nodes: Iterable[Any]) -> Iterator[Item]:
                 yield node.specials_chars
             case _walker.LatexMacroNode():
                 given = node.nodeargd.argnlist if node.nodeargd else ()
-                yield Command(node.macroname, (*_arguments(each for each in given if each),))
+                yield TexCommand(node.macroname, (*_arguments(each for each in given if each),))
             case _walker.LatexGroupNode() if node.delimiters == ("{", "}"):
                 items = (*_items(node.nodelist),)
                 yield "," if items == (",",) else Group(items)  # `1{,}000`

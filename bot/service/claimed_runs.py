@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import structlog
 
 from bot.errors import Unreachable
-from bot.view.wording.service.delivery import NOTHING_SENT
+from bot.view.wording.commands import NOTHING_SENT
 from council.cancel import Stop
 from storage.errors import StorageError
 from storage.journal.rows import RunRow

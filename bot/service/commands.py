@@ -8,9 +8,9 @@ from typing import Literal, get_args
 from rapidfuzz import process
 
 from bot.errors import UsageError
-from bot.view.wording.service import commands as wording
-from bot.view.wording.service.channels import leftover
-from bot.view.wording.service.replies import NO_QUESTION
+from bot.view.wording import commands as wording
+from bot.view.wording.channels import leftover
+from bot.view.wording.commands import NO_QUESTION
 from council.profile import MOST_ROUNDS, Strategy
 
 OptionKind = Literal["text", "number", "choice", "profile", "conversation", "file", "flag"]

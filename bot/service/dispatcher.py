@@ -30,8 +30,8 @@ from bot.service.runs import Runs
 from bot.view.details import Detail, detail
 from bot.view.fold import run_view
 from bot.view.message import Message
-from bot.view.wording.service import failures, replies
-from bot.view.wording.service.access import NOT_HERE
+from bot.view.wording import commands, failures
+from bot.view.wording.commands import NOT_HERE
 from council.brief import Attachment
 from council.document.conversation import Conversation, Source
 from council.profile import Profile
@@ -95,11 +95,11 @@ class Dispatcher:
         """
         text = question.text.strip() or _in_files(question.attachments)
         if self.tasks.is_draining:
-            raise Refusal(replies.RESTARTING)
+            raise Refusal(commands.RESTARTING)
         if not text:
-            raise Refusal(replies.NO_QUESTION)
+            raise Refusal(commands.NO_QUESTION)
         if len(text) > LONGEST_QUESTION:
-            raise Refusal(replies.too_long(LONGEST_QUESTION))
+            raise Refusal(commands.too_long(LONGEST_QUESTION))
         entry_key = f"{question.source.platform}:{question.entry_key}"
         by = asyncio.get_running_loop().time() + ACCEPT_SECONDS
         run: RunRow | None = None
@@ -117,7 +117,7 @@ class Dispatcher:
             run = await self._write_down(whole, profile, by, budgets)
         except (TimeoutError, StorageError) as error:
             log.warning("question_not_taken", reason=error)
-            raise Refusal(replies.NOT_SAVED) from error
+            raise Refusal(commands.NOT_SAVED) from error
         finally:
             if run is None:  # otherwise it is acknowledged by its card
                 self._runs.acknowledgements.settle(entry_key)
@@ -163,7 +163,7 @@ class Dispatcher:
         here = await self.in_force(by)
         here.check(by, standing, run.brief.profile.name)
         if self.tasks.is_draining:
-            raise Refusal(replies.RESTARTING)
+            raise Refusal(commands.RESTARTING)
         return await self._queue.retry(self.tasks, run, venue_of, by)
 
     async def stop(self, run_id: str) -> str:
@@ -222,7 +222,7 @@ class Dispatcher:
 
     def _why_no_detail(self, run: RunRow) -> str:
         is_elsewhere = self._queue.is_shared and not run.is_over
-        return replies.IN_PROGRESS if is_elsewhere else replies.NOT_KEPT
+        return commands.IN_PROGRESS if is_elsewhere else commands.NOT_KEPT
 
     async def help(self, here: Source) -> Message:
         """Describe the council, the models that see a question, and what was spent here."""
@@ -263,4 +263,4 @@ class Dispatcher:
 
 def _in_files(attachments: Sequence[Attachment]) -> str:
     named = [file.name for file in attachments]
-    return replies.in_files(named) if named else ""
+    return commands.in_files(named) if named else ""

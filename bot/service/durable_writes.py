@@ -8,7 +8,7 @@ from typing import TypeVar
 import structlog
 from tenacity import AsyncRetrying, retry_if_exception, wait_exponential
 
-from bot.view.wording.service.failures import HELD, HELD_CALLS
+from bot.view.wording.failures import HELD, HELD_CALLS
 from council.calls import Ask, Call, Outcome, Reply, Steps
 from council.errors import CouncilError, ModelError
 from council.events import Emit, RunHeld

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from bot.errors import UsageError
 from bot.service.commands import ASK, Given, Option
-from bot.view.wording.service import commands as wording
+from bot.view.wording import commands as wording
 from council.criteria import EvaluationCriteria
 from council.personas import consultants
 from council.profile import Profile, Strategy

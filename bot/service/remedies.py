@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import structlog
 
-from bot.view.wording.service import remedies as wording
-from bot.view.wording.service.remedies import Target
+from bot.view.wording import failures as wording
+from bot.view.wording.failures import Target
 from council.calls import Call
 from council.errors import Failure, ModelError
 from council.events import Emit, Event, MemberFailed

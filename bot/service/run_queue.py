@@ -18,7 +18,7 @@ from bot.service.admission.queue import Queue, Ticket
 from bot.service.delivery.presenter import Presenter
 from bot.service.delivery.venue import Venue
 from bot.service.resuming import Resuming, Stops, VenueOf
-from bot.view.wording.service import replies
+from bot.view.wording import commands
 from council.cancel import Stop
 from council.document.conversation import Source
 from council.errors import ModelError
@@ -161,25 +161,25 @@ class LocalQueue:
     async def retry(self, tasks: Tasks, run: RunRow, venue_of: VenueOf, by: Source) -> str:
         """Repeat a run without an answer on its card; return what happens. Raises `Refusal`."""
         if run.id in tasks:  # reopened now, it would be overwritten by its ending
-            raise Refusal(replies.IN_PROGRESS)
+            raise Refusal(commands.IN_PROGRESS)
         venue = venue_of(run)
         if venue is None:
-            raise Refusal(replies.ANSWERED)
+            raise Refusal(commands.ANSWERED)
         await tasks.reopen(run, venue, by)
-        return replies.RESUMING
+        return commands.RESUMING
 
     async def stop(self, tasks: Tasks, run_id: str) -> str:
         """End a run's members' calls or, at a second press, its chairman's; return what happens."""
         stop = tasks.stops.get(run_id)
         if stop is None:
-            raise Refusal(replies.OVER)
+            raise Refusal(commands.OVER)
         again = stop.pressed
         stop.press()
         try:
             await self._journal.press_stop(run_id)
         except StorageError:  # it is stopped in any case; only a restart now would forget it
             log.exception("stop_not_recorded", run=run_id)
-        return replies.ENDING if again else replies.STOPPING
+        return commands.ENDING if again else commands.STOPPING
 
     async def end(self, tasks: Tasks, run_ids: Sequence[str], within: float) -> None:
         """End these runs, and wait until they are over or so many seconds are."""

@@ -17,7 +17,7 @@ from bot.service.resuming import Resuming, Stops, Together, catch_up
 from bot.service.run_queue import RunCounts, RunQueue
 from bot.service.runs import Runs
 from bot.view.state import RunView, opening
-from bot.view.wording.service import replies
+from bot.view.wording import commands
 from council.cancel import Stop
 from council.document.conversation import Source
 from council.events import RunAdmitted, RunQueued
@@ -105,7 +105,7 @@ class RunTasks:
             with self._backlog.admitted(run.entry_key, run.origin):
                 reopened = await self._runs.reopen(run, payer)
                 if reopened is None:
-                    raise Refusal(replies.ANSWERED)
+                    raise Refusal(commands.ANSWERED)
                 self.start(reopened, venue, Together(1))
         finally:
             if reopened is None:

@@ -24,7 +24,7 @@ from bot.service.metrics import Metrics
 from bot.service.remedies import Remedies
 from bot.service.requests.question import Question
 from bot.service.traces import Trace, Traces, untraced
-from bot.view.wording.service.failures import INTERRUPTED, explain
+from bot.view.wording.failures import INTERRUPTED, explain
 from council.brief import Brief, Discussion, History
 from council.calls import Ask, Call, Reply, wrap
 from council.cancel import Stop

@@ -19,7 +19,7 @@ from bot.service.delivery.venue import Venue
 from bot.service.resuming import LONGEST_REDELIVERY_SECONDS, REDELIVERY_DAYS, REDELIVERY_SECONDS, VenueOf
 from bot.service.run_queue import RunCounts, Tasks
 from bot.service.runs import Runs
-from bot.view.wording.service import failures, replies
+from bot.view.wording import commands, failures
 from council.cancel import Stop
 from council.document.conversation import Source
 from council.errors import RunStopped
@@ -106,16 +106,16 @@ class SharedQueue:
         del tasks, venue_of  # a worker carries it out
         try:
             if await self._is_live(run.id):
-                raise Refusal(replies.IN_PROGRESS)
+                raise Refusal(commands.IN_PROGRESS)
             if await self.runs.reopen(run, by, self.bounds) is None:
-                raise Refusal(replies.ANSWERED)
+                raise Refusal(commands.ANSWERED)
         except StorageError as error:
             raise Refusal(failures.explain(error, run.id)) from error
         try:
             await self.make_ready(run.id)
         except StorageError as error:  # it is reopened: a sweep lets it in
             log.warning("run_left_to_a_sweep", run=run.id, reason=error)
-        return replies.RESUMING
+        return commands.RESUMING
 
     async def stop(self, tasks: Tasks, run_id: str) -> str:
         """Record a press of Stop, which the run's worker will find; return what happens.
@@ -127,7 +127,7 @@ class SharedQueue:
         try:
             run = await self.journal.get(run_id)
             if run is None or run.is_over:
-                raise Refusal(replies.OVER)
+                raise Refusal(commands.OVER)
             await self.journal.press_stop(run_id)
         except StorageError as error:
             raise Refusal(failures.explain(error, run_id)) from error
@@ -136,7 +136,7 @@ class SharedQueue:
                 await self.jobs.defer(run_id)
         except StorageError as error:  # the press is on record: it counts when the run has its turn
             log.warning("run_left_to_a_sweep", run=run_id, reason=error)
-        return replies.ENDING if run.stops else replies.STOPPING
+        return commands.ENDING if run.stops else commands.STOPPING
 
     async def end(self, tasks: Tasks, run_ids: Sequence[str], within: float) -> None:
         """End these runs, wherever they are, and wait until they are over or so many seconds are."""

@@ -11,7 +11,7 @@ from bot.slack.client import Json
 from bot.slack.locations import Locations, direct, is_direct
 from bot.slack.replies import SlackReply
 from bot.slack.typed import plain
-from bot.view.wording.platforms import slack as wording
+from bot.view.wording import slack as wording
 from council.brief import Discussion
 
 

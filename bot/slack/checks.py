@@ -17,9 +17,9 @@ from bot.service.admission.access import Rules
 from bot.slack.client import Installation, Introduction, Json, granted, introduced, sending_client
 from bot.slack.manifest import OPTIONAL, REQUIRED, THREADS
 from bot.view.message import escaped_line
+from bot.view.wording import slack
 from bot.view.wording.figures import count
-from bot.view.wording.platforms import slack
-from bot.view.wording.platforms.slack_errors import NO_ANSWER
+from bot.view.wording.slack import NO_ANSWER
 
 TOKEN, SCOPES, CHANNELS = "Slack token", "Slack scopes", "Slack channels"
 EVENTS = "Slack events"

@@ -28,8 +28,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.errors import ERRORS, REVOKED, classified, code_of
-from bot.view.wording.platforms.slack import access_lost
-from bot.view.wording.platforms.slack_errors import CODES
+from bot.view.wording.slack import CODES, access_lost
 
 log = structlog.get_logger()
 

@@ -20,7 +20,7 @@ from bot.slack.incoming import Reader, file_name, file_size
 from bot.slack.manifest import THREADS
 from bot.slack.typed import plain, unnamed
 from bot.slack.workspace import AT_ONCE, BURST, TIER_3
-from bot.view.wording.platforms import slack as wording
+from bot.view.wording import slack as wording
 from council.brief import Attachment, Brief, Discussion
 from council.document.conversation import Source
 from council.prompts.context import MOST_MESSAGES
@@ -67,7 +67,7 @@ class DiscussionReader:
 
 
 class _SlackThread:
-    """One thread, which `page` returns by cursor; a `bot.service.requests.discussion.Thread`."""
+    """One thread, which `page` returns by cursor; a `bot.service.requests.discussion.HumanThread`."""
 
     platform = "Slack"
 

@@ -25,7 +25,7 @@ from bot.errors import (
     Unreachable,
     VenueError,
 )
-from bot.view.wording.platforms import slack_errors as wording
+from bot.view.wording import slack as wording
 
 RETRY_SECONDS = 10.0
 """How long to wait after a rate limit that doesn't say how long."""

@@ -27,9 +27,8 @@ from bot.service.requests.attachments import (
 )
 from bot.slack.client import Json, granted
 from bot.slack.typed import plain, unnamed
-from bot.view.wording.platforms import slack as wording
-from bot.view.wording.service.access import GROUPS_UNKNOWN
-from bot.view.wording.service.attachments import NO_NAME
+from bot.view.wording import slack as wording
+from bot.view.wording.commands import GROUPS_UNKNOWN, NO_NAME
 from council.brief import Attachment
 
 log = structlog.get_logger()

@@ -34,9 +34,8 @@ from bot.slack.manifest import SHORTCUT
 from bot.slack.notices import ephemerally, privately
 from bot.slack.replies import SlackReply, why_not
 from bot.slack.typed import plain
-from bot.view.wording.platforms import slack as wording
-from bot.view.wording.service.access import NOT_HERE
-from bot.view.wording.service.replies import NO_QUESTION, NO_TEXT
+from bot.view.wording import slack as wording
+from bot.view.wording.commands import NO_QUESTION, NO_TEXT, NOT_HERE
 from council.brief import Discussion
 
 log = structlog.get_logger()
@@ -233,7 +232,7 @@ class Listeners:
             await ack()
 
     async def _submit(self, who: Json, view: Json) -> None:
-        about = modals.Opened.read(view)
+        about = modals.OpenedModal.read(view)
         here = self._locations.source(about.channel, who["id"], about.thread)
         reply = SlackReply(
             locations=self._locations,

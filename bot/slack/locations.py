@@ -19,7 +19,7 @@ from bot.slack.incoming import Reader
 from bot.slack.notices import ephemerally
 from bot.slack.venue import SlackVenue
 from bot.slack.workspace import Workspace
-from bot.view.wording.platforms import slack as wording
+from bot.view.wording import slack as wording
 from council.document.conversation import Source
 from storage.journal.rows import RunRow
 

@@ -6,8 +6,8 @@ Source: https://docs.slack.dev/reference/app-manifest
 from typing import Any
 
 from bot.service.commands import ACTION, ASK, COMMANDS, CONFIG, FORGET, Command, usage
-from bot.view.wording.platforms.slack import DESCRIPTION
-from bot.view.wording.service.commands import EXAMPLE, TAKE_MESSAGE
+from bot.view.wording.commands import EXAMPLE, TAKE_MESSAGE
+from bot.view.wording.slack import DESCRIPTION
 
 Json = dict[str, Any]
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bot.render import tables
-from bot.render.dialect import LINE, Dialect, Grid, code_span, in_one_line, longest_ticks
-from bot.render.splitting import Block, Lines, Text, join, leading, split, written
+from bot.render.dialect import LINE, ChatDialect, Grid, code_span, in_one_line, longest_ticks
+from bot.render.splitting import Block, LineBlock, Text, join, leading, split, written
 
 STORED = 30  # blocks per piece, which leaves room for ours beside it
 TABLE_ROWS, TABLE_COLUMNS, TABLE_CHARACTERS = 100, 20, 8_000
@@ -31,7 +31,7 @@ _TICKS = re.compile("`{9}(?=`)")  # a fence is longer than the runs it holds, an
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class MarkdownPiece:
     """The text of one `markdown` block, and how many blocks and tables Slack makes of it."""
 
     text: str
@@ -39,11 +39,11 @@ class Piece:
     tables: int
 
 
-def pieces(content: Iterable[Block], limit: int) -> Iterator[Piece]:
+def pieces(content: Iterable[Block], limit: int) -> Iterator[MarkdownPiece]:
     """Return the texts of `markdown` blocks of at most `limit` characters each."""
     for run in _runs(content, limit):
         stored, grids = _stored(run), sum(isinstance(block, _Table) for block in run)
-        yield from (Piece(text, stored, grids) for text in split(run, limit, len))
+        yield from (MarkdownPiece(text, stored, grids) for text in split(run, limit, len))
 
 
 def _runs(content: Iterable[Block], limit: int) -> Iterator[list[Block]]:
@@ -78,11 +78,13 @@ def _stored(run: Sequence[Block]) -> int:
 
 def _is_alone(block: Block) -> bool:
     heading = isinstance(block, Text) and block.start != ""
-    return heading or isinstance(block, _Table) or (isinstance(block, Lines) and block.lines == (RULE,))
+    return (
+        heading or isinstance(block, _Table) or (isinstance(block, LineBlock) and block.lines == (RULE,))
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Table(Lines):
+class _Table(LineBlock):
     """A table, with the code to show instead beside another table."""
 
     instead: Block
@@ -100,10 +102,10 @@ class _Slack:
     def code(self, code: str) -> str:
         return code_span(_inert(code))
 
-    def fence(self, code: str, language: str) -> Lines:
+    def fence(self, code: str, language: str) -> LineBlock:
         code = _TICKS.sub(rf"\g<0>{_JOINER}", _inert(code))
         ticks = "`" * max(3, longest_ticks(code) + 1)
-        return Lines(tuple(code.split("\n")), (f"{ticks}{language}",), (ticks,))
+        return LineBlock(tuple(code.split("\n")), (f"{ticks}{language}",), (ticks,))
 
     def url(self, url: str) -> str:
         shown = self.text(url)
@@ -136,4 +138,4 @@ def _inert(code: str) -> str:
     return _MENTION.sub(f"<{_JOINER}", code)
 
 
-DIALECT: Dialect = _Slack()
+DIALECT: ChatDialect = _Slack()

@@ -26,7 +26,7 @@ from bot.service.delivery.receipts import Ledger, Sent, may_be_done
 from bot.service.delivery.venue import Mention, Part
 from bot.slack.client import Json, granted
 from bot.slack.workspace import TIER_3, Workspace
-from bot.view.wording.platforms.slack_errors import NO_ANSWER
+from bot.view.wording.slack import NO_ANSWER
 from storage.journal.rows import MentionState
 
 log = structlog.get_logger()

@@ -16,10 +16,9 @@ from bot.service.commands import Given
 from bot.service.requests.follow_ups import LONGEST_TEXT, Form
 from bot.service.requests.votes import LONGEST_REASON, ReasonForm
 from bot.slack.client import Json
-from bot.view.wording.buttons import ANSWER_IT, UNHELPFUL
-from bot.view.wording.service import follow_ups as following
-from bot.view.wording.service import votes as voting
-from bot.view.wording.service.access import NOT_HERE
+from bot.view.wording import commands as following
+from bot.view.wording.commands import NOT_HERE
+from bot.view.wording.figures import ANSWER_IT, UNHELPFUL
 
 WHY, FOLLOW_UP = "council_why", "council_follow_up"
 _REASON, _TEXT, _PROFILE = "reason", "text", "profile"
@@ -31,7 +30,7 @@ _MOST_OPTIONS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedModal:
     """What a form is about: a run, and where its button was pressed."""
 
     run_id: str
@@ -53,18 +52,18 @@ class Opened:
         return orjson.dumps(self).decode()
 
 
-def drawn(form: Form | ReasonForm, about: Opened) -> Json:
+def drawn(form: Form | ReasonForm, about: OpenedModal) -> Json:
     """Return a form as Slack shows it."""
     return _why(about) if isinstance(form, ReasonForm) else _follow_up(form, about)
 
 
-def _why(about: Opened) -> Json:
+def _why(about: OpenedModal) -> Json:
     reason = {
         "type": "input",
         "block_id": _REASON,
         "optional": True,
-        "label": _plain(voting.WHY_LABEL),
-        "hint": _plain(voting.WHY_HINT),
+        "label": _plain(following.WHY_LABEL),
+        "hint": _plain(following.WHY_HINT),
         "element": {
             "type": "plain_text_input",
             "action_id": _REASON,
@@ -72,14 +71,14 @@ def _why(about: Opened) -> Json:
             "max_length": LONGEST_REASON,
         },
     }
-    return _form(WHY, UNHELPFUL, voting.SEND, about, reason)
+    return _form(WHY, UNHELPFUL, following.SEND, about, reason)
 
 
-def _follow_up(form: Form, about: Opened) -> Json:
+def _follow_up(form: Form, about: OpenedModal) -> Json:
     text = {
         "type": "input",
         "block_id": _TEXT,
-        "label": _plain(following.ANSWER if form.answers else following.QUESTION),
+        "label": _plain(following.FORM_ANSWER if form.answers else following.FORM_QUESTION),
         "hint": _plain(following.ANSWER_HINT if form.answers else following.QUESTION_HINT),
         "element": {
             "type": "plain_text_input",
@@ -90,7 +89,7 @@ def _follow_up(form: Form, about: Opened) -> Json:
         },
     }
     title = ANSWER_IT if form.answers else following.TITLE
-    return _form(FOLLOW_UP, title, following.SEND, about, text, *_profiles(form))
+    return _form(FOLLOW_UP, title, following.FORM_SEND, about, text, *_profiles(form))
 
 
 def _profiles(form: Form) -> Iterator[Json]:
@@ -104,7 +103,7 @@ def _profiles(form: Form) -> Iterator[Json]:
         "type": "input",
         "block_id": _PROFILE,
         "optional": True,
-        "label": _plain(following.PROFILE),
+        "label": _plain(following.FORM_PROFILE),
         "hint": _plain(following.PROFILE_HINT),
         "element": select,
     }
@@ -117,14 +116,14 @@ def submitted(view: Json) -> tuple[Action, Given]:
     return "question", {"text": _value(view, _TEXT), "profile": _value(view, _PROFILE)}
 
 
-def _form(callback_id: str, title: str, submit: str, about: Opened, *blocks: Json) -> Json:
+def _form(callback_id: str, title: str, submit: str, about: OpenedModal, *blocks: Json) -> Json:
     return {
         "type": "modal",
         "callback_id": callback_id,
         "private_metadata": about.metadata,
         "title": _plain(title),
         "submit": _plain(submit),
-        "close": _plain(voting.CANCEL),
+        "close": _plain(following.CANCEL),
         "blocks": [*blocks],
     }
 

@@ -15,7 +15,7 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.signature import SignatureVerifier
 
-from bot.http_server import Handler, Refused
+from bot.http_server import Handler, RequestRefused
 
 UNREADABLE = (AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What Bolt raises over a body that isn't one of Slack's."""
@@ -35,11 +35,11 @@ def receiver(signing_secret: str, answer: Answer) -> Handler:
         if b"ssl_check=1" in body.split(b"&"):
             return web.Response()
         if cause := _distrusted(verifier, request, body):
-            raise Refused(HTTPStatus.UNAUTHORIZED, cause)
+            raise RequestRefused(HTTPStatus.UNAUTHORIZED, cause)
         try:
             received = await bolt_request(request)
         except UNREADABLE as error:
-            raise Refused(HTTPStatus.BAD_REQUEST, "unreadable") from error
+            raise RequestRefused(HTTPStatus.BAD_REQUEST, "unreadable") from error
         return await to_aiohttp_response(await answer(received))
 
     return receive

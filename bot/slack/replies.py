@@ -26,11 +26,10 @@ from bot.slack.client import granted
 from bot.slack.locations import Locations, direct
 from bot.slack.notices import Tell, ephemerally, line
 from bot.slack.venue import SlackVenue
-from bot.view.wording.platforms import slack as wording
-from bot.view.wording.service.delivery import TRANSCRIPT
-from bot.view.wording.service.failures import UNEXPECTED
-from bot.view.wording.service.follow_ups import ALREADY_ASKED, ASKED_BELOW
-from bot.view.wording.statistics import PICTURE
+from bot.view.wording import slack as wording
+from bot.view.wording.commands import ALREADY_ASKED, ASKED_BELOW, TRANSCRIPT
+from bot.view.wording.failures import UNEXPECTED
+from bot.view.wording.past import PICTURE
 from council.document.conversation import Source
 from storage.journal.rows import RunRow
 
@@ -39,7 +38,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackReply:
-    """Answers somebody `here`, whom `tell` reaches; a `bot.actions.Reply`.
+    """Answers somebody `here`, whom `tell` reaches; a `bot.actions.Responder`.
 
     What comes from a command or a button can `respond` by its URL, and open a form by its `trigger`.
     `name` is what the person is called. `message` is the one whose button was pressed; `is_ephemeral`
@@ -56,7 +55,7 @@ class SlackReply:
     is_ephemeral: bool = False
 
     async def say(self, text: str) -> None:
-        """Say a sentence."""
+        """Report a sentence."""
         self.locations.tasks.spawn(self.tell(line(text)))
 
     async def show(self, sheet: Sheet, *, turned: bool = False) -> None:
@@ -81,7 +80,7 @@ class SlackReply:
 
     async def form(self, form: Form | ReasonForm) -> None:
         """Open a form within the 3 s for which a click counts. Raises `VenueError`."""
-        opened = modals.Opened(form.run_id, str(self.here.channel), self.here.thread)
+        opened = modals.OpenedModal(form.run_id, str(self.here.channel), self.here.thread)
         view = modals.drawn(form, opened)
         await granted(self.locations.client.views_open(trigger_id=self.trigger, view=view))
 
@@ -121,7 +120,7 @@ class SlackReply:
         return self.here.model_copy(update={"thread": run.origin.thread or run.origin.message})
 
     async def asked(self, below: Source, *, is_new: bool) -> None:
-        """Say that a follow-up was asked; whoever is in the thread sees the card."""
+        """Report that a follow-up was asked; whoever is in the thread sees the card."""
         if not is_new or self.here.thread != below.thread:
             await self.say(ASKED_BELOW if is_new else ALREADY_ASKED)
 

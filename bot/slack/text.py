@@ -18,22 +18,8 @@ from bot.render.dialect import blocks, listed, plain_text
 from bot.render.parsing import beginning
 from bot.render.splitting import Block as Part
 from bot.render.splitting import leading
-from bot.slack.markdown import CODE_WIDTH, DIALECT, Piece, has_room, pieces
-from bot.view.message import (
-    Block,
-    Columns,
-    Diff,
-    Entry,
-    Footer,
-    Heading,
-    Line,
-    Message,
-    Pairs,
-    Prose,
-    Quote,
-    Table,
-    Title,
-)
+from bot.slack.markdown import CODE_WIDTH, DIALECT, MarkdownPiece, has_room, pieces
+from bot.view import message as m
 from bot.view.wording import figures
 from bot.view.wording.card import IN_THREAD
 from bot.view.wording.past import OPEN
@@ -102,7 +88,7 @@ class _Element:
     leads: bool = False
 
 
-def pages(message: Message, most: int | None = None, rest: str = "") -> list[list[Json]]:
+def pages(message: m.Message, most: int | None = None, rest: str = "") -> list[list[Json]]:
     """Return the blocks of each Slack message that one of our messages becomes, at most `most`.
 
     If there are more, the last one ends by saying where the `rest` is. A bounded message is one.
@@ -120,11 +106,11 @@ def pages(message: Message, most: int | None = None, rest: str = "") -> list[lis
             cut.append(led)
         cut[-1].append(element)
     if most and len(cut) > most:
-        cut = [*cut[: most - 1], _ended(cut[most - 1], Line(rest))]
+        cut = [*cut[: most - 1], _ended(cut[most - 1], m.Line(rest))]
     return [[element.block for element in page] for page in cut if page]
 
 
-def _ended(page: list[_Element], said: Line) -> list[_Element]:
+def _ended(page: list[_Element], said: m.Line) -> list[_Element]:
     """Return a page that ends with a line, without the blocks that it leaves no room for."""
     end = [*_elements([said])]
     while not _total([*page, *end]).fits or page[-1].leads:
@@ -132,12 +118,12 @@ def _ended(page: list[_Element], said: Line) -> list[_Element]:
     return [*page, *end]
 
 
-def card(message: Message, continues: str = IN_THREAD) -> CardBlocks:
+def card(message: m.Message, continues: str = IN_THREAD) -> CardBlocks:
     """Return the card; if its prose is cut, `continues` says where the rest is."""
     body, after = _parted(message.blocks)
     end = [*_elements(after)]
     more = _rich([_run(continues, "italic")])
-    ours = _elements((block for block in body if not isinstance(block, Prose)), is_card=True)
+    ours = _elements((block for block in body if not isinstance(block, m.Prose)), is_card=True)
     room = MESSAGE - _total([*ours, *end, more]).characters
     shown: list[_Element] = []
     begun = [*_beginnings(body)]
@@ -151,24 +137,24 @@ def card(message: Message, continues: str = IN_THREAD) -> CardBlocks:
     return CardBlocks([element.block for element in (*shown, *end)], fallback(message), cut)
 
 
-def _parted(content: Sequence[Block]) -> tuple[Sequence[Block], Sequence[Block]]:
+def _parted(content: Sequence[m.Block]) -> tuple[Sequence[m.Block], Sequence[m.Block]]:
     """Separate what follows a card's last prose: it is shown even if the prose is cut."""
-    footer = len(content) - sum(isinstance(block, Footer) for block in content)
-    ends = [number for number, block in enumerate(content, 1) if isinstance(block, Prose)]
+    footer = len(content) - sum(isinstance(block, m.Footer) for block in content)
+    ends = [number for number, block in enumerate(content, 1) if isinstance(block, m.Prose)]
     at = ends[-1] if ends else footer
     return content[:at], content[at:]
 
 
-def _beginnings(content: Iterable[Block]) -> Iterator[Block]:
+def _beginnings(content: Iterable[m.Block]) -> Iterator[m.Block]:
     """Return the blocks to parse for a card, up to a prose block that is too long for it."""
     for block in content:
-        begun = Prose(beginning(block.markdown, CARD_PROSE)) if isinstance(block, Prose) else block
+        begun = m.Prose(beginning(block.markdown, CARD_PROSE)) if isinstance(block, m.Prose) else block
         yield begun
         if begun != block:
             return
 
 
-def fallback(message: Message) -> str:
+def fallback(message: m.Message) -> str:
     """Return the text for notifications and search: the message without markup, or its beginning."""
     said = clip("\n".join(filter(None, map(_said, message.blocks))), TEXT)
     if len(_escaped(said)) > TEXT:
@@ -176,17 +162,17 @@ def fallback(message: Message) -> str:
     return _escaped(said)
 
 
-def _said(block: Block) -> str:
+def _said(block: m.Block) -> str:
     match block:
-        case Pairs(rows):
+        case m.Pairs(rows):
             return "\n".join(f"{name}: {said}" for name, said in rows)
-        case Table(header, rows):
+        case m.Table(header, rows):
             return "\n".join(", ".join(row) for row in (header, *rows))
-        case Columns(columns):
+        case m.Columns(columns):
             return "\n".join("\n".join((title, *items)) for title, items in columns)
-        case Prose(markdown) | Quote(markdown) | Diff(after=markdown):
+        case m.Prose(markdown) | m.Quote(markdown) | m.Diff(after=markdown):
             return _plain_beginning(beginning(markdown, TEXT))
-        case Entry():
+        case m.Entry():
             found = "".join(text for text, _ in block.excerpt)
             at = figures.when(block.at) if block.at else ""
             return "\n".join(filter(None, (block.text, at, block.said, found)))
@@ -206,34 +192,34 @@ def _total(elements: Iterable[_Element]) -> _Size:
 
 
 def _elements(
-    content: Iterable[Block], limit: int = MARKDOWN, *, is_card: bool = False
+    content: Iterable[m.Block], limit: int = MARKDOWN, *, is_card: bool = False
 ) -> Iterator[_Element]:
     """Return Slack's blocks; on a card, a long question is cut."""
     level = 0
     for block in content:
-        if isinstance(block, Title | Heading):
-            level = block.level if isinstance(block, Heading) else 1
+        if isinstance(block, m.Title | m.Heading):
+            level = block.level if isinstance(block, m.Heading) else 1
         match block:
-            case Title(text) | Heading(text) if text:
+            case m.Title(text) | m.Heading(text) if text:
                 yield _heading(text, level)
-            case Line(text) if text:
+            case m.Line(text) if text:
                 yield from (_sentence(line, strong=block.strong) for line in _lines(text))
-            case Footer(text) if text:
+            case m.Footer(text) if text:
                 yield from (
                     _plain("context", {"elements": [_text(line)]}, line) for line in _lines(text)
                 )
-            case Pairs(rows):
+            case m.Pairs(rows):
                 together = [(row,) for row in rows] if block.are_paragraphs else [rows]
                 yield from chain.from_iterable(map(_pairs, together))
-            case Entry():
+            case m.Entry():
                 yield _entry(block)
-            case Table():
+            case m.Table():
                 yield from _table(block, limit)
-            case Columns(columns):
+            case m.Columns(columns):
                 yield from _columns(columns, limit)
-            case Prose() | Diff():
+            case m.Prose() | m.Diff():
                 yield from _prose(_markdown_of(block, level), limit)
-            case Quote(markdown) if markdown:
+            case m.Quote(markdown) if markdown:
                 yield from _quote(markdown, level, limit, is_card=is_card)
             case _:
                 pass
@@ -296,7 +282,7 @@ def _columns(columns: tuple[tuple[str, tuple[str, ...]], ...], limit: int) -> It
         yield from _prose([listed(items, DIALECT)], limit)
 
 
-def _entry(entry: Entry) -> _Element:
+def _entry(entry: m.Entry) -> _Element:
     runs = [_run(entry.text, "bold")]
     facts = [_moment(entry.at)] if entry.at else []
     facts += [_run(entry.said)] if entry.said else []
@@ -320,7 +306,7 @@ def _moment(at: datetime) -> Json:
     }
 
 
-def _table(table: Table, limit: int) -> Iterator[_Element]:
+def _table(table: m.Table, limit: int) -> Iterator[_Element]:
     rows = (table.header, *table.rows)
     lengths = [sum(map(len, row)) for row in rows]
     if not has_room(lengths, len(table.header)):
@@ -330,8 +316,8 @@ def _table(table: Table, limit: int) -> Iterator[_Element]:
     yield _Element({"type": "table", "rows": cells}, _Size(sum(lengths), stored=1, tables=1))
 
 
-def _markdown_of(block: Prose | Diff, level: int) -> Iterable[Part]:
-    if isinstance(block, Diff):
+def _markdown_of(block: m.Prose | m.Diff, level: int) -> Iterable[Part]:
+    if isinstance(block, m.Diff):
         return changed(block.before, block.after, DIALECT)
     return blocks(block.markdown, DIALECT, level)
 
@@ -340,7 +326,7 @@ def _prose(content: Iterable[Part], limit: int) -> Iterator[_Element]:
     return map(_markdown, pieces(content, limit))
 
 
-def _markdown(piece: Piece) -> _Element:
+def _markdown(piece: MarkdownPiece) -> _Element:
     count = len(piece.text)
     size = _Size(count, count, piece.stored, piece.tables)
     return _Element({"type": "markdown", "text": piece.text}, size)
@@ -360,10 +346,10 @@ def clear_cache() -> None:
 
 
 @lru_cache(maxsize=1024)
-def _question(begun: str, length: int, level: int) -> Piece:
+def _question(begun: str, length: int, level: int) -> MarkdownPiece:
     """Return a question's beginning; every edit of a running card shows it again."""
     cut = pieces(blocks(begun, DIALECT, level, quoted=True), QUESTION)
-    first, *rest = [*islice(cut, 2)] or [Piece("> ", 1, 0)]
+    first, *rest = [*islice(cut, 2)] or [MarkdownPiece("> ", 1, 0)]
     if rest or len(begun) < length:
         return replace(first, text=f"{first.text}\n> \u2026")
     return first

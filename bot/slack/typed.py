@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from bot.view.wording.names import CHANNEL, COLLEAGUE, GROUP, called
+from bot.view.wording.figures import CHANNEL, COLLEAGUE, GROUP, called
 
 NOBODY: Mapping[str, str] = MappingProxyType({})
 GROUP_MENTION = "!subteam^"

@@ -29,10 +29,10 @@ from bot.slack.mentions import MentionSender, Unsure
 from bot.slack.notices import Tell, line
 from bot.slack.workspace import TIER_3, TIER_4, Workspace
 from bot.view.message import Message
+from bot.view.wording import slack as wording
 from bot.view.wording.card import BELOW, IN_THREAD
-from bot.view.wording.platforms import slack as wording
-from bot.view.wording.platforms.slack_errors import NO_ANSWER
-from bot.view.wording.service.delivery import no_thread
+from bot.view.wording.commands import no_thread
+from bot.view.wording.slack import NO_ANSWER
 from council.brief import Brief, Discussion
 from council.document.conversation import Source
 

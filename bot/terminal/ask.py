@@ -33,8 +33,8 @@ from bot.service.admission.access import AT_TERMINAL
 from bot.service.requests.question import Question
 from bot.service.runs import Runs
 from bot.view.message import Line, Message, escaped, printable
-from bot.view.wording.service import estimates, failures
-from bot.view.wording.terminal import terminal as wording
+from bot.view.wording import budgets, failures
+from bot.view.wording import terminal as wording
 from council.brief import Attachment
 from council.cancel import Stop
 from council.document.conversation import Source
@@ -101,7 +101,7 @@ class Asking:
         await self.runs.catalog.refresh()
         brief = _question(text, attachments).brief(profile, self.runs.entropy)
         found = self.runs.costs.estimate(brief)
-        said = _json(found) if as_json else estimates.dry_run(found)
+        said = _json(found) if as_json else budgets.dry_run(found)
         say(said)
         return said
 

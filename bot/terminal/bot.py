@@ -4,7 +4,7 @@ import re
 from collections.abc import Awaitable, Callable
 from difflib import get_close_matches
 
-from bot.actions import Action, Actions, Actor, Incoming, Payload, Reply, past
+from bot.actions import Action, Actions, Actor, Incoming, Payload, Responder, past
 from bot.app import Library, open_council, open_dispatcher, open_lookup
 from bot.config.configuration import Configuration
 from bot.errors import Refusal
@@ -20,10 +20,9 @@ from bot.terminal import ask as terminal_ask
 from bot.terminal.ask import display, paragraph, say
 from bot.terminal.typed import read_line
 from bot.upkeep import repair_index
-from bot.view.wording.buttons import HELPFUL, UNHELPFUL
-from bot.view.wording.service.access import NOT_OFFERED
-from bot.view.wording.service.votes import AT_TERMINAL, NOTHING_TO_VOTE_ON
-from bot.view.wording.terminal import terminal as wording
+from bot.view.wording import terminal as wording
+from bot.view.wording.commands import AT_TERMINAL, NOT_OFFERED, NOTHING_TO_VOTE_ON
+from bot.view.wording.figures import HELPFUL, UNHELPFUL
 from council.document.conversation import Source
 from storage.errors import ConversationNotFound
 from storage.index.rows import IndexRow
@@ -73,7 +72,7 @@ def _near(word: str) -> str | None:
     return guess[0] if guess else None
 
 
-class _Typed(Reply):
+class _Typed(Responder):
     """Commands, and buttons that are pressed by typing their labels.
 
     `conversation` is the newest one, whose answer is voted on.

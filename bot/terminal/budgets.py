@@ -8,7 +8,7 @@ from bot.app import Library
 from bot.errors import UsageError
 from bot.service.admission.budgets import NANO, Budgets, nanos, payer
 from bot.service.admission.channels import Channels, Operator
-from bot.view.wording.terminal import cli as wording
+from bot.view.wording import cli as wording
 from council.document.conversation import Source
 from storage.journal.rows import BUDGETED, Budgeted
 from storage.journal.spending import Spending

@@ -29,7 +29,7 @@ from bot.view.message import Block, Line, Message, Pairs, Table
 from bot.view.state import RunView, opening
 from bot.view.thread import thread
 from bot.view.wording import figures
-from bot.view.wording.terminal import demo as wording
+from bot.view.wording import terminal as wording
 from council.calls import JsonObject
 from council.document.conversation import AssistantMessage
 from council.events import Emit

@@ -4,7 +4,7 @@ import signal
 import sys
 
 from bot.terminal.ask import say
-from bot.view.wording.terminal.terminal import NOT_UTF8
+from bot.view.wording.terminal import NOT_UTF8
 
 
 def read_line() -> str | None:

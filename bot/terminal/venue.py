@@ -23,32 +23,15 @@ from bot.render.changes import changed_lines
 from bot.render.diff import Kind
 from bot.render.markdown import render
 from bot.terminal.prose import prose
+from bot.view import message as m
 from bot.view.card import asked, card, correction, expected, origin, progress, stage_line
 from bot.view.fold import fold
 from bot.view.member import names
-from bot.view.message import (
-    Block,
-    Columns,
-    Diff,
-    Entry,
-    Footer,
-    Heading,
-    Line,
-    Message,
-    Pairs,
-    Prose,
-    Quote,
-    Table,
-    Title,
-    printable,
-)
 from bot.view.record import record
 from bot.view.state import RunView
 from bot.view.thread import thread
 from bot.view.wording import card as wording
-from bot.view.wording import figures
-from bot.view.wording.service import failures
-from bot.view.wording.terminal import terminal
+from bot.view.wording import failures, figures, terminal
 from council.events import (
     Event,
     MemberAnswered,
@@ -69,20 +52,20 @@ _STYLES: Mapping[Kind, str] = {"same": "", "removed": "strike dim", "added": "bo
 TEXT_LINES = 3  # of the streaming answer, in however low a window
 
 
-Messages = Callable[[RunView], Iterable[Message]]
+Messages = Callable[[RunView], Iterable[m.Message]]
 
 
-def digest(view: RunView) -> Iterable[Message]:
+def digest(view: RunView) -> Iterable[m.Message]:
     """Return the thread as it is in a chat."""
     return (part.message for part in thread(view))
 
 
-def everything(view: RunView) -> Iterable[Message]:
+def everything(view: RunView) -> Iterable[m.Message]:
     """Return a thread with everything the members said."""
     return (part.message for part in record(view))
 
 
-def nothing(view: RunView) -> Iterable[Message]:
+def nothing(view: RunView) -> Iterable[m.Message]:
     """Return no thread."""
     del view
     return ()
@@ -158,22 +141,22 @@ class TerminalChannel:
         if self._saved and self.view.conversation_id:
             self._write(f"\n{self._saved(self.view.conversation_id)}")
 
-    def show(self, message: Message) -> None:
+    def show(self, message: m.Message) -> None:
         """Write a message below what is there."""
         self._write("")
         write(message, self._console)
 
     def _write(self, text: str, end: str = "\n") -> None:
-        self._console.out(printable(text), highlight=False, end=end)
+        self._console.out(m.printable(text), highlight=False, end=end)
 
     def _frame(self) -> RenderableType:
-        frame: list[Block] = []
+        frame: list[m.Block] = []
         for block in progress(self.view, self._clock()).blocks:
             match block:
-                case Quote(markdown):
+                case m.Quote(markdown):
                     length = QUESTION_LINES * (self._console.width - INDENT)
-                    frame.append(Quote(clip(" ".join(markdown.split()), length)))
-                case Prose() | Heading() if self.view.is_over:
+                    frame.append(m.Quote(clip(" ".join(markdown.split()), length)))
+                case m.Prose() | m.Heading() if self.view.is_over:
                     pass  # the whole answer is below the thread
                 case _:
                     frame.append(block)
@@ -185,12 +168,12 @@ def is_watched(console: Console) -> bool:
     return console.is_terminal and not console.is_dumb_terminal
 
 
-def write(message: Message, console: Console) -> None:
+def write(message: m.Message, console: Console) -> None:
     """Write a message: drawn where somebody watches, else as Markdown."""
     if is_watched(console):
         console.print(drawn(message.blocks, console))
     else:
-        console.out(printable(render(message)), highlight=False, end="")
+        console.out(m.printable(render(message)), highlight=False, end="")
 
 
 def told(view: RunView, event: Event, now: float) -> Iterator[str]:
@@ -241,44 +224,44 @@ def _lacked(view: RunView, event: MemberFailed) -> str:
             return terminal.NO_FINAL_ANSWER
 
 
-def drawn(blocks: Iterable[Block], console: Console) -> RenderableType:
+def drawn(blocks: Iterable[m.Block], console: Console) -> RenderableType:
     """Return blocks for a terminal of this width, an empty line between each two."""
     parts: list[RenderableType] = []
     level = 1
     for block in blocks:
-        if isinstance(block, Title | Heading):
-            level = block.level if isinstance(block, Heading) else 1
+        if isinstance(block, m.Title | m.Heading):
+            level = block.level if isinstance(block, m.Heading) else 1
         parts += [Text(), _draw(block, level, console)] if parts else [_draw(block, level, console)]
     return Group(*parts)
 
 
-def _draw(block: Block, level: int, console: Console) -> RenderableType:
+def _draw(block: m.Block, level: int, console: Console) -> RenderableType:
     match block:
-        case Title(text):
+        case m.Title(text):
             return Group(Rule(), Text(text, style="bold"))
-        case Heading(text):
+        case m.Heading(text):
             head = Text(text, style="bold")
             return head if level > MESSAGE_LEVEL else Group(Rule(), head)
-        case Line(text, strong):
+        case m.Line(text, strong):
             return Text(text, style="bold" if strong else "")
-        case Footer(text):
+        case m.Footer(text):
             return Text(text, style="dim")
-        case Pairs(rows):
+        case m.Pairs(rows):
             return _pairs(rows)
-        case Entry(text, said, at):
+        case m.Entry(text, said, at):
             facts = (figures.when(at) if at else "", said)
             found = Text.assemble(*((part, "bold" if marked else "") for part, marked in block.excerpt))
             lines = (Text(text, style="bold"), *map(Text, facts), found)
             return Text("\n").join(line for line in lines if line)
-        case Table():
+        case m.Table():
             return _table(block, console)
-        case Columns(columns):
+        case m.Columns(columns):
             return _columns(columns, console)
-        case Prose(markdown):
+        case m.Prose(markdown):
             return _indented(prose(markdown, level))  # what is other people's is indented
-        case Quote(markdown):
+        case m.Quote(markdown):
             return _indented(Text(markdown, style="italic"))
-        case Diff(before, after):
+        case m.Diff(before, after):
             return _indented(_changes(before, after))
 
 
@@ -321,7 +304,7 @@ def _list(title: str, items: tuple[str, ...]) -> RenderableType:
     return Group(Text(title, style="bold"), _indented(grid))
 
 
-def _table(block: Table, console: Console) -> RenderableType:
+def _table(block: m.Table, console: Console) -> RenderableType:
     """Draw a table or, if the window is too narrow for it, a line per row."""
     table = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for name in block.header:
@@ -339,13 +322,13 @@ def _table(block: Table, console: Console) -> RenderableType:
     )
 
 
-def _fitted(blocks: list[Block], console: Console) -> RenderableType:
+def _fitted(blocks: list[m.Block], console: Console) -> RenderableType:
     """Draw the card as high as the window, with the end of the answer's text so far."""
-    fixed = [block for block in blocks if not isinstance(block, Prose)]
+    fixed = [block for block in blocks if not isinstance(block, m.Prose)]
     room = console.height - len(console.render_lines(drawn(fixed, console))) - 3
     parts: list[RenderableType] = []
     for block in blocks:
-        if isinstance(block, Prose):
+        if isinstance(block, m.Prose):
             part = _end(block.markdown, max(room, TEXT_LINES), console)
         else:
             part = _draw(block, 3, console)

@@ -6,20 +6,7 @@ from types import MappingProxyType
 from markupsafe import Markup, escape
 
 from bot.transcript import prose
-from bot.view.message import (
-    Block,
-    Columns,
-    Diff,
-    Entry,
-    Footer,
-    Heading,
-    Line,
-    Pairs,
-    Prose,
-    Quote,
-    Table,
-    Title,
-)
+from bot.view import message as m
 from council.text import language
 
 PART = 3
@@ -28,7 +15,7 @@ PAGE_LANGUAGE = "en"
 
 
 def html(
-    blocks: Iterable[Block], *, under: int, written: Mapping[str, Markup] = MappingProxyType({})
+    blocks: Iterable[m.Block], *, under: int, written: Mapping[str, Markup] = MappingProxyType({})
 ) -> Markup:
     """Return blocks as HTML, below a heading of level `under`.
 
@@ -37,12 +24,12 @@ def html(
     return Markup("\n").join(_written(blocks, under, written))
 
 
-def _written(blocks: Iterable[Block], under: int, written: Mapping[str, Markup]) -> Iterator[Markup]:
+def _written(blocks: Iterable[m.Block], under: int, written: Mapping[str, Markup]) -> Iterator[Markup]:
     level, caption, in_part = under + 1, "", False
     for block in blocks:
         match block:
-            case Title(text) | Heading(text):
-                depth = block.level if isinstance(block, Heading) else 1
+            case m.Title(text) | m.Heading(text):
+                depth = block.level if isinstance(block, m.Heading) else 1
                 level, caption = under + depth, text
                 if in_part:
                     yield Markup("</section>")
@@ -51,21 +38,23 @@ def _written(blocks: Iterable[Block], under: int, written: Mapping[str, Markup])
                     slug = "-".join(text.lower().split())
                     yield Markup('<section class="part {0}">').format(slug)
                 yield Markup("<h{0}>{1}</h{0}>").format(level, _name(text))
-            case Line(text) | Entry(text) | Footer(text):  # a transcript has no list of what was found
-                facts = Markup(' class="facts"') if isinstance(block, Footer) else ""
+            case (
+                m.Line(text) | m.Entry(text) | m.Footer(text)
+            ):  # a transcript has no list of what was found
+                facts = Markup(' class="facts"') if isinstance(block, m.Footer) else ""
                 yield Markup("<p{0}>{1}</p>").format(facts, _name(text))
-            case Pairs(rows):
+            case m.Pairs(rows):
                 yield _pairs(rows)
-            case Table(header, rows):
+            case m.Table(header, rows):
                 yield _table(header, rows, caption)
-            case Columns(columns):
+            case m.Columns(columns):
                 yield _columns(columns)
-            case Prose(markdown) | Quote(markdown):
-                tag = "blockquote" if isinstance(block, Quote) else "div"
+            case m.Prose(markdown) | m.Quote(markdown):
+                tag = "blockquote" if isinstance(block, m.Quote) else "div"
                 yield Markup('<{0} class="prose" dir="auto"{1}>{2}</{0}>').format(
                     tag, spoken(markdown), written.get(markdown) or prose.html(markdown, level)
                 )
-            case Diff():
+            case m.Diff():
                 pass  # the page marks what changed in a way of its own
     if in_part:
         yield Markup("</section>")

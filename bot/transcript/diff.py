@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from markdown_it.token import Token
 from markupsafe import Markup
 
-from bot.render.diff import Piece, diff
+from bot.render.diff import DiffPiece, diff
 from bot.transcript import prose
 
 _CODE = ("code_block", "code_inline", "fence")
@@ -43,7 +43,7 @@ def _leaves(tokens: Iterable[Token]) -> Iterator[Token]:
         yield _END
 
 
-def _mark(tokens: Iterable[Token], pieces: Sequence[Piece], kind: str, tag: str) -> None:
+def _mark(tokens: Iterable[Token], pieces: Sequence[DiffPiece], kind: str, tag: str) -> None:
     """Note in each token which stretches of its content are only in this text."""
     marks = _stretches(pieces, kind)
     start, end = next(marks, _NOWHERE)
@@ -59,7 +59,7 @@ def _mark(tokens: Iterable[Token], pieces: Sequence[Piece], kind: str, tag: str)
             start, end = next(marks, _NOWHERE)
 
 
-def _stretches(pieces: Iterable[Piece], kind: str) -> Iterator[tuple[int, int]]:
+def _stretches(pieces: Iterable[DiffPiece], kind: str) -> Iterator[tuple[int, int]]:
     """Yield where the pieces of a kind begin and end in their text."""
     position = 0
     for piece in pieces:

@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from bot.transcript import blocks, charts, diff
 from bot.transcript.charts import Moved, RankRow, Sure
-from bot.transcript.turns import Turn, begun, turns
+from bot.transcript.turns import ShownTurn, begun, turns
 from bot.transcript.votes import votes
 from bot.view.card import stored
 from bot.view.discussion import discussion
@@ -47,7 +47,7 @@ Sections = Mapping[tuple[Kind, int, str | None], Message]
 
 
 @dataclass(frozen=True, slots=True)
-class Chart:
+class Drawing:
     """A drawing with what it shows."""
 
     caption: str
@@ -56,7 +56,7 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class ShownRound:
     """One member's text in one round, with its correction's changes, and what its peers said."""
 
     round: int
@@ -71,11 +71,11 @@ class Panel:
     id: str
     name: str
     standing: str
-    passages: tuple[Passage, ...]
+    passages: tuple[ShownRound, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class ExchangePage:
     """One question with the council's answer."""
 
     id: str
@@ -83,7 +83,7 @@ class Exchange:
     question: Markup
     answer: Markup
     sections: tuple[Markup, ...] = ()
-    charts: tuple[Chart, ...] = ()
+    charts: tuple[Drawing, ...] = ()
     panels: tuple[Panel, ...] = ()
 
 
@@ -137,20 +137,20 @@ def _seated(view: RunView) -> list[str]:
     return [short[seat.name] for seat in view.seats]
 
 
-def _exchange(turn: Turn, number: int, numbered: bool) -> Exchange:
+def _exchange(turn: ShownTurn, number: int, numbered: bool) -> ExchangePage:
     heading = wording.question(number, of_several=numbered)
     question = blocks.html([Quote(turn.question), *discussion(turn.read)], under=UNDER + 1)
     view = turn.view
     if view is None:
         nothing = blocks.html([Line(wording.NO_ANSWER)], under=UNDER)
-        return Exchange(f"question-{number}", heading, question, nothing)
+        return ExchangePage(f"question-{number}", heading, question, nothing)
     sections: Sections = {(each.kind, each.round, each.member): each.message for each in record(view)}
     panels = [
         panel
         for place, seat in enumerate(ranked(view), 1)
         if (panel := _panel(view, seat, sections, f"question-{number}-member-{place}"))
     ]
-    return Exchange(
+    return ExchangePage(
         f"question-{number}",
         heading,
         question,
@@ -185,14 +185,14 @@ def _rounds(view: RunView) -> tuple[RunView, ...]:
 
 def _passage(
     view: RunView, seat: Seat | None, previous: Seat | None, sections: Sections
-) -> Passage | None:
+) -> ShownRound | None:
     if seat is None:
         return None
     said = sections.get(("member", view.number, seat.name))
     reviews = sections.get(("reviews", view.number, seat.name))
     if said is None:
         return None
-    return Passage(
+    return ShownRound(
         view.number,
         _answers(said.blocks, view.number, seat, previous),
         blocks.html(reviews.blocks, under=UNDER + 1) if reviews else Markup(""),
@@ -240,10 +240,10 @@ def _texts(seat: Seat, previous: Seat | None) -> tuple[Prose | None, Prose | Non
     return Prose(before), Prose(after)
 
 
-def _charts(view: RunView) -> Iterator[Chart]:
+def _charts(view: RunView) -> Iterator[Drawing]:
     for each in _rounds(view):
         if each.ranking and each.ranking.ballots:
-            yield Chart(
+            yield Drawing(
                 wording.votes(each.number if view.earlier else None),
                 charts.positions([*_standings(each)]),
                 wording.VOTES_NOTE,
@@ -254,9 +254,9 @@ def _charts(view: RunView) -> Iterator[Chart]:
     ]
     if any(each.removed or each.added for each in changed):
         several = bool(view.earlier)
-        yield Chart(wording.moves(several=several), charts.moves(changed), wording.MOVES_NOTE)
+        yield Drawing(wording.moves(several=several), charts.moves(changed), wording.MOVES_NOTE)
     if sure := [*_sure(view)]:
-        yield Chart(wording.SURE, charts.confidences(sure), wording.SURE_NOTE)
+        yield Drawing(wording.SURE, charts.confidences(sure), wording.SURE_NOTE)
 
 
 def _sure(view: RunView) -> Iterator[Sure]:

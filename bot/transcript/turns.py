@@ -10,7 +10,7 @@ from council.document.conversation import Conversation, Vote, exchanges
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ShownTurn:
     """A question, and its answer's run if it has one."""
 
     question: str
@@ -28,16 +28,16 @@ def begun(conversation: Conversation) -> str:
     return figures.moment((first and first.started_at) or conversation.created_at)
 
 
-def turns(conversation: Conversation) -> list[Turn]:
+def turns(conversation: Conversation) -> list[ShownTurn]:
     """Pair each question with its answer's run, if it has one."""
     return [
-        Turn(
+        ShownTurn(
             each.question,
             of_document(each.answer, each.question, conversation, each.context),
             tuple(each.answer.votes),
             each.context,
         )
         if each.answer
-        else Turn(each.question, None)
+        else ShownTurn(each.question, None)
         for each in exchanges(conversation)
     ]

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from bot.view.message import Block, Heading, Line, Pairs
-from bot.view.wording.buttons import UNHELPFUL
-from bot.view.wording.service import votes as wording
+from bot.view.wording import commands as wording
+from bot.view.wording.figures import UNHELPFUL
 from council.document.conversation import Vote
 
 

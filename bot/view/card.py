@@ -21,10 +21,8 @@ from bot.view.state import (
     Working,
 )
 from bot.view.wording import card as wording
-from bot.view.wording import context, figures
-from bot.view.wording.names import listing
-from bot.view.wording.service import failures
-from bot.view.wording.terminal import demo
+from bot.view.wording import failures, figures, terminal
+from bot.view.wording.figures import listing
 from council.document.results import ChairNotes, Stage3Result
 from council.events import Stage
 from council.text.characters import clip
@@ -103,7 +101,7 @@ def origin(view: RunView) -> Iterator[str]:
     if view.demonstration:
         yield wording.DEMONSTRATION
     if view.example:
-        yield demo.ON_CARD
+        yield terminal.ON_CARD
 
 
 def expected(view: RunView) -> Iterator[str]:
@@ -118,8 +116,8 @@ def _members(view: RunView, number: int) -> str:
 
 def _history(view: RunView) -> list[Line]:
     """Return what was read with the question of its thread and its conversation."""
-    thread = [Line(context.thread(view.context))] if view.context else []
-    return [*thread, *([Line(context.conversation(view.history))] if view.history else [])]
+    thread = [Line(wording.thread(view.context))] if view.context else []
+    return [*thread, *([Line(wording.conversation(view.history))] if view.history else [])]
 
 
 def _queued(view: RunView) -> list[Line]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from bot.view.message import Block, Columns, Pairs, Prose
-from bot.view.wording import consultants as wording
+from bot.view.wording import card as wording
 from council.consultation import HIGHEST, CodeSnippet, Consultation, Debate, fenced, scored_alternative
 
 FULL, EMPTY = "\u25b0", "\u25b1"
@@ -44,7 +44,7 @@ def _standing(said: Consultation, before: int | None) -> Iterator[tuple[str, str
         yield wording.UNCERTAIN, "; ".join(sure.uncertainty_factors)
     if said.debate:
         changed = said.debate.position_changed
-        yield wording.DEBATE, wording.CHANGED if changed else wording.KEPT
+        yield wording.DEBATE, wording.POSITION_CHANGED if changed else wording.POSITION_KEPT
 
 
 def _columns(*columns: tuple[str, list[str]]) -> Iterator[Block]:

@@ -1,7 +1,7 @@
 """The human thread that was read with a question, as transcripts show it."""
 
 from bot.view.message import Block, Heading, Pairs
-from bot.view.wording import context as wording
+from bot.view.wording import card as wording
 from council.brief import Discussion
 from council.text.characters import clip
 

@@ -7,10 +7,9 @@ from urllib.parse import urlsplit
 from bot.view.consultants import consultation
 from bot.view.message import Block, Heading, Line, Pairs, Prose
 from bot.view.state import Failed, RunView, Seat
-from bot.view.wording import figures
+from bot.view.wording import failures, figures
 from bot.view.wording import thread as wording
-from bot.view.wording.names import listing, short_names
-from bot.view.wording.service import failures
+from bot.view.wording.figures import listing, short_names
 from council.calls import Citation
 from council.document.changes import share_changed, words_changed
 from council.document.conversation import Stage1Result, Stage2_5Result, Stage2Result

@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from bot.view.member import names
 from bot.view.message import Block, Heading, Line, Pairs, Table
 from bot.view.state import Failed, RunView, Seat
-from bot.view.wording import figures
+from bot.view.wording import failures, figures
 from bot.view.wording import thread as wording
 from bot.view.wording.card import agreement
-from bot.view.wording.service import failures
 from council.criteria import EvaluationCriteria
 from council.document.conversation import Place
 from council.document.results import ScoringMatrix

@@ -26,7 +26,7 @@ PASSAGE = 240
 
 
 @dataclass(frozen=True, slots=True)
-class ThreadMessage:
+class ThreadPart:
     """A message of the thread: its kind, its text, and the seat of the member it is about."""
 
     kind: Literal["ranking", "member"]
@@ -34,7 +34,7 @@ class ThreadMessage:
     seat: int | None = None
 
 
-def thread(view: RunView) -> tuple[ThreadMessage, ...]:
+def thread(view: RunView) -> tuple[ThreadPart, ...]:
     """Return the thread's messages in the order in which they are posted; none before all are final.
 
     Once returned, a message never changes.
@@ -42,13 +42,13 @@ def thread(view: RunView) -> tuple[ThreadMessage, ...]:
     answered = [(seat, seat.answer) for seat in ranked(view) if seat.answer]
     if not is_final(view) or len(answered) < 2:  # one alone has no peers, and its answer is the card's
         return ()
-    messages: list[ThreadMessage] = []
+    messages: list[ThreadPart] = []
     if view.stage("stage2").progress == "done":
-        messages.append(ThreadMessage("ranking", Message("ranking", tuple(_ranking(view)))))
+        messages.append(ThreadPart("ranking", Message("ranking", tuple(_ranking(view)))))
     for seat, answer in answered:
         blocks = tuple(_member(view, seat, answer))
         message = Message(f"member:{seat.name}", blocks, bounded=True)
-        messages.append(ThreadMessage("member", message, view.seats.index(seat)))
+        messages.append(ThreadPart("member", message, view.seats.index(seat)))
     return tuple(messages)
 
 

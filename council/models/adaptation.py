@@ -19,7 +19,7 @@ from council.models.learning import (
     steps_left,
     trials,
 )
-from council.models.refusals import Refused
+from council.models.refusals import RefusedCall
 from council.models.reply import Completion
 from council.models.request import body_of_call
 from council.models.servers import VERSION, Server
@@ -41,7 +41,7 @@ async def adapting(server: Server, call: Call, send: Send) -> Completion:
     Raises `ModelError`: `format_refused` where the server takes no JSON schema in any form.
     """
     model = call.member.model
-    without_version: Refused | None = None
+    without_version: RefusedCall | None = None
     while True:
         traits = server.traits(model)
         if _has_no_format(server, call, traits):
@@ -49,7 +49,7 @@ async def adapting(server: Server, call: Call, send: Send) -> Completion:
         body = body_of_call(call, server.dialect, traits)
         try:
             return await send(call, body)
-        except Refused as refused:
+        except RefusedCall as refused:
             if without_version and refused.failure.cause == "no_api":
                 server.forget_prefix()
                 await server.keep(model)
@@ -75,7 +75,7 @@ async def adapting(server: Server, call: Call, send: Send) -> Completion:
 
 
 async def _is_named(
-    server: Server, call: Call, body: JsonObject, refused: Refused, traits: Traits
+    server: Server, call: Call, body: JsonObject, refused: RefusedCall, traits: Traits
 ) -> bool:
     """Take in the change that a refusal asks for by name; return whether it named one.
 
@@ -95,7 +95,7 @@ async def _is_named(
 
 
 async def _on_trial(
-    server: Server, call: Call, body: JsonObject, refused: Refused, traits: Traits, send: Send
+    server: Server, call: Call, body: JsonObject, refused: RefusedCall, traits: Traits, send: Send
 ) -> Completion | None:
     """Try changes one at a time, of which the one that helps is kept.
 
@@ -127,7 +127,7 @@ async def _on_trial(
             changed = body_of_call(call, server.dialect, tried)
             try:
                 completion = await send(call, changed, partial(accept, change))
-            except Refused as again:
+            except RefusedCall as again:
                 if is_over or again.failure.cause != refused.failure.cause:
                     raise
                 spent += 1
@@ -157,5 +157,5 @@ def _has_no_format(server: Server, call: Call, traits: Traits) -> bool:
     return wants and not steps_left(server.dialect, traits, call.member.model)
 
 
-def _without_format(refused: Refused) -> ModelError:
+def _without_format(refused: RefusedCall) -> ModelError:
     return ModelError(refused.failure.model_copy(update={"cause": "format_refused"}))

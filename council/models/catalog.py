@@ -30,7 +30,7 @@ log = structlog.stdlib.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ModelListing:
     """One model of the list; `price` and `window` (in tokens) are `None` if none is named.
 
     `structured` says whether it takes a JSON schema, `None` where the list says nothing of that.
@@ -65,7 +65,7 @@ class Catalog:
         self._takes_schema: TakesSchema = takes_schema or _as_listed
         self._time_to_live = time_to_live
         self._clock = clock
-        self._listings: dict[str, Listing] = {}
+        self._listings: dict[str, ModelListing] = {}
         self._fresh_until = float("-inf")
         self._fetching = asyncio.Lock()
         self._missed = False
@@ -147,7 +147,7 @@ class Catalog:
         takes = await self._takes_schema(member, listing.structured if listing else None)
         return member.model_copy(update={"structured": takes})
 
-    def _listing(self, model: str) -> Listing | None:
+    def _listing(self, model: str) -> ModelListing | None:
         return find_listing(self._listings, model)
 
 
@@ -155,12 +155,12 @@ async def _as_listed(member: Member, listed: bool | None) -> bool:
     return bool(member.endpoint_id or listed)
 
 
-def read_listings(models: Iterable[JsonObject]) -> dict[str, Listing]:
+def read_listings(models: Iterable[JsonObject]) -> dict[str, ModelListing]:
     """Read a provider's model list, by the models' ids."""
     return dict(_read(models))
 
 
-def find_listing(listings: Mapping[str, Listing], model: str) -> Listing | None:
+def find_listing(listings: Mapping[str, ModelListing], model: str) -> ModelListing | None:
     """Return what a list says of a model; `None` where it doesn't have it."""
     # Variants that only route differently (`:nitro`, `:floor`) aren't listed separately; Gemini's list
     # has `models/gemini-2.5-pro` for `gemini-2.5-pro`; Ollama's `llama3.2:latest` for `llama3.2`
@@ -177,7 +177,7 @@ def most_like(model: str, listed: Collection[str]) -> str | None:
     return next(iter(get_close_matches(model, listed, 1)), None)
 
 
-def _read(models: Iterable[JsonObject]) -> Iterable[tuple[str, Listing]]:
+def _read(models: Iterable[JsonObject]) -> Iterable[tuple[str, ModelListing]]:
     for model in models:
         if isinstance(name := model.get("id"), str):
             takes = model.get("supported_parameters")
@@ -186,7 +186,10 @@ def _read(models: Iterable[JsonObject]) -> Iterable[tuple[str, Listing]]:
             reasons = None if named is None else bool(named & REASONING)
             created = model.get("created")
             since = created if isinstance(created, int) else 0
-            yield name, Listing(_price(model.get("pricing"), reasons), structured, _window(model), since)
+            yield (
+                name,
+                ModelListing(_price(model.get("pricing"), reasons), structured, _window(model), since),
+            )
 
 
 _WINDOWS = ("context_length", "max_model_len", "max_context_length", "context_window")

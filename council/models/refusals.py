@@ -212,7 +212,7 @@ class ErrorBody:
         )
 
 
-class Refused(ModelError):
+class RefusedCall(ModelError):
     """The provider refused; `retry_after` is the seconds it asked to wait, `error` its body.
 
     `retryable` is false where it says that asking again doesn't help.
@@ -234,11 +234,13 @@ class Refused(ModelError):
 
 def refused(
     body: object, status: int, secrets: Redaction = NO_SECRETS, retry_after: float | None = None
-) -> Refused:
+) -> RefusedCall:
     """Return the error that a body means; `retry_after` is what its header says, which counts first."""
     said = ErrorBody.of(body)
     wait = said.retry_after if retry_after is None else retry_after
-    return Refused(_failure(said, status, secrets), wait, body, retryable=said.retryable is not False)
+    return RefusedCall(
+        _failure(said, status, secrets), wait, body, retryable=said.retryable is not False
+    )
 
 
 def too_large(what: str) -> ModelError:

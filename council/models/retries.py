@@ -17,7 +17,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from council.calls import Call, Reply
 from council.errors import Cause, Failure, ModelError
-from council.models.refusals import Refused, shorten
+from council.models.refusals import RefusedCall, shorten
 
 PASSING: frozenset[Cause] = frozenset(
     {
@@ -43,7 +43,7 @@ def worth_retrying(error: BaseException) -> bool:
 
     An empty reply could, too; of those, one is enough.
     """
-    if isinstance(error, Refused):
+    if isinstance(error, RefusedCall):
         is_soon = error.retry_after is None or error.retry_after <= LONGEST_WAIT
         return error.failure.cause in PASSING and error.retryable and is_soon
     return isinstance(error, ModelError) and error.failure.cause in PASSING | {"empty"}
@@ -138,7 +138,7 @@ class Retries:
 
     def _wait(self, state: RetryCallState) -> float:
         error = _error(state)
-        asked_for = error.retry_after if isinstance(error, Refused) else None
+        asked_for = error.retry_after if isinstance(error, RefusedCall) else None
         return self.backoff.wait(state.attempt_number, asked_for, self.chance)
 
 

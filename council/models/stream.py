@@ -18,7 +18,7 @@ import orjson
 from council.calls import JsonObject
 from council.errors import Failure, ModelError
 from council.models.event_stream import JSON_BYTES, EventReader, parse
-from council.models.refusals import EXCERPT_LENGTH, Refused, refused, too_large
+from council.models.refusals import EXCERPT_LENGTH, RefusedCall, refused, too_large
 from council.models.reply import Completion
 from council.models.retries import retry_after
 from council.models.transport import UNPACKED
@@ -102,7 +102,7 @@ def _take(completion: Completion, events: Iterable[JsonObject | None]) -> None:
             completion.take_chunk(event)
 
 
-async def refusal(response: httpx.Response, secrets: Redaction) -> Refused:
+async def refusal(response: httpx.Response, secrets: Redaction) -> RefusedCall:
     """Return the error that a response with an error status means."""
     try:
         body = await body_of(response, ERROR_BYTES)

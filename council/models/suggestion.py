@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from council.models.catalog import Listing
+from council.models.catalog import ModelListing
 
 MAKERS = (
     "anthropic",
@@ -40,7 +40,7 @@ class Suggestion:
     chairman: str
 
 
-def suggest(listings: Mapping[str, Listing]) -> Suggestion | None:
+def suggest(listings: Mapping[str, ModelListing]) -> Suggestion | None:
     """Suggest three members of different makers and a chairman; `None` where nothing is listed.
 
     A single model takes all seats. With fewer than four makers, one is there twice.
@@ -56,7 +56,7 @@ def suggest(listings: Mapping[str, Listing]) -> Suggestion | None:
     return Suggestion(tuple(ranked[:MEMBERS]), chairman)
 
 
-def leading(listings: Mapping[str, Listing]) -> list[str]:
+def leading(listings: Mapping[str, ModelListing]) -> list[str]:
     """Return all ids that can be used: each maker's leading model first, then the others alike."""
     is_priced = any(listing.price for listing in listings.values())
 

@@ -118,7 +118,7 @@ def unquoted_lines(text: str) -> list[str]:
     return [_QUOTED if line.block and line.text else line.text for line in lines]
 
 
-class Lines:
+class BallotLines:
     """The lines of a review, by the places of JSON objects in it."""
 
     def __init__(self, text: str) -> None:

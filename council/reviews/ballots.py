@@ -19,7 +19,7 @@ from council.reviews.ballot_json import (
     read_json_ballots,
 )
 from council.reviews.ballot_text import (
-    Lines,
+    BallotLines,
     by_letter,
     label_named,
     opening_labels,
@@ -111,7 +111,7 @@ def read_ballot(
     if own is None:
         scores = parse_scores(text, labels, criteria)
         return Ballot(text, tuple(listed), scores, read_prose(prose, labels), read_praise(prose, labels))
-    said, lines = own.ballot.without_copies(copied), Lines(body)
+    said, lines = own.ballot.without_copies(copied), BallotLines(body)
     is_listed = listed and (not said.ranking or line > lines.number(own.span.end - 1))
     ranking = listed if is_listed else said.ranking
     scores = _scores(said, criteria)
@@ -157,7 +157,7 @@ def _written_ballots(
     every = (each for answer in answers for each in all_json_ballots(answer))
     theirs = {each.in_labels(label_of).model_dump_json() for each in every}
     squeezed = [*map(_squeezed, answers)]
-    lines, own, prose = Lines(text), list[_Written](), text
+    lines, own, prose = BallotLines(text), list[_Written](), text
     for ballot, span in ballots:
         said = text[span.start : span.end]
         # An answer may keep its object from being found, but not from being the same text.

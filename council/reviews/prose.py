@@ -19,7 +19,15 @@ from typing import cast
 from council.document.results import PointKind, PointSource, ReviewPoint, Severity
 from council.reviews import plain_words as words
 from council.reviews.ballot_text import by_letter
-from council.reviews.reviewer_lines import BOLD, START, Line, is_nothing, own_lines, says, sentences
+from council.reviews.reviewer_lines import (
+    BOLD,
+    START,
+    ReviewLine,
+    is_nothing,
+    own_lines,
+    says,
+    sentences,
+)
 from council.text.characters import clip
 
 LONGEST_POINT = 600
@@ -148,9 +156,9 @@ class _Section:
 
     letter: str = ""
     part: PointKind | None = None
-    above: Line = START
+    above: ReviewLine = START
     is_inline: bool = False
-    lines: list[Line] = field(default_factory=list[Line])
+    lines: list[ReviewLine] = field(default_factory=list[ReviewLine])
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +170,7 @@ class _Paragraph:
     sentences: list[str]
 
 
-def _sections(lines: Iterable[Line], known: Mapping[str, str]) -> list[_Section]:
+def _sections(lines: Iterable[ReviewLine], known: Mapping[str, str]) -> list[_Section]:
     # One line may hold several: Response A: fine. Response B: vague.
     pieces = [replace(line, text=said) for line in lines for said in _NEXT_HEADING.split(line.text)]
     headings = [_HEADING.match(line.text) for line in pieces]
@@ -186,7 +194,7 @@ def _sections(lines: Iterable[Line], known: Mapping[str, str]) -> list[_Section]
     return sections
 
 
-def _ends(line: Line, section: _Section, known: Collection[str]) -> bool:
+def _ends(line: ReviewLine, section: _Section, known: Collection[str]) -> bool:
     """Return whether a section ends at a line: another title, or words that lead to other answers."""
     if not line.level:
         leads_on = section.letter and line.text.endswith(":")

@@ -23,7 +23,7 @@ WRAPPED = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ReviewLine:
     """One line, empty where it says nothing.
 
     `level` is that of a heading, 0 for none. `ends` says that every section ends there: at a rule, or
@@ -43,7 +43,7 @@ class Line:
         return not (self.bullet or self.level or self.is_row)
 
 
-START = Line("")
+START = ReviewLine("")
 """What is before the first line."""
 
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
@@ -62,14 +62,14 @@ _SCORE = re.compile(r".*\d\W*|\W*(?:response|answer)\s+[a-z]\W*|\s*\|.*", re.IGN
 _RULE = re.compile(r"\s*(?:[-*_]\s*){3,}$")
 
 
-def own_lines(text: str) -> list[Line]:
+def own_lines(text: str) -> list[ReviewLine]:
     """Return the lines of a review in which the reviewer writes about answers."""
-    lines: list[Line] = []
+    lines: list[ReviewLine] = []
     for line in map(_line, _own(text)):
         if lines and _is_continued(lines[-1], line):
             lines[-1] = replace(lines[-1], text=f"{lines[-1].text} {line.text}")
         elif line.ends and line.text and lines and lines[-1].text:
-            lines.append(Line(""))  # it underlines a heading
+            lines.append(ReviewLine(""))  # it underlines a heading
         else:
             lines.append(replace(line, text="") if line.ends else line)
     return lines
@@ -124,15 +124,15 @@ _BULLET = re.compile(
 _EMPHASIZED = re.compile(r"(?:\*\*|__)[^*_]+(?:\*\*|__):?\s*|(?:\*\*|__)[^*_]+:(?:\*\*|__)\s*")
 
 
-def _line(raw: str) -> Line:
+def _line(raw: str) -> ReviewLine:
     if raw == "\n":
-        return Line("", ends=True)
+        return ReviewLine("", ends=True)
     if _RULE.match(raw):
-        return Line("-", ends=True)
+        return ReviewLine("-", ends=True)
     start = raw.translate(_SIGNS).lstrip()
     level = len(start) - len(start.lstrip("#"))
     bullet = _BULLET.match(start)
-    return Line(
+    return ReviewLine(
         bare(raw),
         indent=len(raw) - len(raw.lstrip()),
         bullet=bool(bullet and bullet[0][-1].isspace()),
@@ -156,7 +156,7 @@ _ENDS = tuple('.!?:;)"|\u3002\uff01\uff1f\uff1b')
 _OPENS = re.compile(r"[^\W\d][\w' ]{0,40}(?::|\s[-\u2013\u2014]\s|$)")
 
 
-def _is_continued(line: Line, following: Line) -> bool:
+def _is_continued(line: ReviewLine, following: ReviewLine) -> bool:
     if not (line.text and following.text and following.is_plain) or line.ends or following.ends:
         return False
     if line.level or line.is_row or line.text.endswith(_ENDS):

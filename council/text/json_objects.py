@@ -51,14 +51,14 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundObject:
     """An object, and where in its text it is."""
 
     span: Span
     fields: JsonObject
 
 
-def objects(text: str, *, mends: int = MOST_MENDED) -> Iterator[Found]:
+def objects(text: str, *, mends: int = MOST_MENDED) -> Iterator[FoundObject]:
     """Yield the objects of a text, the last one first, as many broken ones as that repaired.
 
     Repairs are slow: call it in a thread.
@@ -71,7 +71,7 @@ def objects(text: str, *, mends: int = MOST_MENDED) -> Iterator[Found]:
             mended += 1
             value = mend(_encodable(said))
         if isinstance(value, dict):
-            yield Found(span, cast("JsonObject", value))
+            yield FoundObject(span, cast("JsonObject", value))
 
 
 def object_in(text: str, fields: Collection[str]) -> str | None:

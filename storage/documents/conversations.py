@@ -51,7 +51,7 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class DocumentProblem:
     """A file that can't be used, by its name, and why."""
 
     name: str
@@ -59,7 +59,7 @@ class Problem:
 
 
 @dataclass(slots=True)
-class Listing:
+class FolderListing:
     """What the folder contains, by name only.
 
     `misnamed` are JSON files whose name is not a conversation's id; `set_aside` are the names of
@@ -67,7 +67,7 @@ class Listing:
     """
 
     documents: dict[str, Stamp] = field(default_factory=dict[str, Stamp])
-    misnamed: list[Problem] = field(default_factory=list[Problem])
+    misnamed: list[DocumentProblem] = field(default_factory=list[DocumentProblem])
     set_aside: list[str] = field(default_factory=list[str])
 
 
@@ -129,11 +129,11 @@ class Documents(Conversations, Protocol):
         """Return a document's bytes. Raises `ConversationNotFound` or `DocumentError`."""
         ...
 
-    async def listing(self) -> Listing:
+    async def listing(self) -> FolderListing:
         """Return the name and stamp of every document, without opening any."""
         ...
 
-    async def read(self, conversation_ids: Sequence[str]) -> list[Stored | Problem]:
+    async def read(self, conversation_ids: Sequence[str]) -> list[Stored | DocumentProblem]:
         """Read these documents in this order: leave out what is gone, return a problem for a bad one."""
         ...
 
@@ -200,7 +200,7 @@ class ConversationStore(Documents):
         return await self._in_thread(read)
 
     @override
-    async def listing(self) -> Listing:
+    async def listing(self) -> FolderListing:
         return await self._in_thread(self._list)
 
     @override
@@ -209,7 +209,7 @@ class ConversationStore(Documents):
         return await self._in_thread(lambda: tuple(path.stem for path in paths if path.exists()))
 
     @override
-    async def read(self, conversation_ids: Sequence[str]) -> list[Stored | Problem]:
+    async def read(self, conversation_ids: Sequence[str]) -> list[Stored | DocumentProblem]:
         return await self._in_thread(lambda: [*self._read_each(conversation_ids)])
 
     @override
@@ -353,8 +353,8 @@ class ConversationStore(Documents):
             with self._locked(leftover["id"]):
                 (self.folder / leftover.string).unlink(missing_ok=True)
 
-    def _list(self) -> Listing:
-        listing = Listing()
+    def _list(self) -> FolderListing:
+        listing = FolderListing()
         with os.scandir(self.folder) as entries:
             for entry in entries:
                 name, suffix, rest = entry.name.partition(".json")
@@ -367,10 +367,10 @@ class ConversationStore(Documents):
                         listing.documents[name] = stamp(entry.stat())
                 elif not rest:
                     reason = "its name is not a conversation's id: a uuid in lower case with hyphens"
-                    listing.misnamed.append(Problem(entry.name, reason))
+                    listing.misnamed.append(DocumentProblem(entry.name, reason))
         return listing
 
-    def _read_each(self, conversation_ids: Sequence[str]) -> Iterator[Stored | Problem]:
+    def _read_each(self, conversation_ids: Sequence[str]) -> Iterator[Stored | DocumentProblem]:
         for conversation_id in conversation_ids:
             path = self._path(conversation_id)
             try:
@@ -378,9 +378,9 @@ class ConversationStore(Documents):
             except ConversationNotFound:
                 continue
             except DocumentError as error:
-                yield Problem(path.name, error.reason)
+                yield DocumentProblem(path.name, error.reason)
             except OSError as error:
-                yield Problem(path.name, explain_system(path, error))
+                yield DocumentProblem(path.name, explain_system(path, error))
             else:
                 yield Stored(document.conversation, version)
 

@@ -16,7 +16,7 @@ from council.calls import JsonObject
 from council.document.conversation import Source
 from storage.atomic import Stamp
 from storage.database import Database, Row, Statement
-from storage.documents.conversations import Documents, Listing, Problem, Stored
+from storage.documents.conversations import DocumentProblem, Documents, FolderListing, Stored
 from storage.index.rows import LONGEST_PREFIX, IndexRow, SeatRow, Texts, VoteRow, derive, index_row
 from storage.index.statistics import Spent, Typical, spent, typical
 from storage.scope import Scope
@@ -117,7 +117,7 @@ class IndexReport:
     missing: tuple[str, ...]
     stale: tuple[str, ...]
     orphaned: tuple[str, ...]
-    unreadable: tuple[Problem, ...]
+    unreadable: tuple[DocumentProblem, ...]
     set_aside: tuple[str, ...]
 
     @property
@@ -210,7 +210,7 @@ class Index:
 class _Comparison:
     """What a check or a rebuild has found so far."""
 
-    def __init__(self, search: TextSearch, listing: Listing) -> None:
+    def __init__(self, search: TextSearch, listing: FolderListing) -> None:
         self._search = search
         self._listing = listing
         self._indexed: dict[str, Stamp] = {}
@@ -230,11 +230,11 @@ class _Comparison:
         self._readable = documents.keys() - set(changed)
         return changed
 
-    def note(self, found: Sequence[Stored | Problem]) -> list[Statement]:
+    def note(self, found: Sequence[Stored | DocumentProblem]) -> list[Statement]:
         """Note how these documents differ from their rows; return the statements that would fix that."""
         readable: list[Stored] = []
         for one in found:
-            if isinstance(one, Problem):
+            if isinstance(one, DocumentProblem):
                 self._unreadable.append(one)
                 continue
             readable.append(one)

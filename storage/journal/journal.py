@@ -39,7 +39,7 @@ from storage.journal.rows import (
     read_run,
 )
 from storage.journal.spending import Spending
-from storage.processes.coordination import Bounds, Entry
+from storage.processes.coordination import Bounds, QueueEntry
 
 T = TypeVar("T")
 
@@ -108,7 +108,7 @@ class Journal:
         *,
         by: float | None = None,
         reservation: Reservation | None = None,
-        entry: Entry | None = None,
+        entry: QueueEntry | None = None,
         bounds: Bounds | None = None,
     ) -> Begun:
         """Record a run as running, or find the one that was begun with its entry key before.
@@ -272,7 +272,7 @@ class Journal:
         run_id: str,
         reservation: Reservation | None = None,
         *,
-        entry: Entry | None = None,
+        entry: QueueEntry | None = None,
         bounds: Bounds | None = None,
     ) -> RunRow | None:
         """Reopen a run without an answer; return `None` if there is none.
@@ -421,7 +421,7 @@ class Journal:
 
 
 def _accepting(
-    entry: Entry | None, bounds: Bounds | None, again_at: str | None = None
+    entry: QueueEntry | None, bounds: Bounds | None, again_at: str | None = None
 ) -> list[Statement]:
     """Return what enters a run into the queue; a reopened one only if it was reopened at that time."""
     if entry is None:

@@ -13,7 +13,7 @@ from council.document.conversation import AssistantMessage, Conversation, Source
 from storage.atomic import Stamp
 from storage.database import Database, Statement, listed
 from storage.documents import edits
-from storage.documents.conversations import Documents, Listing, Problem, Stored
+from storage.documents.conversations import DocumentProblem, Documents, FolderListing, Stored
 from storage.documents.edits import Edit
 from storage.errors import ConstraintError, ConversationNotFound, DocumentError
 
@@ -57,10 +57,10 @@ class PostgresDocuments(Documents):
         return content
 
     @override
-    async def listing(self) -> Listing:
+    async def listing(self) -> FolderListing:
         rows = await self._database.read(_LISTING)
         copies = await self._database.read(_COPIES)
-        return Listing(
+        return FolderListing(
             documents={row["id"]: Stamp(row["mtime_ns"], row["size"]) for row in rows},
             set_aside=[_copy(row["id"], row["at"]) for row in copies],
         )
@@ -75,10 +75,10 @@ class PostgresDocuments(Documents):
         return tuple(one for one in conversation_ids if one in found)
 
     @override
-    async def read(self, conversation_ids: Sequence[str]) -> list[Stored | Problem]:
+    async def read(self, conversation_ids: Sequence[str]) -> list[Stored | DocumentProblem]:
         rows = await self._database.read(_READ_THESE, (listed(conversation_ids),))
 
-        def parse() -> list[Stored | Problem]:
+        def parse() -> list[Stored | DocumentProblem]:
             return [_stored(row["id"], bytes(row["content"]), row["mtime_ns"]) for row in rows]
 
         return await asyncio.to_thread(parse)
@@ -193,9 +193,9 @@ def _copy(conversation_id: str, at: str) -> str:
     return f"{conversation_id}.json.broken-{at}"
 
 
-def _stored(conversation_id: str, content: bytes, mtime_ns: int) -> Stored | Problem:
+def _stored(conversation_id: str, content: bytes, mtime_ns: int) -> Stored | DocumentProblem:
     try:
         conversation = edits.read(conversation_id, content).conversation
     except DocumentError as error:
-        return Problem(f"{conversation_id}.json", error.reason)
+        return DocumentProblem(f"{conversation_id}.json", error.reason)
     return Stored(conversation, Stamp(mtime_ns, len(content)))

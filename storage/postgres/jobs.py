@@ -25,7 +25,7 @@ from typing_extensions import override
 from storage.errors import DatabaseError
 from storage.postgres.connection import settings
 from storage.postgres.errors import NO_ANSWER, explain_postgres
-from storage.processes.jobs import Jobs, Sweep, TakeUp, Working
+from storage.processes.jobs import Jobs, Sweep, TakeUp, WorkRules
 
 log = structlog.stdlib.get_logger()
 logging.getLogger("procrastinate").setLevel(logging.CRITICAL)  # what matters is logged here
@@ -130,7 +130,7 @@ class PostgresJobs(Jobs):
     @override
     @asynccontextmanager
     async def work(
-        self, working: Working, take_up: TakeUp, sweep: Sweep
+        self, working: WorkRules, take_up: TakeUp, sweep: Sweep
     ) -> AsyncGenerator[Callable[[], Awaitable[NoReturn]]]:
         app, running = self._working, set[int]()
 

@@ -90,7 +90,7 @@ _TIDY = (
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class QueueEntry:
     """A run in the queue; `channel` and `user` are names that nobody else has."""
 
     run: str
@@ -135,7 +135,7 @@ class Coordination:
         """Queue an accepted run; return whether it was accepted and no more."""
         return bool(await self._database.change(_READY, (run,)))
 
-    async def enter(self, entry: Entry) -> bool:
+    async def enter(self, entry: QueueEntry) -> bool:
         """Queue a recorded run, whatever the bounds are; return whether it had no entry before.
 
         A run that is forgotten gets none, and the answer is false.

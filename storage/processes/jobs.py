@@ -12,7 +12,7 @@ Sweep = Callable[[], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Working:
+class WorkRules:
     """How a process works on runs: `runs` at once; times in seconds.
 
     After `stalled_seconds` without a heartbeat, its runs are given to others. When it ends, its runs
@@ -40,7 +40,7 @@ class Jobs(Protocol):
         ...
 
     def work(
-        self, working: Working, take_up: TakeUp, sweep: Sweep
+        self, working: WorkRules, take_up: TakeUp, sweep: Sweep
     ) -> AbstractAsyncContextManager[Callable[[], Awaitable[NoReturn]]]:
         """Take up runs while entered, and sweep every few seconds.
 

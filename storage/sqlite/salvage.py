@@ -47,7 +47,7 @@ _BESIDE = ("", "-wal", "-shm")
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedDatabase:
     """An open database, and its recovery if it was damaged."""
 
     database: SqliteDatabase
@@ -57,7 +57,7 @@ class Opened:
 @asynccontextmanager
 async def open_sound_database(
     path: Path, now: Callable[[], datetime] = lambda: datetime.now(UTC)
-) -> AsyncGenerator[Opened]:
+) -> AsyncGenerator[OpenedDatabase]:
     """Open the database; a damaged one is set aside first, and its journal is carried over.
 
     Raises `DatabaseError`, also if it is damaged and another process has it open.
@@ -65,7 +65,7 @@ async def open_sound_database(
     with _held_open(path) as descriptor:
         recovery = await asyncio.to_thread(_recover_if_damaged, path, now(), descriptor)
         async with open_database(path) as database:
-            yield Opened(database, recovery)
+            yield OpenedDatabase(database, recovery)
 
 
 @contextmanager

@@ -30,7 +30,7 @@ class Click:
 
 @dataclass(slots=True)
 class RecordingReply:
-    """A `bot.actions.Reply` that keeps everything."""
+    """A `bot.actions.Responder` that keeps everything."""
 
     show_run: VenueOf
     here: Source

@@ -16,7 +16,7 @@ from bot.service.delivery.venue import LABELS
 from bot.service.dispatcher import Dispatcher
 from bot.service.requests.follow_ups import Form
 from bot.service.requests.votes import ReasonForm
-from bot.view.wording.service.votes import COUNTED_UNHELPFUL
+from bot.view.wording.commands import COUNTED_UNHELPFUL
 from tests.bot.pressing import Click, RecordingReply, actor, nowhere, press
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.bot.service.test_dispatcher import TEAM, office

@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 from bot import arrivals
 from bot.arrivals import LARGE, SECONDS, has_arrived
 from bot.config import ports
-from bot.http_server import Refused, serving
+from bot.http_server import RequestRefused, serving
 from tests.passing_time import let_pass
 
 HEAD = b"POST /x HTTP/1.1\r\nHost: council\r\nContent-Length: 5\r\n\r\n"
@@ -47,7 +47,7 @@ class Port:
 
     async def refuse(self, _: web.BaseRequest) -> web.Response:
         """Refuse a request."""
-        raise Refused(HTTPStatus.UNAUTHORIZED, "signature")
+        raise RequestRefused(HTTPStatus.UNAUTHORIZED, "signature")
 
     async def crash(self, _: web.BaseRequest) -> web.Response:
         """Fail unexpectedly."""

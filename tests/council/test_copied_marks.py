@@ -40,7 +40,7 @@ def copying(copy: str) -> ScriptedCouncil:
 
 
 def holds(text: object) -> bool:
-    """Say whether a text contains the mark as a reader sees it."""
+    """Return whether a text contains the mark as a reader sees it."""
     visible = (each for each in str(text).casefold() if each.isalnum())
     plain = "".join(chr(ord(each) - 0xFEE0) if ord(each) > 0xFF00 else each for each in visible)
     return MARK in plain.replace("u200b", "")

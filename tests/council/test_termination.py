@@ -34,7 +34,7 @@ def moved(*shares: float, fell_back: Sequence[Cause] = ()) -> IterationRound:
 
 
 def reason(given: IterationRound, settings: dict[str, object]) -> TerminationReason | None:
-    """Say why there is no second round after this one."""
+    """Return why there is no second round after this one."""
     state = IterationState.model_validate({"max_rounds": 3, **settings})
     start_new_round(state)
     complete_round(state, given, 100)

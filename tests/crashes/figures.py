@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bot.view.wording.service.delivery import RECORD
+from bot.view.wording.commands import RECORD
 from council.document.conversation import AssistantMessage, Conversation, UserMessage
 from council.document.stored_rounds import rounds_of
 from tests.crashes.people import Asked, Posted

@@ -148,7 +148,7 @@ class Scene:
             raise AssertionError(f"it never came to it\n{self.log}") from None
 
     def start_of(self, exchange: Exchange) -> int:
-        """Say which start of the program made a call."""
+        """Return which start of the program made a call."""
         return int(exchange.headers["Authorization"].rpartition("-")[2])
 
     def ask(self, each: int = 1) -> list[Asked]:

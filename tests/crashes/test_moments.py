@@ -17,12 +17,12 @@ SEED = 4
 
 
 def shown(asked: Sequence[Asked]) -> bool:
-    """Say whether everybody who asked has been told that the answer is there."""
+    """Return whether everybody who asked has been told that the answer is there."""
     return all(any(each.pings for each in question.thread()) for question in asked)
 
 
 def over(played: Scene, asked: Sequence[Asked]) -> bool:
-    """Say whether all of these runs are over and shown, and the program at rest."""
+    """Return whether all of these runs are over and shown, and the program at rest."""
     if not shown(asked):
         return False
     runs = journal(played.data)

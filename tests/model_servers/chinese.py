@@ -86,7 +86,7 @@ class DeepSeek(StandIn):
         return None
 
     def usage(self, request: Json, text: str, thoughts: str) -> Json:
-        """Say how much of the prompt was cached."""
+        """Return how much of the prompt was cached."""
         counted = super().usage(request, text, thoughts)
         return counted | {
             "prompt_cache_hit_tokens": 0,
@@ -236,7 +236,7 @@ class Zai(StandIn):
     }
 
     def refusal(self, request: Json) -> Turn | None:
-        """Say that something is wrong, not what."""
+        """Report that something is wrong, not what."""
         if (
             not unknown_fields(request, self.fields)
             and form_of(request) != "json_schema"

@@ -294,7 +294,7 @@ class Matrix:
 
 
 def said(error: RunError) -> str:
-    """Say how a run ended."""
+    """Return how a run ended."""
     causes = {member: f"{why.cause} ({why.detail})" for member, why in error.failures.items()}
     return f"{type(error).__name__}: {causes or error}"
 
@@ -350,7 +350,7 @@ def uncorrected(message: AssistantMessage) -> list[str]:
 
 
 def streamed(events: Collection[Event]) -> str:
-    """Say how the final answer was heard."""
+    """Return how the final answer was heard."""
     pieces = sum(isinstance(event, AnswerStreamed) for event in events)
     return YES if pieces > 1 else "at once"
 
@@ -391,7 +391,7 @@ def shown_thoughts(
 
 
 def shown_forms(requests: Collection[Json]) -> str:
-    """Say in which formats ballots were given."""
+    """Return in which formats ballots were given."""
     forms = forms_of_reviews(requests)
     return ", ".join(name for form, name in FORMS.items() if form in forms)
 

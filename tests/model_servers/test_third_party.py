@@ -211,5 +211,5 @@ async def test_llama_cpp() -> None:
 
 
 def said_of(message: AssistantMessage) -> str:
-    """Say what became of the reviews."""
+    """Return what became of the reviews."""
     return str([failure.failure for failure in message.failures])

@@ -226,7 +226,7 @@ class Scene:
         await self.until(lambda: not self._in_doubt(before))
 
     def _in_doubt(self, before: int) -> bool:
-        """Say whether a question since then has neither a card nor a refusal."""
+        """Return whether a question since then has neither a card nor a refusal."""
         payloads = [delivery.payload for delivery in self.slack.deliveries[before:]]
         [(room, user)] = {(each["channel_id"], each["user_id"]) for each in payloads}
         refused = len(self.slack.ephemerals(room, user))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.view.wording.service import replies
+from bot.view.wording import commands
 from tests.crashes.people import Asked
 from tests.postgres_server import PostgresServer, serve
 from tests.processes.scene import EVERYTHING, IMPATIENT, RECEIVERS, STALLED, WORKERS, Scene, scene
@@ -203,7 +203,7 @@ async def ask_in_vain(played: Scene) -> None:
     """Ask while the database is away: people are told so."""
     played.people.ask(1)
     await played.until(lambda: len(refused(played)) == 2)
-    words = (replies.NOT_SAVED, "The council's data can't be used")
+    words = (commands.NOT_SAVED, "The council's data can't be used")
     assert all(said.startswith(words) for said in refused(played)), refused(played)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from storage.documents.conversations import Documents, Problem
+from storage.documents.conversations import DocumentProblem, Documents
 from storage.importing import ImportReport, import_from
 from storage.index.index import Index
 from storage.stores import Stores
@@ -79,17 +79,19 @@ async def test_each_file_that_is_not_imported_is_named_with_its_reason(
         skipped=tuple(
             sorted(
                 (
-                    Problem(
+                    DocumentProblem(
                         "subfolder.json",
                         f"{folder / 'subfolder.json'} can't be used: "
                         "there is a folder where the file should be; move it away",
                     ),
-                    Problem(
+                    DocumentProblem(
                         f"{CONTRACT_ID}.json",
                         "a conversation with its id is already here, with other content",
                     ),
-                    Problem("42.json", "the conversation's id is not a uuid in lower case with hyphens"),
-                    Problem(
+                    DocumentProblem(
+                        "42.json", "the conversation's id is not a uuid in lower case with hyphens"
+                    ),
+                    DocumentProblem(
                         "broken.json",
                         "it is not JSON: unexpected end of data: line 2 column 8 (char 9)",
                     ),
@@ -134,7 +136,11 @@ async def test_a_huge_file_is_not_read(folder: Path, store: Documents, index: In
     assert report == ImportReport(
         (),
         0,
-        (Problem("huge.json", f"{folder / 'huge.json'} can't be used: it is larger than 32 MB"),),
+        (
+            DocumentProblem(
+                "huge.json", f"{folder / 'huge.json'} can't be used: it is larger than 32 MB"
+            ),
+        ),
     )
     assert peak < 100_000_000
 
@@ -162,8 +168,10 @@ async def test_files_and_folders_are_taken_together(
         (CONTRACT_ID, str(other["id"])),
         0,
         (
-            Problem("empty", "it has no .json files"),
-            Problem("nowhere", f"{tmp_path / 'nowhere'} can't be used: No such file or directory"),
+            DocumentProblem("empty", "it has no .json files"),
+            DocumentProblem(
+                "nowhere", f"{tmp_path / 'nowhere'} can't be used: No such file or directory"
+            ),
         ),
     )
     assert not (await import_from(places[2:], store, index)).is_taken

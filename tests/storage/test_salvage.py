@@ -11,7 +11,7 @@ from storage.errors import DatabaseError
 from storage.journal.journal import Journal
 from storage.journal.rows import NewRun
 from storage.sqlite.database import open_database
-from storage.sqlite.salvage import Opened, copies_set_aside, open_sound_database
+from storage.sqlite.salvage import OpenedDatabase, copies_set_aside, open_sound_database
 from tests.pairs import every_other
 from tests.storage.examples import NOW
 from tests.storage.journal.test_journal import BRIEF, REPLY, RUN, call
@@ -53,7 +53,7 @@ def spoil(path: Path, page: int) -> None:
     put(path, content[: (page - 1) * PAGE] + b"\xff" * PAGE + content[page * PAGE :])
 
 
-async def rows(opened: Opened) -> tuple[int, int]:
+async def rows(opened: OpenedDatabase) -> tuple[int, int]:
     """Count the runs and the steps."""
     [row] = await opened.database.read(
         "SELECT (SELECT count(*) FROM runs) AS runs, (SELECT count(*) FROM steps) AS steps"

@@ -35,7 +35,7 @@ from storage.postgres.transfer import (
     move_to_server,
     restore_server,
 )
-from storage.processes.coordination import Entry
+from storage.processes.coordination import QueueEntry
 from storage.processes.locks import PLATFORMS, SHARED
 from storage.scope import Scope
 from tests.postgres_server import PostgresServer
@@ -360,7 +360,7 @@ async def test_what_processes_share_is_not_copied(tmp_path: Path, postgres: str)
     async with open_server(postgres) as stores:
         assert stores.coordination
         journal = Journal(stores.database)
-        await journal.begin(RUN, entry=Entry(RUN.id, "C", "ada", RUN.conversation_id))
+        await journal.begin(RUN, entry=QueueEntry(RUN.id, "C", "ada", RUN.conversation_id))
         await stores.coordination.ready(RUN.id)
     await backup_server(postgres, tmp_path / "1.tar.gz")
     assert (await move_to_folder(postgres, folder, silent)).runs == 1

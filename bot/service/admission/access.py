@@ -13,7 +13,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from bot.errors import Refusal
-from bot.view.wording.service import access as wording
+from bot.view.wording import commands as wording
 from council.document.conversation import Source
 from storage.scope import TERMINAL
 

@@ -17,7 +17,7 @@ from bot.service.admission.budgets import NANO, Budgets, nanos, payer
 from bot.service.admission.channels import Channels, place_of
 from bot.service.admission.permissions import Admins
 from bot.service.metrics import Metrics
-from bot.view.wording.service.budgets import NearlyUsed
+from bot.view.wording.budgets import NearlyUsed
 from council.document.conversation import Source
 from storage.errors import StorageError, Used
 from storage.journal.budget_warnings import Budget, BudgetRecord

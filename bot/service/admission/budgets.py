@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bot.errors import Refusal
 from bot.service.admission.limits import channel_of, user_of
-from bot.view.wording.service import budgets as wording
+from bot.view.wording import budgets as wording
 from council.calls import Ask, Call, Reply
 from council.document.conversation import Source
 from council.errors import Failure, ModelError

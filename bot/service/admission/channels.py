@@ -17,7 +17,7 @@ from bot.service.admission.access import OPEN, Access, Requester, Rules, not_all
 from bot.service.admission.budgets import NO_BUDGETS, Budgets, Dollars
 from bot.service.commands import MOST_RETENTION
 from bot.service.options import DEFAULT, RunOptions
-from bot.view.wording.service import channels as wording
+from bot.view.wording import channels as wording
 from council.document.conversation import Source
 from council.profile import MOST_ROUNDS, Profile, Strategy
 from storage.overrides import Overrides

@@ -9,11 +9,11 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt
 
 from bot.errors import OverLimit
-from bot.view.wording.service import replies
+from bot.view.wording import commands
 from council.document.conversation import Source
 from storage.errors import QueueFull
 from storage.journal.rows import NewRun
-from storage.processes.coordination import Bounds, Entry
+from storage.processes.coordination import Bounds, QueueEntry
 
 
 class Limits(BaseModel):
@@ -47,10 +47,10 @@ class Durability(BaseModel):
     stalled_seconds: Annotated[float, Field(ge=1)] = 90.0
 
 
-def entry_of(run: NewRun) -> Entry:
+def entry_of(run: NewRun) -> QueueEntry:
     """Return what a run counts against in the queue that several processes share."""
     where = run.origin
-    return Entry(
+    return QueueEntry(
         run=run.id,
         channel=channel_of(where),
         user=user_of(where),
@@ -61,10 +61,10 @@ def entry_of(run: NewRun) -> Entry:
 def over_limit(error: QueueFull, limits: Bounds) -> OverLimit:
     """Return what an asker is told whose question finds no room in that queue."""
     if error.bound == "user":
-        return OverLimit(replies.too_many_of_person(limits.waiting_per_user))
+        return OverLimit(commands.too_many_of_person(limits.waiting_per_user))
     if error.bound == "channel":
-        return OverLimit(replies.too_many_of_channel(limits.waiting_per_channel))
-    return OverLimit(replies.too_soon(error.left))
+        return OverLimit(commands.too_many_of_channel(limits.waiting_per_channel))
+    return OverLimit(commands.too_soon(error.left))
 
 
 def user_of(source: Source) -> str:
@@ -128,13 +128,13 @@ class Backlog:
 
     def _check(self, source: Source) -> None:
         if self._users[user_of(source)] >= self._limits.waiting_per_user:
-            raise OverLimit(replies.too_many_of_person(self._limits.waiting_per_user))
+            raise OverLimit(commands.too_many_of_person(self._limits.waiting_per_user))
         if self._channels[channel_of(source)] >= self._limits.waiting_per_channel:
-            raise OverLimit(replies.too_many_of_channel(self._limits.waiting_per_channel))
+            raise OverLimit(commands.too_many_of_channel(self._limits.waiting_per_channel))
         while self._asked and self._left(next(iter(self._asked))) <= 0:
             self._asked.popitem(last=False)
         if user_of(source) in self._asked:
-            raise OverLimit(replies.too_soon(self._left(user_of(source))))
+            raise OverLimit(commands.too_soon(self._left(user_of(source))))
 
     def _left(self, user: str) -> float:
         """Return the seconds until somebody who has asked may ask again."""

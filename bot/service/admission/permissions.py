@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from bot.errors import Refusal
-from bot.view.wording.service import access as wording
+from bot.view.wording import commands as wording
 from council.document.conversation import Source
 
 Action = Literal[

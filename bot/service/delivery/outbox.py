@@ -20,7 +20,7 @@ import structlog
 
 from bot.errors import Gone, NotAllowed, RateLimited, Revoked, Unreachable
 from bot.service.metrics import Metrics
-from bot.view.wording.service import delivery as wording
+from bot.view.wording import commands as wording
 from storage.errors import StorageError
 from storage.processes.coordination import Coordination
 

@@ -27,8 +27,8 @@ from bot.view.fold import fold
 from bot.view.message import Line, Message, Title
 from bot.view.record import record
 from bot.view.state import RunView
-from bot.view.thread import ThreadMessage, is_final, thread
-from bot.view.wording.service import delivery as wording
+from bot.view.thread import ThreadPart, is_final, thread
+from bot.view.wording import commands as wording
 from council.document.conversation import Conversation
 from council.events import Event, MemberStarted, RunAdmitted, RunCompleted, RunFailed, RunQueued
 from council.offload import offload_slowly
@@ -376,7 +376,7 @@ class Presenter:
                 if each.message.key not in self._posted:
                     await self._post(each.message, Urgency.THREAD, self._buttons(each))
 
-    def _buttons(self, posted: ThreadMessage) -> tuple[Button, ...]:
+    def _buttons(self, posted: ThreadPart) -> tuple[Button, ...]:
         return tuple(Button(action, self._run_id, posted.seat or 0) for action in _BUTTONS[posted.kind])
 
     @contextmanager

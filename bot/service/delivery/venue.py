@@ -11,7 +11,7 @@ from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.receipts import Ledger, Receipt, Sent
 from bot.view.details import Detail
 from bot.view.message import Message
-from bot.view.wording import buttons
+from bot.view.wording import figures
 from council.brief import Brief, Discussion
 from storage.journal.rows import MentionState
 
@@ -24,18 +24,18 @@ CardAction = Literal["stop", "answer", "follow", "transcript", "again", "retry",
 Action = CardAction | Detail
 
 LABELS: dict[Action, str] = {
-    "stop": buttons.STOP,
-    "answer": buttons.ANSWER_IT,
-    "follow": buttons.FOLLOW_UP,
-    "transcript": buttons.TRANSCRIPT,
-    "again": buttons.AGAIN,
-    "retry": buttons.RETRY,
-    "helpful": buttons.HELPFUL,
-    "unhelpful": buttons.UNHELPFUL,
-    "votes": buttons.VOTES,
-    "corrected": buttons.CORRECTED,
-    "changes": buttons.CHANGES,
-    "reviews": buttons.REVIEWS,
+    "stop": figures.STOP,
+    "answer": figures.ANSWER_IT,
+    "follow": figures.FOLLOW_UP,
+    "transcript": figures.TRANSCRIPT,
+    "again": figures.AGAIN,
+    "retry": figures.RETRY,
+    "helpful": figures.HELPFUL,
+    "unhelpful": figures.UNHELPFUL,
+    "votes": figures.VOTES,
+    "corrected": figures.CORRECTED,
+    "changes": figures.CHANGES,
+    "reviews": figures.REVIEWS,
 }
 
 

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from bot.errors import NotTaken
 from bot.view.message import printable
-from bot.view.wording.service import attachments as wording
+from bot.view.wording import commands as wording
 from council.brief import Attachment
 from council.text.characters import clip
 from council.text.encodings import decoded

@@ -12,9 +12,9 @@ from bot.service.admission.channels import BUDGETS, Channels, ChannelSettings, E
 from bot.service.admission.permissions import check
 from bot.service.commands import CONFIG, Given, Option
 from bot.view.message import Heading, Line, Message, Pairs
-from bot.view.wording.service import channels as wording
-from bot.view.wording.service.budgets import state
-from bot.view.wording.service.replies import NOT_CHANGED
+from bot.view.wording import channels as wording
+from bot.view.wording.budgets import state
+from bot.view.wording.commands import NOT_CHANGED
 from council.document.conversation import Source
 from storage.errors import StorageError, Used
 from storage.scope import TERMINAL

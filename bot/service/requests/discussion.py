@@ -10,8 +10,8 @@ import structlog
 
 from bot.errors import NotTaken, VenueError
 from bot.service.requests.attachments import admitted, one_line
-from bot.view.wording.context import took_too_long
-from bot.view.wording.names import COLLEAGUE
+from bot.view.wording.card import took_too_long
+from bot.view.wording.figures import COLLEAGUE
 from council.brief import Attachment, Brief, Discussion, ThreadMessage
 from council.prompts.context import newest
 from council.task_group import TaskGroup
@@ -38,7 +38,7 @@ class Written(Generic[F]):
     name: str | None = None
 
 
-class Thread(Protocol[F]):
+class HumanThread(Protocol[F]):
     """A human thread on a platform, whose name `platform` is."""
 
     @property
@@ -70,7 +70,7 @@ class Thread(Protocol[F]):
         ...
 
 
-async def read(thread: Thread[F], brief: Brief, context: Discussion, room: int) -> Discussion:
+async def read(thread: HumanThread[F], brief: Brief, context: Discussion, room: int) -> Discussion:
     """Read as much of a thread as fits into `room` tokens; if it can't be read, say why."""
     try:
         async with asyncio.timeout(READ_SECONDS):
@@ -102,14 +102,14 @@ async def read(thread: Thread[F], brief: Brief, context: Discussion, room: int) 
     )
 
 
-async def _names(thread: Thread[F], kept: Sequence[Written[F]]) -> dict[str, str]:
+async def _names(thread: HumanThread[F], kept: Sequence[Written[F]]) -> dict[str, str]:
     """Return the names that don't come with the messages."""
     authors = [*dict.fromkeys(each.author for each in kept if each.name is None)]
     return dict(await _in_time(authors, thread.name))
 
 
 async def _files(
-    thread: Thread[F], kept: Sequence[Written[F]], brief: Brief
+    thread: HumanThread[F], kept: Sequence[Written[F]], brief: Brief
 ) -> tuple[dict[int, list[Attachment]], int]:
     """Return the messages' text files by place, and how many were left out: the oldest ones first."""
     sent = [(place, file) for place in reversed(range(len(kept))) for file in kept[place].files]

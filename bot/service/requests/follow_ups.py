@@ -10,9 +10,9 @@ from bot.errors import Refusal
 from bot.service.admission.access import Requester
 from bot.service.options import RunOptions
 from bot.service.requests.question import Question
-from bot.view.wording.service import follow_ups as wording
-from bot.view.wording.service.access import NOT_HERE
-from bot.view.wording.service.failures import explain
+from bot.view.wording import commands as wording
+from bot.view.wording.commands import NOT_HERE
+from bot.view.wording.failures import explain
 from council.brief import Discussion
 from council.document.conversation import Source
 from council.text.characters import clip

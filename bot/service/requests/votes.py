@@ -11,8 +11,8 @@ import structlog
 
 from bot.errors import Refusal
 from bot.view.message import printable
-from bot.view.wording.service import votes as wording
-from bot.view.wording.service.failures import explain
+from bot.view.wording import commands as wording
+from bot.view.wording.failures import explain
 from council.document.conversation import Source, Vote, timestamp
 from storage.documents.conversations import Conversations
 from storage.errors import ConversationNotFound, StorageError

@@ -39,8 +39,8 @@ from bot.slack.manifest import INSTALL, OPTIONAL, REDIRECT, REQUIRED, THREADS
 from bot.slack.oauth import pages
 from bot.slack.oauth.installations import Installations
 from bot.slack.oauth.states import States
-from bot.view.wording.platforms import slack_install as wording
-from bot.view.wording.platforms.slack_errors import NO_ANSWER
+from bot.view.wording import slack_install as wording
+from bot.view.wording.slack import NO_ANSWER
 from storage.errors import DatabaseError
 
 log = structlog.get_logger()

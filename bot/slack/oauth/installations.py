@@ -41,7 +41,7 @@ from sqlalchemy.pool import AsyncAdaptedQueuePool
 from sqlalchemy.types import TypeDecorator
 
 from bot.errors import ConfigurationError, Problem
-from bot.view.wording.platforms import slack_install as wording
+from bot.view.wording import slack_install as wording
 from storage.errors import DatabaseError
 
 NAME = "slack.db"

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from bot.slack.manifest import OPTIONAL, REQUIRED
-from bot.view.wording.platforms import slack_install as wording
-from bot.view.wording.platforms.slack import SCOPES
+from bot.view.wording import slack_install as wording
+from bot.view.wording.slack import SCOPES
 
 HEADERS: Mapping[str, str] = {
     "Cache-Control": "no-store",

@@ -30,7 +30,7 @@ from slack_sdk.oauth.installation_store.models.installation import Installation
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import Revoked, VenueError
-from bot.http_server import Refused, Routes, serving
+from bot.http_server import RequestRefused, Routes, serving
 from bot.past.lookup import Lookup
 from bot.service.acknowledgements import LOOKUP_SECONDS
 from bot.service.admission.budget_warnings import Notice
@@ -46,7 +46,7 @@ from bot.slack.oauth.flow import InstallFlow, SlackApp
 from bot.slack.oauth.installations import Installations, Installed
 from bot.slack.oauth.pages import HEADERS
 from bot.slack.receiver import UNREADABLE, bolt_request, receiver
-from bot.view.wording.platforms.slack_errors import CODES
+from bot.view.wording.slack import CODES
 from storage.errors import DatabaseError
 
 log = structlog.get_logger()
@@ -200,7 +200,7 @@ class SlackWorkspaces:
         try:
             team = installed_in(received.body, open_ones)
         except UNREADABLE as error:
-            raise Refused(HTTPStatus.BAD_REQUEST, "unreadable") from error
+            raise RequestRefused(HTTPStatus.BAD_REQUEST, "unreadable") from error
         if team is None:
             return await self._unknown.async_dispatch(received)
         return await self._places[team].bot.answer(received)

@@ -13,7 +13,7 @@ from bot.terminal.init.files import Existing, Plan, write
 from bot.terminal.init.members import choose_members
 from bot.terminal.init.prompts import choose, fit, kept, prompt
 from bot.terminal.init.provider import choose_provider, demonstrate
-from bot.view.wording.terminal import init as wording
+from bot.view.wording import init as wording
 
 
 def init() -> bool:

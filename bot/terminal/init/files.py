@@ -13,7 +13,7 @@ from bot.config.editing import with_council, with_variables
 from bot.config.settings import SecretFile, dotenv_variables, header, sources, variables
 from bot.service.options import DEFAULT
 from bot.terminal.ask import say, warn
-from bot.view.wording.terminal import init as wording
+from bot.view.wording import init as wording
 from storage.atomic import read_regular, replace_file
 
 LARGEST_FILE = 2**20

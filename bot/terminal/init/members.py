@@ -14,10 +14,10 @@ from bot.terminal.ask import say
 from bot.terminal.init.files import Plan
 from bot.terminal.init.prompts import prompt
 from bot.terminal.init.provider import Provider
+from bot.view.wording import init as wording
 from bot.view.wording.figures import NO_COST, money
-from bot.view.wording.terminal import init as wording
-from bot.view.wording.terminal.local_servers import seat
-from council.models.catalog import Listing, find_listing, most_like
+from bot.view.wording.terminal import seat
+from council.models.catalog import ModelListing, find_listing, most_like
 from council.models.suggestion import MODEL_ID, leading, suggest
 from council.personas import PRESETS
 from council.profile import MAX_MEMBERS, Member, Profile
@@ -112,7 +112,9 @@ def _show_models(provider: Provider) -> None:
         say(wording.PERSONAS)
 
 
-def _models(question: str, by_default: str, listings: Mapping[str, Listing], most: int) -> list[str]:
+def _models(
+    question: str, by_default: str, listings: Mapping[str, ModelListing], most: int
+) -> list[str]:
     """Ask for models until each is one that can be used."""
 
     def read(typed: str) -> list[str]:
@@ -124,7 +126,7 @@ def _models(question: str, by_default: str, listings: Mapping[str, Listing], mos
     return prompt(question, read, by_default)
 
 
-def _problem(models: list[str], listings: Mapping[str, Listing], most: int) -> str | None:
+def _problem(models: list[str], listings: Mapping[str, ModelListing], most: int) -> str | None:
     if not 0 < len(models) <= most:
         return wording.how_many(most)
     if max(Counter(models).values()) > len(PRESETS):

@@ -7,7 +7,7 @@ import typer
 
 from bot.config.settings import header
 from bot.terminal.ask import say
-from bot.view.wording.terminal import init as wording
+from bot.view.wording import init as wording
 
 T = TypeVar("T")
 

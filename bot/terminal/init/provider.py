@@ -17,11 +17,11 @@ from bot.service.admission.limits import Durability, Limits
 from bot.terminal.ask import say
 from bot.terminal.init.files import Existing
 from bot.terminal.init.prompts import choose, fit, kept, prompt
-from bot.view.wording.service.failures import cause
-from bot.view.wording.terminal import init as wording
+from bot.view.wording import init as wording
+from bot.view.wording.failures import cause
 from council.errors import ModelError
 from council.models import builtin
-from council.models.catalog import Listing, read_listings
+from council.models.catalog import ModelListing, read_listings
 from council.models.client import ModelClient
 from council.models.directory import Directory
 from council.models.local import LocalServer, find_servers
@@ -41,7 +41,7 @@ class Provider:
     key: str = field(default="", repr=False)
     is_kept: bool = False
     endpoint: str | None = None
-    listings: Mapping[str, Listing] = field(default_factory=dict[str, Listing])
+    listings: Mapping[str, ModelListing] = field(default_factory=dict[str, ModelListing])
 
     def client(self, profiles: Iterable[Profile] = ()) -> ModelClient:
         """Return a client that asks there."""
@@ -119,7 +119,7 @@ def _kept_key(base_url: str, existing: Existing) -> str:
 def _hosted(provider: Provider) -> Provider | None:
     """Check a provider and its key; return it with its models, or `None` if it isn't to be used."""
 
-    async def look() -> tuple[list[Checked], Mapping[str, Listing]]:
+    async def look() -> tuple[list[Checked], Mapping[str, ModelListing]]:
         async with provider.client() as client:
             checks = ModelChecks(provider.configuration({}), client)
             return await carry_out(checks.of_provider()), checks.listings
@@ -137,7 +137,7 @@ def _hosted(provider: Provider) -> Provider | None:
 def _local(server: LocalServer) -> Provider | None:
     provider = Provider(server.endpoint, endpoint=server.endpoint)
 
-    async def models() -> Mapping[str, Listing]:
+    async def models() -> Mapping[str, ModelListing]:
         async with provider.client() as client:
             return read_listings(await client.models())
 
@@ -153,7 +153,7 @@ def _local(server: LocalServer) -> Provider | None:
 
 
 def demonstrate(existing: Existing) -> None:
-    """Say whether the demonstration can answer, or what is used before it."""
+    """Report whether the demonstration can answer, or what is used before it."""
     used = [
         name
         for name in ("OPENROUTER_API_KEY", "OPENROUTER_BASE_URL", "COUNCIL_MEMBERS")

@@ -1,11 +1,10 @@
-"""What the card says, from the first second to the answer or the error."""
+"""What a card says: its stages, members, notes and footer, and what was read besides the question."""
 
 from collections.abc import Iterable, Mapping
 
-from bot.view.wording.figures import count, duration, ordinal, took
-from bot.view.wording.names import listing
+from bot.view.wording.figures import count, duration, listing, ordinal, took
 from council.document.iteration import IterationState, TerminationReason
-from council.events import Stage
+from council.events import ContextRead, HistoryShortened, Stage
 from storage.index.statistics import Typical
 
 DEMONSTRATION = (
@@ -69,60 +68,51 @@ OPEN_QUESTION = "one open question"
 
 
 def disagree(number: int, of: int) -> str:
-    """Count those whom the chairman names in dissent."""
     return f"{number} of {of} disagree{'s' if number == 1 else ''}"
 
 
 def were_corrected(names: list[str], of: int) -> str:
-    """Say whose answers the reviews changed, by name if they are two at most."""
     return f"reviews corrected {listing(names) if len(names) < 3 else f'{len(names)} of {of}'}"
 
 
 def changed_in(name: str) -> str:
-    """Head the sentence that the reviews changed most."""
     return f"Changed in {name}'s answer"
 
 
 def became(before: str, after: str) -> str:
-    """Say what a sentence was and what it is now."""
     return f"\u201c{before}\u201d \u2192 \u201c{after}\u201d"
 
 
 def part_of(number: int, members: str) -> str:
-    """Say how many of the members answered, in a footer."""
     return f"{number} of {members}"
 
 
 def asked_by(asker: str | None) -> str:
-    """Say who asked, before the question."""
     return f"{asker} asked" if asker else ASKED
 
 
 def council(profile: str | None, members: str, *, rounds: int, strategy: str) -> str:
-    """Say which council was asked."""
+    """Return which council was asked."""
     several = "" if rounds == 1 else f", up to {rounds} rounds"
     combined = "" if strategy == "consensus" else f", strategy {strategy}"
     return f"Council \u201c{profile}\u201d, {members}{several}{combined}."
 
 
 def role(number: int, *, consultants: bool) -> str:
-    """Count a council's members."""
     return count(number, "consultant" if consultants else "member")
 
 
 def queued(position: int, *, is_exact: bool) -> str:
-    """Say how far back in the queue a run is."""
+    """Return how far back in the queue a run is."""
     place = ordinal(position) if is_exact else f"among the first {position:,}"
     return f"Waiting for its turn: {place} in the queue."
 
 
 def lately(typical: Typical) -> str:
-    """Say what to expect: how long a question takes here, and what it costs."""
     return f"Recent questions here typically took {took(typical)}."
 
 
 def criteria(names: object) -> str:
-    """Name the criteria for the answers."""
     return f"Criteria: {names}."
 
 
@@ -130,22 +120,19 @@ WEB = "Members search the web."
 
 
 def answered(number: int, members: str) -> str:
-    """Say how many of the members answered."""
     return f"{number} of {members} answered"
 
 
 def only_answer(name: str) -> str:
-    """Say that one model alone answered."""
     return f"Only {name} answered, so nobody reviewed it."
 
 
 def replaced_chairman(name: str, why: str) -> str:
-    """Say who wrote the answer instead of the chairman."""
     return f"Written by {name}{_instead(why)}."
 
 
 def verbatim(name: str, why: str, *, ranked: bool) -> str:
-    """Say that a member's answer replaces the final one."""
+    """Report that a member's answer replaces the final one."""
     first = ", ranked first" if ranked else ""
     if not why:
         return f"No chairman available: {name}'s answer{first}, unedited."
@@ -157,32 +144,26 @@ def _instead(why: str) -> str:
 
 
 def answered_by(model: str, name: str) -> str:
-    """Say which model answered for another."""
     return f"The model {model} answered in place of {name}."
 
 
 def failed(name: str, why: str) -> str:
-    """Say that somebody's call failed."""
     return f"{name} failed ({why})"
 
 
 def no_review(name: str, why: str) -> str:
-    """Say that somebody gave no review."""
     return f"{name} gave no review ({why})"
 
 
 def no_correction(name: str, why: str) -> str:
-    """Say that somebody's answer could not be corrected."""
     return f"{name}'s correction failed ({why})"
 
 
 def vote_lost(name: str, *, truncated: bool) -> str:
-    """Say that somebody's vote isn't counted."""
     return f"{name}'s {'review was cut off before its vote' if truncated else 'vote was unreadable'}"
 
 
 def were_stopped(members: str, what: str) -> str:
-    """Count those who were only stopped."""
     return f"{members} {what} (they were stopped)"
 
 
@@ -197,17 +178,15 @@ def sentence(facts: Iterable[str]) -> str:
 
 
 def correction_failed(why: str, kept: str) -> str:
-    """Say on a running card that an answer could not be corrected."""
     return f"correction failed ({why}); {kept} kept"
 
 
 def agreement(word: str | None) -> str:
-    """Say how alike the reviewers ranked; return nothing if that can't be measured or is neither."""
     return _AGREEMENT.get(word or "", "")
 
 
 def rounds(iteration: IterationState) -> str:
-    """Say how many rounds there were, and why no further one."""
+    """Return how many rounds there were, and why no further one."""
     reason = iteration.termination_reason
     why = _NO_FURTHER_ROUND[reason] if reason else ""
     held = len(iteration.rounds)
@@ -215,92 +194,148 @@ def rounds(iteration: IterationState) -> str:
 
 
 def by(asker: str) -> str:
-    """Say who asked, where the question is above."""
     return f"{ASKED} by {asker}."
 
 
 def stage(name: str, number: int) -> str:
-    """Name a stage, with its round where there is more than one."""
     return f"{name}, round {number}" if number > 1 else name
 
 
 def stage_done(seconds: float, given: int, of: int) -> str:
-    """Say how long a stage took, and how many members delivered if not all did."""
     return f"done in {duration(seconds)}{f', {given} of {of}' if given < of else ''}"
 
 
 def stage_running(done: int, of: int) -> str:
-    """Say how many are done with a stage."""
     return f"{RUNNING}, {done} of {of} done"
 
 
 def is_doing(name: str, what: str) -> str:
-    """Say what somebody is doing."""
     return f"{name} is {what}"
 
 
 def has_written(name: str) -> str:
-    """Say that somebody finished the answer."""
     return f"{name} has written the answer"
 
 
 def member_failed(why: str) -> str:
-    """Say on a member's line that it gave no answer."""
     return f"failed: {why}"
 
 
 def member_answered(seconds: float | None, *, cut_off: bool) -> str:
-    """Say on a member's line that it answered."""
+    """Return on a member's line that it answered."""
     took = "" if seconds is None else f" in {duration(seconds)}"
     return f"answered{took}{' (cut off)' if cut_off else ''}"
 
 
 def member_not_reviewed(why: str) -> str:
-    """Say on a member's line that it gave no review."""
     return f"no review ({why})"
 
 
 def kept_answer(number: int) -> str:
-    """Name the answer that is kept when the correction of this round fails."""
     return "first answer" if number == 1 else "answer of the round before"
 
 
 def again(what: str, seconds: float, why: str) -> str:
-    """Say that a call is repeated, and when."""
+    """Report that a call is repeated, and when."""
     when = f"again in {duration(seconds)}" if seconds > 0 else "again"
     return f"{what} {when} ({why})"
 
 
 def more(number: int) -> str:
-    """Count what isn't listed."""
     return f"{number} more"
 
 
 def so_far(effort: Iterable[str]) -> str:
-    """Say what a run took until now."""
     return f"{', '.join(effort)} so far"
 
 
 def chairman(name: str) -> str:
-    """Name the chairman."""
     return f"chairman {name}"
 
 
 def strategy(name: str) -> str:
-    """Name how the answers were combined."""
     return f"strategy {name}"
 
 
 def best_by_criteria(name: str, total: float) -> str:
-    """Say which answer scores best."""
     return f"best by criteria: {name} ({total:.1f} of 10)"
 
 
 def disqualified(name: str, must_haves: Iterable[str]) -> str:
-    """Say which must-haves an answer fails."""
     return f"{name} disqualified ({listing(must_haves)})"
 
 
 def run(run_id: str) -> str:
-    """Name a run by the beginning of its id; the log has all of it."""
     return f"run {run_id[:8]}"
+
+
+IN_SHORT, APPROACH = "In short", "Approach"
+PROS, CONS = "Pros", "Cons"
+ALTERNATIVES, CAVEATS, REFERENCES = "Alternatives", "Caveats", "References"
+CONFIDENCE, UNCERTAIN = "Confidence", "Uncertain because"
+DEBATE = "Debate"
+POSITION_CHANGED, POSITION_KEPT = "says it changed its position", "keeps its position"
+OBJECTS, TOOK_OVER = "Objects to", "Adopted"
+
+
+def score(score: int, highest: int) -> str:
+    return f"{score} of {highest}"
+
+
+def before(score: int) -> str:
+    return f" (before: {score})"
+
+
+def objection(name: str, severity: str, text: str) -> str:
+    return f"{name} ({severity}): {text}"
+
+
+def idea(name: str, text: str) -> str:
+    return f"{name}: {text}"
+
+
+THREAD = "The thread that was read with it"
+
+
+def conversation(shortened: HistoryShortened) -> str:
+    """Return how much of a long conversation a follow-up's prompts repeat."""
+    read: list[str] = []
+    if shortened.cut:
+        read.append("the beginning of the last answer")
+    elif shortened.answers:
+        last = "answer" if shortened.answers == 1 else f"{shortened.answers:,} answers"
+        read.append(f"the last {last}")
+    if shortened.titles:
+        titles = "title" if shortened.titles == 1 else "titles"
+        read.append(f"the {titles} of {count(shortened.titles, 'earlier question')}")
+    said = (
+        "The conversation is too long to repeat in full. "
+        f"The members read {listing(read or ['none of it'])}."
+    )
+    if not shortened.left_out or not read:
+        return said
+    were = "was" if shortened.left_out == 1 else "were"
+    return f"{said} {count(shortened.left_out, 'question')} before that {were} left out."
+
+
+def thread(read: ContextRead) -> str:
+    """Return how much was read of the thread in which the question was asked."""
+    if read.unread:
+        return f"Read only the question, not this thread: {read.unread}."
+    messages = count(read.messages, "message")
+    said = f"Read {messages} of this thread."
+    if read.left_out or read.more:
+        which = "the last message" if read.messages == 1 else f"the last {messages}"
+        is_one = read.left_out == 1 and not read.more
+        ones, were = ("one", "was") if is_one else ("ones", "were")
+        or_more = "or more " if read.more else ""
+        left_out = f"{read.left_out:,} {or_more}older" if read.left_out else "older"
+        said = f"Read {which} of this thread; {left_out} {ones} {were} left out."
+    if not read.files_left_out:
+        return said
+    were = "was" if read.files_left_out == 1 else "were"
+    return f"{said} {count(read.files_left_out, 'file')} {were} left out."
+
+
+def took_too_long(platform: str) -> str:
+    return f"{platform} took too long"

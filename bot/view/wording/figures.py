@@ -1,5 +1,7 @@
-"""Times, costs and counts as people write them."""
+"""Figures and lists as people write them, names shortened to fit, and the labels of all buttons."""
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
 from council.document.results import Rank
@@ -11,7 +13,7 @@ _ORDINALS = {1: "st", 2: "nd", 3: "rd"}
 
 
 def duration(seconds: float) -> str:
-    """Say how long: `0.4 s`, `12 s`, `1 min 5 s`, `2 h 3 min`."""
+    """Return how long: `0.4 s`, `12 s`, `1 min 5 s`, `2 h 3 min`."""
     if seconds < 0.95:
         return f"{max(seconds, 0.1):.1f} s"
     whole = round(seconds)
@@ -27,7 +29,7 @@ def _two_units(large: int, unit: str, small: int, smaller: str) -> str:
 
 
 def money(usage: Usage) -> str:
-    """Say what was paid, and how many calls have no known price."""
+    """Return what was paid, and how many calls have no known price."""
     if not usage.unpriced:
         return dollars(usage.cost) if usage.cost else NO_COST
     calls = count(usage.unpriced, "call")
@@ -37,7 +39,6 @@ def money(usage: Usage) -> str:
 
 
 def runs(spent: Spent) -> str:
-    """Count a channel's runs by how they ended."""
     return (
         f"{count(spent.answered, 'answer')}, {count(spent.failed, 'run')} failed, "
         f"{count(spent.stopped, 'run')} stopped"
@@ -45,14 +46,14 @@ def runs(spent: Spent) -> str:
 
 
 def paid(spent: Spent) -> str:
-    """Say what all of a channel's runs cost; some calls may have had no known price."""
+    """Return what all of a channel's runs cost; some calls may have had no known price."""
     if spent.cost:
         return f"{dollars(spent.cost)} where prices are known"
     return "no known cost" if spent.tokens else NO_COST
 
 
 def took(typical: Typical) -> str:
-    """Say how long a question took, and what it cost: `1 min 5 s and cost $0.12`."""
+    """Return how long a question took, and what it cost: `1 min 5 s and cost $0.12`."""
     cost = f" and cost {dollars(typical.cost)}" if typical.cost else ""
     return f"{duration(typical.seconds)}{cost}"
 
@@ -68,13 +69,12 @@ def dollars(amount: float) -> str:
 
 
 def tokens(usage: Usage) -> str:
-    """Say how many tokens: `1,234 tokens`, `about 1,234 tokens (estimated)`."""
+    """Return how many tokens: `1,234 tokens`, `about 1,234 tokens (estimated)`."""
     number = count(usage.tokens, "token")
     return number if usage.source == "measured" else f"about {number} (estimated)"
 
 
 def count(number: int, thing: str) -> str:
-    """Count things: `1 call`, `2 calls`, `1,234 tokens`."""
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
@@ -85,12 +85,10 @@ def ordinal(place: int) -> str:
 
 
 def rank(held: Rank) -> str:
-    """Return a rank as a ranking writes it: `1st`, or `1st =` if it is shared."""
     return f"{ordinal(held.number)}{' =' if held.shared else ''}"
 
 
 def position(mean: float | None) -> str:
-    """Return a mean position: `1`, `1.33`; a dash where there is none."""
     return "\u2013" if mean is None else f"{mean:.2f}".rstrip("0").rstrip(".")
 
 
@@ -103,5 +101,63 @@ def moment(timestamp: str) -> str:
 
 
 def when(moment: datetime) -> str:
-    """Write a moment for readers whose time isn't known."""
     return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+COLLEAGUE, CHANNEL, GROUP = "a colleague", "a channel", "a group"
+"""What somebody, a channel and a group are called whose names aren't known."""
+
+_NAME_LENGTH = 32
+
+
+def listing(items: Iterable[str]) -> str:
+    """Join as people do: `a`, `a and b`, `a, b and c`."""
+    *firsts, last = items
+    return f"{', '.join(firsts)} and {last}" if firsts else last
+
+
+def called(sign: str, name: str | None, otherwise: str) -> str:
+    """Write a name in one line after its sign, as people mention it: `@ada`; else `otherwise`."""
+    said = " ".join((name or "").split()).removeprefix(sign)
+    return f"{sign}{said}" if said else otherwise
+
+
+def short_names(members: Iterable[str], personas: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Call members what people call them: `gpt-5` for `openai/gpt-5`, its persona in brackets.
+
+    A model keeps its provider if two would otherwise read alike.
+    """
+    names = {member: _short_name(member, (personas or {}).get(member)) for member in members}
+    twice = {name for name, times in Counter(names.values()).items() if times > 1}
+    return {member: member if name in twice else name for member, name in names.items()}
+
+
+def _short_name(member: str, persona: str | None) -> str:
+    model, _, seat = member.partition("#")
+    base = model.rsplit("/", 1)[-1] or model
+    if len(base) > _NAME_LENGTH:
+        # An id begins with its family and ends with its version; the middle says least.
+        base = f"{base[: _NAME_LENGTH - 11]}\u2026{base[-10:]}"
+    said = persona or seat
+    return f"{base} ({said})" if said else base
+
+
+STOP = "Stop"
+RETRY = "Retry"
+AGAIN = "Ask again"
+FOLLOW_UP = "Follow up"
+ANSWER_IT = "Answer it"
+TRANSCRIPT = "Transcript"
+HELPFUL = "Helpful"
+UNHELPFUL = "Not helpful"
+VOTES = "Votes"
+CORRECTED = "Corrected response"
+CHANGES = "Changes and original"
+REVIEWS = "Full reviews"
+MEMBERS = "Members"
+
+NEWER, OLDER = "Newer", "Older"
+PREVIOUS, NEXT = "Previous", "Next"
+EARLIER, LATER = "Earlier question", "Later question"
+SHARE = "Share here"
+DELETE = "Delete"

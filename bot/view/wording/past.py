@@ -1,6 +1,9 @@
-"""What people read about past answers: lists, searches, one answer and its parts."""
+"""What people read of past answers: lists, statistics, and what deleting one says before and after."""
 
-from bot.view.wording.figures import count
+from collections.abc import Iterable
+
+from bot.view.wording.figures import count, duration, listing, paid, runs
+from storage.index.statistics import Statistics
 
 OPEN = "Open"
 """The label of a link to where something is."""
@@ -23,17 +26,15 @@ CUT = "This isn't all of it. The rest is in the transcript."
 
 
 def shared(by: str) -> str:
-    """Say who shares a past answer."""
     return f"{by} shared this from the council's past answers."
 
 
 def results(words: str) -> str:
-    """Head a search's results."""
     return f"Results for \u201c{words}\u201d"
 
 
 def page(first: int, last: int, found: int, ranked: int) -> str:
-    """Say which results these are; of many, only some are `ranked`."""
+    """Return which results these are; of many, only some are `ranked`."""
     if found >= ranked:
         return f"Results {first} to {last} of more than {ranked:,}; only the newest are ranked"
     if (first, last) == (1, found):
@@ -43,55 +44,142 @@ def page(first: int, last: int, found: int, ranked: int) -> str:
 
 
 def too_many_words(most: int) -> str:
-    """Say how long a search may be."""
     return f"That is more than {most} characters. Search for the words that matter."
 
 
 def similar(wanted: str) -> str:
-    """Head the answers that match what somebody typed."""
     return f"Answers like \u201c{wanted}\u201d"
 
 
 def several(number: int, *, more: bool) -> str:
-    """Ask somebody to choose, or to type more."""
     return f"{f'More than {number}' if more else 'Several'} match. Pick one, or type more."
 
 
 def question(number: int, of: int) -> str:
-    """Say which question of a conversation it is."""
     return f"Question {number} of {of}."
 
 
 def asked_by(asker: str) -> str:
-    """Say who asked."""
     return f"{ASKED} by {asker}."
 
 
 def started_by(asker: str) -> str:
-    """Say who began a conversation."""
     return f"Started by {asker}."
 
 
 def members_left_out(shown: int, of: int) -> str:
-    """Say that there are more members than buttons."""
     return f"Buttons show {shown} of {of} members; the transcript has them all."
 
 
 def title(number: int, name: str) -> str:
-    """Return an answer's title in a list."""
     return f"{number}. {name}"
 
 
 def members(number: int) -> str:
-    """Count those who answered."""
     return count(number, "member")
 
 
 def answers(number: int) -> str:
-    """Count a conversation's answers."""
     return count(number, "answer") if number else UNANSWERED
 
 
 def short_id(conversation_id: str) -> str:
-    """Return the beginning of a conversation's id, enough to tell it from others."""
     return f"id {conversation_id[:8]}"
+
+
+NOTHING_ASKED = "Nothing was asked here in this period."
+HEADER = ("Member", "Runs", "Average vote", "Cost")
+HOW_TO_READ = (
+    "Average vote: the mean place that the reviewers gave its answers, 1 is best. Cost: per run."
+)
+TOO_FEW = "too few to compare"
+UNKNOWN = "\u2013"
+
+PICTURE = "How each member did."
+MEAN_RANK = "Mean rank\n1 is best"
+RANKED_FIRST = "Ranked first\nin its runs"
+CHANGED = "Changed\nits answer"
+FAILED = "Failed\nin a call"
+COST = "Cost\nper run"
+TIME = "Time\nper call"
+NOBODY = "No council has answered here in this period."
+GREY = "Grey numbers: the runs behind a figure."
+
+
+def statistics_title(days: int) -> str:
+    return f"Statistics of this channel, {'last day' if days == 1 else f'last {days:,} days'}"
+
+
+def totals(found: Statistics) -> str:
+    """Return how a channel's runs ended, what they cost, and how long half of the answers took."""
+    said = f"{runs(found)}. {count(found.tokens, 'token')}, {paid(found)}."
+    if found.seconds.value is None:
+        return said
+    half = behind(duration(found.seconds.value), found.seconds.runs)
+    return f"{said} Half of the answers took less than {half}."
+
+
+def behind(value: str, number: int) -> str:
+    return f"{value} ({number:,})"
+
+
+def described(name: str, runs: int, figures: Iterable[tuple[str, str]]) -> str:
+    """Return what a picture shows of one member, to whoever can't see it."""
+    said = (f"{' '.join(head.split()).lower()} {value}" for head, value in figures)
+    return f"{name}, {count(runs, 'run')}: {', '.join(said)}."
+
+
+def not_drawn(members: int) -> str:
+    return f"Not drawn: {count(members, 'further member')}."
+
+
+def no_font(sign: str) -> str:
+    return f"{sign}: no font here has the character; the members are in the text's order."
+
+
+def too_slow(seconds: float) -> str:
+    return f"It took longer than {seconds:.0f} seconds."
+
+
+REMAINS = (
+    "Cards and threads remain in the channel; "
+    "whoever may delete the bot's messages there can remove them."
+)
+SHARED = "Where others have asked in the same conversation, their questions and answers stay."
+STOPPED_FIRST = "Runs in progress will be stopped first."
+SETTINGS_STAY = "The channel's settings stay; /council-config resets them."
+FOR_GOOD = "This can't be undone."
+NOTHING = "There is nothing to delete."
+
+ALL_OF_MINE = "everything you asked"
+ALL_OF_CHANNEL = "this channel's whole history"
+_WORKSPACES = {"discord": " on this server", "slack": " in this workspace"}
+
+
+def all_of(name: str, platform: str | None) -> str:
+    return f"everything {name} asked{_WORKSPACES.get(platform or '', '')}"
+
+
+def one(title: str) -> str:
+    return f"\u201c{title}\u201d"
+
+
+def ask(what: str) -> str:
+    return f"Delete {what}?"
+
+
+def extent(conversations: int, runs: int) -> str:
+    """Return how much would be deleted."""
+    counted = listing((count(conversations, "conversation"), count(runs, "run")))
+    return f"That is {counted}: questions, answers, and everything the models wrote."
+
+
+def read_by_others(questions: int, *, beside: bool) -> str:
+    """Report that messages read for others' questions are deleted, `beside` what is listed above."""
+    asked = f"{count(questions, 'question')} asked by others"
+    said = f"Thread messages that were read for {asked} will be deleted"
+    return f"{said}, too." if beside else f"{said}."
+
+
+def done(what: str, *, cards_remain: bool) -> str:
+    return f"Deleted {what}. {REMAINS}" if cards_remain else f"Deleted {what}."

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable
 
-from bot.view.wording.figures import count
-from bot.view.wording.names import listing
+from bot.view.wording.figures import count, listing
 
 RANKING = "Ranking"
 AVERAGE = "Average vote (1 is best)"
@@ -67,42 +66,34 @@ REVIEW_CUT_OFF = "The review reached its length limit and ends here."
 
 
 def kept_because(reason: str) -> str:
-    """Say why a member kept its answer, in its own words."""
     return f"It kept its answer: \u201c{reason}\u201d"
 
 
 def of_round(number: int) -> str:
-    """Say which round it is, where there was more than one."""
     return "" if number == 1 else f", round {number}"
 
 
 def agreement(alike: str) -> str:
-    """Say how alike the reviewers ranked, as a sentence of its own."""
     return f"{_sentence(alike)} Agreement is not certainty."
 
 
 def rounds(said: str) -> str:
-    """Say how many rounds there were, as a sentence of its own."""
     return _sentence(said)
 
 
 def round_head(number: int) -> str:
-    """Head the column of a round."""
     return f"Round {number}"
 
 
 def by(name: str) -> str:
-    """Head the column of a reviewer's votes."""
     return f"by {name}"
 
 
 def review_by(name: str) -> str:
-    """Head one whole review."""
     return f"By {name}"
 
 
 def disqualified_here(name: str, failed: Iterable[str]) -> str:
-    """Say why a member's answer isn't among the scores."""
     return (
         f"{name}'s answer is disqualified: most reviewers score it below 4 for {listing(failed)}. "
         "It is still shown below."
@@ -110,135 +101,111 @@ def disqualified_here(name: str, failed: Iterable[str]) -> str:
 
 
 def unstructured(why: str) -> str:
-    """Say why a consultant's answer is plain text."""
     return f"Shown as plain text because it didn't follow the form: {why}."
 
 
 def standing(rank: str, of: int, *, tied: bool) -> str:
-    """Say a member's rank."""
     return f"Tied for {rank} of {of}." if tied else f"Ranked {rank} of {of}."
 
 
 def changed(removed: int, added: int) -> str:
-    """Say how far a correction changed an answer."""
     return f"Corrected: {count(removed, 'word')} removed, {added:,} added."
 
 
 def marked(removed: int, added: int) -> str:
-    """Say how far a correction changed an answer, and how the changes are marked below."""
     return f"{changed(removed, added)} {MARKED}"
 
 
 def much(share: float) -> str:
-    """Say how much of an answer changed, by the share of its words."""
     return next(word for below, word in _SHARES if share < below)
 
 
 def changed_much(share: float) -> str:
-    """Say the same in a sentence."""
+    """Return the same in a sentence."""
     word = much(share)
     return "Rewritten." if word == REWRITTEN else f"Changed {word}."
 
 
 def correction_failed(why: str, kept: str) -> str:
-    """Say that an answer could not be corrected, and which text is kept."""
     return f"The correction failed: {why}. {kept[0].upper()}{kept[1:]} is kept."
 
 
 def kept_text(number: int) -> str:
-    """Name the text that is kept when the correction of this round fails."""
     return "the original response" if number == 1 else "the previous round's response"
 
 
 def disqualified(failed: str) -> str:
-    """Say which must-haves an answer fails."""
     return f"Disqualified: it fails {failed}."
 
 
 def fallback(what: str, model: str) -> str:
-    """Say that another model wrote a member's text."""
     return f"The {what} is by its fallback {model}."
 
 
 def graded(severity: str | None, text: str) -> str:
-    """Return an objection behind its grade, where its author calls it serious or minor."""
     return f"{_GRADES[severity]}: {text}" if severity in _GRADES else text
 
 
 def clear(critics: Iterable[str]) -> str:
-    """Name those who object to nothing."""
     return f"No objection: {listing(critics)}"
 
 
 def undivided(critics: Iterable[str]) -> str:
-    """Name those whose reviews can't be divided by answers."""
     return f"Not divided: {listing(critics)} (Full reviews)"
 
 
 def objection(text: str, critic: str) -> str:
-    """Return an objection in a line of its own, with who raised it."""
     return f"{text} ({critic})"
 
 
 def average(position: str) -> str:
-    """Give an answer's average vote."""
     return f"average vote {position}"
 
 
 def begins(name: str) -> str:
-    """Head the beginning of a response."""
     return f"{name}: {BEGINNING}"
 
 
 def kept_in_short(reason: str) -> str:
-    """Say why a member kept its answer, in its own words."""
     return f"{KEPT_IN_SHORT}: \u201c{reason}\u201d"
 
 
 def added(much: str, sentence: str) -> str:
-    """Say what a correction added."""
     return f"{much}; added \u201c{sentence}\u201d"
 
 
 def dropped(much: str, sentence: str) -> str:
-    """Say what a correction dropped."""
     return f"{much}; dropped \u201c{sentence}\u201d"
 
 
 def now(much: str, sentence: str) -> str:
-    """Say what a correction made of a sentence."""
     return f"{much}; now \u201c{sentence}\u201d"
 
 
 def no_answer(name: str, why: str) -> str:
-    """Say that a member gave no answer."""
     return f"{name} did not answer: {why}."
 
 
 def no_review(name: str, why: str) -> str:
-    """Say that a member gave no review."""
     return f"{name} gave no review: {why}."
 
 
 def not_counted(name: str, *, truncated: bool) -> str:
-    """Say that a member's vote is not counted, and why."""
+    """Report that a member's vote is not counted, and why."""
     if truncated:
         return f"{name}'s review reached its length limit before its vote, so no vote is counted."
     return f"{name}'s vote is not counted: its review has no ranking of two or more answers."
 
 
 def reviews_of(name: str) -> str:
-    """Head the whole reviews of a member's answer."""
     return f"Reviews of {name}"
 
 
 def labels(named: Iterable[tuple[str, str]]) -> str:
-    """Say whose answer each label of the reviews is."""
     return f"Reviewers saw no names: {listing([f'{label} is {name}' for label, name in named])}."
 
 
 def label(name: str) -> str:
-    """Say which label reviewers saw on an answer."""
     return f"Reviewers saw it as \u201c{name}\u201d, without a name."
 
 

@@ -29,27 +29,22 @@ PICTURE = "picture"
 
 
 def head(conversation_id: str, begun: str) -> str:
-    """Say which conversation it is, and when it started."""
     return f"Conversation {conversation_id}, started {begun}."
 
 
 def place(platform: str, user: str | None) -> str:
-    """Say where a question was asked, and by whom."""
     return f"{_PLATFORMS.get(platform, f'on {platform}')}{f' by {user}' if user else ''}"
 
 
 def question(number: int, *, of_several: bool) -> str:
-    """Head a question."""
     return f"Question {number}" if of_several else "Question"
 
 
 def before(number: int) -> str:
-    """Head the answer that the correction of this round starts from."""
     return ORIGINAL if number == 1 else f"Response of round {number - 1}"
 
 
 def words(number: int) -> str:
-    """Count words."""
     return count(number, "word")
 
 
@@ -66,17 +61,16 @@ def moves(*, several: bool) -> str:
 
 
 def votes_of(name: str, votes: Iterable[tuple[str, int]], mean: float | None) -> str:
-    """Say what the drawing of an answer's votes shows."""
+    """Return what the drawing of an answer's votes shows."""
     said = ", ".join(f"{place} by {letter}" for letter, place in votes) or "no vote"
     return f"{name}: {said}, mean {position(mean)}"
 
 
 def move_of(name: str, removed: int, added: int) -> str:
-    """Say what the drawing of a correction shows."""
     return f"{name}: {words(removed)} removed, {added:,} added"
 
 
 def sure_of(name: str, before: int | None, after: int | None) -> str:
-    """Say what the drawing of a member's confidence shows."""
+    """Return what the drawing of a member's confidence shows."""
     first, last = ("no score" if score is None else str(score) for score in (before, after))
     return f"{name}: {first} before, {last} after"

@@ -13,13 +13,13 @@ from discord.http import Route
 from bot.app import open_lookup
 from bot.discord.bot import DiscordBot
 from bot.discord.location import Location
-from bot.discord.transport import Transport, single_attempts
+from bot.discord.transport import DiscordTransport, single_attempts
 from bot.discord.venue import DiscordVenue
 from bot.errors import ConfigurationError, Gone, Malformed, NotAllowed, VenueError
 from bot.service.commands import ACTION, COMMANDS
 from bot.service.delivery.venue import File, Part
 from bot.service.dispatcher import Dispatcher
-from bot.view.wording.platforms.discord import HINT
+from bot.view.wording.discord import HINT
 from storage.scope import Scope
 from tests.bot.discord.office import HELD, Office, impatient, office
 from tests.bot.sample_run import accepted
@@ -1185,7 +1185,7 @@ def venue(client: discord.Client, team: Office) -> DiscordVenue:
     """A run's venue in the channel, without a card."""
     assert team.general.guild is not None
     where = Location(team.general.id, team.general.guild.id).source(team.ada.id)
-    return DiscordVenue(client, accepted(where), Transport(impatient()))
+    return DiscordVenue(client, accepted(where), DiscordTransport(impatient()))
 
 
 async def unrecorded(_: str) -> None:

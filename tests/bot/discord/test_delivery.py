@@ -11,14 +11,14 @@ from discord.http import Route
 
 from bot.discord.location import Location
 from bot.discord.notices import NONCE_SECONDS
-from bot.discord.transport import Transport, single_attempts
+from bot.discord.transport import DiscordTransport, single_attempts
 from bot.discord.venue import DiscordVenue
 from bot.errors import NotAllowed
 from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.receipts import Ledger
 from bot.service.delivery.venue import Button, Card, File, Mention, Part
 from bot.view.message import Heading, Line, Message, Prose
-from bot.view.wording.service.delivery import RECORD
+from bot.view.wording.commands import RECORD
 from council.document.conversation import Source
 from storage.journal.rows import NOT_MENTIONED, RunRow
 from tests.bot.discord.office import HELD, Office, impatient
@@ -282,7 +282,7 @@ class Bench:
 
     def venue(self) -> DiscordVenue:
         """Return the run's venue, without a card."""
-        transport = Transport(impatient())
+        transport = DiscordTransport(impatient())
         return DiscordVenue(self.client, self.run, transport, edit_seconds=0, clock=lambda: self.now)
 
 

@@ -12,8 +12,8 @@ from discord.http import Route
 from bot.errors import ChartError
 from bot.past import chart
 from bot.past.chart import Chart
+from bot.view.wording.discord import SILENT
 from bot.view.wording.past import NO_SUCH
-from bot.view.wording.platforms.discord import SILENT
 from tests.bot.discord.office import Office, office
 from tests.council.scripted import FOUR, ScriptedCouncil
 from tests.discord_server import Channel, DiscordServer, Message, Permission, User

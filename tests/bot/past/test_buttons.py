@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.past.buttons import Answer, Detail, Figures, History, Look, Search, read
+from bot.past.buttons import Answer, Detail, Figures, HistoryPage, Look, Search, read
 from bot.service.commands import LONGEST_WORDS, MOST_AT_ONCE
 from storage.index.past_answers import Cursor
 
@@ -18,9 +18,9 @@ CURSORS = st.builds(
 WORDS = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=LONGEST_WORDS)
 IDS, SMALL = st.uuids().map(str), st.integers(0, 99)
 LOOKS: st.SearchStrategy[Look] = st.one_of(
-    st.builds(History, st.integers(1, MOST_AT_ONCE)),
-    st.builds(History, st.integers(1, MOST_AT_ONCE), before=CURSORS),
-    st.builds(History, st.integers(1, MOST_AT_ONCE), after=CURSORS),
+    st.builds(HistoryPage, st.integers(1, MOST_AT_ONCE)),
+    st.builds(HistoryPage, st.integers(1, MOST_AT_ONCE), before=CURSORS),
+    st.builds(HistoryPage, st.integers(1, MOST_AT_ONCE), after=CURSORS),
     st.builds(Search, WORDS, st.integers(0, 999)),
     st.builds(Answer, IDS, st.none() | SMALL),
     st.builds(Detail, st.sampled_from(["member", "votes", "changes", "reviews"]), IDS, SMALL, SMALL),
@@ -47,7 +47,7 @@ def test_whatever_a_forged_button_says_is_read_or_refused(text: str) -> None:
         look = read(text)
     except ValueError:
         return
-    assert not isinstance(look, History) or 1 <= look.count <= MOST_AT_ONCE
+    assert not isinstance(look, HistoryPage) or 1 <= look.count <= MOST_AT_ONCE
     assert not isinstance(look, Search) or len(look.words) <= LONGEST_WORDS
 
 

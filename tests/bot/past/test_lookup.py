@@ -9,7 +9,7 @@ import pytest
 
 from bot.app import Library, open_lookup
 from bot.errors import Refusal
-from bot.past.buttons import Answer, Choice, Detail, Figures, History, Look, Search
+from bot.past.buttons import Answer, Choice, Detail, Figures, HistoryPage, Look, Search
 from bot.past.lookup import Lookup
 from bot.past.pages import Sheet
 from bot.render.markdown import render
@@ -164,10 +164,10 @@ async def test_words_too_long_for_a_button_are_refused(room: Room, words: str) -
 
 def looks(conversation_id: str, at: str) -> Iterator[Look]:
     """Yield every look that a button or command can ask for."""
-    yield History(10)
-    yield History(10, before=Cursor("~", "~"))
-    yield History(10, before=Cursor(at, f"{conversation_id}~"))
-    yield History(10, after=Cursor("", ""))
+    yield HistoryPage(10)
+    yield HistoryPage(10, before=Cursor("~", "~"))
+    yield HistoryPage(10, before=Cursor(at, f"{conversation_id}~"))
+    yield HistoryPage(10, after=Cursor("", ""))
     yield Search("shard")
     yield Search(f"scope {conversation_id} OR shard")
     yield Answer(conversation_id)

@@ -7,9 +7,9 @@ import pytest
 
 from bot.discord import text as discord_text
 from bot.past import pages
-from bot.past.buttons import Answer, Choice, Detail, Figures, History, Search
+from bot.past.buttons import Answer, Choice, Detail, Figures, HistoryPage, Search
 from bot.past.chart import alt_text
-from bot.past.pages import Found, Sheet
+from bot.past.pages import Sheet, Whereabouts
 from bot.render.markdown import render
 from bot.slack import text as slack_text
 from bot.view.message import Entry, Message
@@ -41,8 +41,8 @@ ROW = IndexRow(
     size=0,
 )
 OTHER = replace(ROW, id="660e8400-e29b-41d4-a716-446655440000", title="<@1> `x` @everyone", exchanges=2)
-FOUND = Found(lambda row: f"https://chat.example/{row.thread}", {CONVERSATION_ID: "Ada"})
-NOWHERE = Found(lambda _: None, {})
+FOUND = Whereabouts(lambda row: f"https://chat.example/{row.thread}", {CONVERSATION_ID: "Ada"})
+NOWHERE = Whereabouts(lambda _: None, {})
 
 
 def labels(sheet: Sheet) -> list[str]:
@@ -53,7 +53,7 @@ def labels(sheet: Sheet) -> list[str]:
 def test_a_page_of_the_history_says_who_asked_when_and_how_far_they_agreed() -> None:
     """With the beginning of the id, which finds it again, and the link to the thread."""
     older, newer = Cursor("2026-01-20", ROW.id), Cursor("2026-01-21", OTHER.id)
-    sheet = pages.history(Page((OTHER, ROW), older, newer), History(2), FOUND)
+    sheet = pages.history(Page((OTHER, ROW), older, newer), HistoryPage(2), FOUND)
     assert render(sheet.message) == (
         "## Past answers\n\n"
         "**1. \\<@1> \\`x\\` @everyone**  \n"
@@ -66,20 +66,20 @@ def test_a_page_of_the_history_says_who_asked_when_and_how_far_they_agreed() -> 
     assert sheet.choices == (
         Choice("1", "see", str(Answer(OTHER.id))),
         Choice("2", "see", str(Answer(ROW.id))),
-        Choice("Newer", "turn", str(History(2, after=newer))),
-        Choice("Older", "turn", str(History(2, before=older))),
-        Choice("Share here", "share", str(History(2))),
+        Choice("Newer", "turn", str(HistoryPage(2, after=newer))),
+        Choice("Older", "turn", str(HistoryPage(2, before=older))),
+        Choice("Share here", "share", str(HistoryPage(2))),
     )
 
 
 def test_an_empty_channel_says_how_to_begin() -> None:
     """And has no buttons; a page emptied meanwhile only says that nothing is there."""
     empty = Page((), None)
-    assert pages.history(empty, History(5), NOWHERE) == Sheet(
-        Message("past", pages.history(empty, History(5), NOWHERE).message.blocks)
+    assert pages.history(empty, HistoryPage(5), NOWHERE) == Sheet(
+        Message("past", pages.history(empty, HistoryPage(5), NOWHERE).message.blocks)
     )
-    assert "Ask with /council." in render(pages.history(empty, History(5), NOWHERE).message)
-    later = History(5, before=Cursor("2026", "x"))
+    assert "Ask with /council." in render(pages.history(empty, HistoryPage(5), NOWHERE).message)
+    later = HistoryPage(5, before=Cursor("2026", "x"))
     assert "There is nothing here." in render(pages.history(empty, later, NOWHERE).message)
 
 
@@ -211,7 +211,9 @@ def test_a_conversation_without_an_answer_says_so() -> None:
     sheet = pages.answer(asked, ROW, Answer(ROW.id), FOUND)
     assert render(sheet.message) == f"# {TITLE}\n\n> {QUESTION}\n\nIt has no answer.\n"
     assert sheet.choices == ()
-    listed = pages.history(Page((replace(ROW, exchanges=0, agreement=None),), None), History(1), FOUND)
+    listed = pages.history(
+        Page((replace(ROW, exchanges=0, agreement=None),), None), HistoryPage(1), FOUND
+    )
     assert "2026-01-20 10:30 UTC \u00b7 Ada \u00b7 no answer \u00b7 id" in render(listed.message)
 
 

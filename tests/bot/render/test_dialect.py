@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 
 from bot.discord.text import DIALECT as DISCORD
-from bot.render.dialect import Dialect, blocks, code_span, plain_text, words
+from bot.render.dialect import ChatDialect, blocks, code_span, plain_text, words
 from bot.render.splitting import Text, split
 from bot.slack.markdown import DIALECT as SLACK
 from bot.view.message import Line
@@ -12,7 +12,7 @@ from tests.bot.shown import text as shown
 from tests.fragments import made_of
 
 
-def written(markdown: str, dialect: Dialect, under: int = 0) -> str:
+def written(markdown: str, dialect: ChatDialect, under: int = 0) -> str:
     """Return Markdown written again, in one part."""
     return "".join(split(blocks(markdown, dialect, under), 100_000, len))
 
@@ -135,7 +135,7 @@ def test_neighbours_make_no_mention_and_no_picture() -> None:
 @pytest.mark.parametrize("dialect", [DISCORD, SLACK])
 @given(text=made_of([*"`*_[]<>#+-.!|~&\\()=:1aé ", "```", "&amp;", "1. ", "<b>", "](x)", "@", "||"], 20))
 @example(text="<+@1>")
-def test_a_line_of_ours_shows_as_it_is(dialect: Dialect, text: str) -> None:
+def test_a_line_of_ours_shows_as_it_is(dialect: ChatDialect, text: str) -> None:
     """A reader sees exactly that text, whatever it is."""
     line = Line(text).text
     assert "".join(map(shown, split([Text(words(line, dialect))], 100_000, len))) == line

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from markdown_it import MarkdownIt
 
 from bot.discord.text import DIALECT as DISCORD
-from bot.render.dialect import Dialect, blocks
+from bot.render.dialect import ChatDialect, blocks
 from bot.render.emphasis import read_as_meant
 from bot.render.splitting import split
 from bot.slack.markdown import DIALECT as SLACK
@@ -43,7 +43,7 @@ PIECES = [
 ]
 
 
-def written(markdown: str, dialect: Dialect) -> str:
+def written(markdown: str, dialect: ChatDialect) -> str:
     """Return Markdown in a dialect, in one part."""
     return "\n".join(split(blocks(markdown, dialect), 100_000, len))
 

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from bot.discord.text import DIALECT as DISCORD
 from bot.discord.text import units
-from bot.render.dialect import Dialect, blocks, plain_text
+from bot.render.dialect import ChatDialect, blocks, plain_text
 from bot.render.formulas import DEEPEST, LONGEST
 from bot.render.markdown import contain
 from bot.render.parsing import parse_blocks, parse_inline
@@ -35,7 +35,7 @@ TEX = [
 FRAGMENTS = made_of([*TEX, "\\(", "\\)", "\\[", "\\]", "$$", "\n", "**", "word ", "- ", "> ", "`"], 40)
 
 
-def written(markdown: str, dialect: Dialect) -> str:
+def written(markdown: str, dialect: ChatDialect) -> str:
     """Return Markdown in a dialect, in one part."""
     return "\n".join(split(blocks(markdown, dialect), 100_000, len))
 
@@ -278,7 +278,7 @@ def test_what_is_readable_says_all_that_the_formula_says(formula: tuple[str, str
 @pytest.mark.parametrize(("dialect", "measure"), [(DISCORD, units), (SLACK, len)])
 @given(markdown=FRAGMENTS)
 def test_formulas_lose_nothing_when_they_are_cut(
-    dialect: Dialect, measure: Callable[[str], int], markdown: str
+    dialect: ChatDialect, measure: Callable[[str], int], markdown: str
 ) -> None:
     """The parts together have the signs of the whole, and each one fits."""
     parts = split(blocks(markdown, dialect), 120, measure)

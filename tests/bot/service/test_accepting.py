@@ -9,7 +9,7 @@ import pytest
 
 import bot.service.dispatcher
 from bot.errors import Refusal
-from bot.view.wording.service.replies import NOT_SAVED
+from bot.view.wording.commands import NOT_SAVED
 from storage.errors import DatabaseError
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.bot.service.test_dispatcher import Office, office

@@ -6,7 +6,7 @@ import pytest
 
 from bot.service import durable_writes
 from bot.service.durable_writes import connected, until_written
-from bot.view.wording.service.failures import HELD, HELD_CALLS
+from bot.view.wording.failures import HELD, HELD_CALLS
 from council.calls import Call, Reply
 from council.errors import Failure, ModelError
 from council.events import Event, RunHeld

@@ -28,8 +28,8 @@ from bot.service.runs import Runs
 from bot.slack.bot import SlackAccess, SlackBot, Timing
 from bot.slack.client import granted
 from bot.slack.manifest import SHORTCUT
-from bot.view.wording.platforms.slack import IN_PRIVATE, TOO_SLOW
-from bot.view.wording.service.access import NOT_HERE
+from bot.view.wording.commands import NOT_HERE
+from bot.view.wording.slack import IN_PRIVATE, TOO_SLOW
 from council.errors import ModelError
 from council.models.catalog import Catalog
 from storage.journal.rows import RunRow

@@ -23,7 +23,7 @@ from bot.errors import (
 )
 from bot.slack.client import Installation, granted, sending_client
 from bot.slack.errors import FORBIDDEN, GONE, NOT_INSTALLED, REVOKED, TRANSIENT, by_code
-from bot.view.wording.platforms.slack_errors import CODES
+from bot.view.wording.slack import CODES
 from tests.slack_server import SlackServer
 from tests.slack_server.faults import Breaks
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 
 from bot.render.dialect import blocks
-from bot.slack.markdown import DIALECT, Piece, pieces
+from bot.slack.markdown import DIALECT, MarkdownPiece, pieces
 from tests.fragments import made_of
 from tests.slack_server.blocks import checked
 from tests.slack_server.rules import Refused, Rules
@@ -12,7 +12,7 @@ from tests.slack_server.rules import Refused, Rules
 TABLE = "| a | b |\n| - | - |\n| 1 | 2 |\n\n"
 
 
-def cut(markdown: str, limit: int = 11_000) -> list[Piece]:
+def cut(markdown: str, limit: int = 11_000) -> list[MarkdownPiece]:
     """Return Markdown's pieces."""
     return [*pieces(blocks(markdown, DIALECT), limit)]
 
@@ -31,16 +31,16 @@ def cut(markdown: str, limit: int = 11_000) -> list[Piece]:
 )
 def test_what_means_something_to_slack_shows_as_text(text: str, written: str) -> None:
     """In text, brackets become entities; code keeps its brackets, with a joiner in a mention."""
-    assert cut(text) == [Piece(written, 1, 0)]
+    assert cut(text) == [MarkdownPiece(written, 1, 0)]
 
 
 def test_a_table_is_one_and_the_next_is_code() -> None:
     """Slack accepts one table per message; a pipe in a cell stays in it."""
     [piece] = cut(f"{TABLE}| c |\n| - |\n| `x\\|y` |\n")
-    assert piece == Piece(
+    assert piece == MarkdownPiece(
         "| a | b |\n| --- | --- |\n| 1 | 2 |\n\n```\nc\n---\nx|y\n```", stored=2, tables=1
     )
-    assert cut("| `a\\|b` |\n|-|\n") == [Piece("| `a\\|b` |\n| --- |", 1, 1)]
+    assert cut("| `a\\|b` |\n|-|\n") == [MarkdownPiece("| `a\\|b` |\n| --- |", 1, 1)]
 
 
 @pytest.mark.parametrize(

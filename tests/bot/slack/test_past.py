@@ -8,7 +8,7 @@ from bot.past import chart
 from bot.past.chart import PICTURE, Chart
 from bot.slack.past import USES
 from bot.view.wording.past import CUT, NO_SUCH
-from bot.view.wording.platforms.slack import IN_DIRECT
+from bot.view.wording.slack import IN_DIRECT
 from tests.bot.shown import blocks_text
 from tests.bot.slack.test_bot import Place, at_work
 from tests.council.scripted import ScriptedCouncil

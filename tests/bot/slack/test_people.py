@@ -8,7 +8,7 @@ import pytest
 
 from bot.slack.incoming import MOST_NAMES
 from bot.slack.manifest import SHORTCUT, THREADS
-from bot.view.wording.platforms.slack import FILES_NOT_ALLOWED
+from bot.view.wording.slack import FILES_NOT_ALLOWED
 from tests.bot.shown import blocks_text
 from tests.bot.slack.test_bot import Place, at_work, restarted
 from tests.bot.slack.test_discussion import read_by

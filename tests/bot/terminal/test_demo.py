@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bot.demo.scenario import NAMES, example
-from bot.view.wording.terminal import demo as wording
+from bot.view.wording import terminal as wording
 from tests.launcher import Process, start
 from tests.test_program import COVERAGE, PLAIN, Program
 

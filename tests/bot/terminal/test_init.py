@@ -11,8 +11,8 @@ import pytest
 import pytest_asyncio
 
 from bot.config.configuration import load
-from bot.view.wording.terminal import init as wording
-from bot.view.wording.terminal.cli import NO_TERMINAL
+from bot.view.wording import init as wording
+from bot.view.wording.cli import NO_TERMINAL
 from tests.bot.doctor.scene import BOT_TOKEN, NOWHERE, refusals
 from tests.bot.terminal.test_demo import Watched
 from tests.launcher import start

@@ -9,7 +9,7 @@ from bot.view.card import answer, card, progress
 from bot.view.fold import fold, of_document
 from bot.view.message import Footer, Message
 from bot.view.state import RunView, opening
-from bot.view.wording.service.failures import explain
+from bot.view.wording.failures import explain
 from council.brief import Discussion, ThreadMessage
 from council.document.conversation import (
     AggregateRanking,

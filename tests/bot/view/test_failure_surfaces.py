@@ -6,22 +6,22 @@ from typing import get_args
 import pytest
 
 from bot.checks.models import gave_nothing
-from bot.view.wording.service import remedies
-from bot.view.wording.service.failures import explain, failure
+from bot.view.wording import failures
+from bot.view.wording.failures import explain, failure
 from council.errors import Cause, Failure, NoAnswers
 from council.profile import Member
 
-HOSTED = remedies.target(Member(model="lab/two"), has_key=True)
-KEYLESS = remedies.target(Member(model="lab/two"), has_key=False)
-OWN = remedies.target(
+HOSTED = failures.target(Member(model="lab/two"), has_key=True)
+KEYLESS = failures.target(Member(model="lab/two"), has_key=False)
+OWN = failures.target(
     Member(model="qwen3", endpoint="http://me:pw@10.0.0.5:8000/v1?key=k", api_key_env="LAB_KEY"),
     has_key=True,
 )
-OPEN = remedies.target(Member(model="qwen3", endpoint="http://10.0.0.5:8000"), has_key=True)
+OPEN = failures.target(Member(model="qwen3", endpoint="http://10.0.0.5:8000"), has_key=True)
 IN_ITS_LOG = "Asking again won't help yet. Whoever runs the council finds the cause in its log."
 
 # Cause, where it happened, what the card says of the member, what an operator is told to do.
-BY_AN_OPERATOR: list[tuple[Cause, remedies.Target, str, str]] = [
+BY_AN_OPERATOR: list[tuple[Cause, failures.Target, str, str]] = [
     ("key", HOSTED, "the provider refused the key", "Correct OPENROUTER_API_KEY"),
     ("key", OWN, "the provider refused the key", "Correct LAB_KEY"),
     ("key", KEYLESS, "the provider refused the key", "Set OPENROUTER_API_KEY"),
@@ -157,7 +157,7 @@ def happened(cause: Cause) -> Failure:
 class TestWhatAnOperatorCanMend:
     """A setting of the council, or of an account."""
 
-    def test_on_the_card(self, cause: Cause, where: remedies.Target, said: str, fix: str) -> None:
+    def test_on_the_card(self, cause: Cause, where: failures.Target, said: str, fix: str) -> None:
         """The asker reads what is wrong and who can mend it, but neither variables nor addresses."""
         why = happened(cause)
         assert failure(why).partition(" (\u201c")[0] == said
@@ -169,19 +169,19 @@ class TestWhatAnOperatorCanMend:
         if why.is_account or cause in ("too_dear", "data_policy"):
             assert "example.com" not in failure(why)
 
-    def test_in_the_terminal(self, cause: Cause, where: remedies.Target, said: str, fix: str) -> None:
+    def test_in_the_terminal(self, cause: Cause, where: failures.Target, said: str, fix: str) -> None:
         """With the provider's own words, and what to change."""
         why = happened(cause)
         quoted = "" if cause in ("no_server", "connection") else " (\u201cSee example.com/keys\u201d)"
         if cause == "key" and not where.has_key:
             said = "the server wants a key"
-        assert remedies.told(why, where) == f"{where.model}: {said}{quoted}. {fix}."
+        assert failures.told(why, where) == f"{where.model}: {said}{quoted}. {fix}."
         error = NoAnswers({"a": why})
         assert explain(error, "7b1f", at_terminal=True, remedies=[fix]) == (
             f"No member of the council answered. {fix}, then run: council retry 7b1f"
         )
 
-    def test_from_the_doctor(self, cause: Cause, where: remedies.Target, said: str, fix: str) -> None:
+    def test_from_the_doctor(self, cause: Cause, where: failures.Target, said: str, fix: str) -> None:
         """As a finding and its fix."""
         why = happened(cause)
         if cause == "key" and not where.has_key:
@@ -220,7 +220,7 @@ def test_what_an_operator_reads_of_it(cause: Cause, said: str, advice: str) -> N
     why = happened(cause)
     fix = dict(SLOW).get(cause)
     quoted = "" if cause == "lost" else " (\u201cSee example.com/keys\u201d)"
-    assert remedies.told(why, HOSTED) == (f"lab/two: {said}{quoted}. {fix}." if fix else None)
+    assert failures.told(why, HOSTED) == (f"lab/two: {said}{quoted}. {fix}." if fix else None)
     found = gave_nothing("lab/two", HOSTED, why, "$0.02")
     assert found.what == f"it gave no answer: {said}{quoted} (all live calls: $0.02)"
     assert found.fix == (fix or NO_SETTING)

@@ -6,12 +6,20 @@ from typing import get_args
 
 import pytest
 
-from bot.view.wording.card import agreement
-from bot.view.wording.context import thread
-from bot.view.wording.figures import duration, moment, money, ordinal, position, rank, tokens
-from bot.view.wording.names import listing, short_names
-from bot.view.wording.service.budgets import NearlyUsed
-from bot.view.wording.service.failures import cause, causes, explain, failure
+from bot.view.wording.budgets import NearlyUsed
+from bot.view.wording.card import agreement, thread
+from bot.view.wording.failures import cause, causes, explain, failure
+from bot.view.wording.figures import (
+    duration,
+    listing,
+    moment,
+    money,
+    ordinal,
+    position,
+    rank,
+    short_names,
+    tokens,
+)
 from council.document.conversation import Agreement
 from council.document.results import Rank
 from council.errors import Cause, Failure, NoAnswers, RunForgotten, RunStopped

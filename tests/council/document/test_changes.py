@@ -57,7 +57,7 @@ VOCABULARY = [f"term{number}" for number in range(4_000)]
 
 
 def rule(original: str, refined: str) -> str:
-    """Say which of the rule's cases a pair falls in."""
+    """Return which of the rule's cases a pair falls in."""
     if not original or not refined:
         return "missing"
     before, after = original.strip().lower(), refined.strip().lower()

@@ -56,7 +56,7 @@ def body(content: object, **fields: object) -> Completion:
 
 
 def cause(completion: Completion) -> Cause:
-    """Say why there is no answer."""
+    """Return why there is no answer."""
     with pytest.raises(ModelError) as caught:
         completion.reply(call(), 1, no_price)
     return caught.value.failure.cause

@@ -9,7 +9,7 @@ import pytest
 
 from council.calls import Call, Reply, RetryBudget
 from council.errors import Cause, Failure, ModelError
-from council.models.refusals import Refused
+from council.models.refusals import RefusedCall
 from council.models.retries import LONGEST_WAIT, Backoff, Retries, retry_after, worth_retrying
 from council.profile import Member
 from council.usage import Usage
@@ -103,7 +103,7 @@ def test_only_what_may_pass_is_retried(cause: Cause, worth: bool) -> None:
 )
 def test_a_long_wait_gives_the_member_up(wait: float | None, retryable: bool, worth: bool) -> None:
     """So does a provider that says that asking again is in vain."""
-    error = Refused(Failure(cause="rate_limited"), wait, retryable=retryable)
+    error = RefusedCall(Failure(cause="rate_limited"), wait, retryable=retryable)
     assert worth_retrying(error) is worth
 
 
@@ -197,7 +197,7 @@ async def test_a_call_nobody_listens_to_is_retried_too() -> None:
 
 async def test_a_provider_says_when_to_ask_again() -> None:
     """Its wait, and jitter on top."""
-    tries = Tries([Refused(Failure(cause="rate_limited"), 7.0), YES])
+    tries = Tries([RefusedCall(Failure(cause="rate_limited"), 7.0), YES])
     await tries.reply()
     assert tries.waits == [7.5]
 
@@ -256,7 +256,7 @@ async def test_a_wait_that_ends_with_the_call_is_too_long(monkeypatch: pytest.Mo
 
 async def test_a_deadline_says_what_it_waited_for() -> None:
     """The refusal before it, if there was one; only the attempts that were sent are counted."""
-    refused = Refused(Failure(cause="rate_limited", detail="slow down", status=429))
+    refused = RefusedCall(Failure(cause="rate_limited", detail="slow down", status=429))
     late = failing("deadline", attempts=0)
     failure = await Tries([refused, late]).fails()
     assert failure == Failure(

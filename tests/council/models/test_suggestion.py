@@ -1,22 +1,22 @@
 """Which council a model list suggests."""
 
-from council.models.catalog import Listing, Price
+from council.models.catalog import ModelListing, Price
 from council.models.suggestion import Suggestion, leading, suggest
 
 
-def listed(**prices: tuple[float, int]) -> dict[str, Listing]:
+def listed(**prices: tuple[float, int]) -> dict[str, ModelListing]:
     """Make a list of models, each with dollars for a million tokens of the reply, and its age."""
     return {
-        name.replace("__", "/").replace("_", "-"): Listing(
+        name.replace("__", "/").replace("_", "-"): ModelListing(
             Price(price / 1e7, price / 1e6), structured=True, created=created
         )
         for name, (price, created) in prices.items()
     }
 
 
-def bare(*names: str) -> dict[str, Listing]:
+def bare(*names: str) -> dict[str, ModelListing]:
     """Return a list in the form of a local server."""
-    return {name: Listing(None, structured=False) for name in names}
+    return {name: ModelListing(None, structured=False) for name in names}
 
 
 def test_each_seat_has_another_maker_and_its_newest_main_model() -> None:
@@ -41,7 +41,7 @@ def test_each_seat_has_another_maker_and_its_newest_main_model() -> None:
 def test_a_routed_model_without_a_price_is_no_first_choice() -> None:
     """Where others have one."""
     listings = listed(a__one=(1, 1), b__two=(1, 1), c__three=(1, 1), d__four=(1, 1))
-    listings["openrouter/auto"] = Listing(None, structured=False, created=99)
+    listings["openrouter/auto"] = ModelListing(None, structured=False, created=99)
     assert leading(listings)[-1] == "openrouter/auto"
 
 

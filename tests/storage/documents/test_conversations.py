@@ -17,7 +17,7 @@ from filelock import FileLock
 from council.brief import Attachment, Discussion, ThreadMessage
 from council.calls import JsonObject
 from council.document.conversation import AssistantMessage, Source, UserMessage
-from storage.documents.conversations import ConversationStore, Documents, Problem, Stored
+from storage.documents.conversations import ConversationStore, DocumentProblem, Documents, Stored
 from storage.errors import ConversationNotFound, DocumentError, FolderError
 from tests.storage.examples import CONTRACT_EXAMPLE, CONTRACT_ID, DATA, NOW, answer, legacy, new_id
 from tests.stores import Home
@@ -290,7 +290,7 @@ async def test_an_unreadable_document_is_named_with_its_problem(
         await store.load(CONTRACT_ID)
     assert str(caught.value) == f"{path}: {reason}"
     found = await store.read([CONTRACT_ID, new_id(), good.conversation.id])
-    assert found == [Problem(path.name, reason), good]
+    assert found == [DocumentProblem(path.name, reason), good]
     assert path.read_bytes() == content
 
 
@@ -301,7 +301,7 @@ async def test_a_folder_under_a_documents_name_is_a_problem(store: ConversationS
     with pytest.raises(FolderError, match="there is a folder where the file should be"):
         await store.load(CONTRACT_ID)
     [problem] = await store.read([CONTRACT_ID])
-    assert isinstance(problem, Problem)
+    assert isinstance(problem, DocumentProblem)
     assert problem.name == path.name
 
 
@@ -467,7 +467,7 @@ async def test_a_named_pipe_is_never_waited_for(store: ConversationStore) -> Non
     os.mkfifo(store.folder / f"{conversation_id}.json")
     async with asyncio.timeout(5):
         [problem] = await store.read([conversation_id])
-    assert isinstance(problem, Problem)
+    assert isinstance(problem, DocumentProblem)
     assert problem.reason.endswith("can't be used: it is not a regular file")
 
 

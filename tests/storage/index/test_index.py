@@ -9,7 +9,7 @@ import pytest
 
 from council.document.conversation import Source
 from storage.database import Database, Row
-from storage.documents.conversations import Documents, Problem, Stored
+from storage.documents.conversations import DocumentProblem, Documents, Stored
 from storage.index.index import Index, IndexReport
 from storage.index.rows import IndexRow
 from storage.stores import Stores
@@ -173,7 +173,7 @@ async def test_a_check_names_every_difference_and_changes_none(
         stale=(stale,),
         orphaned=tuple(sorted((gone, broken))),
         unreadable=(
-            Problem(
+            DocumentProblem(
                 f"{broken}.json", "it is not JSON: unexpected end of data: line 1 column 2 (char 1)"
             ),
         ),
@@ -196,7 +196,7 @@ async def test_a_check_names_a_file_without_an_id(tmp_path: Path) -> None:
         (tmp_path / "conversations" / "notes.json").write_bytes(b"{}")
         report = await Index(stores.database).check(stores.documents)
     reason = "its name is not a conversation's id: a uuid in lower case with hyphens"
-    assert report.unreadable == (Problem("notes.json", reason),)
+    assert report.unreadable == (DocumentProblem("notes.json", reason),)
 
 
 async def test_a_rebuild_makes_the_same_index(
@@ -232,7 +232,7 @@ async def test_an_answer_saved_during_a_rebuild_stays_indexed(
 
     read = store.read
 
-    async def overtaken(conversation_ids: Sequence[str]) -> list[Stored | Problem]:
+    async def overtaken(conversation_ids: Sequence[str]) -> list[Stored | DocumentProblem]:
         assert conversation_ids == [CONTRACT_ID]
         found = await read([CONTRACT_ID])
         await index.upsert(await ask(store, CONTRACT_ID))

@@ -14,7 +14,7 @@ from storage.errors import BudgetExceeded, ConstraintError, QueueFull, RunSupers
 from storage.journal.journal import Journal
 from storage.journal.rows import Begun, MentionState, Payer, Reservation, RunRow
 from storage.postgres.database import PostgresDatabase, open_postgres
-from storage.processes.coordination import Bounds, Coordination, Entry, State, Watched
+from storage.processes.coordination import Bounds, Coordination, QueueEntry, State, Watched
 from storage.stores import Stores
 from tests.storage.journal.test_journal import REPLY, RUN, call
 from tests.stores import Home
@@ -27,9 +27,9 @@ PAYER = Payer(user="u", channel="c", workspace="w")
 RESERVATION = Reservation(payer=PAYER, amount=5, unpriced_call=0, limits={("user", "day"): 10})
 
 
-def entry_of(run: str, user: str = "ada", channel: str = "C", conversation: str = "") -> Entry:
+def entry_of(run: str, user: str = "ada", channel: str = "C", conversation: str = "") -> QueueEntry:
     """A run's entry, in a conversation of its own where none is named."""
-    return Entry(run, channel, user, conversation or f"conversation of {run}")
+    return QueueEntry(run, channel, user, conversation or f"conversation of {run}")
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,12 @@ class Process:
     journal: Journal
     coordination: Coordination
 
-    async def begin(self, entry: Entry, bounds: Bounds | None = None) -> Begun:
+    async def begin(self, entry: QueueEntry, bounds: Bounds | None = None) -> Begun:
         """Begin a run with an entry."""
         run = replace(RUN, id=entry.run, entry_key=entry.run, conversation_id=entry.conversation)
         return await self.journal.begin(run, entry=entry, bounds=bounds)
 
-    async def line_up(self, *entries: Entry) -> None:
+    async def line_up(self, *entries: QueueEntry) -> None:
         """Begin runs that wait, one after the other."""
         for entry in entries:
             await self.begin(entry)

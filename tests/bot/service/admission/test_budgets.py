@@ -20,7 +20,7 @@ from bot.service.admission.budget_warnings import BudgetWarnings, Notice
 from bot.service.admission.budgets import NANO, Budgets
 from bot.service.admission.channels import Operator
 from bot.service.admission.permissions import Admins
-from bot.view.wording.service.estimates import amount
+from bot.view.wording.budgets import amount
 from council.brief import Attachment, Discussion
 from council.calls import Call, Reply
 from council.document.conversation import AssistantMessage, Source

@@ -33,7 +33,7 @@ def looked_at(*files: File) -> list[File | NotTaken]:
 
 
 def left_out(*files: File) -> str | None:
-    """Say which of these files are left out."""
+    """Return which of these files are left out."""
     return sorted_out(
         file if isinstance(file, NotTaken) else Attachment(name=file.name, text="")
         for file in looked_at(*files)

@@ -13,7 +13,7 @@ import pytest
 from bot.slack.manifest import OPTIONAL, REQUIRED, THREADS
 from bot.slack.oauth import flow, installations
 from bot.slack.oauth.installations import NAME
-from bot.view.wording.platforms import slack_install as wording
+from bot.view.wording import slack_install as wording
 from tests.bot.slack.oauth import scene as scenes
 from tests.bot.slack.oauth.scene import Home, Page, Scene, scene_in
 from tests.pairs import pairs

@@ -18,7 +18,7 @@ from bot.slack.oauth import installations, workspaces
 from bot.slack.oauth.installations import NAME
 from bot.slack.workspace import AT_ONCE
 from bot.upkeep import forget_removed
-from bot.view.wording.service.access import NOT_HERE
+from bot.view.wording.commands import NOT_HERE
 from storage.scope import Scope
 from tests.bot.service.test_dispatcher import WHOLE_THREAD
 from tests.bot.shown import FINISHED

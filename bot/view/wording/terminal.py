@@ -1,9 +1,10 @@
-"""What only the terminal says: a run's progress in plain lines, and how to resume it."""
+"""What the terminal says: `council chat` and `ask`, the demonstration, servers on this machine."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
-from bot.view.wording.figures import duration
-from bot.view.wording.names import listing
+from bot.view.wording.figures import duration, listing
+from council.personas import PRESETS
 
 RESUMING = (
     "Resuming this question's interrupted run with the settings it was asked with. Answers it already "
@@ -27,7 +28,6 @@ NO_FINAL_ANSWER = "could not write the final answer"
 
 
 def too_old(question: str, run_id: str) -> str:
-    """Say that an interrupted run is too old, and how to resume it."""
     return (
         f"A run was interrupted too long ago to resume by itself: {question}\n"
         f"To resume it:\n  council retry {run_id}"
@@ -35,7 +35,6 @@ def too_old(question: str, run_id: str) -> str:
 
 
 def had_its_answer(question: str, conversation_id: str) -> str:
-    """Say that an interrupted run had been answered, and how to read the answer."""
     return (
         f"An interrupted run already had its answer: {question}\n"
         f"To read it:\n  council export {conversation_id}"
@@ -43,19 +42,16 @@ def had_its_answer(question: str, conversation_id: str) -> str:
 
 
 def no_run(run_id: str) -> str:
-    """Say that there is no such run."""
     return f"No run from this terminal has the id {run_id}."
 
 
 def left(run_id: str) -> str:
-    """Say how to resume a run that was left."""
     return (
         f"Stopped before the end. To resume, ask the same question again, or:\n  council retry {run_id}"
     )
 
 
 def output_lost(why: str | None, conversation_id: str) -> str:
-    """Say where the answer will be once no more output can be written."""
     return (
         f"The output can no longer be written ({why}). "
         "The run continues, and its answer will be kept:\n"
@@ -64,7 +60,6 @@ def output_lost(why: str | None, conversation_id: str) -> str:
 
 
 def hint(ask: str, past: Iterable[str], forget: str, config: str, help_: str) -> str:
-    """Say what can be typed."""
     return (
         f"{ask} QUESTION asks; @council QUESTION continues the conversation; "
         f"{listing(past)} show past answers; {forget} deletes them; {config} shows and changes the "
@@ -79,61 +74,126 @@ def unknown_command(word: str, near: str | None) -> str:
 
 
 def as_page(conversation_id: str) -> str:
-    """Say how to get a transcript."""
+    """Return how to get a transcript."""
     start = conversation_id[:8]
     return f"Its transcript as a page: council export {start} --format html > council-{start}.html"
 
 
 def buttons(labels: Iterable[str]) -> str:
-    """Say which buttons can be typed."""
     return f"Type one of these: {', '.join(labels)}."
 
 
 def saved(conversation_id: str) -> str:
-    """Say under which id a conversation was saved."""
     return f"Saved as conversation {conversation_id}."
 
 
 def writing(name: str) -> str:
-    """Say that somebody started the final answer."""
     return f"{name} is writing the final answer."
 
 
 def did(name: str, what: str) -> str:
-    """Say what somebody did."""
     return f"{name} {what}."
 
 
 def failed(name: str, what: str, why: str) -> str:
-    """Say what somebody couldn't do, and why."""
     return f"{name} {what}: {why}."
 
 
 def again(name: str, seconds: float, why: str) -> str:
-    """Say that a call is repeated."""
     return f"{name} is asked again in {duration(seconds)}: {why}."
 
 
 def stage(name: str, said: str) -> str:
-    """Say how far a stage is."""
     return f"{name}: {said}."
 
 
 def answered(seconds: float) -> str:
-    """Say how long an answer took."""
     return f"answered in {duration(seconds)}"
 
 
 def reviewed(seconds: float) -> str:
-    """Say how long a review took."""
     return f"reviewed the others in {duration(seconds)}"
 
 
 def wrote(seconds: float) -> str:
-    """Say how long the final answer took."""
     return f"wrote the final answer in {duration(seconds)}"
 
 
 def kept(answer: str) -> str:
-    """Say which answer is kept after a failed correction."""
     return f"kept its {answer}"
+
+
+ON_CARD = "Example, written by hand: no model was asked, and the models named here said none of this."
+
+CHOOSE = "Four examples, written by hand. Which one do you want to watch?"
+LEAD = "Try its thread and its buttons: type a number, or press Enter to leave."
+RANKING = "Ranking"
+VOTES = "Votes"
+TRANSCRIPT = "Transcript, a page for your browser"
+TRANSCRIPT_OPENED = "Open it in a browser; it is deleted when you leave:"
+HEADER = ("Member", "Objections", "Corrected response", "Changes and original", "Full reviews")
+AGAIN = "Type another number, ? to list them, or press Enter to leave."
+GOODBYE = (
+    "This example was written by hand, and none of it was saved. To set up models of your own: make "
+    'init. To ask them: make ask Q="your question".'
+)
+
+
+def choice(examples: int) -> str:
+    return f"Type a number from 1 to {examples}, or press Enter for the first."
+
+
+def introduction(members: int, takes: str) -> str:
+    return (
+        f"Watch a council work, in about {takes}: {members} members answer a question, review each "
+        "other without knowing who wrote what, and correct themselves. Then a chairman writes the "
+        "answer. Ctrl-C leaves."
+    )
+
+
+def unknown(typed: str) -> str:
+    return f"There is no {typed} here."
+
+
+def mistake(name: str, number: int) -> str:
+    return f"{name}'s first answer was wrong, and its peers noticed: {number} shows what it changed."
+
+
+if TYPE_CHECKING:
+    from council.models.local import LocalServer
+
+SEATS = 3
+"""How many seats one model has on a council that has no other."""
+
+
+def offer(server: "LocalServer", file: str) -> str:
+    """Offer a server's models, with the lines that set them."""
+    is_one = len(server.models) == 1
+    return (
+        f"There is a model server on this machine, probably {server.name}, with "
+        f"{listing(server.models)}. To ask {'it' if is_one else 'them'}, run `council init`, "
+        f"or add this to {file}:\n\n"
+        "[profiles.default]\nmembers = [\n" + "\n".join(_seats(server)) + "\n]\n"
+    )
+
+
+def ask_once(server: "LocalServer") -> str:
+    return f"Ask {listing(each.removesuffix(':latest') for each in server.models)} on {server.name}?"
+
+
+SET_UP = "To ask them every time: make init"
+
+
+def _seats(server: "LocalServer") -> Iterator[str]:
+    if len(server.models) == 1:  # several seats of one model need a point of view each
+        for persona in PRESETS[:SEATS]:
+            yield f"    {seat(server.models[0], server.endpoint, persona.name)},"
+    else:
+        for model in server.models:
+            yield f"    {seat(model, server.endpoint)},"
+
+
+def seat(model: str, endpoint: str | None, persona: str | None = None) -> str:
+    """Write a seat as `council.toml` has it."""
+    keys = {"model": model, "persona": persona, "endpoint": endpoint}
+    return "{ " + ", ".join(f'{key} = "{value}"' for key, value in keys.items() if value) + " }"

@@ -1,12 +1,12 @@
-"""Why something failed: what happened and what to do; no raw exception, no stack trace, no apology.
+"""Why a call or a run failed, for whoever asked, and what an operator can do about it."""
 
-These are the words for whoever asked. What only an operator can do is in `remedies`.
-"""
-
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from bot.view.wording.service.budgets import USED_UP
+from bot.view.wording.budgets import USED_UP
 from council.errors import Cause, Failure, NoAnswers, RunForgotten, RunStopped
+from council.profile import Member
 from council.text.characters import clip
 from storage.errors import BudgetExceeded, ConversationNotFound, DocumentError, StorageError
 
@@ -110,7 +110,7 @@ _DETAIL_LENGTH = 120
 def explain(
     error: Exception, run_id: str, *, at_terminal: bool = False, remedies: Sequence[str] = ()
 ) -> str:
-    """Say what happened and what to do; for an unknown error, show only the run's id.
+    """Return what happened and what to do; for an unknown error, show only the run's id.
 
     `causes` says why each member failed. Only `at_terminal` are file paths and the operator's `remedies`
     told; there is no button to press there.
@@ -166,7 +166,7 @@ def _advice(failures: Mapping[str, Failure], remedies: Sequence[str], retry: str
 
 
 def causes(failures: Mapping[str, Failure]) -> list[tuple[tuple[str, ...], str]]:
-    """Say why members gave nothing: whom it concerns, and why.
+    """Return why members gave nothing: whom it concerns, and why.
 
     What is wrong with an account is said once for all its members; any other cause is one member's own.
     """
@@ -179,7 +179,7 @@ def causes(failures: Mapping[str, Failure]) -> list[tuple[tuple[str, ...], str]]
 
 
 def failure(why: Failure) -> str:
-    """Say why a call gave nothing, with its attempts and the start of the provider's own sentence.
+    """Return why a call gave nothing, with its attempts and the start of the provider's own sentence.
 
     What a provider says of keys, money and settings is for the operator. For a failed connection there
     are only the HTTP client's words, which people don't read.
@@ -197,7 +197,7 @@ def quoted(why: Failure) -> str:
 
 
 def cause(why: Failure) -> str:
-    """Say in a few words why a call gave nothing."""
+    """Return in a few words why a call gave nothing."""
     if why.cause == "only_thoughts" and why.limit:
         return f"it thought until its limit of {why.limit:,} tokens"
     return _CAUSES[why.cause]
@@ -205,3 +205,90 @@ def cause(why: Failure) -> str:
 
 def _phrase(text: str) -> str:
     return " ".join(text.split()).rstrip(".")
+
+
+_PASSWORD = re.compile(r"//[^/?#]*@")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a call goes, in the words of the configuration.
+
+    `key` is the variable for the key, `None` if none is named; `has_key` says whether one is sent.
+    """
+
+    model: str
+    address: str
+    key: str | None
+    has_key: bool
+
+    @property
+    def account(self) -> str:
+        return self.key or self.address
+
+
+def target(member: Member, *, has_key: bool) -> Target:
+    """Return where a member's call goes; `has_key` says whether the council's own key is set."""
+    if member.endpoint_id is None:
+        return Target(
+            member.model, "the address in OPENROUTER_BASE_URL", "OPENROUTER_API_KEY", has_key=has_key
+        )
+    if member.endpoint:  # both a password and a query may hold a secret
+        address = _PASSWORD.sub("//", member.endpoint).partition("?")[0]
+    else:
+        address = "its endpoint in council.toml"
+    return Target(member.model, address, member.api_key_env, has_key=member.api_key_env is not None)
+
+
+_REMEDIES: Mapping[Cause, str] = {
+    "key": "Correct {key}",
+    "no_key": "Set {key}",
+    "credit": "Add credit to {account}",
+    "key_limit": "Raise the spending limit of {owner}",
+    "too_dear": "Add credit to {account}, or set a smaller max_tokens for {model}",
+    "forbidden": "Give {owner} access to {model}, or configure another model",
+    "data_policy": "Change the privacy settings of {account}, or configure a model other than {model}",
+    "not_found": "Correct the model id {model}",
+    "no_api": "Correct {address} (most addresses end in /v1)",
+    "bad_request": "Run council doctor --live, or configure a model other than {model}",
+    "no_server": "Start the server at {address}, or correct that address",
+    "connection": "Check the network, {address} and any proxy (HTTPS_PROXY)",
+    "silence": "If {model} is only slow, raise idle_timeout",
+    "deadline": "If {model} is only slow, raise call_deadline",
+    "only_thoughts": "Raise max_tokens for {model}, or lower its reasoning",
+    "over_budget": "Raise the limit of a run under [budgets] in council.toml",
+    "not_configured": "Put {model} back into council.toml or COUNCIL_MEMBERS",
+    "endpoint_changed": "Put the endpoint of {model} back into council.toml",
+}
+
+
+def remedy(why: Failure, where: Target) -> str | None:
+    """Return what to do about a failure, without a full stop; `None` if no setting helps."""
+    if why.cause == "key" and not where.has_key:
+        return (
+            f"Set {where.key}"
+            if where.key
+            else f"Set api_key_env to the variable that holds the key for {where.address}"
+        )
+    if (said := _REMEDIES.get(why.cause)) is None:
+        return None
+    account = f"the account of {where.key}" if where.has_key else f"the account at {where.address}"
+    return said.format(
+        key=where.key,
+        account=account,
+        owner=where.key if where.has_key else account,
+        address=where.address,
+        model=where.model,
+    )
+
+
+def reason(why: Failure, where: Target) -> str:
+    """Return why a call gave nothing, with the provider's own sentence."""
+    said = "the server wants a key" if why.cause == "key" and not where.has_key else cause(why)
+    return said + quoted(why)
+
+
+def told(why: Failure, where: Target) -> str | None:
+    """Return of a model why it gave nothing and what to do; `None` if no setting helps."""
+    fix = remedy(why, where)
+    return f"{where.model}: {reason(why, where)}. {fix}." if fix else None

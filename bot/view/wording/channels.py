@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from bot.view.wording.figures import count
-from bot.view.wording.names import listing
-from bot.view.wording.service.estimates import amount
+from bot.view.wording.budgets import amount
+from bot.view.wording.figures import count, listing
 
 CHANNEL = "this channel"
 BUILT_IN = "built in"
@@ -34,22 +33,18 @@ _ADMINS: Mapping[str, str] = {
 
 
 def in_file(file: str, table: str) -> str:
-    """Say in which table of the file a value is."""
     return f"{file}, [{table}]"
 
 
 def variable(name: str, source: str) -> str:
-    """Say which variable a value comes from, and where that is set."""
     return f"{name} in {'the environment' if source.startswith('environment') else '.env'}"
 
 
 def row(value: str, origin: str) -> str:
-    """Show a value with where it comes from."""
     return f"{value} ({origin})"
 
 
 def profiles(names: Iterable[str]) -> str:
-    """List the profiles that may be asked."""
     return ", ".join(names) or "none"
 
 
@@ -60,22 +55,18 @@ def people(users: Iterable[str], roles: Iterable[str], groups: Iterable[str]) ->
 
 
 def budget(limit: float | None) -> str:
-    """Show a budget."""
     return NO_LIMIT if limit is None else amount(limit)
 
 
 def retention(days: int | None) -> str:
-    """Show how long conversations are kept."""
     return KEPT if days is None else f"deleted {count(days, 'day')} after the last answer"
 
 
 def changed(key: str, before: str, after: str) -> str:
-    """Say what changed."""
     return f"Changed {key}: it was {before}, and is now {after}."
 
 
 def deleted_soon(days: int) -> str:
-    """Say when a new retention deletes for the first time, and how to stop that."""
     return (
         f"Conversations whose last answer is older than {count(days, 'day')} are deleted for good, the "
         "first in an hour at the earliest. Reset retention before then to keep them."
@@ -83,22 +74,18 @@ def deleted_soon(days: int) -> str:
 
 
 def who_changes(platform: str) -> str:
-    """Say to somebody who only reads the settings who can change them."""
     return f"{_admin(platform)} can change these."
 
 
 def refused(why: str, who: str) -> str:
-    """Refuse a question, and say who can change that."""
     return f"{why} {who}"
 
 
 def switch_on(platform: str) -> str:
-    """Say who can switch the council on in a channel, and how."""
     return f"{_admin(platform)} can switch it on with /council-config, by setting who to everyone."
 
 
 def change_it(platform: str) -> str:
-    """Say who can change a channel's settings."""
     return f"{_admin(platform)} can change that with /council-config."
 
 
@@ -113,13 +100,12 @@ def profile_closed(name: str, open_: Sequence[str]) -> str:
 
 
 def no_profile(option: str, name: str, guess: str | None, known: Iterable[str]) -> str:
-    """Say that there is no such profile, and which one may be meant or which there are."""
+    """Report that there is no such profile, and which one may be meant or which there are."""
     hint = f"Did you mean {guess}?" if guess else f"Available: {', '.join(known)}."
     return f"{option}: there is no profile \u201c{name}\u201d. {hint}"
 
 
 def profile_not_here(option: str, name: str) -> str:
-    """Say that a profile can't be set where the operator hasn't opened it."""
     return (
         f"{option}: the profile {name} isn't open to this channel. Whoever runs the bot can open it, "
         f"under [access.profiles.{name}] in council.toml."
@@ -127,25 +113,22 @@ def profile_not_here(option: str, name: str) -> str:
 
 
 def not_among(name: str, open_: Iterable[str]) -> str:
-    """Say that a channel's profile must be one of those that may be asked there."""
     return (
         f"profile: {name} isn't one of this channel's profiles ({', '.join(open_)}). Set profiles, too."
     )
 
 
 def wrong(option: str, value: str, allowed: str, guess: str | None = None) -> str:
-    """Say that a value can't be used, and what can."""
+    """Report that a value can't be used, and what can."""
     hint = f"Did you mean {guess}?" if guess else f"It takes {allowed}."
     return f"{option} can't be \u201c{value}\u201d. {hint}"
 
 
 def nobody_of(value: str) -> str:
-    """Say that a text names nobody."""
     return f"who: \u201c{value}\u201d names nobody. {NOBODY_NAMED}."
 
 
 def too_wide(option: str, value: str, limit: str, where: str) -> str:
-    """Refuse a value that is wider than the operator's, with both, and say who can change that."""
     return (
         f"{option}: {value} is more than the {limit} that whoever runs the bot allows ({where}); "
         "only they can raise that."
@@ -153,23 +136,20 @@ def too_wide(option: str, value: str, limit: str, where: str) -> str:
 
 
 def days(number: int) -> str:
-    """Write a number of days."""
     return count(number, "day")
 
 
 def no_option(key: str, guess: str | None, known: Iterable[str]) -> str:
-    """Say that there is no such setting to reset."""
+    """Report that there is no such setting to reset."""
     hint = f"Did you mean {guess}?" if guess else f"Available: {', '.join(known)}."
     return f"reset: there is no setting \u201c{key}\u201d. {hint}"
 
 
 def both(key: str) -> str:
-    """Say that a setting can't be set and reset at once."""
     return f"{key} is both set and reset. Do only one."
 
 
 def leftover(text: str) -> str:
-    """Say that something isn't an option."""
     return (
         f"\u201c{text}\u201d isn't an option. Write options with two hyphens and a value, such as "
         f"--rounds 2. {NOTHING_CHANGED}"
@@ -177,10 +157,8 @@ def leftover(text: str) -> str:
 
 
 def not_changed(problems: Iterable[str]) -> str:
-    """Say all that is wrong at once."""
     return f"{' '.join(problems)} {NOTHING_CHANGED}"
 
 
 def not_here(names: Iterable[str]) -> str:
-    """Refuse settings that have no effect at the terminal."""
     return f"{NOT_AT_TERMINAL} So {listing(names)} can't be set here."

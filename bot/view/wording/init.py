@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from bot.view.wording.figures import count
-from bot.view.wording.names import listing
+from bot.view.wording.figures import count, listing
 from council.models.catalog import Price
 
 if TYPE_CHECKING:
@@ -83,64 +82,53 @@ _ONE_MILLION = 1_000_000
 
 
 def server(found: "LocalServer") -> str:
-    """Offer a server of this machine."""
     return f"{found.name} on this machine, at {found.endpoint} ({listing(found.models)})"
 
 
 def choose(most: int) -> str:
-    """Say what can be typed where there are choices."""
     return f"Type a number from 1 to {most}."
 
 
 def existing(file: object, names: Sequence[str]) -> str:
-    """Say what is set already."""
     return f"{file} sets {listing(names)}. What you don't change here stays as it is."
 
 
 def keep(name: str) -> str:
-    """Ask whether a secret that is set stays."""
     return f"{name} is set already. Keep it?"
 
 
 def not_usable(what: str) -> str:
-    """Say why what was typed can't be used."""
     return f"That can't be used: {what}."
 
 
 def advised(what: str, fix: str) -> str:
-    """Say what is wrong with a token, and where the right one is."""
     return f"{not_usable(what)}\n  {fix}."
 
 
 def unanswered(what: str) -> str:
-    """Say that a server doesn't answer."""
     return f"The server doesn't answer: {what}."
 
 
 def price(of: Price | None) -> str:
-    """Say what a million tokens cost, of the prompt and of the reply."""
+    """Return what a million tokens cost, of the prompt and of the reply."""
     if of is None:
         return "price unknown"
     return f"${of.prompt * _ONE_MILLION:,.2f} / ${of.completion * _ONE_MILLION:,.2f}"
 
 
 def more(number: int) -> str:
-    """Say how many models aren't shown."""
     return f"  and {count(number, 'other')}. Any id on the provider's list will do."
 
 
 def no_such_model(model: str, near: str | None) -> str:
-    """Say that a model isn't on the list, and which one may be meant."""
     return f"There is no model {model}." + (f" Did you mean {near}?" if near else "")
 
 
 def not_an_id(model: str) -> str:
-    """Say that what was typed is no model's id."""
     return f"{model} isn't a model's id."
 
 
 def too_often(most: int) -> str:
-    """Say how often one model may sit on a council."""
     return f"One model can take {most} seats at most."
 
 
@@ -151,33 +139,29 @@ def ask_each(most: str | None) -> str:
 
 
 def how_many(most: int) -> str:
-    """Say how many models can be named."""
     return "Name one model." if most == 1 else f"Name 1 to {most} models."
 
 
 def demonstration_hidden(names: Sequence[str]) -> str:
-    """Say why the demonstration model won't answer."""
+    """Return why the demonstration model won't answer."""
     says, stay = ("says", "It stays as it is") if len(names) == 1 else ("say", "They stay as they are")
     return f"{listing(names)} already {says} who answers, so the demonstration won't. {stay}."
 
 
 def overridden(names: Iterable[str]) -> str:
-    """Warn of variables that override the file."""
     return f"Set in the environment, which overrides .env: {listing(names)}. Unset it there."
 
 
 def to_write(file: object) -> str:
-    """Head what a file gets."""
     return f"\nTo be written to {file}:"
 
 
 def addition(name: str, value: str) -> str:
-    """Say which value a setting gets."""
     return f"  {name} = {_shown(name, value)}"
 
 
 def change(name: str, value: str, before: str) -> str:
-    """Say which value a setting gets instead of another."""
+    """Return which value a setting gets instead of another."""
     was = _shown(name, before)
     return (
         f"  {name} = {_shown(name, value)} (now: {was})" if value else f"  {name}: removed (now: {was})"
@@ -189,32 +173,26 @@ def _shown(name: str, value: str) -> str:
 
 
 def profile(name: str, members: str, chairman: str) -> str:
-    """Write a council as `council.toml` has it."""
     return f"[profiles.{name}]\nmembers = {members}\nchairman = {chairman}"
 
 
 def by_hand(lines: str) -> str:
-    """Say what to put into a file by hand."""
     return f"Put this into it yourself, then run `council init` again:\n\n{lines}"
 
 
 def not_written(file: object, why: str | None) -> str:
-    """Say that a file can't be written."""
     return f"{file} can't be written ({why})."
 
 
 def unreadable(why: object) -> str:
-    """Say why a file can't be read."""
     return f"it can't be read ({why})"
 
 
 def written(file: object) -> str:
-    """Say that a file is written."""
     return f"{file} has been written; only you can read it."
 
 
 def invitation(address: str) -> str:
-    """Say where to invite the bot to a Discord server."""
     return f"\nInvite the bot to your Discord server:\n  {address}"
 
 

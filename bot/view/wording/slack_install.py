@@ -58,7 +58,6 @@ RIGHT_KEY = (
 
 
 def not_served(team: str) -> str:
-    """Say that the operator's lists leave a workspace out."""
     return (
         f"This council doesn't serve the workspace {team}. Whoever runs it can add {team} to the "
         "workspaces in [access.allow]."
@@ -66,25 +65,20 @@ def not_served(team: str) -> str:
 
 
 def installed_in(workspace: str) -> str:
-    """Say where the app is installed now."""
     return f"It can be asked in {workspace}."
 
 
 def what_leaves(days: int) -> str:
-    """Say what models read, and when what is kept is deleted."""
     return WHAT_LEAVES.format(delay=f"after {count(days, 'day')}" if days else "within hours")
 
 
 def lacking(scopes: Iterable[tuple[str, str]]) -> list[str]:
-    """Say which permissions are missing, each with what it is for."""
     return [f"{purpose} ({scope})" for scope, purpose in scopes]
 
 
 def wrong_key(path: Path) -> str:
-    """Say that the tokens were encrypted with another key."""
     return f"it isn't the key with which the tokens in {path} were encrypted"
 
 
 def unusable(path: Path, why: str) -> str:
-    """Say that the file of installations can't be used."""
     return f"{path} can't be used: {why}"

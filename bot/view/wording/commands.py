@@ -1,0 +1,405 @@
+"""What commands, forms and buttons say: their options, the help, refusals and confirmations."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from math import ceil
+
+from bot.view.wording.figures import count, duration, listing, paid, runs, took
+from storage.index.statistics import Spent, Typical
+
+ASK_ABOUT = "Ask the council"
+"""The message action."""
+TAKE_MESSAGE = "Use this message as the question"
+
+ASK = "Ask the council a question"
+QUESTION = "Your question"
+EXAMPLE = "Should we shard the database now, or buy a bigger machine first?"
+"""What Slack shows beside /council while it is typed."""
+PROFILE = "Which council answers"
+ROUNDS = "Review rounds, 1 to 5; each costs as much again"
+STRATEGY = "How the chairman combines the answers"
+CRITERIA = "What matters, with weights; ! = must-have. Cost:3, Security:2!"
+MODE = "council: free text; consultants: pros, cons, confidence"
+ATTACHMENT = "A text file to read with the question"
+PRIVATE = "Answer me in a direct message"
+HELP = "How it works, who sees your question, cost"
+HISTORY = "The last answers in this channel"
+COUNT = "Answers per page"
+SEARCH = "Find answers in this channel by their words"
+WORDS = 'Words to find; "quotes" for an exact phrase'
+SHOW = "Show a past answer of this channel"
+ANSWER = "Start of its title or id"
+STATS = "Usage, cost and how each model did"
+FORGET = "Delete one answer, one person's questions, or this channel's history"
+WHAT = "Start of an answer's title or id; me; @person (for admins); or channel"
+WHAT_IS_MISSING = (
+    "Say what to delete: the start of an answer's title or id, "
+    "`me` (all you asked), `@person` (all they asked, for admins), or `channel`."
+)
+
+CONFIG = "This channel's settings: see them, or change them as an admin"
+CHANNEL_PROFILE = "Which council answers here unless a question names one"
+CHANNEL_PROFILES = "Which councils may be asked here, separated by commas"
+CHANNEL_ROUNDS = "Review rounds here, 1 to 5; each costs as much again"
+CONTEXT = "thread: read the thread around a question; message: only the question"
+THREAD = "digest: how each corrected response begins; full: all of it in the thread"
+WHO = "Who may ask here: everyone, nobody, or @people, @roles, @groups"
+BUDGET_DAY = "The most that this channel may cost in a day (UTC), in dollars"
+BUDGET_MONTH = "The most that this channel may cost in a month (UTC), in dollars"
+RETENTION = "Days after its last answer until a conversation is deleted"
+RESET = "Settings to reset, separated by commas, or all"
+
+ATTACHING = (
+    "Attach files to a message that mentions the bot, to a direct message to it, or to a message on "
+    f"which you use \u201c{ASK_ABOUT}\u201d. On Discord there is also the option attachment; "
+    "at the terminal, council ask --attachment."
+)
+NOT_PRIVATE = "--private works only with /council."
+PROFILE_NAME = "the name of a profile"
+CONVERSATION_START = "the start of its title or id"
+TEXT = "text"
+
+
+def days(default: int) -> str:
+    return f"Days to count (default {default})"
+
+
+def number(least: int, most: int) -> str:
+    return f"a whole number from {least} to {most}"
+
+
+def choice(choices: Iterable[str]) -> str:
+    return f"one of {', '.join(choices)}"
+
+
+def described(description: str, allowed: str = "") -> str:
+    return f"{description}; {allowed}." if allowed else f"{description}."
+
+
+def missing(command: str, option: str, description: str) -> str:
+    return f"/{command} needs a value for {option}: {description[0].lower()}{description[1:]}."
+
+
+def wrong(option: str, value: str, allowed: str) -> str:
+    return f"The option {option} can't be \u201c{value}\u201d. It takes {allowed}."
+
+
+def not_asked(option: str, value: str, why: str) -> str:
+    """Return why an option's value can't be used, and that nothing was asked."""
+    reason = why.rstrip(".")
+    shown = f"{reason[0].upper()}{reason[1:]}"
+    return f"The option {option} can't be \u201c{value}\u201d. {shown}. Nothing was asked."
+
+
+def takes(allowed: str) -> str:
+    return f"It takes {allowed}"
+
+
+def no_value(option: str, allowed: str) -> str:
+    return f"The option --{option} needs a value. It takes {allowed}."
+
+
+def twice(option: str) -> str:
+    return f"The option --{option} appears twice. Use it once."
+
+
+def not_closed(option: str) -> str:
+    return f"The quotation mark after --{option} is never closed."
+
+
+def unknown(name: str, guess: str | None, known: Sequence[str], *, before_question: bool) -> str:
+    """Report that a flag is unknown, and suggest one or list all."""
+    listed = ", ".join(f"--{each}" for each in known)
+    hint = f"Did you mean --{guess}?" if guess else f"Available: {listed}."
+    where = " Options come before the question." if before_question else ""
+    return f"Unknown option --{name}. {hint}{where}"
+
+
+def not_by_flag(name: str) -> str:
+    return f"Unknown option --{name}. {ATTACHING}"
+
+
+def no_profile(name: str, known: Iterable[str]) -> str:
+    return (
+        f"There is no profile \u201c{name}\u201d. Available: {', '.join(sorted(known))}. "
+        "Nothing was asked."
+    )
+
+
+COUNCIL = "The council"
+WHAT_IT_DOES = (
+    "Several language models answer your question, review each other anonymously, and "
+    "correct themselves; a chairman writes the answer. The thread shows every step."
+)
+HOW_TO_ASK = (
+    "Ask with /council and your question, or write it to the bot in a direct message. "
+    "To ask a follow-up, press Follow up or mention the bot in the thread."
+)
+WHO_SEES = (
+    "These models see your question, its files, and the earlier questions and answers of the same "
+    "conversation, including other people's. A model after \u201cor\u201d sees them only if the one "
+    "before it can't answer."
+)
+LIMITS = "Limits and cost"
+OPTIONS = "Options of /council"
+PAST = "Past answers of this channel"
+CHANNEL_SETTINGS = "/council-config shows this channel's settings; its admins change them there."
+FLAGS = (
+    "On Slack, in the terminal and in messages to the bot, type them before the question: "
+    "--rounds 2 --criteria \u201cCost:3, Security!\u201d Should we shard?"
+)
+ONLY_QUESTION = "It doesn't read the thread it is asked in."
+WEB = "Members search the web, so their search terms go to the provider's search engine."
+
+
+def thread(messages: int) -> str:
+    return (
+        f"In a thread that people started, they also see up to its last {messages} messages with their "
+        "text files, if an admin has allowed it. The card says how much was read."
+    )
+
+
+def limits(at_once: tuple[int, int], waiting: tuple[int, int]) -> str:
+    return (
+        f"At once: {count(at_once[0], 'question')} per person, "
+        f"{count(at_once[1], 'question')} per channel; the rest wait, up to "
+        f"{waiting[0]:,} per person and {waiting[1]:,} per channel."
+    )
+
+
+def so_far(spent: Spent) -> str:
+    return f"Here so far: {runs(spent)}, {paid(spent)}."
+
+
+def typical(lately: Typical) -> str:
+    """Return how long a question takes here, and what it costs."""
+    median = f"median of the last {lately.answers} answers"
+    return f"Recent questions typically took {took(lately)} ({median})."
+
+
+def council(profile: str) -> str:
+    return f"Council \u201c{profile}\u201d"
+
+
+def seats(members: Iterable[str], chair: Iterable[str], title: str | None) -> str:
+    """Name the models of a council; the chairman's are asked one after the other."""
+    titled = f"; title {title}" if title else ""
+    return f"{', '.join(members)}; chairman {' or '.join(chair)}{titled}."
+
+
+def seat(models: Iterable[str], persona: str | None) -> str:
+    """Name one seat's model and its fallbacks."""
+    named = " or ".join(models)
+    return f"{named} as {persona}" if persona else named
+
+
+def rounds(number: int, strategy: str) -> str:
+    return f"{'Up to ' if number > 1 else ''}{count(number, 'review round')}, strategy {strategy}."
+
+
+def criteria(names: object) -> str:
+    return f"Criteria: {names}."
+
+
+def command(name: str, usage: str) -> str:
+    return f"/{name} {usage}"
+
+
+TITLE = "Follow up"
+FORM_QUESTION = "Your question"
+QUESTION_HINT = "The council knows this conversation's earlier questions and answers."
+FORM_ANSWER = "Your answer"
+ANSWER_HINT = "The chairman asked for this. Write your answer below the question."
+FORM_PROFILE = "Profile"
+PROFILE_HINT = "Which council answers"
+FORM_SEND = "Ask"
+
+STILL_RUNNING = "This question is still being answered. Follow up once its answer is there."
+NO_ANSWER = "This run gave no answer, so there is nothing to follow up. Press Retry or Ask again."
+NOTHING_ASKED = "The chairman asked no question here. Use Follow up."
+ALREADY_ASKED = "This question was already asked."
+ASKED_HERE = "Your follow-up was asked."
+ASKED_BELOW = "Your follow-up was asked. The answer appears in the thread."
+USE_THE_BUTTON = (
+    "Discord doesn't show me the text of this reply. Press Follow up below the answer instead."
+)
+
+
+def asked(link: str) -> str:
+    return f"Your follow-up was asked: {link}"
+
+
+VOTES = "Readers' votes"
+BY_PROFILE = "Readers' votes by profile"
+BY_CHAIRMAN = "Readers' votes by chairman"
+NO_PROFILE = "profile not on record"
+NO_CHAIRMAN = "no chairman (a member's own answer)"
+"""Heads the votes on an answer that no chairman wrote."""
+
+COUNTED_HELPFUL = "Your vote: helpful. Press the other button to change it."
+COUNTED_UNHELPFUL = "Your vote: not helpful. Press the other button to change it."
+REASON_KEPT = "Your vote: not helpful. Your reason is kept with the answer, without your name."
+NOTHING_TO_VOTE_ON = "This run has no answer to vote on."
+
+WHY_LABEL = "Why? (your vote is already counted)"
+WHY_HINT = "Optional. It is kept with the answer and shown without your name."
+SEND = "Send"
+CANCEL = "Cancel"
+
+AT_TERMINAL = "To vote on the answer, type Helpful, or Not helpful with a reason after it if you like."
+
+
+def counted(helpful: int, unhelpful: int) -> str:
+    return ", ".join(_counts(helpful, unhelpful)) or "none"
+
+
+def _counts(helpful: int, unhelpful: int) -> Iterator[str]:
+    if helpful:
+        yield f"{helpful:,} helpful"
+    if unhelpful:
+        yield f"{unhelpful:,} not helpful"
+
+
+def in_chart(helpful: int, unhelpful: int) -> str:
+    return f"Votes on the answers: {counted(helpful, unhelpful)}."
+
+
+def deleted(votes: int) -> str:
+    return f"{count(votes, 'vote')} on other people's answers will be deleted."
+
+
+NOT_SAVED = (
+    "Your question couldn't be saved, so it wasn't asked. Try again in a minute; if it happens "
+    "again, tell whoever runs the bot."
+)
+NOT_CHANGED = (
+    "This channel's settings couldn't be read or saved, so nothing was changed. Try again in a minute; "
+    "if it happens again, tell whoever runs the bot."
+)
+RESTARTING = "The council is restarting. Try again in a minute."
+NOT_KEPT = "This run gave no answer, so its details were not kept."
+NO_QUESTION = "There is no question. Write one: /council Should we shard now?"
+NO_TEXT = "There is no question: this message has no text."
+
+IN_PROGRESS = "This run is already in progress."
+ANSWERED = "This run has its answer; there is nothing to retry."
+RESUMING = "Resuming this run; finished calls aren't paid for twice."
+OVER = "This run is over."
+STOPPING = "Stopping. With enough answers you still get a final one; press again to end now."
+ENDING = "Ending the run now."
+
+
+def too_long(most: int) -> str:
+    return f"The question is longer than {most:,} characters. Shorten it."
+
+
+def in_files(names: list[str]) -> str:
+    return f"The question is in {listing(names)}."
+
+
+def too_many_of_person(most: int) -> str:
+    return (
+        f"You already have {count(most, 'question')} waiting, which is the limit, so this one wasn't "
+        "asked. Ask again when one of them has started, or stop one that you no longer need."
+    )
+
+
+def too_many_of_channel(most: int) -> str:
+    return (
+        f"This channel already has {count(most, 'question')} waiting, which is the limit, so yours "
+        "wasn't asked. Try again in a few minutes."
+    )
+
+
+def too_soon(seconds: float) -> str:
+    return f"You can ask again in {duration(max(1, ceil(seconds)))}."
+
+
+WHO_CHANGES_IT = "Whoever runs the bot can change that, under [access] in council.toml."
+NOT_IN_WORKSPACE = "The council isn't open to this server or workspace."
+NOT_IN_CHANNEL = "The council isn't open in this channel."
+NOT_THIS_PERSON = "The council isn't open to you here."
+GROUPS_UNKNOWN = (
+    "Slack doesn't say who is in the user groups that may ask, so your question wasn't asked. Try again "
+    "in a minute; if it happens again, the app may lack the scope usergroups:read."
+)
+NOT_DIRECTLY = "The council isn't open to you in direct messages. Ask in a channel."
+
+NOT_OFFERED = "This can't be done here."
+NOT_HERE = "This run isn't on record here; it may have been deleted."
+NOT_STOPPED = "Only the person who asked, or an admin, can stop this run."
+ANSWER_NOT_FORGOTTEN = "Only the person who asked, or an admin, can delete this answer."
+PERSON_NOT_FORGOTTEN = "Only an admin can delete everything somebody else asked."
+CHANNEL_NOT_FORGOTTEN = "Only an admin can delete a channel's history."
+CHANNEL_NOT_CONFIGURED = "Only an admin can change this channel's settings. Nothing was changed."
+
+
+def not_this_profile(name: str) -> str:
+    return f"The profile {name} isn't open to you here. Choose another one."
+
+
+def not_an_id(value: str) -> str:
+    return f"{value!r} isn't an id of that kind"
+
+
+DONE = "The council has answered."
+FAILED = "The council could not answer; the card says why."
+NOT_ON_CARD = "The answer can't be shown on a card. The transcript has it."
+NOT_IN_THREAD = "This part can't be shown here. The transcript has it."
+RECORD = "The transcript: every answer, review and correction."
+TRANSCRIPT = "The whole conversation: the page opens in any browser; the other file is Markdown."
+NO_CARD = "there is no card"
+NO_RESPONSE = "there was no response"
+NOTHING_SENT = "nothing can be sent right now"
+
+
+def no_thread(why: str) -> str:
+    return f"No thread here: {why}."
+
+
+def in_file(why: str, *, with_answer: bool) -> str:
+    """Return why a file holds the thread's messages, and the answer where it was cut."""
+    what = "messages and the whole answer" if with_answer else "messages"
+    return f"The thread's {what} are in this file, because {why}."
+
+
+NAMED = 3
+"""How many files are named where several are left out for the same reason."""
+NO_NAME = "a file"
+
+
+def too_large(name: str, most: int) -> tuple[str, str]:
+    """Report that a file is larger than `most` kB."""
+    why = f"larger than {most} kB"
+    return f"{name} is {why}. Attach the part that matters.", why
+
+
+def too_many(name: str, most: int) -> tuple[str, str]:
+    """Report that a question has more files than are read."""
+    said = f"Only {most} files are read with a question, so {name} was left out."
+    return said, f"only {most} files are read"
+
+
+def too_large_together(name: str, most: int) -> tuple[str, str]:
+    """Report that a question's files are larger than `most` kB together."""
+    why = f"the files together exceed {most} kB"
+    return f"With {name}, {why}. Attach the parts that matter.", why
+
+
+def not_text(name: str) -> tuple[str, str]:
+    return f"{name} is not text. Attach plain text in UTF-8, such as .md, .txt or .csv.", "not text"
+
+
+def not_given(name: str, platform: str) -> tuple[str, str]:
+    return f"{platform} didn't provide {name}. Try again.", f"{platform} didn't provide it"
+
+
+def left_out(names_by_reason: Iterable[tuple[str, Sequence[str]]]) -> str:
+    """Return which files were left out and why; nothing where all were read."""
+    said = ", ".join(f"{_named(names)} ({why})" for why, names in names_by_reason)
+    return f"Left out: {said}." if said else ""
+
+
+def _named(names: Sequence[str]) -> str:
+    more = len(names) - NAMED
+    shown = [*names[:NAMED], *([f"{more:,} more"] if more > 0 else [])]
+    return listing(shown)

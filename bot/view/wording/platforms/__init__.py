@@ -1,1 +1,0 @@
-"""What is said on one platform only."""

@@ -1,1 +1,0 @@
-"""What whoever runs the program reads in a terminal, except `council doctor`."""
