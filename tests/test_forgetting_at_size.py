@@ -47,9 +47,10 @@ FILL = (
     SELECT 'talk-' || n, convert_to(repeat('word ', 4000), 'UTF8'), 0 FROM generate_series(1, {runs}) AS n
     """,
     """
-    INSERT INTO search (rowid, scope, title, question, answer)
-    SELECT 1000000 + n, 'x', ' word ', ' word ',
-        (SELECT string_agg(' w' || (n * 7 + m * m) % 20000 || ' ', '') FROM generate_series(1, 400) AS m)
+    INSERT INTO search (rowid, words)
+    SELECT 1000000 + n, array_to_tsvector(
+        ARRAY(SELECT DISTINCT 'w' || (n * 7 + m * m) % 20000 FROM generate_series(1, 400) AS m)
+    )
     FROM generate_series(1, {runs}) AS n
     """,
 )
