@@ -28,7 +28,7 @@ SURFACES: Mapping[str, Callable[[str], object]] = {
 
 
 def slowest() -> Mapping[str, tuple[float, str, float]]:
-    """Return by surface the slowest text's CPU seconds, its kind, and those of an ordinary answer."""
+    """Return the slowest text's CPU seconds, its kind, and an ordinary answer's, for each surface."""
     figures: dict[str, tuple[float, str, float]] = {}
     for surface, render in SURFACES.items():
         timed = sorted(((fastest(render, text, 2), kind) for kind, text in BOMBS.items()), reverse=True)

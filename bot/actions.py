@@ -85,7 +85,7 @@ class AskerReply(Protocol):
     """How whoever asks a question is answered."""
 
     async def say(self, text: str) -> None:
-        """Report a sentence to them alone."""
+        """Send a sentence to them alone."""
         ...
 
     def venue(self, run: RunRow) -> Venue:
@@ -128,7 +128,7 @@ class Responder(AskerReply, Protocol):
         raise Refusal(NOT_OFFERED)
 
     async def asked(self, below: Source, *, is_new: bool) -> None:
-        """Report where a follow-up is answered, or that it was asked before."""
+        """Tell where a follow-up is answered, or that it was asked before."""
         raise Refusal(NOT_OFFERED)
 
 

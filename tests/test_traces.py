@@ -31,7 +31,7 @@ CALLS = {"stage1": 4, "stage2": 4, "stage2_5": 4, "stage3": 1}
 
 
 def of_openrouter(call: Call) -> str:
-    """Report that a call goes to OpenRouter."""
+    """Return where every call goes: OpenRouter."""
     del call
     return "openrouter"
 

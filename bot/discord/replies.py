@@ -35,7 +35,7 @@ class InteractionReply:
     interaction: discord.Interaction
 
     async def say(self, text: str) -> None:
-        """Report a sentence to whoever acts, alone."""
+        """Send a sentence to whoever acts, and nobody else."""
         await whisper(self.interaction, text)
 
     async def show(self, sheet: Sheet, *, turned: bool = False) -> None:
@@ -79,7 +79,7 @@ class InteractionReply:
         return (below or here).source(self.interaction.user.id)
 
     async def asked(self, below: Source, *, is_new: bool) -> None:
-        """Report where a follow-up is answered, or that it was asked before."""
+        """Tell where a follow-up is answered, or that it was asked before."""
         there = Location.of_source(below)
         is_here = there.channel == self.interaction.channel_id
         said = ASKED_HERE if is_here else asked(there.channel_link)
@@ -109,7 +109,7 @@ class MessageReply:
     message: discord.Message
 
     async def say(self, text: str) -> None:
-        """Report a sentence below the message; no question waits for it."""
+        """Post a sentence below the message; no question waits for it."""
         self.tasks.spawn(reply(self.locations.transport, self.message, text))
 
     def venue(self, run: RunRow) -> DiscordVenue:

@@ -55,7 +55,7 @@ class SlackReply:
     is_ephemeral: bool = False
 
     async def say(self, text: str) -> None:
-        """Report a sentence."""
+        """Send a sentence."""
         self.locations.tasks.spawn(self.tell(line(text)))
 
     async def show(self, sheet: Sheet, *, turned: bool = False) -> None:
@@ -120,7 +120,7 @@ class SlackReply:
         return self.here.model_copy(update={"thread": run.origin.thread or run.origin.message})
 
     async def asked(self, below: Source, *, is_new: bool) -> None:
-        """Report that a follow-up was asked; whoever is in the thread sees the card."""
+        """Tell that a follow-up was asked; whoever is in the thread sees the card."""
         if not is_new or self.here.thread != below.thread:
             await self.say(ASKED_BELOW if is_new else ALREADY_ASKED)
 

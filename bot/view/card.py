@@ -274,7 +274,7 @@ def _question(view: RunView) -> Pairs:
 
 
 def _in_sum(view: RunView, final: Stage3Result) -> tuple[Line, ...]:
-    """Return in a line who disagrees, whom the reviews corrected, and whether a question is open."""
+    """Return one line: who disagrees, whom the reviews corrected, and whether a question is open."""
     short, facts = names(view), list[str]()
     answered = [seat for seat in view.seats if seat.answer]
     notes = final.notes or ChairNotes()
@@ -326,7 +326,7 @@ def _tone(view: RunView, final: Stage3Result) -> Tone:
 
 
 def cautions(view: RunView, final: Stage3Result) -> tuple[Line, ...]:
-    """Return in a line what a reader must know before believing an answer, and what its members read."""
+    """Return one line: what a reader must know before believing an answer, and what its members read."""
     weak = " ".join(_weaknesses(view, final))
     return (*([Line(weak, strong=True)] if weak else []), *_history(view))
 

@@ -10,6 +10,7 @@ from difflib import SequenceMatcher
 
 from bot.view.objections import weight
 from council.document.results import ReviewPoint
+from council.reviews.critiques import EMPTY_WORDS
 
 LONGEST = 20_000
 """Characters up to which texts are compared sentence by sentence: a hundredth of a second."""
@@ -26,29 +27,6 @@ _INLINE = re.compile(
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])")
 _WORD = re.compile(r"\w[\w'.-]*\w|\w")
-_EMPTY = frozenset(
-    (
-        *(
-            "the",
-            "and",
-            "for",
-            "are",
-            "but",
-            "not",
-            "with",
-            "this",
-            "that",
-            "from",
-            "has",
-            "have",
-            "had",
-        ),
-        *("its", "it's", "was", "were", "will", "would", "can", "could", "should", "they", "them"),
-        *("their", "there", "then", "than", "you", "your", "answer", "answers", "response", "says"),
-        *("said", "only", "also", "which", "what", "when", "where", "who", "does", "doesn't", "into"),
-        *("more", "most", "any", "all", "one"),
-    )
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,5 +123,5 @@ def _sentences(markdown: str) -> Iterator[str]:
 
 def _words(text: str) -> set[str]:
     return {
-        word for word in map(str.lower, _WORD.findall(text)) if len(word) > 2 and word not in _EMPTY
+        word for word in map(str.lower, _WORD.findall(text)) if len(word) > 2 and word not in EMPTY_WORDS
     } | {word for word in _WORD.findall(text) if word.isdigit()}

@@ -109,7 +109,7 @@ def _folded(numbers: list[int]) -> bytes:
 
 
 def summarize_changes(original: str, refined: str) -> str:
-    """Return in a few words how a text's lines changed, in the wording of the refinement contract.
+    """Return how a text's lines changed, in a few words and in the wording of the refinement contract.
 
     The changes of a restructured text are its new lines in difflib's comparison, and from 200
     lines on in the shortest one.

@@ -23,30 +23,14 @@ MOST_POINTS = 50
 
 SENTENCE_END = re.compile(r"[.!?][\"')\]]*(?=\s)|[\u3002\uff01\uff1f]|\n")
 _WORD = re.compile(r"[^\W_]+(?:'\w+)?")
-_EMPTY_WORDS = frozenset(
-    (
-        *(
-            "a",
-            "an",
-            "and",
-            "are",
-            "as",
-            "at",
-            "be",
-            "but",
-            "for",
-            "from",
-            "has",
-            "have",
-            "in",
-            "is",
-            "it",
-            "its",
-        ),
-        *("of", "on", "or", "so", "some", "that", "the", "this", "to", "was", "with", "also", "however"),
-        *("answer", "answers", "response", "responses"),
-    )
-)
+_EMPTY = """
+    a an and are as at be but for from has have in is it its of on or so some that the this to was
+    with also however answer answers response responses had it's were will would can could
+    should they them their there then than you your says said only which what when where who does
+    into more most any all one
+"""
+EMPTY_WORDS = frozenset(_EMPTY.split())
+"""English words that tell nothing of what a sentence is about."""
 
 
 def extract_critiques_from_rankings(
@@ -139,7 +123,7 @@ def _words(text: str) -> Iterator[str]:
     # Languages without spaces are compared by characters.
     if len(words) < 3 and len(text) > 12 and not text.isascii():
         words = [*text]
-    return (word for word in words if word not in _EMPTY_WORDS and (len(word) > 1 or not word.isascii()))
+    return (word for word in words if word not in EMPTY_WORDS and (len(word) > 1 or not word.isascii()))
 
 
 def shorten(texts: Sequence[str], max_tokens: int) -> list[str]:

@@ -35,7 +35,7 @@ class Locks(Protocol):
         ...
 
     async def until_unsure(self) -> None:
-        """Wait until another process may come to hold what this one holds; with files, none does."""
+        """Wait until another process may hold what this one holds; with files, that never happens."""
         ...
 
     async def publish(self, fingerprint: str) -> list[str]:

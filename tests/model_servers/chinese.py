@@ -236,7 +236,7 @@ class Zai(StandIn):
     }
 
     def refusal(self, request: Json) -> Turn | None:
-        """Report that something is wrong, not what."""
+        """Return a refusal that says something is wrong, not what."""
         if (
             not unknown_fields(request, self.fields)
             and form_of(request) != "json_schema"

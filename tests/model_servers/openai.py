@@ -215,7 +215,7 @@ class AzureOpenAI(OpenAI):
         return exchange.headers.get("api-key") == KEY or super()._knows(exchange)
 
     def opening(self, request: Json) -> Iterator[bytes]:
-        """Return first what the filter thinks of the prompt."""
+        """Return what the filter thinks of the prompt."""
         passed = {"hate": {"filtered": False, "severity": "safe"}}
         yield self.chunk(
             request, prompt_filter_results=[{"prompt_index": 0, "content_filter_results": passed}]

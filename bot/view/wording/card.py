@@ -222,7 +222,7 @@ def member_failed(why: str) -> str:
 
 
 def member_answered(seconds: float | None, *, cut_off: bool) -> str:
-    """Return on a member's line that it answered."""
+    """Return what a member's line says once it answered."""
     took = "" if seconds is None else f" in {duration(seconds)}"
     return f"answered{took}{' (cut off)' if cut_off else ''}"
 

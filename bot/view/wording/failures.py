@@ -197,7 +197,7 @@ def quoted(why: Failure) -> str:
 
 
 def cause(why: Failure) -> str:
-    """Return in a few words why a call gave nothing."""
+    """Return why a call gave nothing, in a few words."""
     if why.cause == "only_thoughts" and why.limit:
         return f"it thought until its limit of {why.limit:,} tokens"
     return _CAUSES[why.cause]
@@ -289,6 +289,6 @@ def reason(why: Failure, where: Target) -> str:
 
 
 def told(why: Failure, where: Target) -> str | None:
-    """Return of a model why it gave nothing and what to do; `None` if no setting helps."""
+    """Return why a model gave nothing and what to do; `None` if no setting helps."""
     fix = remedy(why, where)
     return f"{where.model}: {reason(why, where)}. {fix}." if fix else None
