@@ -11,7 +11,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from bot.cli import LOST, MISUSED, app
+from bot.cli import app
+from bot.cli.execution import LOST, MISUSED
 from bot.config.settings import Settings
 from bot.service.admission.limits import Durability
 from storage.postgres import database, jobs

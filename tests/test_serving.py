@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from bot.cli import LOST
+from bot.cli.execution import LOST
 from tests.discord_server import DiscordServer
 from tests.slack_server import SlackServer, payloads
 from tests.test_program import Process, Program, asked

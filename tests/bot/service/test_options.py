@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 
-from bot.cli import ask
+from bot.cli.asking import ask
 from bot.errors import UsageError
 from bot.service.commands import ASK
 from bot.service.options import RunOptions

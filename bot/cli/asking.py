@@ -1,0 +1,207 @@
+"""Ask a council in the terminal, or watch an example."""
+
+import os
+import sys
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bot.app import Library, open_council
+from bot.cli.execution import (
+    FAILED,
+    MISUSED,
+    carry_out,
+    configured,
+    end,
+    offer_servers,
+    utf8,
+    with_library,
+)
+from bot.errors import Refusal, UsageError
+from bot.service.commands import described
+from bot.service.options import RunOptions
+from bot.service.requests.attachments import LARGEST_FILE, text_file
+from bot.terminal.ask import say
+from bot.view.wording import budgets
+from bot.view.wording import cli as wording
+from bot.view.wording import terminal as terminal_wording
+from council.brief import Attachment
+
+
+class ThreadDetail(StrEnum):
+    """How much of the members' texts is written below the card."""
+
+    none = "none"
+    digest = "digest"
+    full = "full"
+
+
+def demo(
+    example: Annotated[
+        str | None, typer.Argument(help="migration, tenants (in German), webhook or backup.")
+    ] = None,
+    *,
+    speed: Annotated[
+        float, typer.Option(min=0.1, max=1000, help="2 plays the example twice as fast.")
+    ] = 1.0,
+    events: Annotated[bool, typer.Option("--events", help="Print events as JSON lines.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the answer's message as JSON.")] = False,
+) -> None:
+    """Watch a council work, by an example written by hand: needs no key and asks no model.
+
+    None of it is saved. In a terminal it ends with buttons to try.
+    """
+    from bot.demo import scenario
+    from bot.demo.player import Player
+    from bot.terminal import ask as terminal_ask
+    from bot.terminal import demo as terminal_demo
+
+    if events and as_json:
+        end(wording.ONE_FORM, MISUSED)
+    if example is not None and example not in scenario.NAMES:
+        end(wording.unknown_example(example, scenario.NAMES), MISUSED)
+    is_for_program = events or as_json
+    chosen = (
+        scenario.example(example or scenario.NAMES[0])
+        if example or is_for_program
+        else terminal_demo.choose()
+    )
+    if chosen is None:
+        return
+    player = Player(chosen, speed)
+    surface = terminal_ask.events if events else terminal_ask.document if as_json else None
+    try:
+        played = carry_out(
+            terminal_demo.replay(player, surface) if surface else terminal_demo.demo(player)
+        )
+    except KeyboardInterrupt:
+        played = False
+    if not played:
+        raise typer.Exit(FAILED)
+
+
+def ask(
+    question: Annotated[
+        str, typer.Argument(help="What to ask; - reads it from standard input.", callback=utf8)
+    ],
+    *,
+    profile: Annotated[str | None, typer.Option(help=described("profile"))] = None,
+    rounds: Annotated[str | None, typer.Option(help=described("rounds"))] = None,
+    strategy: Annotated[str | None, typer.Option(help=described("strategy"))] = None,
+    criteria: Annotated[str | None, typer.Option(help=described("criteria"), callback=utf8)] = None,
+    mode: Annotated[str | None, typer.Option(help=described("mode"))] = None,
+    attachment: Annotated[Path | None, typer.Option(help=described("attachment"))] = None,
+    events: Annotated[bool, typer.Option("--events", help="Print events as JSON lines.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the answer's message as JSON.")] = False,
+    thread: Annotated[
+        ThreadDetail | None,
+        typer.Option(
+            help="digest: one part per member (default); full: every answer and review; none: only the "
+            "answer (default for the built-in model)."
+        ),
+    ] = None,
+    new: Annotated[
+        bool, typer.Option("--new", help="Start over, even if this question's run was interrupted.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what the question may cost, and ask nothing.")
+    ] = False,
+) -> None:
+    """Ask a council and watch it answer.
+
+    Ctrl-C stops the members; with enough answers the chairman still concludes. A second one ends
+    that too, and a third leaves a run that waits for its disk.
+    """
+    from bot.terminal import ask as terminal_ask
+
+    if events and as_json:
+        end(wording.ONE_FORM, MISUSED)
+    if events and dry_run:
+        end(budgets.NO_EVENTS, MISUSED)
+    text = (_piped() if question == "-" else question).strip()
+    if not text:
+        end(wording.NO_QUESTION, MISUSED)
+    people = partial(terminal_ask.people, below=thread.value if thread else None)
+    surface = terminal_ask.events if events else terminal_ask.document if as_json else people
+    given = {
+        "profile": profile,
+        "rounds": rounds,
+        "strategy": strategy,
+        "criteria": criteria,
+        "mode": mode,
+    }
+    try:
+        options = RunOptions.read(given)
+        attachments = (_read(attachment),) if attachment else ()
+    except UsageError as error:
+        end(str(error), MISUSED)
+    own = configured()
+    is_for_person = not (events or as_json or dry_run) and sys.stdin.isatty() and sys.stdout.isatty()
+    configuration = offer_servers(own, may_ask=is_for_person)
+
+    async def run(library: Library) -> str | None:
+        async with open_council(configuration, library) as council:
+            resume_within = configuration.durability.resume_within
+            terminal = terminal_ask.Asking(library, council.runs, resume_within)
+            try:
+                seats = (await council.runs.channels.in_force(terminal_ask.HERE)).profile(options)
+                if dry_run:
+                    return await terminal.estimate(seats, text, attachments, as_json=as_json)
+                return await terminal.ask(seats, text, surface, attachments=attachments, start_over=new)
+            except Refusal as error:
+                end(str(error), MISUSED)
+
+    is_answered = with_library(configuration, run)
+    if configuration is not own:
+        say(f"\n{terminal_wording.SET_UP}")
+    if not is_answered:
+        raise typer.Exit(FAILED)
+
+
+def retry(
+    run: Annotated[str, typer.Argument(help="The run's id, as its error shows it.", callback=utf8)],
+) -> None:
+    """Resume a failed run without paying twice."""
+    from bot.terminal import ask as terminal_ask
+
+    configuration = configured()
+
+    async def again(library: Library) -> str | None:
+        async with open_council(configuration, library) as council:
+            resume_within = configuration.durability.resume_within
+            terminal = terminal_ask.Asking(library, council.runs, resume_within)
+            try:
+                return await terminal.retry(run, terminal_ask.people)
+            except Refusal as error:
+                end(str(error), MISUSED)
+
+    if not with_library(configuration, again):
+        raise typer.Exit(FAILED)
+
+
+def chat() -> None:
+    """Chat with the council in this terminal."""
+    from bot.terminal.bot import chat as hold_chat
+
+    configuration = configured()
+    offer_servers(configuration)
+    with_library(configuration, lambda library: hold_chat(configuration, library))
+
+
+def _piped() -> str:
+    try:
+        return sys.stdin.buffer.read().decode(sys.stdin.encoding)
+    except UnicodeDecodeError:
+        end(wording.input_unreadable(), MISUSED)
+
+
+def _read(file: Path) -> Attachment:
+    name = os.fsencode(file.name).decode(errors="replace")
+    try:
+        with file.open("rb") as content:
+            return text_file(name, content.read(LARGEST_FILE + 1))
+    except OSError as error:
+        raise UsageError(wording.file_unreadable(file, error.strerror)) from error

@@ -1,0 +1,105 @@
+"""How a command is carried out: its configuration, its data, and how it ends.
+
+Exit codes: 0 answered or done, 1 failed, 2 usage or configuration, 78 a platform refuses the program for
+good (`council run`).
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import replace
+from typing import NoReturn, TypeVar
+
+import typer
+
+from bot.app import Library, open_library
+from bot.config import logs
+from bot.config.configuration import Configuration, load
+from bot.config.settings import given_secrets
+from bot.errors import ConfigurationError
+from bot.terminal.ask import warn
+from bot.view.wording import cli as wording
+from bot.view.wording import terminal as terminal_wording
+from bot.view.wording.failures import explain
+from council.errors import CouncilError
+from council.text.redaction import Redaction
+
+FAILED = 1
+
+
+MISUSED = 2
+
+
+LOST = 78  # EX_CONFIG of sysexits.h: a restart would only fail again
+
+
+T = TypeVar("T")
+
+
+def utf8(given: str | None) -> str | None:
+    """Refuse an argument whose bytes aren't text: it can't be stored or sent."""
+    try:
+        (given or "").encode()
+    except UnicodeEncodeError:
+        raise typer.BadParameter(wording.NOT_UTF8) from None
+    return given
+
+
+def configured(level: int = logging.WARNING) -> Configuration:
+    """Return the configuration, and log from now on; end if it has a problem."""
+    try:
+        configuration = load()
+    except ConfigurationError as error:
+        refuse(error)
+    logs.configure(level=level, secrets=[*given_secrets(), *configuration.secrets])
+    return configuration
+
+
+def offer_servers(configuration: Configuration, *, may_ask: bool = False) -> Configuration:
+    """If no model is configured, name the model servers on this machine.
+
+    Where a person `may_ask` a server's models for once and wants to, return a configuration with them.
+    """
+    if not configuration.is_demonstration:
+        return configuration
+    from council.models.local import find_servers
+
+    servers = asyncio.run(find_servers())
+    for server in servers:
+        if may_ask and (council := server.council()):
+            if typer.confirm(terminal_wording.ask_once(server), default=False):
+                return replace(configuration, profiles={council.name: council})
+        else:
+            warn(terminal_wording.offer(server, str(configuration.settings.council_config)))
+    return configuration
+
+
+def with_library(configuration: Configuration, work: Callable[[Library], Awaitable[T]]) -> T:
+    """Return what the work makes of the conversations, and close them."""
+    async def run() -> T:
+        folder = configuration.settings.council_data_dir
+        async with open_library(folder, configuration.database) as library:
+            return await work(library)
+
+    return carry_out(run())
+
+
+def carry_out(work: Coroutine[object, object, T]) -> T:
+    """Return what the work returns; end with a sentence if it fails."""
+    try:
+        return asyncio.run(work)
+    except ConfigurationError as error:
+        refuse(error)
+    except CouncilError as error:
+        end(explain(error, run_id="none", at_terminal=True), FAILED)
+
+
+def refuse(error: ConfigurationError) -> NoReturn:
+    """End because the configuration can't be used."""
+    end("\n".join([wording.NOT_CONFIGURED, *map(str, error.problems)]), MISUSED)
+
+
+def end(message: str, code: int) -> NoReturn:
+    """End with an exit code and a message on standard error, without secrets."""
+    warn(Redaction(given_secrets()).hide(message))
+    raise typer.Exit(code)
