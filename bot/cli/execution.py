@@ -76,6 +76,7 @@ def offer_servers(configuration: Configuration, *, may_ask: bool = False) -> Con
 
 def with_library(configuration: Configuration, work: Callable[[Library], Awaitable[T]]) -> T:
     """Return what the work makes of the conversations, and close them."""
+
     async def run() -> T:
         folder = configuration.settings.council_data_dir
         async with open_library(folder, configuration.database) as library:
