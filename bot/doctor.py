@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bot.adapters import revealed, slack_app
 from bot.app import operator_of
 from bot.checks.channels import ChannelChecks
 from bot.checks.check import Check, Checked, Finding, Outcome, carry_out
@@ -23,7 +24,6 @@ from bot.config.configuration import NOBODY_TO_ASK, Configuration, load, nearly_
 from bot.config.platforms import NO_PLATFORM, check, serves_workspaces, slack_is_whole
 from bot.config.settings import OPENROUTER, given_secrets, token_keys
 from bot.errors import ConfigurationError, Problem
-from bot.serve import revealed, slack_app
 from bot.view.wording.figures import count, listing
 from council.models.directory import Directory
 from council.text.redaction import Redaction

@@ -6,78 +6,35 @@ With a database that several processes share, each may receive questions, carry 
 
 import asyncio
 import gc
-import math
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, field
+from contextlib import AsyncExitStack
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import structlog
-from pydantic import SecretStr
 
+from bot.adapters import start_platforms
 from bot.app import Council, Library, open_council, open_dispatcher, open_lookup, operator_of
 from bot.config.configuration import Configuration
-from bot.config.platforms import check, serves_workspaces, shares
+from bot.config.platforms import check, shares
 from bot.config.ports import listening, raise_descriptors
 from bot.config.reload import compare, watch
-from bot.config.settings import Settings, token_keys
-from bot.errors import ConfigurationError, Problem, VenueError
+from bot.config.settings import Settings
+from bot.errors import ConfigurationError, Problem
 from bot.health import Health
-from bot.past.lookup import Lookup
-from bot.service.delivery.outbox import Outbox, SharedRateLimits
-from bot.service.dispatcher import Dispatcher
+from bot.program import EVERYTHING, Program, Role, until
 from bot.service.metrics import Metrics
-from bot.upkeep import Job, forget_removed, maintain
+from bot.upkeep import maintain
 from bot.view.wording import cli as wording
 from bot.worker import Worker, open_shared_queue
-from storage.database import Database
-from storage.errors import DatabaseError
 from storage.processes.locks import LOOK_SECONDS, SHARED
-
-if TYPE_CHECKING:
-    from bot.discord.bot import DiscordBot
-    from bot.slack.oauth.flow import SlackApp
 
 log = structlog.get_logger()
 
 HANDOVER_SECONDS = 5.0
 """How much longer than its drain a process that is being replaced may take."""
-
-HOLDER_FIRST_SECONDS = 4.0
-"""How long a database must be back before another process may take Discord from the one that has it."""
-
-Endings = list[Callable[[], Awaitable[str]]]
-"""What ends the process by itself: each waits until something is lost for good, and returns why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Role:
-    """What a process does: receive questions, carry out runs, or both."""
-
-    receives: bool = True
-    works: bool = True
-
-
-EVERYTHING = Role()
-
-
-@dataclass(slots=True)
-class Program:
-    """The running program; `stack` closes what was opened."""
-
-    configuration: Configuration
-    library: Library
-    dispatcher: Dispatcher
-    metrics: Metrics
-    health: Health
-    stack: AsyncExitStack
-    role: Role
-    worker: Worker | None = None
-    endings: Endings = field(default_factory=Endings)
-    jobs: list[Job] = field(default_factory=list[Job])
 
 
 async def serve(configuration: Configuration, library: Library, role: Role = EVERYTHING) -> str | None:
@@ -114,7 +71,7 @@ async def serve(configuration: Configuration, library: Library, role: Role = EVE
         await _before(ended, _start(program, council))
         try:
             health.phase = "serving"
-            lost = await _until(partial(_wait, ended), program.endings)
+            lost = await until(partial(_wait, ended), program.endings)
             if lost is not None:
                 log.error("lost_for_good", connection=lost)
         finally:
@@ -125,18 +82,6 @@ async def serve(configuration: Configuration, library: Library, role: Role = EVE
         if failed.done():
             raise failed.result()
         return lost
-
-
-async def _until(ended: Callable[[], Awaitable[None]], endings: Endings) -> str | None:
-    """Wait for the end, or until something is lost for good; return why it is lost."""
-    waits = [asyncio.ensure_future(wait()) for wait in (ended, *endings)]
-    try:
-        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        return next(wait for wait in waits if wait.done()).result()
-    finally:
-        for wait in waits:
-            wait.cancel()
-        await asyncio.gather(*waits, return_exceptions=True)
 
 
 async def _wait(ended: asyncio.Event) -> None:
@@ -161,7 +106,7 @@ async def _start(program: Program, council: Council) -> None:
     configuration, library, stack = program.configuration, program.library, program.stack
     await _hold_platforms(configuration, library, stack)
     await _watch(configuration, council, program, stack)
-    await _start_platforms(program, open_lookup(library))
+    await start_platforms(program, open_lookup(library))
     if program.worker and program.role.works:
         failed = await stack.enter_async_context(
             program.worker.working(configuration.limits, configuration.durability)
@@ -252,182 +197,3 @@ async def _hold_platforms(configuration: Configuration, library: Library, stack:
                 raise ConfigurationError([Problem("DATABASE_URL", what, fix)])
             what, fix = wording.held(platform), wording.OTHER_FOLDER
             raise ConfigurationError([Problem("COUNCIL_DATA_DIR", what, fix)])
-
-
-async def _start_platforms(program: Program, lookup: Lookup) -> None:
-    """Start what is configured; the SDKs are loaded only then."""
-    settings = program.configuration.settings
-    if settings.discord_token:
-        await _start_discord(program, lookup, settings.discord_token)
-    if serves_workspaces(settings):
-        await _start_workspaces(program, lookup)
-    if settings.slack_bot_token:
-        await _start_slack(program, lookup, settings.slack_bot_token)
-
-
-async def _start_discord(program: Program, lookup: Lookup, token: SecretStr) -> None:
-    from bot.discord.bot import DiscordBot
-
-    settings, health, stack = program.configuration.settings, program.health, program.stack
-    discord = DiscordBot(
-        program.dispatcher,
-        lookup,
-        token=token.get_secret_value(),
-        api_base=settings.discord_api_base_url,
-        reads_messages=settings.discord_message_content,
-        outbox=_outbox(program, "discord"),
-        metrics=program.metrics,
-        listens=program.worker is None,
-    )
-    # Given back only when the bot has hung up: two that listen would take each question twice.
-    held = await stack.enter_async_context(AsyncExitStack())
-    await stack.enter_async_context(discord)
-    if program.worker is None:
-        health.platforms["Discord"] = discord.is_connected
-        program.endings.append(discord.until_lost)
-        return
-    program.worker.venues["discord"] = discord.venue_of
-    if program.role.receives:
-        await _listen_to_discord(program, discord, held)
-
-
-async def _listen_to_discord(program: Program, discord: "DiscordBot", held: AsyncExitStack) -> None:
-    """Listen at once or, where another process does, as soon as that one ends."""
-    locks, health = program.library.locks, program.health
-    is_standing_by = not await held.enter_async_context(locks.acquire("discord"))
-
-    async def keep_listening() -> str:
-        nonlocal is_standing_by
-        while True:
-            if is_standing_by:
-                log.info("standing_by_for_discord")
-                await _hold_discord(program.library, held)
-                await discord.listen_once_reached()
-                is_standing_by = False
-                log.info("discord_taken_over")
-            lost = await _until(locks.until_unsure, [discord.until_lost])
-            if lost is not None:
-                return lost
-            log.warning("discord_given_up")
-            is_standing_by = True
-            await discord.hang_up()
-            await held.aclose()
-
-    async def is_connected() -> bool:
-        return is_standing_by or await discord.is_connected()
-
-    if not is_standing_by:
-        await discord.listen()
-    health.platforms["Discord"] = is_connected
-    program.endings.append(keep_listening)
-
-
-async def _hold_discord(library: Library, stack: AsyncExitStack) -> None:
-    """Hold Discord once nobody does; after a failure of the database, its last holder goes first."""
-    while True:
-        try:
-            await stack.enter_async_context(library.locks.acquire("discord", wait=math.inf))
-        except DatabaseError as error:
-            log.warning("standing_by_without_database", reason=error)
-            await _until_back(library.database)
-            await asyncio.sleep(HOLDER_FIRST_SECONDS)
-        else:
-            return
-
-
-async def _until_back(database: Database) -> None:
-    while True:
-        await asyncio.sleep(1)
-        with suppress(DatabaseError):
-            await database.read("SELECT 1")
-            return
-
-
-async def _start_slack(program: Program, lookup: Lookup, token: SecretStr) -> None:
-    from bot.slack.bot import SlackAccess, SlackBot
-
-    settings, health, stack = program.configuration.settings, program.health, program.stack
-    app_token, secret = settings.slack_app_token, settings.slack_signing_secret
-    bot = SlackBot(
-        program.dispatcher,
-        lookup,
-        SlackAccess(
-            bot_token=token.get_secret_value(),
-            app_token=app_token.get_secret_value() if app_token else None,
-            signing_secret=secret.get_secret_value() if secret else None,
-            http_host=settings.slack_http_host,
-            http_port=settings.slack_http_port,
-            api_url=settings.slack_api_url,
-        ),
-        outbox=_outbox(program, "slack"),
-        listens=program.role.receives,
-    )
-    try:
-        with listening("SLACK_HTTP", settings.slack_http_host, settings.slack_http_port):
-            await stack.enter_async_context(bot)
-    except VenueError as error:
-        raise ConfigurationError(
-            [Problem("SLACK_BOT_TOKEN", str(error), wording.CHECK_SLACK)]
-        ) from error
-    if program.worker:
-        program.worker.venues["slack"] = bot.venue_of
-    health.platforms["Slack"] = bot.is_connected
-    program.endings.append(bot.until_lost)
-
-
-def _outbox(program: Program, platform: str) -> Outbox:
-    """Return a platform's outbox; processes on one database share its rate limits."""
-    queue = program.worker.queue if program.worker else None
-    return Outbox(
-        platform,
-        metrics=program.metrics,
-        rate_limits=SharedRateLimits(queue.coordination, queue.worker) if queue else None,
-        may_send=queue.claims.may_send if queue else None,
-    )
-
-
-async def _start_workspaces(program: Program, lookup: Lookup) -> None:
-    """Start Slack in every workspace that has installed the app; none of them ends the process."""
-    from bot.slack.oauth.installations import open_installations
-    from bot.slack.oauth.workspaces import SlackWorkspaces
-
-    settings, library, stack = program.configuration.settings, program.library, program.stack
-    app = slack_app(settings)
-    installations = await stack.enter_async_context(
-        open_installations(
-            settings.council_data_dir, app.client_id, token_keys(revealed(settings.slack_token_key))
-        )
-    )
-    workspaces = SlackWorkspaces(
-        program.dispatcher,
-        lookup,
-        installations,
-        app=app,
-        removal_days=settings.slack_removal_days,
-        http_host=settings.slack_http_host,
-        http_port=settings.slack_http_port or 0,
-        api_url=settings.slack_api_url,
-        metrics=program.metrics,
-    )
-    with listening("SLACK_HTTP", settings.slack_http_host, settings.slack_http_port):
-        await stack.enter_async_context(workspaces)
-    program.health.platforms["Slack"] = workspaces.is_connected
-    halt = program.dispatcher.tasks.halt
-    program.jobs.append(partial(forget_removed, library, "slack", workspaces.due, halt))
-
-
-def slack_app(settings: Settings) -> "SlackApp":
-    """Return the Slack app that workspaces install."""
-    from bot.slack.oauth.flow import SlackApp
-
-    return SlackApp(
-        client_id=settings.slack_client_id or "",
-        client_secret=revealed(settings.slack_client_secret),
-        signing_secret=revealed(settings.slack_signing_secret),
-        redirect_uri=settings.slack_redirect_uri,
-    )
-
-
-def revealed(secret: SecretStr | None) -> str:
-    """Return a secret's text; empty if it isn't set."""
-    return secret.get_secret_value() if secret else ""

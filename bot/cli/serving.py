@@ -13,7 +13,7 @@ from bot.terminal.ask import say
 from bot.view.wording import cli as wording
 
 if TYPE_CHECKING:
-    from bot.serve import Role
+    from bot.program import Role
 
 
 def run(
@@ -24,21 +24,22 @@ def run(
     ] = False,
 ) -> None:
     """Run the Discord and Slack bot."""
-    from bot.serve import Role
+    from bot.program import Role
 
     _serve(Role(works=not receive_only))
 
 
 def worker() -> None:
     """Carry out the runs that council run accepts, on this machine or another."""
-    from bot.serve import Role
+    from bot.program import Role
 
     _serve(Role(receives=False))
 
 
 def _serve(role: "Role") -> None:
     from bot.config.platforms import shares
-    from bot.serve import EVERYTHING, serve
+    from bot.program import EVERYTHING
+    from bot.serve import serve
 
     configuration = configured(logging.INFO)
     if role != EVERYTHING and not shares(configuration):

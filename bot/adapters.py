@@ -1,0 +1,211 @@
+"""Start the adapters of the configured platforms; one process at a time listens to Discord."""
+
+import asyncio
+import math
+from contextlib import AsyncExitStack, suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+import structlog
+from pydantic import SecretStr
+
+from bot.app import Library
+from bot.config.platforms import serves_workspaces
+from bot.config.ports import listening
+from bot.config.settings import Settings, token_keys
+from bot.errors import ConfigurationError, Problem, VenueError
+from bot.past.lookup import Lookup
+from bot.program import Program, until
+from bot.service.delivery.outbox import Outbox, SharedRateLimits
+from bot.upkeep import forget_removed
+from bot.view.wording import cli as wording
+from storage.database import Database
+from storage.errors import DatabaseError
+
+if TYPE_CHECKING:
+    from bot.discord.bot import DiscordBot
+    from bot.slack.oauth.flow import SlackApp
+
+log = structlog.get_logger()
+
+HOLDER_FIRST_SECONDS = 4.0
+"""How long a database must be back before another process may take Discord from the one that has it."""
+
+
+async def start_platforms(program: Program, lookup: Lookup) -> None:
+    """Start what is configured; the SDKs are loaded only then."""
+    settings = program.configuration.settings
+    if settings.discord_token:
+        await _start_discord(program, lookup, settings.discord_token)
+    if serves_workspaces(settings):
+        await _start_workspaces(program, lookup)
+    if settings.slack_bot_token:
+        await _start_slack(program, lookup, settings.slack_bot_token)
+
+
+async def _start_discord(program: Program, lookup: Lookup, token: SecretStr) -> None:
+    from bot.discord.bot import DiscordBot
+
+    settings, health, stack = program.configuration.settings, program.health, program.stack
+    discord = DiscordBot(
+        program.dispatcher,
+        lookup,
+        token=token.get_secret_value(),
+        api_base=settings.discord_api_base_url,
+        reads_messages=settings.discord_message_content,
+        outbox=_outbox(program, "discord"),
+        metrics=program.metrics,
+        listens=program.worker is None,
+    )
+    # Given back only when the bot has hung up: two that listen would take each question twice.
+    held = await stack.enter_async_context(AsyncExitStack())
+    await stack.enter_async_context(discord)
+    if program.worker is None:
+        health.platforms["Discord"] = discord.is_connected
+        program.endings.append(discord.until_lost)
+        return
+    program.worker.venues["discord"] = discord.venue_of
+    if program.role.receives:
+        await _listen_to_discord(program, discord, held)
+
+
+async def _listen_to_discord(program: Program, discord: "DiscordBot", held: AsyncExitStack) -> None:
+    """Listen at once or, where another process does, as soon as that one ends."""
+    locks, health = program.library.locks, program.health
+    is_standing_by = not await held.enter_async_context(locks.acquire("discord"))
+
+    async def keep_listening() -> str:
+        nonlocal is_standing_by
+        while True:
+            if is_standing_by:
+                log.info("standing_by_for_discord")
+                await _hold_discord(program.library, held)
+                await discord.listen_once_reached()
+                is_standing_by = False
+                log.info("discord_taken_over")
+            lost = await until(locks.until_unsure, [discord.until_lost])
+            if lost is not None:
+                return lost
+            log.warning("discord_given_up")
+            is_standing_by = True
+            await discord.hang_up()
+            await held.aclose()
+
+    async def is_connected() -> bool:
+        return is_standing_by or await discord.is_connected()
+
+    if not is_standing_by:
+        await discord.listen()
+    health.platforms["Discord"] = is_connected
+    program.endings.append(keep_listening)
+
+
+async def _hold_discord(library: Library, stack: AsyncExitStack) -> None:
+    """Hold Discord once nobody does; after a failure of the database, its last holder goes first."""
+    while True:
+        try:
+            await stack.enter_async_context(library.locks.acquire("discord", wait=math.inf))
+        except DatabaseError as error:
+            log.warning("standing_by_without_database", reason=error)
+            await _until_back(library.database)
+            await asyncio.sleep(HOLDER_FIRST_SECONDS)
+        else:
+            return
+
+
+async def _until_back(database: Database) -> None:
+    while True:
+        await asyncio.sleep(1)
+        with suppress(DatabaseError):
+            await database.read("SELECT 1")
+            return
+
+
+async def _start_slack(program: Program, lookup: Lookup, token: SecretStr) -> None:
+    from bot.slack.bot import SlackAccess, SlackBot
+
+    settings, health, stack = program.configuration.settings, program.health, program.stack
+    app_token, secret = settings.slack_app_token, settings.slack_signing_secret
+    bot = SlackBot(
+        program.dispatcher,
+        lookup,
+        SlackAccess(
+            bot_token=token.get_secret_value(),
+            app_token=app_token.get_secret_value() if app_token else None,
+            signing_secret=secret.get_secret_value() if secret else None,
+            http_host=settings.slack_http_host,
+            http_port=settings.slack_http_port,
+            api_url=settings.slack_api_url,
+        ),
+        outbox=_outbox(program, "slack"),
+        listens=program.role.receives,
+    )
+    try:
+        with listening("SLACK_HTTP", settings.slack_http_host, settings.slack_http_port):
+            await stack.enter_async_context(bot)
+    except VenueError as error:
+        raise ConfigurationError(
+            [Problem("SLACK_BOT_TOKEN", str(error), wording.CHECK_SLACK)]
+        ) from error
+    if program.worker:
+        program.worker.venues["slack"] = bot.venue_of
+    health.platforms["Slack"] = bot.is_connected
+    program.endings.append(bot.until_lost)
+
+
+def _outbox(program: Program, platform: str) -> Outbox:
+    """Return a platform's outbox; processes on one database share its rate limits."""
+    queue = program.worker.queue if program.worker else None
+    return Outbox(
+        platform,
+        metrics=program.metrics,
+        rate_limits=SharedRateLimits(queue.coordination, queue.worker) if queue else None,
+        may_send=queue.claims.may_send if queue else None,
+    )
+
+
+async def _start_workspaces(program: Program, lookup: Lookup) -> None:
+    """Start Slack in every workspace that has installed the app; none of them ends the process."""
+    from bot.slack.oauth.installations import open_installations
+    from bot.slack.oauth.workspaces import SlackWorkspaces
+
+    settings, library, stack = program.configuration.settings, program.library, program.stack
+    app = slack_app(settings)
+    installations = await stack.enter_async_context(
+        open_installations(
+            settings.council_data_dir, app.client_id, token_keys(revealed(settings.slack_token_key))
+        )
+    )
+    workspaces = SlackWorkspaces(
+        program.dispatcher,
+        lookup,
+        installations,
+        app=app,
+        removal_days=settings.slack_removal_days,
+        http_host=settings.slack_http_host,
+        http_port=settings.slack_http_port or 0,
+        api_url=settings.slack_api_url,
+        metrics=program.metrics,
+    )
+    with listening("SLACK_HTTP", settings.slack_http_host, settings.slack_http_port):
+        await stack.enter_async_context(workspaces)
+    program.health.platforms["Slack"] = workspaces.is_connected
+    halt = program.dispatcher.tasks.halt
+    program.jobs.append(partial(forget_removed, library, "slack", workspaces.due, halt))
+
+
+def slack_app(settings: Settings) -> "SlackApp":
+    """Return the Slack app that workspaces install."""
+    from bot.slack.oauth.flow import SlackApp
+
+    return SlackApp(
+        client_id=settings.slack_client_id or "",
+        client_secret=revealed(settings.slack_client_secret),
+        signing_secret=revealed(settings.slack_signing_secret),
+        redirect_uri=settings.slack_redirect_uri,
+    )
+
+
+def revealed(secret: SecretStr | None) -> str:
+    """Return a secret's text; empty if it isn't set."""
+    return secret.get_secret_value() if secret else ""

@@ -1,0 +1,56 @@
+"""The running program: what it consists of, which part of the work it does, and what ends it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+
+from bot.app import Library
+from bot.config.configuration import Configuration
+from bot.health import Health
+from bot.service.dispatcher import Dispatcher
+from bot.service.metrics import Metrics
+from bot.upkeep import Job
+from bot.worker import Worker
+
+Endings = list[Callable[[], Awaitable[str]]]
+"""What ends the process by itself: each waits until something is lost for good, and returns why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What a process does: receive questions, carry out runs, or both."""
+
+    receives: bool = True
+    works: bool = True
+
+
+EVERYTHING = Role()
+
+
+@dataclass(slots=True)
+class Program:
+    """The running program; `stack` closes what was opened."""
+
+    configuration: Configuration
+    library: Library
+    dispatcher: Dispatcher
+    metrics: Metrics
+    health: Health
+    stack: AsyncExitStack
+    role: Role
+    worker: Worker | None = None
+    endings: Endings = field(default_factory=Endings)
+    jobs: list[Job] = field(default_factory=list[Job])
+
+
+async def until(ended: Callable[[], Awaitable[None]], endings: Endings) -> str | None:
+    """Wait for the end, or until something is lost for good; return why it is lost."""
+    waits = [asyncio.ensure_future(wait()) for wait in (ended, *endings)]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        return next(wait for wait in waits if wait.done()).result()
+    finally:
+        for wait in waits:
+            wait.cancel()
+        await asyncio.gather(*waits, return_exceptions=True)
