@@ -5,7 +5,8 @@ from typing import cast
 
 from pydantic import SecretStr
 
-from bot.config.configuration import INNER_KEYS, Configuration
+from bot.config.configuration import Configuration
+from bot.config.profiles import INNER_KEYS
 from bot.config.settings import POSTGRES
 from bot.view.wording import cli as wording
 from council.profile import Member

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bot.config.configuration import ConfigurationError, Problem
 from bot.config.editing import with_council, with_variables
 from bot.config.settings import SecretFile, dotenv_variables, header, sources, variables
+from bot.errors import ConfigurationError, Problem
 from bot.service.options import DEFAULT
 from bot.terminal.ask import say, warn
 from bot.view.wording import init as wording
