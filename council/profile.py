@@ -202,6 +202,8 @@ class Profile(BaseModel, frozen=True):
     chairman: Seat
     chairman_fallbacks: tuple[Seat, ...] = ()
     title_model: Seat | None = None
+    judge_model: Seat | None = None
+    """The model that compares answers, without names: see `judge`."""
 
     quorum: Count = 2
     self_review: bool = False
@@ -265,9 +267,31 @@ class Profile(BaseModel, frozen=True):
 
     @property
     def seats(self) -> tuple[Member, ...]:
-        """Everybody who may be asked: members, chairman, its fallbacks, title model."""
-        titles = (self.title_model,) if self.title_model else ()
-        return (*self.members, self.chairman, *self.chairman_fallbacks, *titles)
+        """Everybody who may be asked: members, chairman, its fallbacks, title model, judge."""
+        others = filter(None, (self.title_model, self.judge_model))
+        return (*self.members, self.chairman, *self.chairman_fallbacks, *others)
+
+    @property
+    def judge(self) -> Member | None:
+        """Who compares answers: the judge model, else the title model unless that is a member's.
+
+        A member may have to judge its own answer, so only `judge_model` can name one.
+        """
+        if self.judge_model:
+            return self.judge_model
+        titles = self.title_model
+        return titles if titles and not self._is_a_members(titles) else None
+
+    @property
+    def judged_by_a_member(self) -> bool:
+        """Whether the judge is the model of a member, which every figure has to say."""
+        return self.judge is not None and self._is_a_members(self.judge)
+
+    def _is_a_members(self, seat: Member) -> bool:
+        return any(
+            (seat.model, seat.endpoint_id) == (member.model, member.endpoint_id)
+            for member in self.members
+        )
 
     def in_a_run(self) -> "Profile":
         """Return the settings as a run stores them: without addresses and keys' variables."""
@@ -277,6 +301,7 @@ class Profile(BaseModel, frozen=True):
                 "chairman": self.chairman.in_a_run(),
                 "chairman_fallbacks": tuple(member.in_a_run() for member in self.chairman_fallbacks),
                 "title_model": self.title_model and self.title_model.in_a_run(),
+                "judge_model": self.judge_model and self.judge_model.in_a_run(),
             }
         )
 

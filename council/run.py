@@ -294,8 +294,12 @@ async def _title(session: Session, cancellation: Cancellation) -> str:
     member = session.brief.profile.title_model
     if member and session.brief.history.is_empty:
         prompt = partial(session.prompts.title, member)
-        text = await session.ask_title(member, prompt, cancellation)
-        if text and (line := _one_line(text.strip().strip("\"'*#`\u201c\u201d "))):
+
+        async def read(reply: Reply) -> str:
+            return _one_line(reply.text.strip().strip("\"'*#`\u201c\u201d "))
+
+        line = await session.ask_beside("title", member, Request(prompt=prompt), read, cancellation)
+        if line and not isinstance(line, Failure):
             return line
     return _one_line(session.brief.question)
 

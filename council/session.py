@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TypeVar
 
 import structlog
+from pydantic import BaseModel
 
 from council.accounts import Accounts
 from council.brief import Brief
@@ -49,6 +50,7 @@ from council.usage import Usage, total
 log = structlog.stdlib.get_logger()
 
 R = TypeVar("R", bound=StageResult)
+T = TypeVar("T", bound=BaseModel | str)
 
 UNREADABLE = Failure(cause="malformed")
 """What a reply is that no reader foresaw."""
@@ -236,8 +238,8 @@ class Session:
         return why
 
     async def _result(
-        self, call: Call, reply: Reply, read: Read[R], cancellation: Cancellation
-    ) -> tuple[R | Failure, Reply]:
+        self, call: Call, reply: Reply, read: Read[T], cancellation: Cancellation
+    ) -> tuple[T | Failure, Reply]:
         try:
             return await self._read(call, reply, read, cancellation)
         except CouncilError:
@@ -247,8 +249,8 @@ class Session:
             return UNREADABLE, reply
 
     async def _read(
-        self, call: Call, reply: Reply, read: Read[R], cancellation: Cancellation
-    ) -> tuple[R | Failure, Reply]:
+        self, call: Call, reply: Reply, read: Read[T], cancellation: Cancellation
+    ) -> tuple[T | Failure, Reply]:
         """Return what a reply is read as, with the reply; what a second one took counts, too."""
         result = await read(reply)
         if not isinstance(result, AskAgain):
@@ -279,22 +281,31 @@ class Session:
                 return better, reply
         return result.otherwise, reply
 
-    async def ask_title(self, member: Member, prompt: Prompt, cancellation: Cancellation) -> str | None:
-        """Return a title, or `None` if the call failed, which doesn't affect the run."""
+    async def ask_beside(
+        self, step: str, member: Member, request: Request, read: Read[T], cancellation: Cancellation
+    ) -> T | Failure:
+        """Make a call that belongs to no stage, such as the title's; return what its reply is read as.
+
+        It is recorded and counted like any other, and its failure doesn't affect the run.
+        """
         call = Call(
-            step="title",
+            step=step,
             member=member,
-            prompt=prompt,
+            prompt=request.prompt,
             deadline=self.brief.profile.call_deadline,
             idle_timeout=self.brief.profile.idle_timeout,
             profile=self.brief.profile.name,
+            schema=request.schema,
             temperature=member.temperature,
             max_tokens=member.max_tokens,
             retries=self._retries,
         )
         calls = Cancellation(cancellation, self._accounts.calls(member))
-        outcome = await self._step(call, calls)
-        return None if isinstance(outcome, Failure) else outcome.text
+        call, outcome = await self._reply(call, request, calls)
+        if isinstance(outcome, Failure):
+            return outcome
+        result, _ = await self._result(call, outcome, read, calls)
+        return result
 
     def skips(self, stage: Stage, number: int = 1) -> bool:
         """Return whether Stop was pressed before any call of this stage had ended in a round."""

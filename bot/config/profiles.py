@@ -65,6 +65,7 @@ def overrule(tables: dict[str, Table], settings: Settings, origins: dict[str, st
         ("council_members", "members"),
         ("council_chairman", "chairman"),
         ("council_title_model", "title_model"),
+        ("council_judge_model", "judge_model"),
     ):
         if (value := getattr(settings, variable)) is not None:
             tables.setdefault(DEFAULT, {})[key] = value
@@ -97,7 +98,7 @@ def _profile_problem(name: str, detail: ErrorDetails) -> Problem:
         return _unknown_key(f"profiles.{name}", key)
     where = f"profiles.{name}{key and f'.{key}'}"
     is_seat = detail["type"] == "model_type" and re.fullmatch(
-        r"members\.\d+|chairman.*|title_model", key
+        r"members\.\d+|chairman.*|title_model|judge_model", key
     )
     return Problem(where, reason(detail), wording.SEAT if is_seat else remedy(detail))
 

@@ -206,6 +206,10 @@ class Settings(BaseSettings):
     council_title_model: str | None = Field(
         default=None, description="model id that writes titles; unset, the question's first words serve"
     )
+    council_judge_model: str | None = Field(
+        default=None,
+        description="model id that compares answers, without names; unset, the title model does",
+    )
     council_config: Path = Field(
         default=Path("council.toml"), description="file with the council's profiles"
     )

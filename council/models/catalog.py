@@ -77,7 +77,7 @@ class Catalog:
         """
         if not all(seat.endpoint_id for seat in profile.seats):
             await self.refresh()
-        title_model = profile.title_model
+        title_model, judge_model = profile.title_model, profile.judge_model
         return profile.model_copy(
             update={
                 "members": tuple([await self._informed(each) for each in profile.members]),
@@ -86,6 +86,7 @@ class Catalog:
                     [await self._informed(each) for each in profile.chairman_fallbacks]
                 ),
                 "title_model": title_model and await self._informed(title_model),
+                "judge_model": judge_model and await self._informed(judge_model),
             }
         )
 

@@ -1,0 +1,1 @@
+"""What a council was worth: the judge, depth, and how sure a figure is."""
