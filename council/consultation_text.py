@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from council.consultation import SUMMARY_LENGTH, Opinion
 from council.text.characters import clip, whole
-from council.text.json_objects import DEEPEST, JsonObject, mend, out_of_string, spans
+from council.text.json_objects import DEEPEST, JsonObject, as_object, mend, out_of_string, spans
 
 AnOpinion = TypeVar("AnOpinion", bound=Opinion)
 
@@ -75,14 +75,14 @@ def _parsed(text: str) -> tuple[JsonObject | None, bool]:
     value = mend(text)
     if _is_deep(value):
         return None, True
-    objects = [found for each in _list(value) if (found := _object(each))]
+    objects = [found for each in _list(value) if (found := as_object(each))]
     return (_encodable(objects[0]) if len(objects) == 1 else None), True
 
 
 def _is_deep(value: object) -> bool:
     level = [value]
     for _ in range(DEEPEST):
-        level = [inner for each in level for inner in (*_object(each).values(), *_items(each))]
+        level = [inner for each in level for inner in (*as_object(each).values(), *_items(each))]
     return bool(level)
 
 
@@ -105,7 +105,7 @@ def _has_one_score(text: str) -> bool:
 
 def _unwrapped(fields: JsonObject) -> JsonObject:
     """Take an object out of a wrapper of one key: `{"consultation": {…}}`."""
-    if len(fields) == 1 and "response" in (inner := _object(*fields.values())):
+    if len(fields) == 1 and "response" in (inner := as_object(next(iter(fields.values())))):
         return inner
     return fields
 
@@ -113,14 +113,14 @@ def _unwrapped(fields: JsonObject) -> JsonObject:
 def _tidied(fields: JsonObject) -> JsonObject:
     tidy = _present(fields)
     if isinstance(tidy.get("response"), dict):
-        tidy["response"] = _advice(_present(_object(tidy["response"])))
+        tidy["response"] = _advice(_present(as_object(tidy["response"])))
     if isinstance(tidy.get("confidence"), dict):
-        confidence = _present(_object(tidy["confidence"]))
+        confidence = _present(as_object(tidy["confidence"]))
         confidence["score"] = _score(confidence.get("score"))
         confidence["uncertainty_factors"] = _strings(confidence.get("uncertainty_factors", []))
         tidy["confidence"] = _present(confidence)
     if isinstance(tidy.get("debate"), dict):
-        debate = _present(_object(tidy["debate"]))
+        debate = _present(as_object(tidy["debate"]))
         debate["critiques"] = [_graded(each) for each in _list(debate.get("critiques", []))]
         tidy["debate"] = debate
     return tidy
@@ -137,7 +137,9 @@ def _advice(advice: JsonObject) -> JsonObject:
     for name, key in (("alternatives", "name"), ("code_snippets", "code")):
         entries = _list(advice.get(name, []))
         advice[name] = [
-            {key: each} if isinstance(each, str) else _present(_object(each)) for each in entries if each
+            {key: each} if isinstance(each, str) else _present(as_object(each))
+            for each in entries
+            if each
         ]
     return advice
 
@@ -175,14 +177,14 @@ def _score(value: object) -> object:
 
 
 def _graded(objection: object) -> object:
-    fields = _object(objection)
+    fields = as_object(objection)
     if isinstance(severity := fields.get("severity"), str):
         return {**fields, "severity": severity.strip().lower()}
     return objection
 
 
 def _detailed(fields: JsonObject) -> str:
-    detailed = _object(fields.get("response")).get("detailed")
+    detailed = as_object(fields.get("response")).get("detailed")
     return detailed if isinstance(detailed, str) and detailed.strip() else ""
 
 
@@ -193,10 +195,6 @@ def _list(value: object) -> list[object]:
 
 def _items(value: object) -> list[object]:
     return cast("list[object]", value) if isinstance(value, list) else []
-
-
-def _object(value: object, *_: object) -> JsonObject:
-    return cast("JsonObject", value) if isinstance(value, dict) else {}
 
 
 def _problem(error: ValidationError) -> str:

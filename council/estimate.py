@@ -24,8 +24,8 @@ WITHDRAWN_TOKENS = 1_500
 RANKING_TOKENS = 60
 """Of the ranking in the chairman's prompt, for each member: its place, its ballot, its differences."""
 
-Part = Literal["stage1", "stage2", "stage2_5", "stage3", "title"]
-PARTS: tuple[Part, ...] = ("stage1", "stage2", "stage2_5", "stage3", "title")
+StageName = Literal["stage1", "stage2", "stage2_5", "stage3", "title"]
+PARTS: tuple[StageName, ...] = ("stage1", "stage2", "stage2_5", "stage3", "title")
 PriceOf = Callable[[Member], Price | None]
 """Says what a member's calls cost, as far as that is known."""
 
@@ -37,7 +37,7 @@ class StageEstimate:
     `cost` is in US dollars and includes a stated estimate for each of the `unpriced` calls.
     """
 
-    stage: Part
+    stage: StageName
     calls: int
     prompt_tokens: int
     completion_tokens: int
@@ -82,7 +82,7 @@ class Estimate:
         """Calls without a known price."""
         return sum(stage.unpriced for stage in self.stages)
 
-    def of(self, stage: Part) -> float:
+    def of(self, stage: StageName) -> float:
         """Return the dollars of one stage."""
         return sum(each.cost for each in self.stages if each.stage == stage)
 
@@ -90,7 +90,7 @@ class Estimate:
 class _Asked(NamedTuple):
     """One expected call."""
 
-    stage: Part
+    stage: StageName
     member: Member
     prompt: int
     reply: int
@@ -186,7 +186,7 @@ def _written(messages: Iterable[ChatMessage]) -> int:
 
 
 def _stage(
-    part: Part, asked: Iterable[_Asked], price_of: PriceOf, unpriced_call: float
+    part: StageName, asked: Iterable[_Asked], price_of: PriceOf, unpriced_call: float
 ) -> StageEstimate:
     calls = [(call, price_of(call.member)) for call in asked if call.stage == part]
     return StageEstimate(

@@ -31,7 +31,7 @@ from council.errors import ModelError
 from council.text.redaction import HIDDEN, Redaction
 from storage.errors import StorageError
 
-Kind = Literal["id", "number", "code", "name", "path", "sentence", "error"]
+ValueKind = Literal["id", "number", "code", "name", "path", "sentence", "error"]
 """What a field holds.
 
     id        the bot's or a platform's key
@@ -43,7 +43,7 @@ Kind = Literal["id", "number", "code", "name", "path", "sentence", "error"]
     error     an exception: its type, its numbers, and its message where the words are the bot's own
 """
 
-FIELDS: Mapping[str, Kind] = {
+FIELDS: Mapping[str, ValueKind] = {
     "account": "name",
     "admin": "id",
     "again_in": "number",
@@ -298,7 +298,7 @@ def _library_message(event: MutableMapping[str, Any], *, is_debug: bool) -> list
     return ["template"]
 
 
-def _fitting(kind: Kind | None, value: object) -> object | None:
+def _fitting(kind: ValueKind | None, value: object) -> object | None:
     """Return a value in the form of its kind; `None` if it isn't of that kind."""
     if kind is None or value is None:
         return None
@@ -326,7 +326,7 @@ def _error(value: object) -> object | None:
     return _told(value) if isinstance(value, BaseException) else None
 
 
-_KINDS: Mapping[Kind, Callable[[object], object | None]] = {
+_KINDS: Mapping[ValueKind, Callable[[object], object | None]] = {
     "id": _code,
     "number": _number,
     "code": _code,

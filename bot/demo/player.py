@@ -5,12 +5,12 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from bot.demo.scenario import TITLE_MODEL, Example, Part
+from bot.demo.scenario import TITLE_MODEL, Example, TextKind
 from council.calls import Call, Reply
 from council.profile import Member, Profile
 from council.usage import Usage, estimate_tokens
 
-_THINKING: Mapping[str, Mapping[Part, float]] = {
+_THINKING: Mapping[str, Mapping[TextKind, float]] = {
     "openai/gpt-5": {"answer": 3.1, "review": 3.0, "correction": 2.8},
     "anthropic/claude-sonnet-4.5": {"answer": 2.3, "review": 3.5, "correction": 3.4},
     "google/gemini-2.5-pro": {"answer": 4.0, "review": 2.4, "correction": 4.0},
@@ -25,7 +25,7 @@ SECONDS = _WRITING + sum(
     for part in ("answer", "review", "correction", "final")
 )
 """How long an example takes at most: each stage waits for its slowest member."""
-_PARTS: Mapping[str, Part] = {
+_PARTS: Mapping[str, TextKind] = {
     "stage1": "answer",
     "stage2": "review",
     "stage2_5": "correction",

@@ -16,7 +16,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-Part = Literal["answer", "review", "correction", "title", "final"]
+TextKind = Literal["answer", "review", "correction", "title", "final"]
 
 TITLE_MODEL = "openai/gpt-5-mini"
 _SECTION = re.compile(r"^(?=\W*(?:Review of )?\{)", re.MULTILINE)
@@ -62,7 +62,7 @@ class Example:
         """Return one of its texts."""
         return _text(self.name, *path)
 
-    def says(self, part: Part, model: str, prompt: str) -> str:
+    def says(self, part: TextKind, model: str, prompt: str) -> str:
         """Return what a model says when it is asked for a part with this prompt."""
         match part:
             case "answer":

@@ -29,7 +29,7 @@ from bot.render.dialect import (
 )
 from bot.render.dialect import words as plain
 from bot.render.parsing import beginning
-from bot.render.splitting import Block as Part
+from bot.render.splitting import Block as SplitBlock
 from bot.render.splitting import LineBlock, Text, Word
 from bot.render.splitting import parts as cut_one_by_one
 from bot.view import message as m
@@ -123,7 +123,9 @@ def _beginnings(content: Iterable[m.Block]) -> Iterator[m.Block]:
             return
 
 
-def _written(content: Iterable[m.Block], *, level: int = 0, is_card: bool = False) -> Iterator[Part]:
+def _written(
+    content: Iterable[m.Block], *, level: int = 0, is_card: bool = False
+) -> Iterator[SplitBlock]:
     """Return blocks in Discord's Markdown; on a card, a long question is cut."""
     for block in content:
         if isinstance(block, m.Title | m.Heading):
@@ -134,7 +136,7 @@ def _written(content: Iterable[m.Block], *, level: int = 0, is_card: bool = Fals
             yield from _block(block, level)
 
 
-def _block(block: m.Block, level: int) -> Iterator[Part]:
+def _block(block: m.Block, level: int) -> Iterator[SplitBlock]:
     match block:
         case m.Title(text) | m.Heading(text):
             yield heading(plain(text, DIALECT), level)
@@ -164,7 +166,7 @@ def _block(block: m.Block, level: int) -> Iterator[Part]:
 
 
 @lru_cache(maxsize=1024)
-def _question(begun: str, length: int) -> tuple[Part, ...]:
+def _question(begun: str, length: int) -> tuple[SplitBlock, ...]:
     """Return a question's beginning; every edit of a running card shows it again."""
     if not begun:
         return ()
@@ -221,7 +223,7 @@ class _Discord:
     def target(self, url: str) -> str:
         return f"(<{_PING.sub('%40', url)}>)"
 
-    def table(self, grid: Grid) -> Part:
+    def table(self, grid: Grid) -> SplitBlock:
         return tables.drawn(grid, self, TABLE_WIDTH)
 
     def rule(self, *, nested: bool) -> str:

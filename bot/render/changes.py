@@ -5,12 +5,12 @@ from dataclasses import replace
 from itertools import groupby
 
 from bot.render.dialect import APART, ChatDialect, legible, plain_text, words
-from bot.render.diff import DiffPiece, Kind, diff
+from bot.render.diff import ChangeKind, DiffPiece, diff
 from bot.render.splitting import Text, Word
 
 UNCHANGED = DiffPiece("same", "\u2026")
 """What is shown in place of lines that stayed the same."""
-_MARKS: Mapping[Kind, tuple[str, ...]] = {"same": (), "removed": ("~~",), "added": ("**",)}
+_MARKS: Mapping[ChangeKind, tuple[str, ...]] = {"same": (), "removed": ("~~",), "added": ("**",)}
 
 
 def changed_lines(before: str, after: str) -> list[list[DiffPiece]]:

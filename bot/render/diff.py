@@ -9,7 +9,7 @@ from typing import Literal
 
 from rapidfuzz.distance import LCSseq
 
-Kind = Literal["same", "removed", "added"]
+ChangeKind = Literal["same", "removed", "added"]
 
 # Scripts that don't separate words with spaces are compared character by character.
 _UNSPACED = "\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -25,7 +25,7 @@ LARGEST = 4e8
 class DiffPiece:
     """A stretch of text that is in both texts, only in the first, or only in the second."""
 
-    kind: Kind
+    kind: ChangeKind
     text: str
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from bot.render.tex_source import UnreadableError
 
-Kind = Literal[
+TokenKind = Literal[
     "start", "sign", "number", "name", "big", "fraction", "parenthesis", "unary", "binary", "relation",
     "open", "close", "comma", "space", "gap", "line",
 ]  # fmt: skip
@@ -18,13 +18,13 @@ class Atom:
     """A sign or a composed part. After a `loose` one, a sign needs a space to stay apart."""
 
     text: str
-    kind: Kind = "sign"
+    kind: TokenKind = "sign"
     loose: bool = False
 
 
 GAP = Atom(" ", "gap")
 _START = Atom("", "start")
-_KINDS: tuple[tuple[str, Kind], ...] = (
+_KINDS: tuple[tuple[str, TokenKind], ...] = (
     ("=<>≤≥≠≈≡∼≃≅≐∝∈∉∋⊂⊆⊃⊇⊢⊨→←↔⇒⇐⇔↦⟶⟵⟹⟸⟺⟷≪≫≺≻≼≽≲≳⩽⩾≦≧⊊⊋≜≍∤⇌∴∵", "relation"),
     ("+−±∓·×÷*∗∘∧∨∪∩∖⊕⊗⊖⊙/", "binary"),
     ("∑∏∫∬∭∮⋃⋂⋀⋁", "big"),
@@ -44,7 +44,7 @@ _LIMITS = ("inf", "lim", "max", "min", "sup")
 _ROOTS = {"": "√", "3": "∛", "4": "∜"}
 
 
-def kind_of(sign: str) -> Kind:
+def kind_of(sign: str) -> TokenKind:
     """Return what a sign is for the spaces around it."""
     for signs, kind in _KINDS:
         if sign in signs:

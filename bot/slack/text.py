@@ -16,7 +16,7 @@ from bot.render import tables
 from bot.render.changes import changed
 from bot.render.dialect import blocks, listed, plain_text
 from bot.render.parsing import beginning
-from bot.render.splitting import Block as Part
+from bot.render.splitting import Block as SplitBlock
 from bot.render.splitting import leading
 from bot.slack.markdown import CODE_WIDTH, DIALECT, MarkdownPiece, has_room, pieces
 from bot.view import message as m
@@ -316,13 +316,13 @@ def _table(table: m.Table, limit: int) -> Iterator[_Element]:
     yield _Element({"type": "table", "rows": cells}, _Size(sum(lengths), stored=1, tables=1))
 
 
-def _markdown_of(block: m.Prose | m.Diff, level: int) -> Iterable[Part]:
+def _markdown_of(block: m.Prose | m.Diff, level: int) -> Iterable[SplitBlock]:
     if isinstance(block, m.Diff):
         return changed(block.before, block.after, DIALECT)
     return blocks(block.markdown, DIALECT, level)
 
 
-def _prose(content: Iterable[Part], limit: int) -> Iterator[_Element]:
+def _prose(content: Iterable[SplitBlock], limit: int) -> Iterator[_Element]:
     return map(_markdown, pieces(content, limit))
 
 

@@ -20,7 +20,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from bot.render.changes import changed_lines
-from bot.render.diff import Kind
+from bot.render.diff import ChangeKind
 from bot.render.markdown import render
 from bot.terminal.prose import prose
 from bot.view import message as m
@@ -48,7 +48,7 @@ INDENT = 2
 MESSAGE_LEVEL = 2  # a heading down to here begins a message
 UNBOUNDED = 1_000
 QUESTION_LINES = 3
-_STYLES: Mapping[Kind, str] = {"same": "", "removed": "strike dim", "added": "bold"}
+_STYLES: Mapping[ChangeKind, str] = {"same": "", "removed": "strike dim", "added": "bold"}
 TEXT_LINES = 3  # of the streaming answer, in however low a window
 
 

@@ -24,7 +24,7 @@ from bot.view.discussion import discussion
 from bot.view.member import moved, names
 from bot.view.message import Block, Heading, Line, Message, Prose, Quote, printable
 from bot.view.ranking import counted_votes, ranked
-from bot.view.record import Kind, record
+from bot.view.record import SectionKind, record
 from bot.view.state import RunView, Seat
 from bot.view.wording import figures
 from bot.view.wording import transcript as wording
@@ -42,7 +42,7 @@ UNDER = 1
 """The level of heading above a message's own headings: the title's."""
 
 
-Sections = Mapping[tuple[Kind, int, str | None], Message]
+Sections = Mapping[tuple[SectionKind, int, str | None], Message]
 """The record of a run, by kind, round and member."""
 
 

@@ -9,7 +9,7 @@ from bot.view.wording import failures, figures
 from bot.view.wording import thread as wording
 from bot.view.wording.card import agreement
 from council.criteria import EvaluationCriteria
-from council.document.conversation import Place
+from council.document.conversation import RankedAnswer
 from council.document.results import ScoringMatrix
 from council.reviews.ranking import counted
 
@@ -21,7 +21,7 @@ def ranked(view: RunView) -> list[Seat]:
     return sorted(view.seats, key=lambda seat: (*order, seat.name).index(seat.name))
 
 
-def places(view: RunView) -> Iterator[tuple[str, Place]]:
+def places(view: RunView) -> Iterator[tuple[str, RankedAnswer]]:
     """Yield each ranked answer's rank in words, and its place."""
     for place in view.ranking.places if view.ranking else ():
         rank = view.rank(place.model)

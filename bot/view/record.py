@@ -20,14 +20,14 @@ from council.document.conversation import Stage1Result, peer_critiques
 from council.document.iteration import IterationState
 from council.document.results import Stage2Result
 
-Kind = Literal["ranking", "member", "reviews", "rounds"]
+SectionKind = Literal["ranking", "member", "reviews", "rounds"]
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
     """A part of the record: what it is, of which round, of whom, and its text."""
 
-    kind: Kind
+    kind: SectionKind
     message: Message
     round: int = 1
     member: str | None = None

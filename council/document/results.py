@@ -209,7 +209,7 @@ class Stage3Result(Record):
         return self.source == "missing"
 
 
-class Place(Record):
+class RankedAnswer(Record):
     """One answer's place over all counted ballots.
 
     `mean_position`: 1 is best, `None` when no counted ballot names it. `wins`: how many of the
@@ -238,7 +238,7 @@ class AggregateRanking(Record):
     pair: of three members who don't rank themselves, no two ballots have more than one answer in common.
     """
 
-    places: list[Place]
+    places: list[RankedAnswer]
     agreement: float | None
     agreement_word: Agreement | None = None
     ballots: int

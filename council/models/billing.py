@@ -10,12 +10,12 @@ as what it was taken to cost.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
 
 import structlog
 
 from council.calls import Call, JsonObject
 from council.profile import Member
+from council.text.json_objects import as_object
 from council.usage import CHARACTERS_PER_TOKEN, Price, Usage, estimate_tokens, tokens
 
 COST_HEADER = "x-litellm-response-cost"
@@ -136,11 +136,6 @@ def reasoning_tokens(usage: JsonObject) -> int:
     """Return the tokens of thoughts, as far as a server tells them apart."""
     details = as_object(usage.get("completion_tokens_details"))
     return _count(details.get("reasoning_tokens")) or _count(usage.get("reasoning_tokens"))
-
-
-def as_object(value: object) -> JsonObject:
-    """Return a JSON object; anything else counts as an empty one."""
-    return cast("JsonObject", value) if isinstance(value, dict) else {}
 
 
 def _header_cost(said: str) -> float | None:

@@ -19,6 +19,7 @@ import orjson
 from council.calls import JsonObject
 from council.errors import Cause, Failure, ModelError
 from council.text.characters import clip, whole
+from council.text.json_objects import as_object
 from council.text.redaction import Redaction
 
 KEY = "[key]"
@@ -194,7 +195,7 @@ class ErrorBody:
         if isinstance(body, str):
             return cls(message=body, retry_after=told_wait(body), is_api=bool(body))
         layers = list(_layers(body, 0))
-        metadata = [_object(layer.get("metadata")) for layer in layers]
+        metadata = [as_object(layer.get("metadata")) for layer in layers]
         codes = [*_codes(layers)]
         message = _message(layers)
         raw = next((said for each in metadata if (said := _raw(each.get("raw")))), "")
@@ -371,7 +372,7 @@ def _layers(value: object, depth: int) -> Iterator[JsonObject]:
     """Yield the objects of an error from the outermost in."""
     if isinstance(value, list):
         value = next(iter(cast("list[object]", value)), None)
-    fields = _object(value)
+    fields = as_object(value)
     if not fields or depth == DEEPEST:
         return
     yield fields
@@ -388,7 +389,7 @@ def _codes(layers: list[JsonObject]) -> Iterator[str]:
                 yield str(value)[:TOLD_LENGTH].lower()
         details = layer.get("details")
         for detail in cast("list[object]", details) if isinstance(details, list) else []:
-            if isinstance(reason := _object(detail).get("reason"), str):
+            if isinstance(reason := as_object(detail).get("reason"), str):
                 yield reason.lower()
 
 
@@ -432,10 +433,6 @@ def told_wait(text: str) -> float | None:
         seconds += float(amount[1]) * (0.001 if unit.startswith(("ms", "milli")) else _UNITS[unit[0]])
         at = amount.end()
     return seconds if at > found.end() else None
-
-
-def _object(value: object) -> JsonObject:
-    return cast("JsonObject", value) if isinstance(value, dict) else {}
 
 
 # What is told of it -------------------------------------------------------------------------------

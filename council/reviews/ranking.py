@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
 
-from council.document.conversation import AggregateRanking, Agreement, Place
+from council.document.conversation import AggregateRanking, Agreement, RankedAnswer
 
 STRONG_FROM = 0.6
 SPLIT_BELOW = 0.2
@@ -75,10 +75,10 @@ def _positions(ballot: Sequence[str]) -> dict[str, int]:
     return {label: position for position, label in enumerate(ballot, start=1)}
 
 
-def _place(label: str, model: str, positions: Sequence[Mapping[str, int]]) -> Place:
+def _place(label: str, model: str, positions: Sequence[Mapping[str, int]]) -> RankedAnswer:
     own = [ballot[label] for ballot in positions if label in ballot]
     others = {other for ballot in positions for other in ballot} - {label}
-    return Place(
+    return RankedAnswer(
         label=label,
         model=model,
         mean_position=sum(own) / len(own) if own else None,
@@ -92,7 +92,7 @@ def _beats(label: str, other: str, positions: Sequence[Mapping[str, int]]) -> bo
     return sum(above) * 2 > len(above)
 
 
-def _standing(place: Place) -> tuple[bool, float, int, str]:
+def _standing(place: RankedAnswer) -> tuple[bool, float, int, str]:
     return place.mean_position is None, place.mean_position or 0.0, -place.wins, place.label
 
 

@@ -41,6 +41,11 @@ _ESCAPES = re.compile(
 _BRACKETS = ("()", "[]", "{}")
 
 
+def as_object(value: object) -> JsonObject:
+    """Return a JSON object's fields; none if the value is something else."""
+    return cast("JsonObject", value) if isinstance(value, dict) else {}
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """Where an object is in a text; `closed` unless it was cut off."""

@@ -12,7 +12,7 @@ from council.document.conversation import (
     AssistantMessage,
     Conversation,
     FailedCall,
-    Place,
+    RankedAnswer,
     RunUsage,
     Source,
     Stage1Result,
@@ -117,9 +117,9 @@ REVIEWS = {
 }
 RANKING = AggregateRanking(
     places=[
-        Place(label="Response A", model=CLAUDE, mean_position=1.0, votes=2, wins=2),
-        Place(label="Response B", model=GEMINI, mean_position=1.5, votes=2, wins=1),
-        Place(label="Response C", model=GPT, mean_position=2.0, votes=2, wins=0),
+        RankedAnswer(label="Response A", model=CLAUDE, mean_position=1.0, votes=2, wins=2),
+        RankedAnswer(label="Response B", model=GEMINI, mean_position=1.5, votes=2, wins=1),
+        RankedAnswer(label="Response C", model=GPT, mean_position=2.0, votes=2, wins=0),
     ],
     agreement=None,
     ballots=3,

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from bot.view.wording.figures import NO_COST, count, dollars
-from council.estimate import Estimate, Part, StageEstimate
+from council.estimate import Estimate, StageEstimate, StageName
 from storage.errors import Used
 from storage.journal.spending import DOLLAR
 
 NOTHING_ASKED = "Nothing was asked."
 NO_EVENTS = "A dry run asks nothing, so it has no events. Leave out --events, or use --json."
-_PARTS: dict[Part, str] = {
+_PARTS: dict[StageName, str] = {
     "stage1": "Answers",
     "stage2": "Reviews",
     "stage2_5": "Corrections",
