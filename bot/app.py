@@ -44,6 +44,7 @@ from storage.processes.locks import Locks
 from storage.server_traits import ServerTraits
 from storage.sqlite.opening import open_folder
 from storage.stores import Stores
+from storage.tokens import Tokens
 
 log = structlog.get_logger()
 
@@ -63,6 +64,7 @@ class Library:
     journal: Journal
     forgetting: Forgetting
     overrides: Overrides
+    tokens: Tokens
     warned: BudgetRecord
     locks: Locks
     servers: ServerTraits
@@ -113,6 +115,7 @@ async def open_library(folder: Path, address: str | None = None) -> AsyncGenerat
             journal=Journal(database),
             forgetting=forgetting,
             overrides=overrides,
+            tokens=Tokens(database, overrides),
             warned=BudgetRecord(database),
             locks=stores.locks,
             servers=ServerTraits(database),

@@ -95,6 +95,18 @@ class Discussion(BaseModel):
             yield from (file.text for file in message.files)
 
 
+class Ceilings(BaseModel):
+    """What whoever asks lets it cost at most, in US dollars: the run, and all of theirs in a day of UTC.
+
+    They hold beside the budgets.
+    """
+
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
+
+    run: float | None = None
+    day: float | None = None
+
+
 class Brief(BaseModel):
     """One question and the settings it is answered under; stored in the run's row.
 
@@ -105,7 +117,8 @@ class Brief(BaseModel):
     drawn once, so a replay writes the same prompts again. Where the members of
     `profile` are asked, and with which keys, is never taken from here: a row could have been written by
     anybody. `context` is the thread around the question, read before the first call. `history` is as
-    much of the conversation as fits.
+    much of the conversation as fits. `ceilings` are a program's, and `request` is a digest of
+    what it sent: the same request may be sent again.
     """
 
     model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
@@ -120,6 +133,8 @@ class Brief(BaseModel):
     context: Discussion | None = None
     history: History = History()
     started_at: str | None = None
+    ceilings: Ceilings | None = None
+    request: str | None = None
 
     @field_validator("history", mode="before")
     @classmethod

@@ -125,6 +125,7 @@ class Forgetting:
                 "heard_conversations": len(pending.heard),
                 "voted_conversations": len(pending.voted),
                 "runs": len(pending.runs),
+                **({"tokens": [*pending.tokens]} if pending.tokens else {}),
             }
         )
         shared = [one for one in pending.shared if one not in gone]
@@ -208,4 +209,5 @@ def _journal(pending: Selection, gone: Sequence[str], shared: Sequence[str]) -> 
         *(("DELETE FROM runs WHERE id = ?", (run,)) for run in pending.runs),
         *((_FORGET_STEPS, (one,)) for one in shared),
         (_FORGET_STEPS_OF, (listed(pending.read),)),
+        *(("DELETE FROM tokens WHERE name = ?", (name,)) for name in pending.tokens),
     ]

@@ -74,6 +74,7 @@ _OLD_RUNS = f"""
 _NOT_INDEXED = """
 SELECT value AS id FROM json_each(?) WHERE value NOT IN (SELECT id FROM conversations)
 """
+_TOKENS = "SELECT name FROM tokens WHERE platform = ? AND workspace = ? AND channel = ? ORDER BY name"
 
 
 class Selection(BaseModel):
@@ -84,6 +85,7 @@ class Selection(BaseModel):
     `read` others' runs, for which a thread was read that `user` wrote in: those messages are deleted,
     from shared ones, too. `voted` are others' conversations of which only votes of `user` are deleted.
     Documents that can't be read are not in the index: they are included if the journal knows of them.
+    `tokens` are the names of those that open the channel.
     `before` is the age by which retention has selected: what is no longer that old when its turn comes
     is kept. Two are only for who asks: `running` are the runs that aren't over, and `votes` counts those
     on others' answers, wherever they are.
@@ -98,6 +100,7 @@ class Selection(BaseModel):
     heard: tuple[str, ...] = ()
     read: tuple[str, ...] = ()
     voted: tuple[str, ...] = ()
+    tokens: tuple[str, ...] = ()
     user: str | None = None
     before: str | None = None
     by: str = ""
@@ -108,7 +111,13 @@ class Selection(BaseModel):
     def is_empty(self) -> bool:
         """Whether there is nothing to forget."""
         return not (
-            self.conversations or self.runs or self.shared or self.heard or self.read or self.voted
+            self.conversations
+            or self.runs
+            or self.shared
+            or self.heard
+            or self.read
+            or self.voted
+            or self.tokens
         )
 
 
@@ -185,6 +194,7 @@ class Selections:
             what="channel",
             conversations=(*known, *await self._not_indexed(runs)),
             runs=runs.ids,
+            tokens=await self._tokens(scope),
             running=runs.running,
         )
 
@@ -213,6 +223,10 @@ class Selections:
             running=runs.running,
             before=before,
         )
+
+    async def _tokens(self, scope: Scope) -> tuple[str, ...]:
+        place = (scope.platform, scope.workspace or "", scope.channel or "")
+        return tuple(row["name"] for row in await self._database.read(_TOKENS, place))
 
     async def _not_indexed(self, runs: _Runs) -> tuple[str, ...]:
         """Return the documents of these runs that aren't in the index, because they can't be read."""

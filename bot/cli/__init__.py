@@ -9,7 +9,7 @@ from typing import cast
 
 import typer
 
-from bot.cli import asking, budgets, data, serving, setting_up
+from bot.cli import asking, budgets, data, serving, setting_up, tokens
 from bot.cli.execution import FAILED
 from bot.config import logs
 from bot.config.settings import given_secrets
@@ -56,6 +56,11 @@ for name, meaning, commands in (
         "budget",
         "What counts toward a budget.",
         {"show": budgets.show, "set": budgets.correct, "reset": budgets.reset},
+    ),
+    (
+        "token",
+        "The tokens with which programs ask.",
+        {"new": tokens.new, "list": tokens.list_, "revoke": tokens.revoke},
     ),
     ("manifest", "App manifests of the platforms.", {"slack": serving.slack}),
     ("invite", "Addresses that invite the bot.", {"discord": serving.discord}),

@@ -115,8 +115,8 @@ _ALWAYS = frozenset({"event", "level", "timestamp", "_record", "_from_structlog"
 _EVENT = re.compile(r"[a-z][a-z0-9_]*")
 _CODE = re.compile(r"[A-Za-z0-9_.:/#@+-]{0,200}")
 _LONGEST = 2000
-_TOKEN = re.compile(r"xox[a-z]-[\w-]{6,}")
-"""One of Slack's tokens: workspaces are given some that no setting names."""
+_TOKEN = re.compile(r"xox[a-z]-[\w-]{6,}|council_[0-9a-f]{12,}")
+"""One of Slack's tokens, or a program's: no setting names those."""
 
 
 def configure(*, level: int, secrets: Iterable[str], stream: TextIO | None = None) -> None:

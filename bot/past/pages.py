@@ -255,6 +255,7 @@ def ask_to_forget(
         *([Line(past.SHARED)] if selection.shared else []),
         *_heard(selection),
         *([Line(commands.deleted(selection.votes))] if selection.votes else []),
+        *([Line(past.revoked(selection.tokens))] if selection.tokens else []),
         *([Line(past.STOPPED_FIRST)] if _is_running(selection) else []),
         *([] if at_terminal else [Line(past.REMAINS)]),
         *([Line(past.SETTINGS_STAY)] if selection.what == "channel" else []),

@@ -194,7 +194,8 @@ class Source(Record):
     """Where a conversation happened.
 
     `message` is the card. `card` is the newest one, where the platform no longer let that be edited.
-    `parent` is the channel of a private thread, which is a `channel` of its own.
+    `parent` is the channel of a private thread, which is a `channel` of its own. `program` is the
+    name of the token with which a program asked; then nobody is the `user`.
     """
 
     platform: str
@@ -205,6 +206,7 @@ class Source(Record):
     card: str | None = None
     user: str | None = None
     parent: str | None = None
+    program: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

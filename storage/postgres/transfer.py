@@ -52,6 +52,7 @@ TABLES = (
     "retention_clock",
     "budget_warnings",
     "server_traits",
+    "tokens",
 )
 _NUMBERED = ("conversations", "forgettings", "unaudited")
 _BATCH = 200

@@ -1,18 +1,19 @@
 """What questions may cost: `[budgets]` of `council.toml`, in US dollars; days and months are UTC.
 
-`storage.journal.spending` keeps what is reserved and spent. Nothing bounds whoever asks at the terminal:
-they run the program.
+`storage.journal.spending` keeps what is reserved and spent. Nothing bounds what a person asks at the
+terminal: they run the program.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from bot.errors import Refusal
 from bot.service.admission.limits import channel_of, user_of
 from bot.view.wording import budgets as wording
+from council.brief import Ceilings
 from council.calls import Ask, Call, Reply
 from council.document.conversation import Source
 from council.errors import Failure, ModelError
@@ -55,11 +56,23 @@ class Budgets(BaseModel):
 
         Raises `Refusal` for a question that may cost more than any may.
         """
-        if source.platform == TERMINAL:
+        if is_exempt(source):
             return None
         if self.run is not None and estimate.cost > self.run:
             raise Refusal(wording.over_run(self.run, estimate))
         return self._reservation(nanos(estimate.cost), source)
+
+    def within(self, ceilings: Ceilings | None) -> Self:
+        """Return these budgets with what whoever asks has set, where that is stricter."""
+        if ceilings is None:
+            return self
+        own = {"run": ceilings.run, "user_day": ceilings.day}
+        stricter = {
+            key: ours
+            for key, ours in own.items()
+            if ours is not None and ((theirs := getattr(self, key)) is None or ours < theirs)
+        }
+        return self.model_copy(update=stricter)
 
     def reserving(self, amount: int, source: Source) -> Reservation | None:
         """Return a reservation of an amount; `None` if no run may cost as much."""
@@ -69,7 +82,7 @@ class Budgets(BaseModel):
 
     async def used(self, source: Source, journal: Journal) -> list[Used]:
         """Return what is used or reserved of each budget that a question asked there counts toward."""
-        reservation = None if source.platform == TERMINAL else self.reserving(0, source)
+        reservation = None if is_exempt(source) else self.reserving(0, source)
         if reservation is None or not reservation.limits:
             return []
         return await journal.used(reservation)
@@ -93,13 +106,19 @@ class Budgets(BaseModel):
 NO_BUDGETS = Budgets()
 
 
+def is_exempt(source: Source) -> bool:
+    """Return whether no budget bounds what is asked there: a person has typed it at the terminal."""
+    return source.platform == TERMINAL and source.program is None
+
+
 def payer(source: Source) -> Payer:
     """Return whose budgets a question asked there counts toward.
 
     On Discord a person is the same in every server. Its direct messages belong to no server: together
-    they count as one. Its private threads count toward their channel.
+    they count as one. Its private threads count toward their channel. A program counts by its token,
+    as a person does.
     """
-    is_global = source.platform == "discord"
+    is_global = source.platform == "discord" and source.program is None
     channel = source.model_copy(update={"channel": source.parent or source.channel})
     return Payer(
         user=f"{source.platform}/{source.user}" if is_global else user_of(source),

@@ -68,7 +68,9 @@ def over_limit(error: QueueFull, limits: Bounds) -> OverLimit:
 
 
 def user_of(source: Source) -> str:
-    """Name whoever asked, distinct from people with the same id elsewhere."""
+    """Name whoever asked, distinct from people with the same id elsewhere; a program by its token."""
+    if source.program is not None:
+        return f"program/{source.program}"
     return f"{source.platform}/{source.workspace}/{source.user}"
 
 

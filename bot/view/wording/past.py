@@ -1,6 +1,6 @@
 """What people read of past answers: lists, statistics, and what deleting one says before and after."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from bot.view.wording.figures import count, duration, listing, paid, runs
 from storage.index.statistics import Statistics
@@ -172,6 +172,11 @@ def extent(conversations: int, runs: int) -> str:
     """Return how much would be deleted."""
     counted = listing((count(conversations, "conversation"), count(runs, "run")))
     return f"That is {counted}: questions, answers, and everything the models wrote."
+
+
+def revoked(tokens: Sequence[str]) -> str:
+    """Name the programs' tokens that open this channel no more."""
+    return f"{count(len(tokens), 'token')} of programs will be revoked: {listing(tokens)}."
 
 
 def read_by_others(questions: int, *, beside: bool) -> str:

@@ -63,6 +63,18 @@ def test_secrets_are_hidden_wherever_they_are(out: io.StringIO) -> None:
     assert out.getvalue().count("[hidden]") == 5
 
 
+def test_tokens_that_no_setting_names_are_hidden_by_their_shape(out: io.StringIO) -> None:
+    """Slack's of installed workspaces, and programs'; also where they are cut off."""
+    logs.configure(level=logging.DEBUG, secrets=[], stream=out)
+    token = "council_" + "0123456789abcdef" * 3
+    log = structlog.get_logger()
+    log.warning("not_forgotten", problems=[f"Bearer {token}", "xoxe-1-abcdefgh"])
+    log.debug("not_forgotten", header=f"Bearer {token[:25]}")
+    assert "0123456789ab" not in out.getvalue()
+    assert "abcdefgh" not in out.getvalue()
+    assert out.getvalue().count("[hidden]") == 3
+
+
 def test_a_field_that_is_not_listed_is_named_and_left_out(out: io.StringIO) -> None:
     """Above DEBUG, to which one has to switch."""
     logs.configure(level=logging.DEBUG, secrets=[], stream=out)

@@ -1,0 +1,1 @@
+"""What programs ask by: tokens, the OpenAI-compatible endpoint, and MCP."""

@@ -1,0 +1,163 @@
+"""The operator's side of tokens: what `council token` makes, lists and revokes."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from bot.errors import UsageError
+from bot.service.admission.budgets import NANO, nanos, payer
+from bot.view.wording import doors as wording
+from council.document.conversation import Source
+from storage.journal.spending import Spending
+from storage.scope import TERMINAL, Scope
+from storage.tokens import ProgramToken, Tokens
+
+STDIO = "mcp"
+"""The name under which `council mcp` asks and pays; no token has it."""
+DEFAULT_DAY = "2.00"
+DEFAULT_TIME = "90d"
+NO_LIMIT = "none"
+NEVER = "never"
+MOST_DAYS = 3650
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
+_SLACK = re.compile(r"slack:([TE][A-Z0-9]{6,})/([CG][A-Z0-9]{6,})")
+_SLACK_DIRECT = re.compile(r"slack:[TE][A-Z0-9]{6,}/D[A-Z0-9]{6,}|discord:(@me)?/\d+")
+_DISCORD = re.compile(r"discord:(\d{15,20})/(\d{15,20})")
+_TIME = re.compile(r"([1-9]\d{0,5})([dh])")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenRequest:
+    """What a new token is to open; amounts in US dollars, `None` for no limit."""
+
+    name: str
+    scope: Scope
+    profile: str | None
+    day_limit: float | None
+    lasts: timedelta | None
+
+    @classmethod
+    def read(
+        cls, name: str, scope: str, day_limit: str, lasts: str, profile: str | None
+    ) -> "TokenRequest":
+        """Read the command's options. Raises `UsageError`."""
+        if not _NAME.fullmatch(name) or name == STDIO:
+            raise UsageError(wording.name_unusable(name))
+        return cls(
+            name=name,
+            scope=read_scope(scope),
+            profile=profile,
+            day_limit=read_limit(day_limit),
+            lasts=_time(lasts),
+        )
+
+
+def read_scope(given: str) -> Scope:
+    """Read what a token opens. Raises `UsageError`."""
+    if given == TERMINAL:
+        return Scope(TERMINAL, None, None)
+    if _SLACK_DIRECT.fullmatch(given):
+        raise UsageError(wording.DIRECT_MESSAGES)
+    for platform, form in (("slack", _SLACK), ("discord", _DISCORD)):
+        if found := form.fullmatch(given):
+            return Scope(platform, found[1], found[2])
+    raise UsageError(wording.scope_unreadable(given))
+
+
+def read_limit(given: str) -> float | None:
+    """Read the most that a day may cost, in US dollars; `None` for no limit. Raises `UsageError`."""
+    if given == NO_LIMIT:
+        return None
+    try:
+        amount = float(given)
+    except ValueError:
+        amount = 0.0
+    if not 0 < amount <= 1_000_000:
+        raise UsageError(wording.amount_unreadable(given))
+    return amount
+
+
+def _time(given: str) -> timedelta | None:
+    if given == NEVER:
+        return None
+    found = _TIME.fullmatch(given)
+    lasts = timedelta(hours=int(found[1]) * (24 if found[2] == "d" else 1)) if found else None
+    if lasts is None or lasts.days > MOST_DAYS:
+        raise UsageError(wording.time_unreadable(given))
+    return lasts
+
+
+async def make(tokens: Tokens, wanted: TokenRequest) -> str:
+    """Make a token and return it. Raises `UsageError`, and `StorageError`."""
+    if await tokens.is_private(wanted.scope):
+        raise UsageError(wording.PRIVATE_THREAD)
+    made = await tokens.new(
+        wanted.name,
+        wanted.scope,
+        profile=wanted.profile,
+        day_limit=None if wanted.day_limit is None else nanos(wanted.day_limit),
+        lasts=wanted.lasts,
+    )
+    if made is None:
+        raise UsageError(wording.name_taken(wanted.name))
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One token as the operator sees it: amounts in US dollars, times in ISO 8601, UTC."""
+
+    name: str
+    scope: str
+    profile: str | None
+    expires_at: str | None
+    last_used: str | None
+    spent_today: float
+    max_cost_day: float | None
+
+    @property
+    def text(self) -> str:
+        """The same as a line."""
+        return wording.listed(
+            self.name,
+            self.scope,
+            self.expires_at,
+            self.last_used,
+            self.spent_today,
+            self.max_cost_day,
+        )
+
+
+async def list_all(tokens: Tokens, spending: Spending, now: datetime | None = None) -> list[Listed]:
+    """Return every token; what its open runs have reserved counts as spent. Raises `StorageError`."""
+    now = now or datetime.now(UTC)
+    return [await _listed(token, spending, now) for token in await tokens.all()]
+
+
+async def _listed(token: ProgramToken, spending: Spending, now: datetime) -> Listed:
+    name = payer(Source(platform=token.scope.platform, program=token.name)).user
+    spent = sum(await spending.parts(("user", "day"), name, now))
+    return Listed(
+        name=token.name,
+        scope=place(token.scope),
+        profile=token.profile,
+        expires_at=token.expires_at,
+        last_used=token.used_at,
+        spent_today=spent / NANO,
+        max_cost_day=None if token.day_limit is None else token.day_limit / NANO,
+    )
+
+
+def place(scope: Scope) -> str:
+    """Write a scope as the command takes it."""
+    if scope.platform == TERMINAL:
+        return TERMINAL
+    return f"{scope.platform}:{scope.workspace}/{scope.channel}"
+
+
+def check_profile(name: str | None, profiles: Mapping[str, object]) -> None:
+    """Raise `UsageError` if a council isn't configured."""
+    if name is not None and name not in profiles:
+        raise UsageError(wording.no_such_profile(name, [*profiles]))
