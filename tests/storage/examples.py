@@ -17,7 +17,7 @@ from council.calls import JsonObject
 from council.document.conversation import (
     AggregateRanking,
     AssistantMessage,
-    Place,
+    RankedAnswer,
     RunUsage,
     Stage1Result,
     Stage2_5Result,
@@ -75,7 +75,7 @@ def answer(text: str = "Paris.") -> AssistantMessage:
         stage3=Stage3Result(model="d/chair", response=text),
         label_to_model={"Response A": "a/one", "Response B": "b/two", "Response C": "c/three"},
         aggregate_ranking=AggregateRanking(
-            places=[Place(label="Response B", model="b/two", mean_position=1.0, votes=3, wins=2)],
+            places=[RankedAnswer(label="Response B", model="b/two", mean_position=1.0, votes=3, wins=2)],
             agreement=1.0,
             agreement_word="strong",
             ballots=3,
