@@ -16,7 +16,7 @@ from bot.render.tex_source import Environment, Group, Item, TexCommand, Unreadab
 from bot.render.tex_text import (
     GAP,
     Atom,
-    Kind,
+    TokenKind,
     fraction,
     in_parentheses,
     kind_of,
@@ -28,7 +28,7 @@ from bot.render.tex_text import (
 
 _SCRIPTS, _DIGITS, _MINUS = "^_'", "0123456789", "\u2212"
 _NO_BASES = ("binary", "relation", "open", "comma", "gap", "line")
-_KINDS: dict[str, Kind] = {
+_KINDS: dict[str, TokenKind] = {
     "bmod": "binary", "mid": "relation", "parallel": "relation", "perp": "relation", "lvert": "open",
     "lVert": "open", "rvert": "close", "rVert": "close",
 }  # fmt: skip
@@ -128,7 +128,7 @@ class _Reader:
         [*atoms] = self._next()
         if len(atoms) != 1 or atoms[0].text == ".":
             raise UnreadableError  # what the other side ends would be unclear
-        kinds: dict[str, Kind] = {"left": "open", "right": "close", "middle": "relation"}
+        kinds: dict[str, TokenKind] = {"left": "open", "right": "close", "middle": "relation"}
         return replace(atoms[0], kind=kinds[side])
 
     def _scripted(self, base: Atom) -> Atom:
