@@ -6,14 +6,14 @@ Everything around its texts is a real run. Which part a model plays is read from
 from typing import cast
 
 from bot.demo import scenario
-from bot.demo.scenario import Part
+from bot.demo.scenario import TextKind
 from tests.model_server import Json
 
 MIGRATION = scenario.example("migration")
 MEMBERS = MIGRATION.members
 CHAIRMAN = MIGRATION.cast.chairman
 TITLE_MODEL = scenario.TITLE_MODEL
-_MARKS: tuple[tuple[str, Part], ...] = (
+_MARKS: tuple[tuple[str, TextKind], ...] = (
     ("Then rank them.", "review"),
     ("whole corrected answer", "correction"),
     ("Give this conversation a title", "title"),
@@ -21,7 +21,7 @@ _MARKS: tuple[tuple[str, Part], ...] = (
 )
 
 
-def part(request: Json) -> Part:
+def part(request: Json) -> TextKind:
     """Return which part of a council a request asks for."""
     last = _messages(request)[-1]
     for mark, name in _MARKS:

@@ -9,7 +9,7 @@ import pytest
 from council.brief import Attachment, Brief, History, Turn
 from council.calls import Call, ChatMessage
 from council.criteria import EvaluationCriteria
-from council.document.conversation import AggregateRanking, Place, peer_critiques
+from council.document.conversation import AggregateRanking, RankedAnswer, peer_critiques
 from council.document.stored_rounds import rounds_of
 from council.profile import Member, Persona
 from council.prompts.builtin import prompts_of
@@ -64,7 +64,7 @@ def turns(ballots: int, *answers: str) -> list[str]:
     """Return the chairman's prompt for answers of A, B and C, of which C is ranked above A above B."""
     labels = ("Response C", "Response A", "Response B")
     places = [
-        Place(model=label, label=label, mean_position=float(place), votes=2, wins=0)
+        RankedAnswer(model=label, label=label, mean_position=float(place), votes=2, wins=0)
         for place, label in enumerate(labels, 1)
     ]
     given = Material(

@@ -12,7 +12,7 @@ from council.document.conversation import (
     AggregateRanking,
     AssistantMessage,
     FailedCall,
-    Place,
+    RankedAnswer,
     RunUsage,
     Source,
     Stage1Result,
@@ -373,7 +373,7 @@ def told(
         stage3=Stage3Result(model="d/chair", response="Yes"),
         aggregate_ranking=AggregateRanking(
             places=[
-                Place(label=one, model=one, mean_position=place, votes=1, wins=0)
+                RankedAnswer(label=one, model=one, mean_position=place, votes=1, wins=0)
                 for place, one in enumerate(places, start=1)
             ],
             agreement=None,
