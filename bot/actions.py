@@ -15,7 +15,7 @@ from typing import Protocol, get_args
 import structlog
 
 from bot.errors import Refusal, VenueError
-from bot.past.buttons import Verb
+from bot.past.buttons import Choice, Verb
 from bot.past.lookup import Lookup
 from bot.past.pages import Link, Sheet
 from bot.service.admission import permissions
@@ -25,6 +25,8 @@ from bot.service.delivery.venue import File, Venue
 from bot.service.dispatcher import Dispatcher
 from bot.service.options import RunOptions
 from bot.service.requests.follow_ups import Form
+from bot.service.requests.help import LABELS as PAGES
+from bot.service.requests.help import Page
 from bot.service.requests.question import Question
 from bot.service.requests.votes import ReasonForm
 from bot.view.details import Detail
@@ -156,6 +158,7 @@ class Actions:
             "share": self._share,
             "transcript": self._past_transcript,
             "forget": self._forget,
+            "help": self._explain,
         }
         self.table: dict[Action, Handler] = {
             HELP.name: self._help,
@@ -220,7 +223,18 @@ class Actions:
     # ── commands ─────────────────────────────────────────────────────────────────────────────
 
     async def _help(self, incoming: Incoming, reply: Responder) -> None:
-        await reply.show(Sheet(await self._dispatcher.help(incoming.place)))
+        await reply.show(await self._page("help", incoming.place))
+
+    async def _explain(self, incoming: Incoming, reply: Responder) -> None:
+        """Turn to another page of the help."""
+        pages: dict[str, Page] = {page: page for page in PAGES}
+        if incoming.payload.about not in pages:
+            raise Refusal(NOT_OFFERED)
+        await reply.show(await self._page(pages[incoming.payload.about], incoming.place), turned=True)
+
+    async def _page(self, page: Page, here: Source) -> Sheet:
+        others = (Choice(label, "help", other) for other, label in PAGES.items() if other != page)
+        return Sheet(await self._dispatcher.help(here, page), tuple(others))
 
     async def _configure(self, incoming: Incoming, reply: Responder) -> None:
         shown = await self._dispatcher.configure(

@@ -50,6 +50,7 @@ class OnDiscord:
             Picture("discord", "weakened", PLACE, [await self._weakened()]),
             Picture("discord", "error", PLACE, [await self._failed()]),
             Picture("discord", "refused", PLACE, [await self._refused()]),
+            *await self._commands(),
         ], page
 
     def _ask(self, **options: object) -> Interaction:
@@ -122,6 +123,19 @@ class OnDiscord:
         asked = self._ask(attachment=image)
         await until(lambda: asked.message is not None)
         return self._card(asked)
+
+    async def _commands(self) -> list[Picture]:
+        """Record what two commands reply once there are enough answers to count."""
+        await self._answered(self._ask())
+        return [
+            Picture("discord", "help", PLACE, await self._replied("council-help")),
+            Picture("discord", "stats", PLACE, await self._replied("council-stats")),
+        ]
+
+    async def _replied(self, command: str) -> list[dict[str, Any]]:
+        used = self._discord.slash(self._channel, self._ada, command)
+        await settled(lambda: len(used.followups) + (used.message is not None))
+        return [self._card(used), *map(self._wire, used.followups)]
 
 
 def _first_with(messages: Sequence[Message], label: str) -> Message:

@@ -51,6 +51,7 @@ class OnSlack:
             self._picture("weakened", PLACE, await self._weakened()),
             self._picture("error", PLACE, await self._failed()),
             self._picture("refused", PLACE, *await self._refused()),
+            *await self._commands(),
         ]
 
     def _picture(self, name: str, title: str, *messages: dict[str, Any]) -> Picture:
@@ -130,6 +131,21 @@ class OnSlack:
     async def _refused(self) -> list[dict[str, Any]]:
         before = len(self._slack.ephemerals(self._channel, self._ada))
         await self._ask("--privat ")
+        return await self._told(before)
+
+    async def _commands(self) -> list[Picture]:
+        """Record what two commands reply once there are enough answers to count."""
+        before = len(self._cards())
+        await self._ask()
+        await self._answered(before)
+        return [
+            self._picture(name, PLACE, *await self._replied(f"/council-{name}"))
+            for name in ("help", "stats")
+        ]
+
+    async def _replied(self, command: str) -> list[dict[str, Any]]:
+        before = len(self._slack.ephemerals(self._channel, self._ada))
+        await self._slack.slash(self._channel, self._ada, command, "")
         return await self._told(before)
 
 

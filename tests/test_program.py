@@ -462,7 +462,7 @@ async def test_chat_accepts_the_commands_of_a_teams_chat(tmp_path: Path) -> None
         out, err = await process.communicate(typed.encode())
     assert (process.returncode, err) == (0, b"")
     text = out.decode()
-    assert "openai/gpt-5, anthropic/claude, google/gemini; chairman chair/man." in text
+    assert "- Who sees it: gpt-5, claude, gemini; chairman man.\n" in text
     assert text.count("Ctrl-D leaves.") == 1
     assert "hello isn't a command here. /council-help lists what there is.\n" in text
     assert "/council-histroy isn't a command here. Did you mean /council-history?\n" in text
@@ -520,7 +520,7 @@ async def test_chat_draws_past_answers_where_somebody_watches(tmp_path: Path) ->
         "1 result\n\nType one of these: 1.\n"
     )
     assert figures.startswith("Statistics of this channel, last 30 days\n\n1 answer, 0 runs failed")
-    assert "\n\nCouncil \u201cdefault\u201d\n\nopenai/gpt-5, " in told
+    assert "\nWho sees it  gpt-5, claude, gemini; chairman man.\n" in told
     assert not re.search(r"\*\*|`|^#|^- |\b_|_\b", member + figures + told, re.MULTILINE)
     assert answer in piped.decode()
 

@@ -20,7 +20,7 @@ from bot.service.delivery.venue import File
 from bot.service.options import RunOptions
 from bot.service.requests.configure import configure
 from bot.service.requests.follow_ups import FollowUps
-from bot.service.requests.help import guide
+from bot.service.requests.help import Help, Page
 from bot.service.requests.question import Question
 from bot.service.requests.votes import Votes
 from bot.service.resuming import VenueOf
@@ -224,16 +224,20 @@ class Dispatcher:
         is_elsewhere = self._queue.is_shared and not run.is_over
         return commands.IN_PROGRESS if is_elsewhere else commands.NOT_KEPT
 
-    async def help(self, here: Source) -> Message:
+    async def help(self, here: Source, page: Page = "help") -> Message:
         """Describe the council, the models that see a question, and what was spent here."""
         now = await self.in_force(here)
-        return guide(
-            [now.profile(RunOptions(profile=name)) for name in now.open_profiles],
-            self._queue.limits,
-            await self._index.spent(here),
-            self._runs.costs.estimate_short,
-            await self._runs.costs.used(here),
+        default = now.settings["profile"].value
+        names = sorted(now.open_profiles, key=lambda name: name != default)
+        shown = Help(
+            platform=here.platform,
+            profiles=[now.profile(RunOptions(profile=name)) for name in names],
+            limits=self._queue.limits,
+            spent=await self._index.spent(here),
+            estimate=self._runs.costs.estimate_short,
+            used=await self._runs.costs.used(here),
         )
+        return shown.page(page)
 
     async def configure(
         self, given: Given, who: Source, standing: Requester, *, is_admin: bool

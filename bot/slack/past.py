@@ -22,7 +22,7 @@ from storage.index.rows import IndexRow
 
 log = structlog.get_logger()
 
-PRESSED = re.compile(r"past_(?:turn|see|share|transcript|forget)_\d+")
+PRESSED = re.compile(r"past_(?:turn|see|share|transcript|forget|help)_\d+")
 """The ids under which clicks arrive; no two in a message are the same."""
 
 

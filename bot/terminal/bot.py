@@ -119,7 +119,7 @@ class _Typed(Responder):
     async def show(self, sheet: Sheet, *, turned: bool = False) -> None:
         """Write a sheet, and the labels of its buttons."""
         del turned
-        choices = [choice for choice in sheet.choices if choice.verb in ("turn", "see", "forget")]
+        choices = [choice for choice in sheet.choices if choice.verb not in ("share", "transcript")]
         self._choices = {choice.label.casefold(): choice for choice in choices}
         display(sheet.message)
         if choices:

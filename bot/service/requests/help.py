@@ -1,84 +1,132 @@
-"""What `/council-help` says: what the council is, which models see a question, what it costs."""
+"""What `/council-help` says: how to use the council, which models see a question, what it costs."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
+from typing import Literal
 
 from bot.service.admission.limits import Limits
-from bot.service.commands import ASK, FORGET, PAST, described, usage
+from bot.service.commands import ASK, described
 from bot.view.message import Block, Heading, Line, Message, Pairs
-from bot.view.wording import budgets, commands
+from bot.view.wording import budgets
+from bot.view.wording import help as wording
+from bot.view.wording.figures import short_names
 from council.estimate import Estimate
 from council.profile import Member, Profile
 from council.prompts.context import MOST_MESSAGES
 from storage.errors import Used
 from storage.index.statistics import Spent
+from storage.scope import TERMINAL
+
+Page = Literal["help", "options", "models"]
+LABELS: dict[Page, str] = {
+    "help": wording.HELP,
+    "options": wording.OPTIONS,
+    "models": wording.MODELS,
+}
+_ELSEWHERE = {"discord": (), "slack": ("attachment",), TERMINAL: ("attachment", "private")}
+"""The options of `/council` that a platform doesn't have."""
 
 
-def guide(
-    profiles: Iterable[Profile],
-    limits: Limits,
-    spent: Spent,
-    estimate: Callable[[Profile], Estimate],
-    used: Iterable[Used] = (),
-) -> Message:
-    """Return the help for one place; `spent` is what was spent there.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Help:
+    """What the help says in one place: `profiles` are open there, the default one first.
 
-    The cost of a short question is estimated for each council until there are answers here.
+    `spent` is what was spent there, `used` what counts toward its budgets. The cost of a short question
+    is estimated until there are answers.
     """
-    at_once = limits.runs_per_user, limits.runs_per_channel
-    waiting = limits.waiting_per_user, limits.waiting_per_channel
-    options = (option.name for option in ASK.options if not option.required)
-    past = (
-        (commands.command(command.name, usage(command)), commands.described(command.description))
-        for command in (*PAST, FORGET)
-    )
-    return Message(
-        "help",
-        (
-            Heading(commands.COUNCIL),
-            Line(commands.WHAT_IT_DOES),
-            Line(commands.HOW_TO_ASK),
-            Line(commands.WHO_SEES),
-            Line(commands.thread(MOST_MESSAGES)),
-            *chain.from_iterable(
-                _council(profile, None if spent.typical else estimate(profile)) for profile in profiles
-            ),
-            Heading(commands.LIMITS, 3),
-            Line(commands.limits(at_once, waiting)),
-            Line(commands.so_far(spent)),
-            *([Line(commands.typical(spent.typical))] if spent.typical else []),
-            *map(Line, map(budgets.state, used)),
-            Heading(commands.OPTIONS, 3),
-            Pairs(tuple((name, described(name)) for name in options)),
-            Line(commands.FLAGS),
-            Line(commands.ATTACHING),
-            Heading(commands.PAST, 3),
-            Pairs(tuple(past)),
-            Line(commands.CHANNEL_SETTINGS),
-        ),
-    )
+
+    platform: str
+    profiles: Sequence[Profile]
+    limits: Limits
+    spent: Spent
+    estimate: Callable[[Profile], Estimate]
+    used: Iterable[Used] = ()
+
+    def page(self, page: Page) -> Message:
+        """Return one of its pages."""
+        match page:
+            case "help":
+                blocks = self._help()
+            case "options":
+                blocks = self._options()
+            case "models":
+                blocks = self._models()
+        return Message("help", tuple(blocks))
+
+    def _help(self) -> Iterator[Block]:
+        yield Heading(wording.COUNCIL)
+        yield Line(wording.WHAT_IT_DOES)
+        yield Pairs(
+            (
+                (wording.ASK, wording.how_to_ask(self.platform)),
+                (wording.FOLLOW_UP, wording.how_to_follow_up(self.platform)),
+                (wording.FIND, wording.FOUND),
+                (wording.DELETE, wording.DELETED),
+                *self._who_sees(),
+                (wording.COST, " ".join(self._cost())),
+            )
+        )
+
+    def _who_sees(self) -> Iterator[tuple[str, str]]:
+        for profile in self.profiles[:1]:
+            models = (model for each in profile.seats for model in (each.model, *each.fallbacks))
+            yield wording.WHO_SEES, _seats(profile, short_names(models))
+            reads = profile.context == "thread" and self.platform != TERMINAL
+            yield wording.WHAT_THEY_SEE, wording.seen(MOST_MESSAGES if reads else None)
+
+    def _cost(self) -> Iterator[str]:
+        if self.spent.typical:
+            yield wording.typical(self.spent.typical)
+        else:
+            yield from (wording.estimated(self.estimate(each)) for each in self.profiles[:1])
+        yield from map(budgets.state, self.used)
+
+    def _options(self) -> Iterator[Block]:
+        absent = _ELSEWHERE.get(self.platform, _ELSEWHERE[TERMINAL])
+        names = (each.name for each in ASK.options if not each.required and each.name not in absent)
+        yield Heading(wording.ABOUT_OPTIONS)
+        yield Pairs(tuple((name, described(name)) for name in names))
+        yield from map(Line, wording.how_options_are_given(self.platform))
+
+    def _models(self) -> Iterator[Block]:
+        at_once = self.limits.runs_per_user, self.limits.runs_per_channel
+        waiting = self.limits.waiting_per_user, self.limits.waiting_per_channel
+        yield Heading(wording.MODELS)
+        yield Line(wording.ABOUT_MODELS)
+        if self.platform != TERMINAL:
+            yield Line(wording.thread(MOST_MESSAGES))
+        yield from chain.from_iterable(map(self._council, self.profiles))
+        yield Heading(wording.LIMITS, 3)
+        yield Line(wording.limits(at_once, waiting))
+        yield Line(wording.so_far(self.spent))
+        yield Line(wording.SETTINGS)
+
+    def _council(self, profile: Profile) -> Iterator[Block]:
+        yield Heading(wording.council(profile.name), 3)
+        yield Line(_seats(profile, {}))
+        yield Line(" ".join(_settings(profile)))
+        if not self.spent.typical:
+            yield Line(budgets.short_question(self.estimate(profile)))
 
 
-def _council(profile: Profile, cost: Estimate | None) -> Iterator[Block]:
-    yield Heading(commands.council(profile.name), 3)
+def _seats(profile: Profile, short: Mapping[str, str]) -> str:
+    """Name all models that a question goes to, by `short` names where there are."""
+
+    def seat(member: Member) -> str:
+        models = (short.get(model, model) for model in (member.model, *member.fallbacks))
+        return wording.seat(models, member.persona.name if member.persona else None)
+
     chair = (profile.chairman, *profile.chairman_fallbacks)
-    title = _seat(profile.title_model) if profile.title_model else None
-    yield Line(commands.seats(map(_seat, profile.members), map(_seat, chair), title))
-    yield Line(" ".join(_settings(profile)))
-    if cost:
-        yield Line(budgets.short_question(cost))
-
-
-def _seat(member: Member) -> str:
-    persona = member.persona.name if member.persona else None
-    return commands.seat((member.model, *member.fallbacks), persona)
+    title = seat(profile.title_model) if profile.title_model else None
+    return wording.seats(map(seat, profile.members), map(seat, chair), title)
 
 
 def _settings(profile: Profile) -> Iterator[str]:
-    yield commands.rounds(profile.max_rounds, profile.strategy)
+    yield wording.rounds(profile.max_rounds, profile.strategy)
     if profile.criteria:
-        yield commands.criteria(profile.criteria)
+        yield wording.criteria(profile.criteria)
     if profile.context == "message":
-        yield commands.ONLY_QUESTION
+        yield wording.ONLY_QUESTION
     if profile.web:
-        yield commands.WEB
+        yield wording.WEB

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from math import ceil
 
-from bot.view.wording.figures import count, duration, listing, paid, runs, took
-from storage.index.statistics import Spent, Typical
+from bot.view.wording.figures import count, duration, listing
 
 ASK_ABOUT = "Ask the council"
 """The message action."""
@@ -123,85 +122,6 @@ def no_profile(name: str, known: Iterable[str]) -> str:
         f"There is no profile \u201c{name}\u201d. Available: {', '.join(sorted(known))}. "
         "Nothing was asked."
     )
-
-
-COUNCIL = "The council"
-WHAT_IT_DOES = (
-    "Several language models answer your question, review each other anonymously, and "
-    "correct themselves; a chairman writes the answer. The thread shows every step."
-)
-HOW_TO_ASK = (
-    "Ask with /council and your question, or write it to the bot in a direct message. "
-    "To ask a follow-up, press Follow up or mention the bot in the thread."
-)
-WHO_SEES = (
-    "These models see your question, its files, and the earlier questions and answers of the same "
-    "conversation, including other people's. A model after \u201cor\u201d sees them only if the one "
-    "before it can't answer."
-)
-LIMITS = "Limits and cost"
-OPTIONS = "Options of /council"
-PAST = "Past answers of this channel"
-CHANNEL_SETTINGS = "/council-config shows this channel's settings; its admins change them there."
-FLAGS = (
-    "On Slack, in the terminal and in messages to the bot, type them before the question: "
-    "--rounds 2 --criteria \u201cCost:3, Security!\u201d Should we shard?"
-)
-ONLY_QUESTION = "It doesn't read the thread it is asked in."
-WEB = "Members search the web, so their search terms go to the provider's search engine."
-
-
-def thread(messages: int) -> str:
-    return (
-        f"In a thread that people started, they also see up to its last {messages} messages with their "
-        "text files, if an admin has allowed it. The card says how much was read."
-    )
-
-
-def limits(at_once: tuple[int, int], waiting: tuple[int, int]) -> str:
-    return (
-        f"At once: {count(at_once[0], 'question')} per person, "
-        f"{count(at_once[1], 'question')} per channel; the rest wait, up to "
-        f"{waiting[0]:,} per person and {waiting[1]:,} per channel."
-    )
-
-
-def so_far(spent: Spent) -> str:
-    return f"Here so far: {runs(spent)}, {paid(spent)}."
-
-
-def typical(lately: Typical) -> str:
-    """Return how long a question takes here, and what it costs."""
-    median = f"median of the last {lately.answers} answers"
-    return f"Recent questions typically took {took(lately)} ({median})."
-
-
-def council(profile: str) -> str:
-    return f"Council \u201c{profile}\u201d"
-
-
-def seats(members: Iterable[str], chair: Iterable[str], title: str | None) -> str:
-    """Name the models of a council; the chairman's are asked one after the other."""
-    titled = f"; title {title}" if title else ""
-    return f"{', '.join(members)}; chairman {' or '.join(chair)}{titled}."
-
-
-def seat(models: Iterable[str], persona: str | None) -> str:
-    """Name one seat's model and its fallbacks."""
-    named = " or ".join(models)
-    return f"{named} as {persona}" if persona else named
-
-
-def rounds(number: int, strategy: str) -> str:
-    return f"{'Up to ' if number > 1 else ''}{count(number, 'review round')}, strategy {strategy}."
-
-
-def criteria(names: object) -> str:
-    return f"Criteria: {names}."
-
-
-def command(name: str, usage: str) -> str:
-    return f"/{name} {usage}"
 
 
 TITLE = "Follow up"

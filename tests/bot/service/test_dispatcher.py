@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -34,8 +33,6 @@ from council.brief import Attachment, Brief, Discussion
 from council.document.conversation import Conversation, Source
 from council.errors import ModelError
 from council.models.catalog import Catalog
-from council.profile import Member, Persona
-from council.usage import Price
 from storage.errors import DocumentError
 from storage.journal.budget_warnings import BudgetRecord
 from storage.journal.journal import Journal
@@ -738,57 +735,6 @@ async def test_a_draining_dispatcher_takes_nothing_new_and_lets_runs_end(tmp_pat
         assert row.status == "running"
 
 
-async def test_help_says_which_models_see_the_question_and_what_was_spent(tmp_path: Path) -> None:
-    """In this place alone."""
-    async with office(tmp_path, ScriptedCouncil()) as place:
-        await place.see(RecordingVenue())
-        here = render(await place.dispatcher.help(TEAM))
-        elsewhere = render(await place.dispatcher.help(TEAM.model_copy(update={"channel": "C2"})))
-    assert "openai/gpt-5, anthropic/claude, google/gemini, x-ai/grok; chairman chair/man." in here
-    assert "Here so far: 1 answer, 0 runs failed, 0 runs stopped, $0.013 where prices are known." in here
-    assert "Here so far: 0 answers, 0 runs failed, 0 runs stopped, no cost." in elsewhere
-
-
-async def test_help_says_what_a_question_takes_once_some_were_asked(tmp_path: Path) -> None:
-    """By the median of the last answers here; another channel's don't count."""
-    async with office(tmp_path, ScriptedCouncil()) as place:
-        for number in range(3):
-            assert "Recent questions" not in render(await place.dispatcher.help(TEAM))
-            await place.see(RecordingVenue(), key=str(number))
-        here = render(await place.dispatcher.help(TEAM))
-        elsewhere = render(await place.dispatcher.help(TEAM.model_copy(update={"channel": "C2"})))
-    assert re.search(
-        r"Recent questions typically took [\d.]+ s and cost \$0\.013 \(median of the last 3 answers\)\.",
-        here,
-    )
-    assert "Recent questions" not in elsewhere
-
-
-async def test_help_says_what_a_short_question_may_cost_until_answers_tell(tmp_path: Path) -> None:
-    """By the prices, for each council; a price that isn't known is a stated estimate."""
-
-    def prices(profile: str, member: Member) -> Price | None:
-        del profile
-        known = Price(0.000_001, 0.000_01)
-        return None if member.model == "chair/man" else Price(0, 0) if member.model == "me" else known
-
-    async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
-        place.dispatcher.reconfigure(
-            Operator(profiles={"default": profile(), "own": profile("me", chairman="me", quorum=1)})
-        )
-        new = render(await place.dispatcher.help(TEAM))
-        for number in range(3):
-            await place.see(RecordingVenue(), key=str(number))
-        known = render(await place.dispatcher.help(TEAM))
-    assert re.search(
-        r"A short question may cost about \$0\.4\d, by the models' prices\. "
-        r"1 call has no known price and is assumed to cost \$0\.10\.",
-        new,
-    )
-    assert "A short question has no cost." in new
-    assert "A short question" not in known
-
-
 async def test_help_counts_what_a_run_without_an_answer_cost(tmp_path: Path) -> None:
     """Everything but the chairman's call, which a second Stop ended; as the card says."""
     writing = "stage3.1:chair/man:chairman"
@@ -801,58 +747,10 @@ async def test_help_counts_what_a_run_without_an_answer_cost(tmp_path: Path) -> 
         for _ in range(2):
             await press(place.dispatcher, "stop", click(run))
         await place.dispatcher.tasks.settled()
-        said = render(await place.dispatcher.help(TEAM))
+        said = render(await place.dispatcher.help(TEAM, "models"))
     assert "The run was stopped before there was a final answer. Press Retry" in venue.texts[-1]
     assert "$0.012" in venue.texts[-1]
     assert "Here so far: 0 answers, 0 runs failed, 1 run stopped, $0.012 where prices" in said
-
-
-async def test_help_names_every_model_that_sees_the_question(tmp_path: Path) -> None:
-    """Those that step in for another, too, and whoever writes the title."""
-    skeptic = Persona(name="The Skeptic", prompt="Doubt.")
-    seats = profile(
-        members=(
-            Member(model="a/one", fallbacks=("a/two", "a/three")),
-            Member(model="b/one", persona=skeptic, fallbacks=("b/two",)),
-        ),
-        chairman=Member(model="c/one", fallbacks=("c/two",)),
-        chairman_fallbacks=("d/one",),
-        title_model="t/one",
-    )
-    async with office(tmp_path, ScriptedCouncil()) as place:
-        place.dispatcher.reconfigure(Operator(profiles={"default": seats}))
-        said = render(await place.dispatcher.help(TEAM))
-    assert (
-        "These models see your question, its files, and the earlier questions and answers of the same "
-        "conversation, including other people's. A model after “or” sees them only if the one before it "
-        "can't answer.\n\n"
-        "In a thread that people started, they also see up to its last 50 messages with their text files, "
-        "if an admin has allowed it. The card says how much was read.\n\n"
-        "### Council “default”\n\n"
-        "a/one or a/two or a/three, b/one or b/two as The Skeptic; "
-        "chairman c/one or c/two or d/one; title t/one.\n\n"
-    ) in said
-
-
-async def test_help_says_which_council_reads_no_threads(tmp_path: Path) -> None:
-    """By its profile."""
-    async with office(tmp_path, ScriptedCouncil()) as place:
-        place.dispatcher.reconfigure(Operator(profiles={"quiet": profile(context="message")}))
-        said = render(await place.dispatcher.help(TEAM))
-    assert "strategy consensus. It doesn't read the thread it is asked in." in said
-
-
-async def test_help_says_how_options_and_files_are_given_everywhere(tmp_path: Path) -> None:
-    """By flags and options; no surface is left out."""
-    async with office(tmp_path, ScriptedCouncil()) as place:
-        said = render(await place.dispatcher.help(TEAM))
-    assert (
-        "On Slack, in the terminal and in messages to the bot, type them before the question: "
-        "--rounds 2 --criteria “Cost:3, Security!” Should we shard?\n\n"
-        "Attach files to a message that mentions the bot, to a direct message to it, or to a message on which "
-        "you use “Ask the council”. On Discord there is also the option attachment; at the "
-        "terminal, council ask --attachment.\n\n"
-    ) in said
 
 
 async def test_halted_runs_are_over_before_anything_is_deleted(tmp_path: Path) -> None:

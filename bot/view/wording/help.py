@@ -1,0 +1,129 @@
+"""What `/council-help` says, in the words of the platform where it is typed."""
+
+from collections.abc import Iterable, Mapping
+
+from bot.view.wording.budgets import about
+from bot.view.wording.commands import ASK_ABOUT
+from bot.view.wording.figures import NO_COST, count, dollars, duration, paid, runs
+from council.estimate import Estimate
+from storage.index.statistics import Spent, Typical
+
+COUNCIL = "The council"
+WHAT_IT_DOES = (
+    "Several models answer, review each other without names, and correct themselves; a chairman writes "
+    "the answer."
+)
+ASK, FOLLOW_UP, FIND, DELETE = "Ask", "Follow up", "Find", "Delete"
+WHO_SEES, WHAT_THEY_SEE, COST = "Who sees it", "They see", "Cost"
+HELP, OPTIONS, MODELS = "Help", "Options", "Models and limits"
+"""The labels of the buttons below each page."""
+
+_TERMINAL = "terminal"
+_HOW_TO_ASK: Mapping[str, str] = {
+    "discord": "/council and your question; or mention or message me.",
+    "slack": "/council and your question; in a thread, mention me; or message me.",
+    _TERMINAL: "/council and your question.",
+}
+_IN_THREAD = "press Follow up, or mention me in the thread."
+_AT_TERMINAL = "@council and your question."
+FOUND = "/council-history, /council-search, /council-show."
+DELETED = "/council-forget, with a title, or me for all you asked."
+_SEEN = "your question, its files, the conversation before it"
+ABOUT_MODELS = (
+    "These models see your question, its files, and the earlier questions and answers of the same "
+    "conversation, including other people's. A model after \u201cor\u201d sees them only if the one "
+    "before it can't answer."
+)
+ONLY_QUESTION = "It doesn't read the thread it is asked in."
+WEB = "Members search the web, so their search terms go to the provider's search engine."
+LIMITS = "Limits"
+SETTINGS = "/council-config shows this channel's settings; its admins change them there."
+ABOUT_OPTIONS = "Options of /council"
+_EXAMPLE = "--rounds 2 --criteria \u201cCost:3, Security!\u201d Should we shard?"
+_BEFORE = f"Type them before the question: {_EXAMPLE}"
+_ATTACHED = (
+    "Attach files to a message that mentions me, to a direct message, or to a message on which you use "
+    f"\u201c{ASK_ABOUT}\u201d."
+)
+_GIVEN: Mapping[str, tuple[str, ...]] = {
+    "discord": (
+        "Choose them beside the question.",
+        f"In a message to me, type them before the question: {_EXAMPLE}",
+        _ATTACHED,
+    ),
+    "slack": (_BEFORE, _ATTACHED),
+    _TERMINAL: (_BEFORE, 'With a file: council ask --attachment FILE "your question".'),
+}
+
+
+def how_to_ask(platform: str) -> str:
+    return _HOW_TO_ASK.get(platform, _HOW_TO_ASK[_TERMINAL])
+
+
+def how_to_follow_up(platform: str) -> str:
+    return _AT_TERMINAL if platform == _TERMINAL else _IN_THREAD
+
+
+def seen(messages: int | None) -> str:
+    """Return what models see with a question, and how many `messages` of people's threads."""
+    return f"{_SEEN}; in people's threads, up to {messages} messages." if messages else f"{_SEEN}."
+
+
+def how_options_are_given(platform: str) -> tuple[str, ...]:
+    return _GIVEN.get(platform, _GIVEN[_TERMINAL])
+
+
+def thread(messages: int) -> str:
+    return (
+        f"In a thread that people started, they also see up to its last {messages} messages with their "
+        "text files, if an admin has allowed it. The card says how much was read."
+    )
+
+
+def limits(at_once: tuple[int, int], waiting: tuple[int, int]) -> str:
+    return (
+        f"At once: {count(at_once[0], 'question')} per person, "
+        f"{count(at_once[1], 'question')} per channel; the rest wait, up to "
+        f"{waiting[0]:,} per person and {waiting[1]:,} per channel."
+    )
+
+
+def so_far(spent: Spent) -> str:
+    return f"Here so far: {runs(spent)}, {paid(spent)}."
+
+
+def typical(lately: Typical) -> str:
+    """Return how long a question takes here, and what it costs."""
+    cost = f" and {dollars(lately.cost)}" if lately.cost else ""
+    return f"{duration(lately.seconds)}{cost} (median of the last {lately.answers} answers)."
+
+
+def estimated(estimate: Estimate) -> str:
+    """Return what a short question may cost, before any answer is known."""
+    if not estimate.cost:
+        return f"{NO_COST}."
+    return f"{about(estimate)} for a short question, by the models' prices."
+
+
+def council(profile: str) -> str:
+    return f"Council \u201c{profile}\u201d"
+
+
+def seats(members: Iterable[str], chair: Iterable[str], title: str | None) -> str:
+    """Name the models of a council; the chairman's are asked one after the other."""
+    titled = f"; title {title}" if title else ""
+    return f"{', '.join(members)}; chairman {' or '.join(chair)}{titled}."
+
+
+def seat(models: Iterable[str], persona: str | None) -> str:
+    """Name one seat's model and its fallbacks."""
+    named = " or ".join(models)
+    return f"{named} as {persona}" if persona else named
+
+
+def rounds(number: int, strategy: str) -> str:
+    return f"{'Up to ' if number > 1 else ''}{count(number, 'review round')}, strategy {strategy}."
+
+
+def criteria(names: object) -> str:
+    return f"Criteria: {names}."

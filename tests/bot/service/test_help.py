@@ -1,0 +1,194 @@
+"""`/council-help`: ten lines in the words of the platform, and two pages behind buttons."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from bot.actions import Payload, past
+from bot.errors import Refusal
+from bot.render.markdown import render
+from bot.service.admission.channels import Operator
+from bot.service.commands import HELP
+from council.document.conversation import Source
+from council.models.billing import Price
+from council.personas import Persona
+from council.profile import Member
+from storage.scope import TERMINAL
+from tests.bot.pressing import act
+from tests.bot.service.recording_venue import RecordingVenue
+from tests.bot.service.test_dispatcher import TEAM, Office, office
+from tests.council.scripted import ScriptedCouncil, profile
+
+FOUR_SEATS = profile(
+    members=(
+        Member(model="a/one", fallbacks=("a/two", "a/three")),
+        Member(model="b/four", persona=Persona(name="The Skeptic", prompt="Doubt.")),
+    ),
+    chairman=Member(model="c/five"),
+    chairman_fallbacks=("d/six",),
+    title_model="t/seven",
+)
+ABOUT = (
+    "## The council\n\n"
+    "Several models answer, review each other without names, and correct themselves; a chairman writes "
+    "the answer.\n\n"
+)
+WHO = (
+    "- Who sees it: one or two or three, four as The Skeptic; chairman five or six; title seven.\n"
+    "- They see: your question, its files, the conversation before it"
+)
+
+
+async def page(place: Office, here: Source, name: str = "") -> str:
+    """Return what the command shows, or the page that a button below it turns to."""
+    if name:
+        shown = await act(place, past("help"), here, Payload(about=name))
+    else:
+        shown = await act(place, HELP.name, here)
+    [sheet] = shown.sheets
+    return render(sheet.message)
+
+
+@pytest.mark.parametrize(
+    ("platform", "ask", "follow_up", "seen"),
+    [
+        (
+            "discord",
+            "/council and your question; or mention or message me.",
+            "press Follow up, or mention me in the thread.",
+            "; in people's threads, up to 50 messages.",
+        ),
+        (
+            "slack",
+            "/council and your question; in a thread, mention me; or message me.",
+            "press Follow up, or mention me in the thread.",
+            "; in people's threads, up to 50 messages.",
+        ),
+        (TERMINAL, "/council and your question.", "@council and your question.", "."),
+    ],
+)
+async def test_ten_lines_in_the_words_of_the_platform(
+    platform: str, ask: str, follow_up: str, seen: str, tmp_path: Path
+) -> None:
+    """How to ask, follow up, find and delete, who sees a question, and what one costs."""
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        place.dispatcher.reconfigure(Operator(profiles={"default": FOUR_SEATS}))
+        said = await page(place, TEAM.model_copy(update={"platform": platform}))
+    cost = r"about \$\d\.\d\d for a short question, by the models' prices\."
+    assert re.sub(cost, "COST", said) == (
+        f"{ABOUT}- Ask: {ask}\n- Follow up: {follow_up}\n"
+        "- Find: /council-history, /council-search, /council-show.\n"
+        "- Delete: /council-forget, with a title, or me for all you asked.\n"
+        f"{WHO}{seen}\n- Cost: COST\n"
+    )
+
+
+async def test_what_a_question_cost_here_comes_before_any_estimate(tmp_path: Path) -> None:
+    """By the median of this channel's last answers; another channel's don't count."""
+    elsewhere = TEAM.model_copy(update={"channel": "C2"})
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        for number in range(3):
+            assert "- Cost: about $" in await page(place, TEAM)
+            await place.see(RecordingVenue(), key=str(number))
+        assert re.search(
+            r"- Cost: [\d.]+ s and \$0\.013 \(median of the last 3 answers\)\.",
+            await page(place, TEAM),
+        )
+        assert "- Cost: about $" in await page(place, elsewhere)
+        assert "A short question" not in await page(place, TEAM, "models")
+
+
+async def test_a_council_without_prices_has_no_cost(tmp_path: Path) -> None:
+    """Where all its models are free; a price that isn't known is a stated estimate."""
+
+    def prices(profile: str, member: Member) -> Price | None:
+        del profile
+        known = Price(0.000_001, 0.000_01)
+        return None if member.model == "chair/man" else Price(0, 0) if member.model == "me" else known
+
+    own = profile("me", chairman="me", quorum=1)
+    async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
+        place.dispatcher.reconfigure(Operator(profiles={"default": profile(), "own": own}))
+        models = await page(place, TEAM, "models")
+        place.dispatcher.reconfigure(Operator(profiles={"default": own}))
+        assert "- Cost: no cost." in await page(place, TEAM)
+    assert re.search(
+        r"A short question may cost about \$0\.4\d, by the models' prices\. "
+        r"1 call has no known price and is assumed to cost \$0\.10\.",
+        models,
+    )
+    assert "A short question has no cost." in models
+
+
+async def test_models_and_limits_has_every_council(tmp_path: Path) -> None:
+    """With the models that step in for others, the limits, and what was spent here."""
+    quiet = profile(name="quiet", context="message", web=True, max_rounds=2, criteria="Cost:3")
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        await place.see(RecordingVenue())
+        place.dispatcher.reconfigure(Operator(profiles={"quiet": quiet, "default": FOUR_SEATS}))
+        said = await page(place, TEAM, "models")
+        away = await page(place, TEAM.model_copy(update={"channel": "C2"}), "models")
+    cost = r"A short question may cost .*"
+    assert re.sub(cost, "COST", said) == (
+        "## Models and limits\n\n"
+        "These models see your question, its files, and the earlier questions and answers of the same "
+        "conversation, including other people's. A model after \u201cor\u201d sees them only if the one "
+        "before it can't answer.\n\n"
+        "In a thread that people started, they also see up to its last 50 messages with their text files, "
+        "if an admin has allowed it. The card says how much was read.\n\n"
+        "### Council \u201cdefault\u201d\n\n"
+        "a/one or a/two or a/three, b/four as The Skeptic; chairman c/five or d/six; title t/seven.\n\n"
+        "1 review round, strategy consensus.\n\nCOST\n\n"
+        "### Council \u201cquiet\u201d\n\n"
+        "openai/gpt-5, anthropic/claude, google/gemini, x-ai/grok; chairman chair/man.\n\n"
+        "Up to 2 review rounds, strategy consensus. Criteria: Cost:3. It doesn't read the thread it is "
+        "asked in. Members search the web, so their search terms go to the provider's search engine.\n\n"
+        "COST\n\n### Limits\n\n"
+        "At once: 2 questions per person, 4 questions per channel; the rest wait, up to 10 per person "
+        "and 100 per channel.\n\n"
+        "Here so far: 1 answer, 0 runs failed, 0 runs stopped, $0.013 where prices are known.\n\n"
+        "/council-config shows this channel's settings; its admins change them there.\n"
+    )
+    assert "Here so far: 0 answers, 0 runs failed, 0 runs stopped, no cost." in away
+
+
+async def test_options_are_those_of_the_platform(tmp_path: Path) -> None:
+    """Slack has no option for a file, and the terminal none for a private answer."""
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        discord, slack, terminal = [
+            await page(place, TEAM.model_copy(update={"platform": each}), "options")
+            for each in ("discord", "slack", TERMINAL)
+        ]
+    typed = "--rounds 2 --criteria \u201cCost:3, Security!\u201d Should we shard?"
+    attached = (
+        "Attach files to a message that mentions me, to a direct message, or to a message on which you use "
+        "\u201cAsk the council\u201d.\n"
+    )
+    assert discord.endswith(
+        "Choose them beside the question.\n\n"
+        f"In a message to me, type them before the question: {typed}\n\n{attached}"
+    )
+    assert slack.endswith(f"\n\nType them before the question: {typed}\n\n{attached}")
+    assert terminal.endswith(
+        f"\n\nType them before the question: {typed}\n\n"
+        'With a file: council ask --attachment FILE "your question".\n'
+    )
+    has = [
+        [name in text for name in ("- attachment:", "- private:")] for text in (discord, slack, terminal)
+    ]
+    assert has == [[True, True], [False, True], [False, False]]
+
+
+async def test_each_page_has_buttons_for_the_others(tmp_path: Path) -> None:
+    """They turn the page in place; a crafted button turns nothing."""
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        [sheet] = (await act(place, HELP.name, TEAM)).sheets
+        [turned] = (await act(place, past("help"), TEAM, Payload(about="models"))).sheets
+        with pytest.raises(Refusal):
+            await act(place, past("help"), TEAM, Payload(about="nothing"))
+    assert [(each.label, each.about) for each in sheet.choices] == [
+        ("Options", "options"),
+        ("Models and limits", "models"),
+    ]
+    assert [each.label for each in turned.choices] == ["Help", "Options"]
