@@ -24,8 +24,8 @@ import psycopg
 
 from bot.app import open_stores
 from bot.serve import tune_interpreter
-from council.calls import JsonObject
 from council.document.conversation import Source
+from council.text.json_objects import JsonObject
 from storage.index.index import Index
 from storage.index.past_answers import PastAnswers
 from storage.scope import Scope

@@ -202,7 +202,7 @@ class Actions:
         self._dispatcher.tasks.begin(run, reply.venue(run))
         return run
 
-    def _of_run(self, permission: permissions.Action, handler: OfRun) -> Handler:
+    def _of_run(self, permission: permissions.Permission, handler: OfRun) -> Handler:
         """Return what finds the run that somebody acts on, if they may do this there."""
 
         async def handle(incoming: Incoming, reply: Responder) -> None:

@@ -12,9 +12,8 @@ from pydantic import BaseModel, ConfigDict
 from council.consultation import Consultation
 from council.errors import Failure
 from council.profile import Member
+from council.text.json_objects import JsonObject
 from council.usage import Usage, total
-
-JsonObject = dict[str, object]
 
 
 def object_schema(**properties: JsonObject) -> JsonObject:

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import TypeVar, get_args
 
-from council.calls import AskAgain, JsonObject, Reply, object_schema
+from council.calls import AskAgain, Reply, object_schema
 from council.consultation import (
     HIGHEST,
     LOWEST,
@@ -25,6 +25,7 @@ from council.document.results import Stage1Result, Stage2_5Result
 from council.profile import Member, Profile
 from council.prompts import prompts
 from council.session import Session
+from council.text.json_objects import JsonObject
 
 R = TypeVar("R", Stage1Result, Stage2_5Result)
 

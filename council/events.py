@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass
 from typing import Literal, Self
 
 from council.brief import Discussion
-from council.calls import JsonObject
 from council.document.conversation import (
     AggregateRanking,
     AssistantMessage,
@@ -21,6 +20,7 @@ from council.document.conversation import (
 )
 from council.document.results import ScoringMatrix
 from council.errors import Failure
+from council.text.json_objects import JsonObject
 from council.usage import Usage
 
 Stage = Literal["stage1", "stage2", "stage2_5", "stage3"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from council import consultation_calls
-from council.calls import AskAgain, ChatMessage, JsonObject, Reply
+from council.calls import AskAgain, ChatMessage, Reply
 from council.consultation import for_reviewers, spoken_text
 from council.document.conversation import peer_critiques
 from council.document.corrections import corrected, maintained, overall, record
@@ -45,6 +45,7 @@ from council.reviews.scores import score
 from council.session import Request, Session, StageCancellation
 from council.task_group import TaskGroup
 from council.termination import complete_round, start_new_round
+from council.text.json_objects import JsonObject
 
 # Built once: an annotation is evaluated whenever its function is defined, and these are inner ones.
 ReadReview = Stage2Result | AskAgain[Stage2Result]
@@ -157,8 +158,9 @@ class _Reviewer:
         order, profile = self.order, self.prompts.brief.profile
         # The built-in model must criticize, and copies what it reads when it has nothing to say.
         copied = self._given if profile.demonstration else ()
-        criteria = profile.criteria.names if profile.criteria else ()
-        reading = partial(read_ballot, reply.text, order, criteria, answers=self._given, copied=copied)
+        reading = partial(
+            read_ballot, reply.text, order, self._criteria, answers=self._given, copied=copied
+        )
         ballot = await offload(self._size(reply), reading)
         result = Stage2Result(
             model=self.member.name,

@@ -12,19 +12,7 @@ from pydantic import BaseModel
 
 from council.accounts import Accounts
 from council.brief import Brief
-from council.calls import (
-    Ask,
-    AskAgain,
-    Call,
-    JsonObject,
-    Meter,
-    Outcome,
-    Prompt,
-    Read,
-    Reply,
-    Steps,
-    run_retries,
-)
+from council.calls import Ask, AskAgain, Call, Meter, Outcome, Prompt, Read, Reply, Steps, run_retries
 from council.cancel import Cancellation, Stop
 from council.document.conversation import FailedCall, RunUsage
 from council.errors import Cause, CouncilError, Failure, ModelError
@@ -45,6 +33,7 @@ from council.offload import offload
 from council.profile import Member, Profile
 from council.prompts.builtin import prompts_of
 from council.text.fence import stripped, unmarked
+from council.text.json_objects import JsonObject
 from council.usage import Usage, total
 
 log = structlog.stdlib.get_logger()

@@ -14,8 +14,8 @@ from typing import cast
 import orjson
 from pydantic import ValidationError
 
-from council.calls import JsonObject
 from council.document.conversation import timestamp
+from council.text.json_objects import JsonObject
 from storage.audit import AuditLog
 from storage.database import Database, SqlValue, Statement, listed
 from storage.documents.conversations import Documents

@@ -18,13 +18,14 @@ from bot.config.settings import OPENROUTER
 from bot.view.wording import failures as failures_wording
 from bot.view.wording.failures import cause
 from bot.view.wording.figures import count, listing, money
-from council.calls import Call, ChatMessage, JsonObject, RetryBudget
+from council.calls import Call, ChatMessage, RetryBudget
 from council.errors import Cause, Failure, ModelError
 from council.models.catalog import ModelListing, find_listing, most_like, read_listings
 from council.models.client import ModelClient
 from council.models.dialects import Format
 from council.models.learning import OTHER_LIMIT, Traits, steps_left
 from council.profile import Member, Profile
+from council.text.json_objects import JsonObject
 from council.usage import Usage, total
 
 PROVIDER, KEY, MODELS, PRICES = "Model provider", "Model key", "Models", "Prices"

@@ -24,6 +24,7 @@ from bot.errors import ConfigurationError, Unreachable, VenueError
 from bot.service.admission.access import Access, Rules
 from bot.service.commands import COMMANDS, Given, OptionKind
 from bot.view.message import escaped_line
+from bot.view.wording import discord as wording
 from bot.view.wording.figures import count, listing
 from storage.scope import Scope
 
@@ -34,15 +35,7 @@ MOST_SERVERS = 20
 MOST_NAMED = 5
 SERVER_SECONDS = 40.0
 
-NAMES = {
-    "view_channel": "View Channels",
-    "send_messages": "Send Messages",
-    "send_messages_in_threads": "Send Messages in Threads",
-    "create_public_threads": "Create Public Threads",
-    "embed_links": "Embed Links",
-    "attach_files": "Attach Files",
-    "read_message_history": "Read Message History",
-}
+NAMES = {**wording.PERMISSIONS, "view_channel": "View Channels"}  # as a role's settings have it
 """What the permissions of the invitation are called in Discord's settings."""
 _WITH_SENDING = {"embed_links", "attach_files"}
 """Discord takes these away with Send Messages."""

@@ -20,7 +20,7 @@ import structlog
 from bot.errors import Gone, NotAllowed, NoThread, Unreachable, VenueError
 from bot.service.delivery.outbox import Lane, Repeat, Urgency
 from bot.service.delivery.receipts import Ledger, Receipt, Sent
-from bot.service.delivery.venue import ANSWER, Card, File, Mention, Part
+from bot.service.delivery.venue import CARD_AGAIN, Card, File, Mention, Part
 from bot.slack import text as slack_text
 from bot.slack.card import Drawn, buttons_of, draw
 from bot.slack.client import Json, granted
@@ -219,7 +219,7 @@ class SlackVenue:
             self._continues = IN_THREAD
             await placed(message)
 
-        receipt = Receipt(ANSWER, mention.ledger, moved)
+        receipt = Receipt(CARD_AGAIN, mention.ledger, moved)
         part = Part(shown.text, (*shown.blocks,))
         if not await self._tell_above(part, self._channel, mention, receipt):
             request = partial(self._say, shown.text, shown.blocks, None, receipt)
@@ -245,10 +245,10 @@ class SlackVenue:
         async def began(message: str) -> None:
             nonlocal first
             first = message
-            await mention.ledger.settle(ANSWER)
+            await mention.ledger.settle(CARD_AGAIN)
 
         first_page, *others = await self.parts(card.message)
-        pages = [(first_page, Receipt(ANSWER, mention.ledger, began))]
+        pages = [(first_page, Receipt(CARD_AGAIN, mention.ledger, began))]
         pages += [
             (page, Receipt(f"direct.{number}", mention.ledger)) for number, page in enumerate(others)
         ]

@@ -30,11 +30,11 @@ from bot.view.state import RunView, opening
 from bot.view.thread import thread
 from bot.view.wording import figures
 from bot.view.wording import terminal as wording
-from council.calls import JsonObject
 from council.document.conversation import AssistantMessage
 from council.events import Emit
 from council.models.catalog import Catalog
 from council.profile import Profile
+from council.text.json_objects import JsonObject
 from storage.index.statistics import Typical
 from storage.journal.rows import RunRow
 

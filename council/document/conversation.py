@@ -15,7 +15,6 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from council.brief import Discussion
-from council.calls import JsonObject
 from council.criteria import EvaluationCriteria
 from council.document.iteration import IterationRound, IterationState, format_critiques_for_refinement
 from council.document.results import (
@@ -33,6 +32,7 @@ from council.document.results import (
 )
 from council.errors import Failure
 from council.profile import Strategy
+from council.text.json_objects import JsonObject
 from council.usage import Usage
 
 __all__ = [

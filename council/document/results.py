@@ -9,9 +9,10 @@ from typing import Literal, NamedTuple, Self, cast
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 
-from council.calls import Citation, JsonObject
+from council.calls import Citation
 from council.consultation import Consultation
 from council.errors import Failure
+from council.text.json_objects import JsonObject
 
 CONTRACT = "of the contract, though optional"
 
@@ -127,13 +128,16 @@ class Stage2Result(Record):
         about = [point for point in self.points or () if point.label == label]
         if any(point.kind == "objection" for point in about):
             return True
-        says_all = self.points is not None and all(point.source == "structured" for point in self.points)
-        return False if about or says_all else None
+        return False if about or self._says_all else None
 
     def clears(self, label: str) -> bool:
         """Return whether it certainly holds nothing against an answer."""
-        says_all = self.points is not None and all(point.source == "structured" for point in self.points)
-        return (says_all or label in self.cleared) and self.objects_to(label) is False
+        return (self._says_all or label in self.cleared) and self.objects_to(label) is False
+
+    @property
+    def _says_all(self) -> bool:
+        """Whether what it doesn't name it doesn't hold: a form was filled in."""
+        return self.points is not None and all(point.source == "structured" for point in self.points)
 
 
 class Stage2_5Result(Record):  # noqa: N801 - the data model's own name

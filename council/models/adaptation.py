@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
-from council.calls import Call, JsonObject
+from council.calls import Call
 from council.errors import Failure, ModelError
 from council.models.learning import (
     MOST_REFUSALS,
@@ -23,6 +23,7 @@ from council.models.refusals import RefusedCall
 from council.models.reply import Completion
 from council.models.request import body_of_call
 from council.models.servers import VERSION, Server
+from council.text.json_objects import JsonObject
 
 
 class Send(Protocol):
@@ -31,7 +32,7 @@ class Send(Protocol):
     async def __call__(
         self, call: Call, body: JsonObject, on_accepted: Callable[[], None] | None = None
     ) -> Completion:
-        """Return the completion. Raises `ModelError`, of which `Refused` is the server's own."""
+        """Return the completion. Raises `ModelError`, of which `RefusedCall` is the server's own."""
         ...
 
 

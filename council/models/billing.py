@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import structlog
 
-from council.calls import Call, JsonObject
+from council.calls import Call
 from council.profile import Member
-from council.text.json_objects import as_object
+from council.text.json_objects import JsonObject, as_object
 from council.usage import CHARACTERS_PER_TOKEN, Price, Usage, estimate_tokens, tokens
 
 COST_HEADER = "x-litellm-response-cost"

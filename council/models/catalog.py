@@ -13,10 +13,10 @@ from typing import cast
 
 import structlog
 
-from council.calls import JsonObject
 from council.errors import ModelError
 from council.models.builtin import WINDOW
 from council.profile import Member, Profile
+from council.text.json_objects import JsonObject
 from council.usage import Price
 
 HOUR = 3600.0

@@ -14,7 +14,7 @@ from typing import Self, cast
 import httpx
 import orjson
 
-from council.calls import Call, JsonObject, Reply
+from council.calls import Call, Reply
 from council.errors import Failure, ModelError
 from council.models.adaptation import Send, adapting
 from council.models.billing import UNPRICED_CALL
@@ -29,6 +29,7 @@ from council.models.servers import VERSION, Memory, NoMemory, Server, server_at
 from council.models.stream import body_of, receive, refusal
 from council.models.transport import Transport
 from council.profile import DialectName, Member
+from council.text.json_objects import JsonObject
 from council.usage import Price
 
 OPENROUTER = "https://openrouter.ai/api/v1"

@@ -13,8 +13,8 @@ from typing import Literal
 
 import httpx
 
-from council.calls import JsonObject
 from council.profile import DialectName, Reasoning
+from council.text.json_objects import JsonObject
 
 LimitName = Literal["max_tokens", "max_completion_tokens"]
 Format = Literal["strict", "schema", "object_schema", "object"]

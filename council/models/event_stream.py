@@ -12,9 +12,9 @@ from typing import cast
 
 import orjson
 
-from council.calls import JsonObject
 from council.errors import Failure, ModelError
 from council.models.refusals import too_large
+from council.text.json_objects import JsonObject
 
 MIB = 2**20
 JSON_BYTES = 4 * MIB

@@ -14,10 +14,10 @@ from typing import cast
 
 from pydantic import BaseModel, ConfigDict
 
-from council.calls import JsonObject
 from council.errors import Failure
 from council.models.dialects import Dialect, Format, LimitName
 from council.profile import THINKING_FIELDS
+from council.text.json_objects import JsonObject
 
 MOST_REFUSALS = 5
 """Refused requests that may be spent on learning what one model's server takes."""

@@ -16,10 +16,9 @@ from typing import cast
 
 import orjson
 
-from council.calls import JsonObject
 from council.errors import Cause, Failure, ModelError
 from council.text.characters import clip, whole
-from council.text.json_objects import as_object
+from council.text.json_objects import JsonObject, as_object
 from council.text.redaction import Redaction
 
 KEY = "[key]"

@@ -12,14 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import cast
 
-from council.calls import Call, Citation, JsonObject, Reply
+from council.calls import Call, Citation, Reply
 from council.errors import Cause, Failure, ModelError
 from council.models.billing import UNPRICED_CALL, Arrived, stated_usage, used
 from council.models.event_stream import parse
 from council.models.refusals import EXCERPT_LENGTH, NO_SECRETS, refused, shorten, too_large
 from council.models.thoughts import ThoughtFilter
 from council.text.characters import whole
-from council.text.json_objects import as_object, object_in
+from council.text.json_objects import JsonObject, as_object, object_in
 from council.text.redaction import Redaction
 from council.usage import Price, Usage
 

@@ -5,9 +5,10 @@ from typing import cast
 
 import orjson
 
-from council.calls import Call, ChatMessage, JsonObject
+from council.calls import Call, ChatMessage
 from council.models.dialects import Dialect, Format
 from council.models.learning import Traits, steps_left
+from council.text.json_objects import JsonObject
 
 _FOLLOWS_SCHEMA = "Reply with one JSON object that follows this JSON schema, and nothing else:"
 

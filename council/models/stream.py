@@ -15,13 +15,13 @@ from typing import cast
 import httpx
 import orjson
 
-from council.calls import JsonObject
 from council.errors import Failure, ModelError
 from council.models.event_stream import JSON_BYTES, EventReader, parse
 from council.models.refusals import EXCERPT_LENGTH, RefusedCall, refused, too_large
 from council.models.reply import Completion
 from council.models.retries import retry_after
 from council.models.transport import UNPACKED
+from council.text.json_objects import JsonObject
 from council.text.redaction import Redaction
 
 ERROR_BYTES = 64 * 1024

@@ -11,10 +11,9 @@ from typing import Annotated, cast
 
 from pydantic import BaseModel, BeforeValidator
 
-from council.calls import JsonObject
 from council.document.results import Severity
 from council.reviews.ballot_text import parse_ranking
-from council.text.json_objects import DEEPEST, Span, objects, parsed
+from council.text.json_objects import DEEPEST, JsonObject, Span, objects, parsed
 
 
 def _listed(value: object) -> list[object]:

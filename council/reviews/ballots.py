@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice, permutations
 
-from council.calls import JsonObject, object_schema
+from council.calls import object_schema
 from council.document.results import ReviewPoint
 from council.reviews.ballot_json import (
     JsonBallot,
@@ -32,7 +32,7 @@ from council.reviews.prose import LONGEST_POINT, read_praise, read_prose
 from council.reviews.reviewer_lines import LONGEST_LINE, LONGEST_REVIEW, bare, says, sentences
 from council.reviews.score_text import BEST, WORST, Scored, parse_scores, scores_of, scores_text
 from council.text.characters import clip
-from council.text.json_objects import Span, out_of_string
+from council.text.json_objects import JsonObject, Span, out_of_string
 
 HEADER = "FINAL RANKING:"
 TERSE_REMARK = 60  # characters

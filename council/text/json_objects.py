@@ -18,6 +18,7 @@ from pydantic_core import from_json
 
 JsonObject = dict[str, object]
 
+
 MOST_UNFINISHED = 8
 """After so many objects without an end, nothing in a text is looked for any more."""
 MOST_MENDED = 8

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal, cast
 
-from council.calls import AskAgain, JsonObject, Reply, object_schema
+from council.calls import AskAgain, Reply, object_schema
 from council.cancel import Cancellation
 from council.document.comparisons import Comparison, DifferingPoint
 from council.errors import Failure
@@ -20,7 +20,7 @@ from council.prompts.judging import COMPARE_AGAIN
 from council.reviews.ballot_text import by_letter, label_named
 from council.session import Request, Session
 from council.text.characters import clip
-from council.text.json_objects import objects, out_of_string
+from council.text.json_objects import JsonObject, objects, out_of_string
 
 LONGEST_POINT = 400  # characters
 TIE = "tie"

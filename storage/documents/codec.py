@@ -14,8 +14,8 @@ from typing import cast
 import orjson
 from pydantic import ValidationError
 
-from council.calls import JsonObject
 from council.document.conversation import AssistantMessage, Conversation, Source, UserMessage
+from council.text.json_objects import JsonObject
 from storage.documents.foreign import understood
 from storage.errors import DocumentError
 

@@ -11,9 +11,9 @@ from email.utils import parsedate_to_datetime
 from typing import cast
 from uuid import UUID
 
-from council.calls import JsonObject
 from council.document.conversation import timestamp
 from council.text.characters import clip
+from council.text.json_objects import JsonObject
 from storage.documents.foreign_answers import answer, text_of
 
 TITLE_LENGTH = 80

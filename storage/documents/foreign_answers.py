@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from string import ascii_uppercase
 from typing import cast
 
-from council.calls import JsonObject
 from council.document.conversation import FailedCall
 from council.errors import Cause, Failure
 from council.reviews.ballot_text import by_letter, label_named, parse_ranking
 from council.reviews.ranking import aggregate
+from council.text.json_objects import JsonObject
 
 _NAME = (
     "model",

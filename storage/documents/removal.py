@@ -2,8 +2,8 @@
 
 from typing import cast
 
-from council.calls import JsonObject
 from council.document.conversation import AssistantMessage, Message, UserMessage
+from council.text.json_objects import JsonObject
 from storage.documents import codec
 from storage.documents.codec import Document
 from storage.documents.foreign import TITLE_LENGTH

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import cast
 
-from council.calls import JsonObject
 from council.document.conversation import AssistantMessage, Vote
+from council.text.json_objects import JsonObject
 from storage.documents import codec
 from storage.documents.codec import Document
 

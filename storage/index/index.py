@@ -12,8 +12,8 @@ from typing import Any
 
 import orjson
 
-from council.calls import JsonObject
 from council.document.conversation import Source
+from council.text.json_objects import JsonObject
 from storage.atomic import Stamp
 from storage.database import Database, Row, Statement
 from storage.documents.conversations import DocumentProblem, Documents, FolderListing, Stored

@@ -13,7 +13,6 @@ from typing import Self
 import orjson
 import pytest
 
-from council.calls import JsonObject
 from council.document.conversation import (
     AggregateRanking,
     AssistantMessage,
@@ -25,6 +24,7 @@ from council.document.conversation import (
     Stage3Result,
     peer_critiques,
 )
+from council.text.json_objects import JsonObject
 from council.usage import Usage
 
 DATA = Path(__file__).parent / "data"

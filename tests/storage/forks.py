@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from council.calls import JsonObject
+from council.text.json_objects import JsonObject
 from tests.storage.examples import new_id
 
 ONE, TWO, THREE = "lab/one", "lab/two", "lab/three"

@@ -1,4 +1,4 @@
-"""What people may do with a run, its answer and its records: decided here, for every platform.
+"""Who may do what with a run, its answer and its records, on every platform: the rules.
 
 An adapter says who acts, where, and what the platform knows about them; this decides the rest.
 """
@@ -11,7 +11,7 @@ from bot.errors import Refusal
 from bot.view.wording import commands as wording
 from council.document.conversation import Source
 
-Action = Literal[
+Permission = Literal[
     "look",
     "share",
     "ask again",
@@ -29,15 +29,15 @@ Action = Literal[
 Rule = Literal["anyone", "asker or admin", "admin"]
 """Who may, of the people who can use the place where it is done."""
 
-RULES: Mapping[Action, Rule] = {
-    **dict.fromkeys(get_args(Action), "anyone"),
+RULES: Mapping[Permission, Rule] = {
+    **dict.fromkeys(get_args(Permission), "anyone"),
     "stop": "asker or admin",
     "forget answer": "asker or admin",
     "forget person": "admin",
     "forget channel": "admin",
     "configure": "admin",
 }
-_REFUSED: Mapping[Action, str] = {
+_REFUSED: Mapping[Permission, str] = {
     "stop": wording.NOT_STOPPED,
     "forget answer": wording.ANSWER_NOT_FORGOTTEN,
     "forget person": wording.PERSON_NOT_FORGOTTEN,
@@ -62,12 +62,12 @@ class Admins:
         return [user for name, _, user in named if name == platform]
 
 
-def depends_on_admin(action: Action, who: Source, asker: str | None) -> bool:
+def depends_on_admin(action: Permission, who: Source, asker: str | None) -> bool:
     """Whether this action depends on being an admin; asking a platform takes time."""
     return not _is_allowed(action, who, asker, is_admin=False)
 
 
-def check(action: Action, who: Source, *, is_admin: bool = False, asker: str | None = None) -> None:
+def check(action: Permission, who: Source, *, is_admin: bool = False, asker: str | None = None) -> None:
     """Raise `Refusal` if somebody may not do this; `asker` asked the question it is about."""
     if not _is_allowed(action, who, asker, is_admin=is_admin):
         raise Refusal(_REFUSED[action])
@@ -79,7 +79,7 @@ def check_place(origin: Source, here: Source) -> None:
         raise Refusal(wording.NOT_HERE)
 
 
-def _is_allowed(action: Action, who: Source, asker: str | None, *, is_admin: bool) -> bool:
+def _is_allowed(action: Permission, who: Source, asker: str | None, *, is_admin: bool) -> bool:
     match RULES[action]:
         case "anyone":
             return True

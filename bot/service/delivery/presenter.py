@@ -19,7 +19,17 @@ from bot.errors import Gone, Malformed, NotAllowed, Revoked, Unreachable, VenueE
 from bot.render.markdown import render
 from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.receipts import Ledger, Receipt, may_be_done
-from bot.service.delivery.venue import ANSWER, REPLACED, Action, Button, Card, File, Mention, Part, Venue
+from bot.service.delivery.venue import (
+    CARD_AGAIN,
+    REPLACED,
+    Button,
+    ButtonAction,
+    Card,
+    File,
+    Mention,
+    Part,
+    Venue,
+)
 from bot.transcript.html import to_html
 from bot.transcript.markdown import to_markdown
 from bot.view.card import answer, card, title
@@ -41,7 +51,7 @@ log = structlog.get_logger()
 
 THREAD_TITLE = 90
 
-_BUTTONS: Mapping[str, tuple[Action, ...]] = {
+_BUTTONS: Mapping[str, tuple[ButtonAction, ...]] = {
     "ranking": ("votes",),
     "member": ("corrected", "changes", "reviews"),
 }
@@ -154,12 +164,12 @@ class Presenter:
         buttons = tuple(Button(action, self._run_id) for action in self._actions())
         return Card(card(self.view, self._clock()), buttons)
 
-    def _actions(self) -> tuple[Action, ...]:
+    def _actions(self) -> tuple[ButtonAction, ...]:
         if not self.view.is_over:
             return ("stop",)
         if self.view.error is None:
             notes = self.view.final and self.view.final.notes
-            asks: tuple[Action, ...] = ("answer",) if notes and notes.ask else ()
+            asks: tuple[ButtonAction, ...] = ("answer",) if notes and notes.ask else ()
             return (*asks, "follow", "transcript", "again", "helpful", "unhelpful")
         return ("retry", "again")
 
@@ -302,19 +312,19 @@ class Presenter:
         """Post the answer and the mention into a thread that has outlived its card."""
         if not (self._lost and self._posts.messages) or self._refused:
             return False
-        if not self._ledger.times(ANSWER):
+        if not self._ledger.times(CARD_AGAIN):
             await self._answer_in_thread()
         return await self._mention(mention, link=False)
 
     async def _answer_in_thread(self) -> None:
-        await self._ledger.settle(ANSWER)  # it may be there twice until it is known to be there once
+        await self._ledger.settle(CARD_AGAIN)  # it may be there twice until it is known to be there once
         try:
             await self._post(self._whole(), Urgency.ANSWER)
         except VenueError as error:
             if not may_be_done(error):
-                await self._ledger.count(ANSWER, 0)
+                await self._ledger.count(CARD_AGAIN, 0)
             raise
-        await self._ledger.count(ANSWER, 1)
+        await self._ledger.count(CARD_AGAIN, 1)
 
     async def _tell_in_channel(self, mention: Mention) -> bool:
         """Replace a lost card, once: whoever deletes the new one, too, doesn't want it there.
@@ -328,7 +338,7 @@ class Presenter:
 
         if self._lost is None or self._ledger.is_spent(REPLACED):
             return False
-        if self._ledger.is_spent(ANSWER):
+        if self._ledger.is_spent(CARD_AGAIN):
             return await self._mention(mention, link=False)
         if not self._is_told(mention):
             self._fits = await self._venue.repost(self.card(), mention, placed)

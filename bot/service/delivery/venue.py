@@ -17,13 +17,13 @@ from storage.journal.rows import MentionState
 
 REPLACED = "card replaced"
 """The key under which it is remembered that a lost card was replaced."""
-ANSWER = "card again"
+CARD_AGAIN = "card again"
 """The key of what a lost card said, wherever it is posted again."""
 
 CardAction = Literal["stop", "answer", "follow", "transcript", "again", "retry", "helpful", "unhelpful"]
-Action = CardAction | Detail
+ButtonAction = CardAction | Detail
 
-LABELS: dict[Action, str] = {
+LABELS: dict[ButtonAction, str] = {
     "stop": figures.STOP,
     "answer": figures.ANSWER_IT,
     "follow": figures.FOLLOW_UP,
@@ -43,7 +43,7 @@ LABELS: dict[Action, str] = {
 class Button:
     """A button under a message of a run; a press returns the run's id and a member's seat."""
 
-    action: Action
+    action: ButtonAction
     run_id: str
     seat: int = 0
 

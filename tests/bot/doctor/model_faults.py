@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import cast
 
-from council.calls import JsonObject
+from council.text.json_objects import JsonObject
 from tests.bot.doctor.scene import GOOD_KEY, MEMBERS, NOWHERE, Scene, setting
 from tests.model_server import Turn
 

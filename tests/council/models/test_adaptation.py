@@ -7,11 +7,12 @@ from typing import cast
 
 import pytest
 
-from council.calls import Call, JsonObject
+from council.calls import Call
 from council.errors import Cause, ModelError
 from council.models.client import ModelClient
 from council.models.retries import Retries
 from council.profile import Member
+from council.text.json_objects import JsonObject
 from tests.council.models.test_client import quick
 from tests.council.scripted import as_called
 from tests.model_server import Exchange, ModelServer, Turn

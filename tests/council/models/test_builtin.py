@@ -9,7 +9,7 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from council.calls import Call, ChatMessage, JsonObject
+from council.calls import Call, ChatMessage
 from council.consultation import Opinion, Rebuttal
 from council.consultation_calls import form_schema
 from council.errors import ModelError
@@ -17,6 +17,7 @@ from council.models import builtin
 from council.models.client import ModelClient
 from council.models.retries import Retries
 from council.session import FORM_TOKENS
+from council.text.json_objects import JsonObject
 from tests.council.scripted import as_called
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

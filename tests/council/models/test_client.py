@@ -16,7 +16,7 @@ import httpx
 import pytest
 from pytest_socket import SocketConnectBlockedError
 
-from council.calls import Call, ChatMessage, JsonObject, MemorySteps, RetryBudget
+from council.calls import Call, ChatMessage, MemorySteps, RetryBudget
 from council.cancel import Stop
 from council.errors import Cause, Failure, ModelError
 from council.events import AnswerStreamed, Event
@@ -26,6 +26,7 @@ from council.models.retries import Backoff, Retries
 from council.models.transport import LINES_AT_ONCE, MOST_CONNECTIONS
 from council.profile import DialectName, Member, Profile
 from council.run import deliberate
+from council.text.json_objects import JsonObject
 from council.usage import Price, Usage
 from tests.council.scripted import Clock, ScriptedCouncil, as_called
 from tests.model_server import ModelServer, Turn

@@ -5,11 +5,12 @@ from typing import cast, get_args
 import httpx
 import pytest
 
-from council.calls import Call, JsonObject
+from council.calls import Call
 from council.models.dialects import DIALECTS, dialect_of
 from council.models.learning import Traits
 from council.models.request import body_of_call
 from council.profile import DialectName, Member
+from council.text.json_objects import JsonObject
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"ranking": {"type": "array"}}}
 

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from council.calls import JsonObject
 from council.errors import ModelError
 from council.models import event_stream
 from council.models.event_stream import EventReader, parse
+from council.text.json_objects import JsonObject
 
 A: JsonObject = {"choices": [{"delta": {"content": "a"}}]}
 ONE = b'{"choices": [{"delta": {"content": "a"}}]}'

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from council.calls import JsonObject
 from council.errors import Cause, Failure
 from council.models.dialects import DIALECTS
 from council.models.learning import Traits, named_change, smaller_limit, trials
+from council.text.json_objects import JsonObject
 
 GENERIC = DIALECTS["generic"]
 BODY: JsonObject = {

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from council.calls import JsonObject
 from council.errors import Cause
 from council.models.refusals import KEY, excerpt, failure_of, refused, shorten
+from council.text.json_objects import JsonObject
 from council.text.redaction import Redaction
 
 

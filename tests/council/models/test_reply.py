@@ -10,13 +10,14 @@ import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
-from council.calls import Call, Citation, JsonObject
+from council.calls import Call, Citation
 from council.errors import Cause, Failure, ModelError
 from council.models.billing import REPLY_TOKENS
 from council.models.event_stream import parse
 from council.models.refusals import NO_SECRETS
 from council.models.reply import Completion, answering_fallback
 from council.profile import Member
+from council.text.json_objects import JsonObject
 from council.usage import Price, Usage
 
 PRICE = Price(prompt=0.25, completion=0.5)

@@ -15,8 +15,8 @@ import pytest
 from filelock import FileLock
 
 from council.brief import Attachment, Discussion, ThreadMessage
-from council.calls import JsonObject
 from council.document.conversation import AssistantMessage, Source, UserMessage
+from council.text.json_objects import JsonObject
 from storage.documents.conversations import ConversationStore, DocumentProblem, Documents, Stored
 from storage.errors import ConversationNotFound, DocumentError, FolderError
 from tests.storage.examples import CONTRACT_EXAMPLE, CONTRACT_ID, DATA, NOW, answer, legacy, new_id

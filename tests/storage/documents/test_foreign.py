@@ -12,8 +12,8 @@ from bot.transcript.markdown import to_markdown
 from bot.view.fold import run_views
 from bot.view.member import full_name
 from bot.view.state import Seat
-from council.calls import JsonObject
 from council.document.conversation import AssistantMessage, Conversation, UserMessage
+from council.text.json_objects import JsonObject
 from storage.documents import codec
 from storage.errors import DocumentError
 from storage.importing import import_from

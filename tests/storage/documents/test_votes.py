@@ -10,9 +10,9 @@ import orjson
 import pytest
 
 from bot.app import Library, open_library
-from council.calls import JsonObject
 from council.document.conversation import AssistantMessage, Source, Vote
 from council.document.results import Stage3Result
+from council.text.json_objects import JsonObject
 from storage.errors import ConversationNotFound
 from storage.importing import import_from
 from storage.index.statistics import VoteCount

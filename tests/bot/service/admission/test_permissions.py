@@ -5,16 +5,23 @@ from typing import get_args
 import pytest
 
 from bot.errors import Refusal
-from bot.service.admission.permissions import RULES, Action, Admins, check, check_place, depends_on_admin
+from bot.service.admission.permissions import (
+    RULES,
+    Admins,
+    Permission,
+    check,
+    check_place,
+    depends_on_admin,
+)
 from council.document.conversation import Source
 
 ADA = Source(platform="slack", workspace="T1", channel="C1", user="U1")
 BOB = ADA.model_copy(update={"user": "U2"})
-ACTIONS: tuple[Action, ...] = get_args(Action)
-OPEN: set[Action] = {"look", "share", "ask again", "follow up", "vote", "retry", "forget own"}
+ACTIONS: tuple[Permission, ...] = get_args(Permission)
+OPEN: set[Permission] = {"look", "share", "ask again", "follow up", "vote", "retry", "forget own"}
 
 
-def may(action: Action, who: Source, *, is_admin: bool = False, asker: str | None = "U1") -> bool:
+def may(action: Permission, who: Source, *, is_admin: bool = False, asker: str | None = "U1") -> bool:
     """Return whether somebody may do something to what Ada asked."""
     try:
         check(action, who, is_admin=is_admin, asker=asker)
@@ -29,7 +36,7 @@ def test_every_action_has_a_rule() -> None:
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-def test_who_may_do_what(action: Action) -> None:
+def test_who_may_do_what(action: Permission) -> None:
     """Strangers may do what is open, askers what is theirs, admins everything."""
     assert may(action, BOB, is_admin=True)
     assert may(action, BOB) == (action in OPEN)
@@ -44,7 +51,7 @@ def test_without_a_recorded_asker_nobody_is_the_asker() -> None:
 
 
 @pytest.mark.parametrize("action", [action for action in ACTIONS if action not in OPEN])
-def test_a_refusal_says_who_may(action: Action) -> None:
+def test_a_refusal_says_who_may(action: Permission) -> None:
     """In a sentence for the person who was refused."""
     with pytest.raises(Refusal, match=r"^Only (the person who asked, or )?an admin,? can \w+ .*\.$"):
         check(action, BOB, asker="U1")
