@@ -3,6 +3,8 @@
     CouncilError
     ├── ConfigurationError  the settings can't be used; it has every problem
     ├── Refusal             a question, a click or a command is refused; one person reads why
+    │   ├── OverBudget      it may cost more than is left
+    │   ├── Unavailable     it can be asked again in a moment
     │   └── UsageError      it was asked for wrongly; the message says how to do it
     │       ├── OverLimit   too many questions are waiting already
     │       └── NotTaken    a file isn't read with a question
@@ -47,6 +49,14 @@ class ConfigurationError(CouncilError):
 
 class Refusal(CouncilError):
     """Something is refused; the message tells only the person who asked for it why."""
+
+
+class OverBudget(Refusal):
+    """A question may cost more than a budget or its asker's own limit has left."""
+
+
+class Unavailable(Refusal):
+    """The council restarts or can't save anything now; the same may be asked again in a moment."""
 
 
 class UsageError(Refusal):

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import structlog
 
-from bot.errors import OverLimit, Refusal
+from bot.errors import OverLimit, Refusal, Unavailable
 from bot.service.acknowledgements import ACCEPT_SECONDS
 from bot.service.admission.access import Requester
 from bot.service.admission.budgets import Budgets
@@ -95,7 +95,7 @@ class Dispatcher:
         """
         text = question.text.strip() or _in_files(question.attachments)
         if self.tasks.is_draining:
-            raise Refusal(commands.RESTARTING)
+            raise Unavailable(commands.RESTARTING)
         if not text:
             raise Refusal(commands.NO_QUESTION)
         if len(text) > LONGEST_QUESTION:
@@ -117,7 +117,7 @@ class Dispatcher:
             run = await self._write_down(whole, profile, by, budgets)
         except (TimeoutError, StorageError) as error:
             log.warning("question_not_taken", reason=error)
-            raise Refusal(commands.NOT_SAVED) from error
+            raise Unavailable(commands.NOT_SAVED) from error
         finally:
             if run is None:  # otherwise it is acknowledged by its card
                 self._runs.acknowledgements.settle(entry_key)
@@ -163,7 +163,7 @@ class Dispatcher:
         here = await self.in_force(by)
         here.check(by, standing, run.brief.profile.name)
         if self.tasks.is_draining:
-            raise Refusal(commands.RESTARTING)
+            raise Unavailable(commands.RESTARTING)
         return await self._queue.retry(self.tasks, run, venue_of, by)
 
     async def stop(self, run_id: str) -> str:

@@ -51,6 +51,10 @@ class Stops:
         """Return what stops a run; `None` if the run is over."""
         return self._stops.get(run_id)
 
+    def running(self) -> list[str]:
+        """Return the runs that can be stopped here."""
+        return [*self._stops]
+
     def remove(self, run_id: str) -> None:
         """Forget a run that is over, or that isn't this bot's."""
         self._stops.pop(run_id, None)

@@ -15,7 +15,7 @@ import structlog
 
 from bot.service.acknowledgements import Acknowledgements
 from bot.service.admission.budget_warnings import BudgetWarnings
-from bot.service.admission.budgets import Budgets, refusal
+from bot.service.admission.budgets import Budgets, is_exempt, refusal
 from bot.service.admission.channels import Channels
 from bot.service.admission.costs import Costs, Prices, unknown
 from bot.service.admission.limits import entry_of, over_limit
@@ -117,7 +117,6 @@ class Runs:
         self,
         question: Question,
         profile: Profile,
-        run_id: str | None = None,
         *,
         by: float | None = None,
         budgets: Budgets | None = None,
@@ -134,17 +133,18 @@ class Runs:
         """
         brief = question.brief(profile, self.entropy)
         run = NewRun(
-            id=run_id or str(self.new_id()),
+            id=question.run_id or str(self.new_id()),
             entry_key=question.entry_key,
             conversation_id=question.conversation_id or str(self.new_id()),
             origin=question.source,
             brief=brief,
         )
-        if question.source.platform == TERMINAL:
+        if is_exempt(question.source):
             return await self.journal.begin(run, by=by)
         if budgets is None:
             async with asyncio.timeout_at(by):
                 budgets = await self.costs.budgets(question.source)
+        budgets = budgets.within(question.ceilings)
         await self.costs.refresh_prices(profile, budgets)
         async with asyncio.timeout_at(by):
             cost = await self.costs.foresee(brief, question.conversation_id)
@@ -446,7 +446,7 @@ class Runs:
             with suppress(ConversationNotFound):  # this question begins it
                 conversation = await until_written(lambda: self.store.load(run.conversation_id), emit)
                 return recent(turns(conversation), room_beside(window, texts))
-            return History()
+            return recent(run.brief.history.turns, room_beside(window, texts))
 
         brief = brief.model_copy(
             update={

@@ -18,7 +18,7 @@ from contextlib import (
     redirect_stdout,
     suppress,
 )
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from shutil import get_terminal_size
 from textwrap import fill
 from time import monotonic
@@ -206,7 +206,7 @@ class Asking:
         run_id = str(self.runs.new_id())
         # Held before it is there to be found: another process would resume it at once.
         async with self.library.locks.acquire(run_id):
-            yield (await self.runs.record(question, profile, run_id)).run
+            yield (await self.runs.record(replace(question, run_id=run_id), profile)).run
 
     async def _close(self, run: RunRow) -> None:
         ended = await self.runs.give_up(run)

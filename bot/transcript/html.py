@@ -29,6 +29,7 @@ from bot.view.state import RunView, Seat
 from bot.view.wording import figures
 from bot.view.wording import transcript as wording
 from bot.view.wording.card import agreement
+from bot.view.wording.doors import program
 from council.document.changes import words_changed
 from council.document.conversation import Conversation
 from council.usage import total
@@ -117,6 +118,7 @@ def _facts(conversation: Conversation, views: list[RunView]) -> Iterator[tuple[s
     """Return the facts that a reader wants first."""
     if source := conversation.source:
         by = None if source.platform in NAMED_BY_ID else source.user
+        by = program(source.program) if source.program is not None else by
         yield wording.ASKED, wording.place(source.platform, by)
     yield wording.BEGUN, begun(conversation)
     seated = dict.fromkeys(name for view in views for name in _seated(view))

@@ -204,7 +204,7 @@ class Journal:
     async def undelivered(
         self, platform: str, since: str = "", workspace: str | None = None
     ) -> list[RunRow]:
-        """Return a platform's runs that were not shown to their end, the oldest first.
+        """Return what people asked on a platform and wasn't shown to its end, the oldest run first.
 
         With `workspace`, only those of it. Those that are over and *untold* are left out where they were
         accepted or retried before `since`.
@@ -212,12 +212,39 @@ class Journal:
         only = "" if workspace is None else " AND origin ->> 'workspace' = ?"
         return await self._find(
             "delivery IS DISTINCT FROM 'shown' AND origin ->> 'platform' = ?"
+            " AND origin ->> 'program' IS NULL"
             " AND (delivery IS NULL OR coalesce(retried_at, created_at) >= ?)"
             f"{only} ORDER BY created_at, rowid",
             platform,
             since,
             *([] if workspace is None else [workspace]),
         )
+
+    async def unfinished_of_programs(self) -> list[RunRow]:
+        """Return what programs asked and isn't over, or not known to be, the oldest run first."""
+        return await self._find(
+            "delivery IS DISTINCT FROM 'shown' AND origin ->> 'program' IS NOT NULL"
+            " ORDER BY created_at, rowid"
+        )
+
+    async def find(self, entry_key: str) -> RunRow | None:
+        """Return the run that a delivery with this entry key began, if there is one."""
+        return await self._delivered_before(entry_key)
+
+    async def newest(self, prefix: str) -> RunRow | None:
+        """Return the newest run whose entry key begins like this, if there is one."""
+        found = await self._find(
+            "entry_key >= ? AND entry_key < ? ORDER BY created_at DESC, rowid DESC LIMIT 1",
+            prefix,
+            f"{prefix}~",
+        )
+        return found[0] if found else None
+
+    async def marks(self, run_ids: Sequence[str]) -> dict[str, int]:
+        """Return how often Stop was pressed for each of these runs; a forgotten one is missing."""
+        query = "SELECT id, stops FROM runs WHERE id IN (SELECT value FROM json_each(?))"
+        rows = await self._database.read(query, (listed(run_ids),))
+        return {row["id"]: row["stops"] for row in rows}
 
     async def steps(self, run: RunRow) -> RunSteps:
         """Load what a run has recorded so far, ready to record more."""

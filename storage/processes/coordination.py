@@ -49,7 +49,8 @@ SELECT run, place FROM (
 """
 _DUE = """
 SELECT id FROM runs LEFT JOIN turns ON turns.run = runs.id
-WHERE origin ->> 'platform' IN ('slack', 'discord') AND delivery IS DISTINCT FROM 'shown'
+WHERE delivery IS DISTINCT FROM 'shown'
+    AND (origin ->> 'platform' IN ('slack', 'discord') OR origin ->> 'program' <> 'mcp')
     AND (status = 'running' OR coalesce(retried_at, created_at) >= ?)
     AND (turns.run IS NULL
         OR state = 'accepted' AND changed_at < clock_timestamp() - interval '30 seconds')
@@ -183,10 +184,10 @@ class Coordination:
         return {row["run"]: row["place"] for row in rows}
 
     async def due(self, since: str) -> list[str]:
-        """Return the platforms' unfinished runs that nobody has made ready, the oldest first.
+        """Return unfinished runs that nobody has made ready, the oldest first.
 
-        They have no entry, or have been accepted for more than 30 seconds. Those that are over
-        are left out where they were accepted or retried before `since`.
+        They have no entry, or have been accepted for more than 30 seconds. Those that are over are left
+        out where they were accepted or retried before `since`; those of a terminal are its own.
         """
         return [row["id"] for row in await self._database.read(_DUE, (since,))]
 

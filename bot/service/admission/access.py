@@ -67,6 +67,7 @@ class Rules(BaseModel):
 class Requester:
     """What a platform says about somebody who acts: where they are, and what they belong to.
 
+    `is_program` says that a token of the operator's admits it: lists of people don't concern it.
     `workspace` is also Discord's server. `places` are the channel, a thread's parent channel, and
     their category; `memberships` are roles and user groups, at least those that the lists name.
     """
@@ -75,6 +76,7 @@ class Requester:
     places: frozenset[str] = NOBODY
     memberships: frozenset[str] = NOBODY
     is_direct: bool = False
+    is_program: bool = False
 
 
 AT_TERMINAL = Requester()
@@ -134,6 +136,10 @@ def _denied(deny: Rules, allow: Rules, source: Source, standing: Requester) -> s
         return wording.NOT_IN_WORKSPACE
     if deny.places & standing.places:
         return wording.NOT_IN_CHANNEL
+    if standing.is_program:
+        # Which category a channel is in, only Discord knows, and no program is connected to it.
+        is_known = not deny.categories or bool(allow.channels & standing.places)
+        return None if is_known or source.platform != "discord" else wording.NOT_BY_CATEGORY
     if source.user in deny.users or deny.memberships & standing.memberships:
         return wording.NOT_THIS_PERSON
     if deny.roles and _hides_roles(source, standing) and source.user not in allow.users:
@@ -152,6 +158,8 @@ def not_allowed(allow: Rules, source: Source, standing: Requester) -> str | None
             return wording.NOT_IN_WORKSPACE
     if allow.places and not (is_known_directly or allow.places & standing.places):
         return wording.NOT_DIRECTLY if standing.is_direct else wording.NOT_IN_CHANNEL
+    if standing.is_program:
+        return None
     if (allow.users or allow.memberships) and not (
         is_listed or allow.memberships & standing.memberships
     ):

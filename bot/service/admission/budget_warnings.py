@@ -121,7 +121,9 @@ class BudgetWarnings:
     async def _nearly_used(self, source: Source) -> list[Used]:
         budgets = (await self._channels.in_force(source)).budgets
         found = await budgets.used(source, self._journal)
-        return [used for used in found if used.amount >= WARNING_SHARE * used.limit]
+        nearly = [used for used in found if used.amount >= WARNING_SHARE * used.limit]
+        # A program's own day is its token's affair, and it is nobody who could be named.
+        return [used for used in nearly if source.program is None or used.scope != "user"]
 
     async def _warn(self, source: Source, used: Used, budget: Budget, moment: datetime) -> None:
         """Log that a budget is nearly used up, and tell the listed admins who don't know."""

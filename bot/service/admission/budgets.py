@@ -10,7 +10,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bot.errors import Refusal
+from bot.errors import OverBudget
 from bot.service.admission.limits import channel_of, user_of
 from bot.view.wording import budgets as wording
 from council.brief import Ceilings
@@ -54,12 +54,12 @@ class Budgets(BaseModel):
     def reservation(self, estimate: Estimate, source: Source) -> Reservation | None:
         """Return what a question asked there reserves; `None` for one asked at the terminal.
 
-        Raises `Refusal` for a question that may cost more than any may.
+        Raises `OverBudget` for a question that may cost more than any may.
         """
         if is_exempt(source):
             return None
         if self.run is not None and estimate.cost > self.run:
-            raise Refusal(wording.over_run(self.run, estimate))
+            raise OverBudget(wording.over_run(self.run, estimate))
         return self._reservation(nanos(estimate.cost), source)
 
     def within(self, ceilings: Ceilings | None) -> Self:
@@ -127,10 +127,10 @@ def payer(source: Source) -> Payer:
     )
 
 
-def refusal(error: BudgetExceeded, estimate: Estimate) -> Refusal:
+def refusal(error: BudgetExceeded, estimate: Estimate) -> OverBudget:
     """Return what an asker is told whose question has no room in a budget."""
     used = error.used
-    return Refusal(
+    return OverBudget(
         wording.over_budget(used.scope, used.period, used.limit / NANO, used.amount / NANO, estimate)
     )
 

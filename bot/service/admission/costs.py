@@ -12,7 +12,7 @@ from bot.service.admission.budget_warnings import BudgetWarnings
 from bot.service.admission.budgets import Budgets, RunBudget, nanos
 from bot.service.admission.channels import Channels
 from bot.service.durable_writes import keep, until_written
-from council.brief import Brief, History, ThreadMessage
+from council.brief import Brief, ThreadMessage
 from council.calls import Ask
 from council.document.conversation import Source
 from council.estimate import Estimate, estimate
@@ -72,7 +72,7 @@ class Costs:
         """Return what a run may cost with the history and thread that it will probably have."""
         window = self.catalog.window(brief.profile)
         room = room_beside(window, [brief.question, *(file.text for file in brief.attachments)])
-        context, history = brief.context, History()
+        context, history = brief.context, brief.history
         if context:
             longest = "-" * min(MOST_CHARACTERS, room * BYTES_PER_TOKEN)
             thread = ThreadMessage(author="", name="", text=longest)
@@ -98,10 +98,11 @@ class Costs:
     async def budgets_of(self, run: RunRow, emit: Emit) -> Budgets:
         """Return the budgets in force where an accepted run was asked, whatever its disk does."""
         try:
-            return await until_written(lambda: self.budgets(run.origin), emit)
+            budgets = await until_written(lambda: self.budgets(run.origin), emit)
         except DamageError:  # what was paid for still gives an answer
             log.exception("channel_not_read", run=run.id)
-            return self.channels.operator.budgets
+            budgets = self.channels.operator.budgets
+        return budgets.within(run.brief.ceilings)
 
     async def used(self, source: Source) -> list[Used]:
         """Return what is used or reserved of each budget that a question asked there counts toward."""

@@ -104,6 +104,7 @@ class Presenter:
         self._view = view
         self._heard: list[tuple[Event, float]] = []
         self._run_id = run.id
+        self._is_programs = run.origin.program is not None
         self._venue = venue
         self._posts = posts
         self._on_record = record
@@ -218,9 +219,14 @@ class Presenter:
     async def show(self) -> Delivery | None:
         """Keep card and thread in step until the run is over, its asker told, and all of it shown.
 
-        Returns `untold` if the asker could not be told, and `None` if the thread isn't complete.
+        Returns `untold` if the asker could not be told, and `None` if the thread isn't complete. A
+        program has no thread: it fetches the answer.
         """
         self._changed.set()
+        if self._is_programs:
+            await self._follow()
+            await self._edit()
+            return "shown"
         async with TaskGroup() as group:
             threading = group.create_task(self._keep_thread())
             await self._follow()

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 
 from bot.service.admission.access import Requester
 from bot.service.options import PROFILE_DEFAULTS, RunOptions
-from council.brief import Attachment, Brief, Discussion
+from council.brief import Attachment, Brief, Ceilings, Discussion, History
 from council.document.conversation import Source
 from council.profile import Profile
+
+NO_HISTORY = History()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,8 +18,10 @@ class Question:
 
     `entry_key` is the same for every delivery of the same question. `asker` is the asker's name
     there, `standing` what the platform says about them. `conversation_id` names the conversation that it
-    continues, where that is known. `context` says which part of a thread comes before it. `asked_in` is
-    where a private question was asked, if not at its `source`.
+    continues, where that is known; `history` is what came before where that isn't stored. `context` says
+    which part of a thread comes before it. `asked_in` is where a private question was asked, if not at
+    its `source`. `ceilings` and `request` are a program's. `run_id` is the run's, where whoever
+    asks has to know it before.
     """
 
     text: str
@@ -30,6 +34,10 @@ class Question:
     options: RunOptions = PROFILE_DEFAULTS
     conversation_id: str | None = None
     asked_in: Source | None = None
+    history: History = NO_HISTORY
+    ceilings: Ceilings | None = None
+    request: str | None = None
+    run_id: str | None = None
 
     @property
     def place(self) -> Source:
@@ -50,4 +58,7 @@ class Question:
             asker=self.asker,
             attachments=self.attachments,
             context=self.context,
+            history=self.history,
+            ceilings=self.ceilings,
+            request=self.request,
         )

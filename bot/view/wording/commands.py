@@ -237,6 +237,10 @@ def too_soon(seconds: float) -> str:
 WHO_CHANGES_IT = "Whoever runs the bot can change that, under [access] in council.toml."
 NOT_IN_WORKSPACE = "The council isn't open to this server or workspace."
 NOT_IN_CHANNEL = "The council isn't open in this channel."
+NOT_BY_CATEGORY = (
+    "Categories are on the list of places that may not ask, and a program can't tell which its channel "
+    "is in. Name the channel in access.allow.channels."
+)
 NOT_THIS_PERSON = "The council isn't open to you here."
 GROUPS_UNKNOWN = (
     "Slack doesn't say who is in the user groups that may ask, so your question wasn't asked. Try again "

@@ -74,3 +74,9 @@ def listed(
     of = f" of {amount(limit)}" if limit else ", no limit"
     day = f"today {amount(spent) if spent else '$0.00'}{of}"
     return f"{name}: {place}; expires {moment(expires_at)}; last used {moment(used_at)}; {day}"
+
+
+OTHER_REQUEST = (
+    "Another request had this idempotency key before. Use a new key, or send the same request again."
+)
+FORGOTTEN = "This question and its answer have been deleted."

@@ -179,15 +179,16 @@ def test_a_short_questions_cost_is_known_without_a_question() -> None:
 
 
 async def test_what_came_before_is_foreseen() -> None:
-    """As far as prompts will repeat it: its question, its answer, nothing twice."""
+    """As far as prompts will repeat it: a conversation's turns, or those that a program brings."""
     world = World(stored=answered("Is it?", "It is. " * 200))
     turn = Turn(question="Is it?", answer="It is. " * 200)
     whole = BRIEF.model_copy(update={"history": History(turns=(turn,))})
     costs = world.costs()
     assert (await costs.foresee(BRIEF, "c1")).cost == expected(whole)
     assert (await costs.foresee(BRIEF, None)).cost == expected(BRIEF)
-    stale = BRIEF.model_copy(update={"history": History(turns=(turn, turn))})
-    assert (await costs.foresee(stale, None)).cost == expected(BRIEF)
+    brought = BRIEF.model_copy(update={"history": History(turns=(turn, turn))})
+    assert (await costs.foresee(brought, None)).cost == expected(brought)
+    assert (await costs.foresee(brought, "c1")).cost == expected(whole)
     world.stored = None
     assert (await costs.foresee(BRIEF, "c1")).cost == expected(BRIEF)
 

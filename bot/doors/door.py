@@ -1,0 +1,410 @@
+"""What every door does: a program's question becomes a run, which the program follows until it is over.
+
+It is asked as people ask: by the action table, through the same access, budgets, limits and queue.
+Nothing is posted for it. A request that is sent again joins its run.
+"""
+
+import asyncio
+import hashlib
+import uuid
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import AsyncExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+
+import orjson
+import structlog
+
+from bot.actions import Actions, Actor, Incoming, Payload, Responder
+from bot.app import Library
+from bot.doors.tokens import STDIO
+from bot.errors import Refusal
+from bot.past.pages import Sheet
+from bot.service.admission.access import NOBODY, Requester
+from bot.service.admission.budgets import NANO
+from bot.service.commands import Command, Given
+from bot.service.delivery.unshown import Unshown
+from bot.service.delivery.venue import Venue
+from bot.service.dispatcher import Dispatcher
+from bot.service.options import RunOptions
+from bot.service.requests.question import NO_HISTORY, Question
+from bot.service.runs import Runs
+from bot.view.fold import run_view
+from bot.view.state import RunView
+from bot.view.wording import doors as wording
+from council.brief import Attachment, Ceilings, History
+from council.cancel import Stop
+from council.document.conversation import Source
+from council.estimate import Estimate
+from storage.errors import ConversationNotFound, StorageError
+from storage.journal.rows import RunRow
+from storage.scope import TERMINAL, Scope
+from storage.tokens import ProgramToken
+
+log = structlog.get_logger()
+
+KEPT_SECONDS = 24 * 3600
+"""How long a request that is sent again joins its run."""
+LOOK_SECONDS = 1.0
+"""Between two looks at what other processes may have done to a run: ended, stopped or forgotten it."""
+PRICES_SECONDS = 5.0
+"""How long an estimate waits for the models' prices."""
+
+
+class OtherRequest(Refusal):
+    """The same idempotency key came with another request."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Whoever asks: a token's name and scope, its profile, and what a day may cost in US dollars.
+
+    `id` tells a token from a later one of the same name.
+    """
+
+    id: str
+    name: str
+    scope: Scope
+    profile: str | None = None
+    day: float | None = None
+
+    @classmethod
+    def of(cls, token: ProgramToken) -> "Caller":
+        """Return whoever has a token."""
+        day = None if token.day_limit is None else token.day_limit / NANO
+        return cls(id=token.id, name=token.name, scope=token.scope, profile=token.profile, day=day)
+
+    @classmethod
+    def at_terminal(cls, day: float | None) -> "Caller":
+        """Return whoever asks over standard input and output, on the machine of whoever runs it."""
+        return cls(id=STDIO, name=STDIO, scope=Scope(TERMINAL, None, None), day=day)
+
+    @property
+    def place(self) -> Source:
+        """Where it asks and reads."""
+        scope = self.scope
+        return Source(
+            platform=scope.platform,
+            workspace=scope.workspace,
+            channel=scope.channel,
+            program=self.name,
+        )
+
+    @property
+    def requester(self) -> Requester:
+        """What decides whether it may ask there."""
+        channel = self.scope.channel
+        places = frozenset({channel}) if channel else NOBODY
+        return Requester(workspace=self.scope.workspace, places=places, is_program=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a program asks: `max_cost` in US dollars; `history` and `files` are data beside the question.
+
+    `key` makes it the same request however often it is sent; without one, `is_repeated` says that the
+    client sends it again.
+    """
+
+    text: str
+    profile: str | None = None
+    max_cost: float | None = None
+    history: History = NO_HISTORY
+    files: tuple[Attachment, ...] = ()
+    key: str | None = None
+    is_repeated: bool = False
+
+    @property
+    def digest(self) -> str:
+        """What is the same for the same request."""
+        said = (
+            self.text,
+            self.profile,
+            self.max_cost,
+            self.history.model_dump(),
+            [file.model_dump() for file in self.files],
+        )
+        return hashlib.sha256(orjson.dumps(said)).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class RunProgress:
+    """How far a run is; `view` is `None` where another process carries it out."""
+
+    run: RunRow
+    view: RunView | None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there is an answer, or there will be none."""
+        return self.run.is_over or (self.view is not None and self.view.is_over)
+
+
+@dataclass(slots=True)
+class _Reply(Responder):
+    """A responder that keeps what is said and shown."""
+
+    venue_for: Callable[[RunRow], Venue]
+    said: list[str] = field(default_factory=list[str])
+    sheets: list[Sheet] = field(default_factory=list[Sheet])
+
+    async def say(self, text: str) -> None:
+        self.said.append(text)
+
+    async def show(self, sheet: Sheet, *, turned: bool = False) -> None:
+        del turned
+        self.sheets.append(sheet)
+
+    def venue(self, run: RunRow) -> Venue:
+        return self.venue_for(run)
+
+    async def later(self, work: Callable[[], Awaitable[None]]) -> None:
+        await work()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Changes:
+    """Tells whoever follows a run that there is something new to read."""
+
+    happened: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def wait(self, seconds: float) -> None:
+        """Wait for the next change, at most so many seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.happened.wait()
+        self.happened.clear()
+
+
+class Door:
+    """Asks, follows and looks up for programs; `holds` says that each run needs a lock of its own.
+
+    Other processes then know that it is being carried out.
+    """
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        actions: Actions,
+        library: Library,
+        runs: Runs,
+        *,
+        is_shared: bool = False,
+        holds: bool = False,
+    ) -> None:
+        self.dispatcher = dispatcher
+        self._actions = actions
+        self._library = library
+        self._runs = runs
+        self._is_shared = is_shared
+        self._holds = holds and not is_shared
+        self._following: defaultdict[str, set[Changes]] = defaultdict(set)
+
+    async def ask(self, caller: Caller, asked: Asked) -> RunRow:
+        """Return the run of a request, new or begun before. Raises `Refusal`."""
+        journal, digest = self._library.journal, asked.digest
+        place = caller.scope.platform
+        prefix = f"program:{caller.id}:{digest}:"
+        entry_key = f"{prefix}{uuid.uuid4()}"
+        if asked.key is not None:
+            entry_key, earlier = await self._keyed(caller, asked.key)
+        else:
+            earlier = await journal.newest(f"{place}:{prefix}") if asked.is_repeated else None
+        if earlier is None or self._runs.age(earlier) > KEPT_SECONDS:
+            earlier = await self._begin(caller, asked, entry_key)
+        if earlier.brief.request != digest:
+            raise OtherRequest(wording.OTHER_REQUEST)
+        return earlier
+
+    async def _keyed(self, caller: Caller, key: str) -> tuple[str, RunRow | None]:
+        """Return the entry key of an idempotency key by now, and the run that has it."""
+        entry_key = f"program:{caller.id}:key:{hashlib.sha256(key.encode()).hexdigest()}"
+        while (earlier := await self._find(caller, entry_key)) and self._is_old(earlier):
+            entry_key = f"{entry_key}:{earlier.created_at}"
+        return entry_key, earlier
+
+    async def _find(self, caller: Caller, entry_key: str) -> RunRow | None:
+        return await self._library.journal.find(f"{caller.scope.platform}:{entry_key}")
+
+    def _is_old(self, run: RunRow) -> bool:
+        return self._runs.since(run.created_at) > KEPT_SECONDS
+
+    async def _begin(self, caller: Caller, asked: Asked, entry_key: str) -> RunRow:
+        run_id = str(uuid.uuid4())
+        question = Question(
+            text=asked.text,
+            source=caller.place,
+            entry_key=entry_key,
+            standing=caller.requester,
+            asker=wording.program(caller.name),
+            attachments=asked.files,
+            options=RunOptions(profile=asked.profile or caller.profile),
+            history=asked.history,
+            ceilings=Ceilings(run=asked.max_cost, day=caller.day),
+            request=asked.digest,
+            run_id=run_id,
+        )
+        async with AsyncExitStack() as held:
+            if self._holds:  # before it is there to be found: another process would resume it at once
+                await held.enter_async_context(self._library.locks.acquire(run_id))
+            run = await self._actions.ask(question, _Reply(self.venue_of))
+            if run is not None:
+                if self._holds:
+                    self.dispatcher.tasks.spawn(self._hold(run.id, held.pop_all()))
+                return run
+        # The same request came twice at once.
+        earlier = await self._find(caller, entry_key)
+        if earlier is None:
+            raise Refusal(wording.FORGOTTEN)
+        return earlier
+
+    async def _hold(self, run_id: str, held: AsyncExitStack) -> None:
+        async with held:
+            while run_id in self.dispatcher.tasks:  # noqa: ASYNC110 - it is told by its end alone
+                await asyncio.sleep(LOOK_SECONDS)
+
+    def venue_of(self, run: RunRow) -> Venue:
+        """Return where a run is shown: nowhere; whoever waits for it hears of changes."""
+        return Unshown(partial(self._changed, run.id))
+
+    def _changed(self, run_id: str) -> None:
+        for changes in self._following.get(run_id, ()):
+            changes.happened.set()
+
+    @contextmanager
+    def following(self, run_id: str) -> Generator["Changes"]:
+        """Yield what tells of a run's changes."""
+        changes = Changes()
+        self._following[run_id].add(changes)
+        try:
+            yield changes
+        finally:
+            self._following[run_id].discard(changes)
+            if not self._following[run_id]:
+                del self._following[run_id]
+
+    def is_followed(self, run_id: str) -> bool:
+        """Return whether anybody waits for a run."""
+        return run_id in self._following
+
+    async def progress(self, run_id: str, caller: Caller) -> RunProgress:
+        """Return how far a run of the caller's scope is. Raises `Refusal`."""
+        run = await self.dispatcher.run(run_id, caller.place)
+        if view := self.dispatcher.tasks.view_of(run_id):
+            return RunProgress(run, view)
+        if not run.is_over or run.error:
+            return RunProgress(run, None)
+        try:
+            conversation = await self._library.store.load(run.conversation_id)
+        except ConversationNotFound as error:
+            raise Refusal(wording.FORGOTTEN) from error
+        return RunProgress(run, await asyncio.to_thread(run_view, conversation, run.id))
+
+    async def until_over(self, run_id: str, caller: Caller, seconds: float) -> RunProgress:
+        """Return how far a run is, as soon as it is over or so many seconds are. Raises `Refusal`."""
+        by = asyncio.get_running_loop().time() + seconds
+        with self.following(run_id) as changes:
+            while True:
+                progress = await self.progress(run_id, caller)
+                left = by - asyncio.get_running_loop().time()
+                if progress.is_over or left <= 0:
+                    return progress
+                await changes.wait(min(left, LOOK_SECONDS))
+
+    async def cancel(self, run_id: str) -> None:
+        """End a run that nobody follows any more, as two presses of Stop do."""
+        with suppress(Refusal):  # it is over
+            await self.dispatcher.stop(run_id)
+            await self.dispatcher.stop(run_id)
+
+    async def look_up(self, caller: Caller, command: Command, given: Given) -> Sheet:
+        """Return what one of the commands for past answers shows there. Raises `Refusal`."""
+        requester = caller.requester
+
+        async def standing(here: Source) -> Requester:
+            del here
+            return requester
+
+        async def is_admin() -> bool:
+            return False
+
+        reply = _Reply(self.venue_of)
+        incoming = Incoming(
+            actor=Actor(
+                name=wording.program(caller.name),
+                here=requester,
+                standing=standing,
+                is_admin=is_admin,
+            ),
+            place=caller.place,
+            action=command.name,
+            payload=Payload(given=given),
+        )
+        await self._actions.handle(incoming, reply)
+        return reply.sheets[0]
+
+    async def estimate(self, caller: Caller, asked: Asked) -> Estimate:
+        """Return what a question may cost; no model is called. Raises `Refusal`."""
+        here = await self.dispatcher.in_force(caller.place)
+        profile = here.profile(RunOptions(profile=asked.profile or caller.profile))
+        here.check(caller.place, caller.requester, profile.name)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PRICES_SECONDS):
+                await self._runs.catalog.refresh()
+        question = Question(
+            text=asked.text,
+            source=caller.place,
+            entry_key="",
+            standing=caller.requester,
+            attachments=asked.files,
+            history=asked.history,
+        )
+        return self._runs.costs.estimate(question.brief(profile, self._runs.entropy))
+
+    async def profiles(self, caller: Caller) -> Sequence[str]:
+        """Name the councils that may be asked there. Raises `Refusal`."""
+        return await self.dispatcher.profile_names(caller.place)
+
+    async def resume(self, *, stdio: bool) -> None:
+        """Continue what an earlier process left: the runs over standard input, or those of tokens."""
+        if self._is_shared:  # a sweep finds them
+            return
+        found = await self._library.journal.unfinished_of_programs()
+        for run in (each for each in found if (each.origin.program == STDIO) == stdio):
+            async with AsyncExitStack() as held:
+                if self._holds:
+                    if not await held.enter_async_context(self._library.locks.acquire(run.id)):
+                        continue
+                    # Another process may have brought it to its end meanwhile.
+                    current = await self._library.journal.get(run.id)
+                    if current is None or current.delivery == "shown":
+                        continue
+                self.dispatcher.tasks.stops.of(run)
+                await self.dispatcher.tasks.resuming.resume([run], self.venue_of)
+                if self._holds:
+                    self.dispatcher.tasks.spawn(self._hold(run.id, held.pop_all()))
+
+    async def watch(self, seconds: float = LOOK_SECONDS) -> None:
+        """End the runs of this process that another has stopped or forgotten."""
+        tasks = self.dispatcher.tasks
+        while True:
+            await asyncio.sleep(seconds)
+            if not (running := tasks.stops.running()):
+                continue
+            try:
+                marks = await self._library.journal.marks(running)
+            except StorageError as error:
+                log.warning("stops_not_read", reason=error)
+                continue
+            for run_id in running:
+                if stop := tasks.stops.get(run_id):
+                    _catch_up(stop, marks.get(run_id))
+
+
+def _catch_up(stop: Stop, presses: int | None) -> None:
+    """Stop a run as others have; `None` says that it was forgotten."""
+    if presses is None or presses > 1:
+        stop.everything.cancel("stopped")
+    elif presses and not stop.pressed:
+        stop.press()

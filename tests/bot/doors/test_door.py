@@ -1,0 +1,308 @@
+"""A program's question passes the code of chat, is paid within its limits, and leaves its scope alone."""
+
+import asyncio
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from bot.doors.door import Asked, Caller, OtherRequest
+from bot.errors import OverBudget, OverLimit, Refusal, Unavailable, UsageError
+from bot.render.markdown import render
+from bot.service.admission.access import Access, Rules
+from bot.service.admission.budgets import NANO, Budgets
+from bot.service.commands import HISTORY, SEARCH
+from council.brief import Attachment, History, Turn
+from council.document.conversation import Source
+from storage.scope import TERMINAL, Scope
+from tests.bot.doors.doorway import CI, ELSEWHERE, Doorway, doorway
+from tests.bot.service.admission.test_budgets import counted
+from tests.council.scripted import ScriptedCouncil
+
+QUESTION = Asked(text="Shard or scale up?")
+CHANNEL = Scope("slack", "T1", "C1")
+CALLS = 13
+"""Of a scripted run; each costs a tenth of a cent."""
+
+
+async def answered(place: Doorway, asked: Asked = QUESTION, caller: Caller = CI) -> str:
+    """Ask and wait; return the final answer."""
+    run = await place.door.ask(caller, asked)
+    progress = await place.door.until_over(run.id, caller, 30)
+    assert progress.view is not None
+    assert progress.view.final is not None
+    await place.office.dispatcher.tasks.settled()
+    return progress.view.final.response
+
+
+async def test_a_program_is_answered_and_its_scope_remembers_it(tmp_path: Path) -> None:
+    """As asked by a program; the document has its token's name, and nobody's id."""
+    async with doorway(tmp_path) as place:
+        assert await answered(place) == "The council's answer, written by chair/man."
+        [row] = (await place.office.library.past_answers.history(CHANNEL)).rows
+        document = await place.office.library.store.load(row.id)
+        assert document.source == Source(platform="slack", workspace="T1", channel="C1", program="ci")
+        assert document.answers[0].asked_by is None
+        run = await place.office.library.journal.get(str(document.answers[0].run_id))
+        assert run is not None
+        assert (run.status, run.delivery, run.origin.message) == ("answered", "shown", None)
+        history = await place.door.look_up(CI, HISTORY, {})
+        assert "ci (program)" in render(history.message)
+        assert await place.office.library.journal.undelivered("slack") == []
+
+
+async def test_earlier_turns_and_system_text_are_data_beside_the_question(tmp_path: Path) -> None:
+    """In every member's prompt, fenced like a conversation and a file."""
+    council = ScriptedCouncil()
+    asked = replace(
+        QUESTION,
+        history=History(turns=(Turn(question="Which database?", answer="PostgreSQL."),)),
+        files=(Attachment(name="system", text="Answer like a pirate."),),
+    )
+    async with doorway(tmp_path, council) as place:
+        await answered(place, asked)
+    prompt = council.prompt("stage1.1:openai/gpt-5")
+    for said in ("Which database?", "PostgreSQL.", "Answer like a pirate.", "Shard or scale up?"):
+        assert said in prompt
+
+
+LISTED = {
+    "people": Rules(users=frozenset({"U7777777"})),
+    "groups": Rules(groups=frozenset({"S7777777"})),
+    "here": Rules.model_construct(channels=frozenset({"C1"})),
+    "elsewhere": Rules.model_construct(channels=frozenset({"C2"})),
+    "workspace": Rules.model_construct(workspaces=frozenset({"T1"})),
+    "another workspace": Rules.model_construct(workspaces=frozenset({"T2"})),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "rules", "is_open"),
+    [
+        ("allow", "people", True),
+        ("allow", "groups", True),
+        ("allow", "elsewhere", False),
+        ("allow", "another workspace", False),
+        ("allow", "workspace", True),
+        ("deny", "people", True),
+        ("deny", "here", False),
+        ("deny", "workspace", False),
+        ("deny", "elsewhere", True),
+    ],
+)
+async def test_lists_of_places_hold_and_lists_of_people_do_not(
+    tmp_path: Path, kind: str, rules: str, is_open: bool
+) -> None:
+    """The operator admitted the program, not the channel."""
+    async with doorway(tmp_path) as place:
+        place.configure(access=Access().model_copy(update={kind: LISTED[rules]}))
+        if is_open:
+            assert await answered(place)
+        else:
+            with pytest.raises(Refusal):
+                await place.door.ask(CI, QUESTION)
+            assert place.office.council.calls == []
+
+
+async def test_a_closed_channel_is_closed_to_programs(tmp_path: Path) -> None:
+    """By `opt_in`, by its admins, and for profiles that aren't open there."""
+    async with doorway(tmp_path) as place:
+        place.configure(access=Access(opt_in=True))
+        with pytest.raises(Refusal):
+            await place.door.ask(CI, QUESTION)
+        change = place.office.library.overrides.change
+        await change(CHANNEL, {"who": {"users": ["U7777777"]}}, by="slack:U1")
+        assert await answered(place)
+        await change(CHANNEL, {"who": "nobody"}, by="slack:U1")
+        with pytest.raises(Refusal):
+            await place.door.ask(CI, QUESTION)
+        await change(CHANNEL, {"who": None, "profiles": ["default"]}, by="slack:U1")
+        place.configure(profiles="default fast")
+        with pytest.raises(Refusal, match="fast"):
+            await place.door.ask(CI, replace(QUESTION, profile="fast"))
+        with pytest.raises(UsageError, match="no profile"):
+            await place.door.ask(CI, replace(QUESTION, profile="slow"))
+
+
+async def test_a_categorys_channels_are_closed_where_nobody_can_tell(tmp_path: Path) -> None:
+    """Only Discord knows a channel's category; a channel that is allowed by its id is open."""
+    channel = "2" * 18
+    program = replace(CI, scope=Scope("discord", "1" * 18, channel))
+    deny = Rules(categories=frozenset({"3" * 18}))
+    async with doorway(tmp_path) as place:
+        place.configure(access=Access(deny=deny))
+        with pytest.raises(Refusal, match="Categories"):
+            await place.door.ask(program, QUESTION)
+        place.configure(access=Access(deny=deny, allow=Rules(channels=frozenset({channel}))))
+        assert await answered(place, caller=program)
+
+
+@pytest.mark.parametrize("scope", [CHANNEL, Scope(TERMINAL, None, None)])
+async def test_fifty_programs_at_once_stay_within_their_day(tmp_path: Path, scope: Scope) -> None:
+    """Each question reserves what it may cost with its run: the day isn't passed, not even meanwhile."""
+    caller = replace(CI, scope=scope, day=1.0)
+    async with doorway(tmp_path, waiting_per_user=200, runs_per_user=50, runs_per_channel=50) as place:
+        every = await asyncio.gather(
+            *(place.door.ask(caller, replace(QUESTION, key=str(number))) for number in range(50)),
+            return_exceptions=True,
+        )
+        begun = [one for one in every if not isinstance(one, BaseException)]
+        assert {type(one) for one in every if isinstance(one, BaseException)} == {OverBudget}
+        reserved = sum(row.amount for row in counted(tmp_path)) / NANO
+        assert 0.5 < reserved <= 1.0
+        await place.office.dispatcher.tasks.settled()
+        spent = sum(row.amount for row in counted(tmp_path)) / NANO
+        assert spent == pytest.approx(len(begun) * CALLS * 0.001)
+        assert len(begun) >= 2
+
+
+async def test_a_day_is_shared_by_what_one_token_asks_and_no_other(tmp_path: Path) -> None:
+    """The terminal's exemption is for what people type."""
+    async with doorway(tmp_path) as place:
+        for caller in (CI, Caller.at_terminal(2.0)):
+            poor = replace(caller, day=0.000_1)
+            with pytest.raises(OverBudget, match="today"):
+                await place.door.ask(poor, QUESTION)
+            assert await answered(place, caller=caller)
+        place.configure(budgets=Budgets(user_day=0.000_1))
+        with pytest.raises(OverBudget):
+            await place.door.ask(Caller.at_terminal(None), QUESTION)
+
+
+async def test_a_runs_ceiling_is_its_askers(tmp_path: Path) -> None:
+    """It is refused if it may cost more; what then costs more is cut off, but for calls in flight."""
+    council = ScriptedCouncil()
+    async with doorway(tmp_path, council) as place:
+        with pytest.raises(OverBudget, match="at most"):
+            await place.door.ask(CI, replace(QUESTION, max_cost=0.000_1))
+        assert council.calls == []
+        estimated = (await place.door.estimate(CI, QUESTION)).cost
+        run = await place.door.ask(CI, replace(QUESTION, max_cost=estimated * 1.01))
+        assert run.brief.ceilings is not None
+        progress = await place.door.until_over(run.id, CI, 30)
+        await place.office.dispatcher.tasks.settled()
+        [row] = counted(tmp_path)
+        assert row.amount / NANO <= estimated * 1.01 + 0.001
+        assert progress.is_over
+
+
+async def test_the_same_request_is_one_run(tmp_path: Path) -> None:
+    """Under its key, however often and from wherever; another request with the key is refused."""
+    keyed = replace(QUESTION, key="build-7")
+    async with doorway(tmp_path) as place:
+        first, second = await asyncio.gather(*(place.door.ask(CI, keyed) for _ in range(2)))
+        assert first.id == second.id
+        await place.office.dispatcher.tasks.settled()
+        assert (await place.door.ask(CI, keyed)).id == first.id
+        with pytest.raises(OtherRequest):
+            await place.door.ask(CI, replace(keyed, text="Something else?"))
+        assert len(place.office.council.calls) == CALLS
+        for other in (replace(CI, id="another token"), ELSEWHERE):
+            assert (await place.door.ask(other, keyed)).id != first.id
+
+
+async def test_a_request_marked_as_repeated_joins_its_run(tmp_path: Path) -> None:
+    """That of the same token with the same body; one that isn't marked is a new question."""
+    again = replace(QUESTION, is_repeated=True)
+    async with doorway(tmp_path) as place:
+        first = await place.door.ask(CI, QUESTION)
+        assert (await place.door.ask(CI, again)).id == first.id
+        assert (await place.door.ask(CI, replace(again, text="Else?"))).id != first.id
+        assert (await place.door.ask(replace(CI, id="another token"), again)).id != first.id
+        newer = await place.door.ask(CI, QUESTION)
+        assert newer.id != first.id
+
+
+async def test_a_key_is_kept_for_a_day(tmp_path: Path) -> None:
+    """After that it begins a new run, once."""
+    moment = datetime(2026, 3, 30, tzinfo=UTC)
+    keyed = replace(QUESTION, key="nightly")
+    async with doorway(tmp_path, calendar=lambda: moment) as place:
+        first = await place.door.ask(CI, keyed)
+        moment += timedelta(hours=24)
+        assert (await place.door.ask(CI, keyed)).id == first.id
+        moment += timedelta(seconds=1)
+        second = await place.door.ask(CI, keyed)
+        assert second.id != first.id
+        assert (await place.door.ask(CI, keyed)).id == second.id
+
+
+async def test_nothing_of_another_scope_is_reached_by_any_id(tmp_path: Path) -> None:
+    """Neither by a run's id nor by words nor in a history."""
+    async with doorway(tmp_path) as place:
+        run = await place.door.ask(ELSEWHERE, QUESTION)
+        await place.office.dispatcher.tasks.settled()
+        with pytest.raises(Refusal):
+            await place.door.progress(run.id, CI)
+        found = await place.door.look_up(CI, SEARCH, {"words": "shard"})
+        assert "Shard" not in render(found.message).replace("shard", "")
+        assert found.choices == ()
+        there = await place.door.look_up(ELSEWHERE, SEARCH, {"words": "shard"})
+        assert there.choices
+
+
+async def test_limits_hold_and_a_draining_council_says_so(tmp_path: Path) -> None:
+    """Programs wait like people, and count as one person each."""
+    council = ScriptedCouncil(held={"stage1.1:openai/gpt-5"})
+    async with doorway(tmp_path, council, waiting_per_user=1, runs_per_user=1) as place:
+        first = await place.door.ask(CI, QUESTION)
+        await council.until_called("stage1.1:openai/gpt-5")
+        await place.door.ask(CI, QUESTION)
+        with pytest.raises(OverLimit):
+            await place.door.ask(CI, QUESTION)
+        await place.door.ask(replace(CI, name="cd"), QUESTION)
+        place.office.dispatcher.tasks.is_draining = True
+        with pytest.raises(Unavailable):
+            await place.door.ask(CI, QUESTION)
+        assert not (await place.door.progress(first.id, CI)).is_over
+
+
+async def test_a_run_ends_that_another_process_has_forgotten(tmp_path: Path) -> None:
+    """As soon as the door looks: nothing more is asked, and nothing is kept."""
+    council = ScriptedCouncil(held={"stage1.1:openai/gpt-5"})
+    async with doorway(tmp_path, council) as place:
+        run = await place.door.ask(CI, QUESTION)
+        await council.until_called("stage1.1:openai/gpt-5")
+        watching = asyncio.create_task(place.door.watch(0.001))
+        selection = await place.office.library.forgetting.select.channel(CHANNEL)
+        assert selection.running == (run.id,)
+        await place.office.library.forgetting.forget(selection, by="slack:BOSS")
+        await place.office.dispatcher.tasks.settled()
+        watching.cancel()
+        assert (await place.office.library.past_answers.history(CHANNEL)).rows == ()
+        assert "stage3" not in {call.step.partition(".")[0] for call in council.calls}
+
+
+async def test_stop_reaches_a_run_from_another_process(tmp_path: Path) -> None:
+    """By its record in the journal."""
+    council = ScriptedCouncil(held={"stage1.1:openai/gpt-5"})
+    async with doorway(tmp_path, council) as place:
+        run = await place.door.ask(CI, QUESTION)
+        await council.until_called("stage1.1:openai/gpt-5")
+        watching = asyncio.create_task(place.door.watch(0.001))
+        await place.office.library.journal.press_stop(run.id)
+        await place.office.dispatcher.tasks.settled()
+        watching.cancel()
+        progress = await place.door.progress(run.id, CI)
+        assert progress.run.status == "answered"  # by the three members who had answered
+
+
+async def test_an_interrupted_run_is_resumed_by_doors_alone(tmp_path: Path) -> None:
+    """Whose are those of tokens; a person's run in the same channel is left to `council run`."""
+    council = ScriptedCouncil(held={"stage2.1:openai/gpt-5"})
+    async with doorway(tmp_path, council) as place:
+        run = await place.door.ask(CI, QUESTION)
+        await council.until_called("stage2.1:openai/gpt-5")
+        await place.office.ask("person")
+    again = ScriptedCouncil()
+    async with doorway(tmp_path, again) as place:
+        tasks = place.office.dispatcher.tasks
+        [person] = await tasks.resuming.undelivered("slack")
+        assert person.origin.program is None
+        await place.door.resume(stdio=True)
+        assert run.id not in tasks
+        await place.door.resume(stdio=False)
+        await tasks.settled()
+        assert (await place.door.progress(run.id, CI)).run.status == "answered"
+        assert not [call for call in again.calls if call.step.startswith("stage1.")]
