@@ -5,14 +5,14 @@ say isn't known, so every reply is assumed to be as long as `reply_tokens` says.
 retries and replies that are asked for again aren't included.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from council.brief import Brief
 from council.calls import ChatMessage
-from council.models.billing import REPLY_TOKENS, UNPRICED_CALL, search_cost
+from council.models.billing import REPLY_TOKENS, UNPRICED_CALL, PriceOf, search_cost
 from council.profile import Member, Profile
 from council.prompts.builtin import prompts_of
 from council.prompts.prompts import STRATEGIES, Material, Prompts
@@ -26,8 +26,6 @@ RANKING_TOKENS = 60
 
 StageName = Literal["stage1", "stage2", "stage2_5", "stage3", "title"]
 PARTS: tuple[StageName, ...] = ("stage1", "stage2", "stage2_5", "stage3", "title")
-PriceOf = Callable[[Member], Price | None]
-"""Says what a member's calls cost, as far as that is known."""
 
 
 @dataclass(frozen=True, slots=True)

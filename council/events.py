@@ -18,6 +18,7 @@ from council.document.conversation import (
     Stage2Result,
     Stage3Result,
 )
+from council.document.depth import RunDepth
 from council.document.results import ScoringMatrix
 from council.errors import Failure
 from council.text.json_objects import JsonObject
@@ -113,6 +114,13 @@ class AnswerWithdrawn:
     """What the chairman wrote so far were its thoughts: the answer begins now."""
 
     member: str
+
+
+@dataclass(frozen=True, slots=True)
+class DepthChosen:
+    """It is decided how deep the run goes; a full run that nobody chose otherwise doesn't tell."""
+
+    depth: RunDepth
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +221,7 @@ Event = (
     | CallSpent
     | AnswerStreamed
     | AnswerWithdrawn
+    | DepthChosen
     | TitleCompleted
     | RunCompleted
     | RunFailed
@@ -226,6 +235,7 @@ _AboutRun = (
     CallSpent
     | AnswerStreamed
     | AnswerWithdrawn
+    | DepthChosen
     | TitleCompleted
     | RunCompleted
     | RunFailed
@@ -290,6 +300,8 @@ def _of_run(event: _AboutRun) -> JsonObject:
             return {"type": "stage3_token", "member": event.member, "data": event.text}
         case AnswerWithdrawn():
             return {"type": "stage3_withdrawn", "member": event.member}
+        case DepthChosen():
+            return {"type": "depth_chosen", "data": event.depth.dump()}
         case TitleCompleted():
             return {"type": "title_complete", "data": {"title": event.title}}
         case RunCompleted():
@@ -305,6 +317,12 @@ def _of_run(event: _AboutRun) -> JsonObject:
                 "message": event.message,
                 "failures": {who: _failure(why) for who, why in event.failures.items()},
             }
+        case _:
+            return _before(event)
+
+
+def _before(event: RunQueued | RunAdmitted | RunHeld | HistoryShortened | ContextRead) -> JsonObject:
+    match event:
         case RunQueued():
             return {"type": "queued", "position": event.position}
         case RunAdmitted():

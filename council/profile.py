@@ -26,6 +26,8 @@ Strategy = Literal[
     "consensus", "coverage", "risk_averse", "security_first", "cost_capped", "compare_only"
 ]
 """How the chairman makes one answer of many; `council.prompts` says what each asks for."""
+Depth = Literal["quick", "auto", "full"]
+"""`quick`: answers and the chairman; `full`: all stages; `auto`: full unless the answers agree."""
 Reasoning = Literal["off", "low", "medium", "high"]
 """How much a model is to think before it answers; each server has its own words for it."""
 DialectName = Literal[
@@ -219,6 +221,11 @@ class Profile(BaseModel, frozen=True):
     max_rounds: int = Field(default=1, ge=1, le=MOST_ROUNDS)
     min_change_threshold: float = Field(default=0.1, ge=0, le=1)
     context_budget: Count = 500_000
+    depth: Depth = "full"
+    depth_audit: float = Field(default=0.1, ge=0, le=1)
+    """The share of the runs that `auto` would skip that is reviewed all the same: see what it loses."""
+    depth_shadow: bool = False
+    """Whether full runs record what `auto` would have done."""
     strategy: Strategy = "consensus"
     criteria: EvaluationCriteria | None = None
     web: bool = False

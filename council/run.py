@@ -27,19 +27,23 @@ from council.document.conversation import (
     Stage3Result,
     timestamp,
 )
+from council.document.depth import RunDepth, was_skipped
 from council.document.results import MemberAnswer
 from council.errors import Failure, NoAnswers, RunStopped
-from council.events import Emit, StageCompleted, StageStarted, TitleCompleted
+from council.events import DepthChosen, Emit, StageCompleted, StageStarted, TitleCompleted
+from council.models.billing import PriceOf, unpriced
 from council.notes import has_no_answer, read_notes
 from council.offload import offload
 from council.profile import Member
 from council.prompts.prompts import Material
 from council.reviews.critiques import shorten
+from council.reviews.labels import label_answers
 from council.reviews.ranking import counted, disagreements
 from council.rounds import Reviewed, review_and_correct
 from council.session import Request, Session
 from council.task_group import TaskGroup
 from council.text.characters import clip
+from council.worth.depth import DepthChoice
 
 # Built once: an annotation is evaluated whenever its function is defined, and these are inner ones.
 Answered = Stage1Result | Failure
@@ -67,22 +71,19 @@ async def deliberate(
     emit: Emit,
     now: Callable[[], datetime],
     stop: Stop | None = None,
+    price_of: PriceOf = unpriced,
 ) -> Deliberation:
     """Take a question through all stages and return the answer.
 
-    Raises `NoAnswers` or `RunStopped` when there can't be an answer.
+    `price_of` tells what is saved where stages are skipped. Raises `NoAnswers` or `RunStopped` when
+    there can't be an answer.
     """
     session = Session(brief, ask=ask, steps=steps, emit=emit, now=now, stop=stop or Stop())
     titling = Cancellation(session.stop.members)
     title = asyncio.create_task(_title(session, titling))
     try:
         answers = await _answers(session)
-        if len(answers) == 1:
-            reviewed = Reviewed.none()
-            final = _only(session, answers[0])
-        else:
-            reviewed = await review_and_correct(session, answers)
-            final = await _synthesis(session, answers, reviewed)
+        reviewed, final, depth = await _concluded(session, answers, price_of)
     except asyncio.CancelledError:
         title.cancel()  # the next start asks for it
         raise
@@ -99,13 +100,14 @@ async def deliberate(
             stage2=reviewed.first.reviews,
             stage2_5=reviewed.corrections,
             stage3=final,
-            label_to_model=reviewed.first.labels or None,
+            label_to_model=None if was_skipped(depth) else reviewed.first.labels or None,
             aggregate_ranking=reviewed.first.ranking,
             usage=session.usage(),
             settings=brief.profile.model_dump(mode="json", exclude_defaults=True),
             strategy=brief.profile.strategy,
             criteria=brief.profile.criteria,
             scores=reviewed.first.scores,
+            depth=depth,
             iteration=reviewed.iteration,
             failures=session.failures,
             started_at=brief.started_at,
@@ -113,6 +115,33 @@ async def deliberate(
         ),
         title=named if brief.history.is_empty else None,
     )
+
+
+async def _concluded(
+    session: Session, answers: list[Stage1Result], price_of: PriceOf
+) -> tuple[Reviewed, Stage3Result, RunDepth | None]:
+    """Take the answers as deep as the run goes, to the final one."""
+    choice = DepthChoice(session, answers, price_of)
+    try:
+        depth = await choice.decide()
+        if depth:
+            session.emit(DepthChosen(depth))
+        if len(answers) == 1:
+            reviewed = Reviewed.none()
+            final = _only(session, answers[0])
+        else:
+            if was_skipped(depth):
+                names = [answer.model for answer in answers]
+                reviewed = Reviewed.none(label_answers(names, session.brief.seed))
+            else:
+                reviewed = await review_and_correct(session, answers)
+            final = await _synthesis(session, answers, reviewed, depth)
+        is_reviewed = bool(reviewed.first.reviews or reviewed.corrections)
+        settled = await choice.settle(reviewed.corrections or [], final, reviewed=is_reviewed)
+    except BaseException:
+        choice.abandon()
+        raise
+    return reviewed, final, settled
 
 
 async def _answers(session: Session) -> list[Stage1Result]:
@@ -157,7 +186,9 @@ async def _answers(session: Session) -> list[Stage1Result]:
     return answers
 
 
-async def _synthesis(session: Session, answers: list[Stage1Result], reviewed: Reviewed) -> Stage3Result:
+async def _synthesis(
+    session: Session, answers: list[Stage1Result], reviewed: Reviewed, depth: RunDepth | None
+) -> Stage3Result:
     """Stage 3: the chairman writes the answer; if it can't, the next in line does."""
     profile = session.brief.profile
     stopped_early = session.was_stopped
@@ -199,6 +230,7 @@ async def _synthesis(session: Session, answers: list[Stage1Result], reviewed: Re
             scores=last.scores,
             disagreements=disagreements(votes, last.labels),
             reviews=[(each.model, text) for each, text in zip(last.reviews, critiques, strict=True)],
+            skipped=depth.reason if depth and depth.ran == "quick" else None,
         )
         prompt = partial(session.prompts.synthesis, member, given)
         penalty = session.prompts.repeat_penalty

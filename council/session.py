@@ -296,7 +296,7 @@ class Session:
         result, _ = await self._result(call, outcome, read, calls)
         return result
 
-    def skips(self, stage: Stage, number: int = 1) -> bool:
+    def skips(self, stage: str, number: int = 1) -> bool:
         """Return whether Stop was pressed before any call of this stage had ended in a round."""
         skipped = self.stop.pressed and not self._steps.has_begun(f"{stage}.{number}")
         self.was_stopped |= skipped

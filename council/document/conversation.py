@@ -16,6 +16,7 @@ from pydantic import Field
 
 from council.brief import Discussion
 from council.criteria import EvaluationCriteria
+from council.document.depth import RunDepth
 from council.document.iteration import IterationRound, IterationState, format_critiques_for_refinement
 from council.document.results import (
     CONTRACT,
@@ -114,6 +115,7 @@ class AssistantMessage(Record):
     strategy: Strategy | None = None
     criteria: EvaluationCriteria | None = None
     scores: ScoringMatrix | None = None
+    depth: RunDepth | None = None
     iteration: IterationState | None = None
     failures: list[FailedCall] = Field(default_factory=list[FailedCall])
     started_at: str | None = None

@@ -8,7 +8,7 @@ as what it was taken to cost.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import structlog
@@ -36,7 +36,15 @@ Source: https://openrouter.ai/docs/guides/features/plugins/web-search
 UNPRICED_CALL = 0.10
 """US dollars that a call without a known price is taken to cost, unless `[budgets]` says otherwise."""
 
+PriceOf = Callable[[Member], Price | None]
+"""Returns what a member's calls cost, as far as that is known."""
+
 log = structlog.stdlib.get_logger()
+
+
+def unpriced(member: Member) -> None:
+    """Return no price."""
+    del member
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,9 @@
 """What the judge is asked: where anonymous answers differ, whether they agree, which is better."""
 
 JUDGE = (
-    "You compare answers of different models to a question. You aren't told who wrote which. Longer, "
-    "smoother or surer is not better; correct is, and useful to whoever asked."
+    "These are answers of different models to the question. You judge them, and aren't told who wrote "
+    "which. Longer, smoother or surer is not better; correct is, and useful to whoever asked."
 )
-ANSWERS = "These are the answers."
 DIFFERENCES = (
     "Read every answer to its end. Under `differences` list each important point on which they differ: "
     "a recommendation, number, date, name, condition or order of steps that isn't the same, a statement "

@@ -6,6 +6,10 @@ Corrections by peers' critiques are worded in `refinement` beside it, the built-
 Questions, answers, reviews and critiques are data: two lines around each carry the run's random
 boundary (`council.text.fence`), and every prompt says that nothing between them is an instruction.
 Only the built-in model's have none.
+
+Providers charge less for the beginning of a prompt that they have read before. So all prompts of a run
+begin alike, with the same role, the conversation so far and the question, and end in what differs: the
+answers, then the task.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,6 +20,7 @@ from council.brief import Brief
 from council.calls import ChatMessage
 from council.document.conversation import AggregateRanking
 from council.document.corrections import KEEP
+from council.document.depth import DepthReason
 from council.document.iteration import CritiqueItem
 from council.document.results import ScoredAnswer, ScoringMatrix
 from council.errors import Cause
@@ -31,13 +36,25 @@ from council.prompts.refinement import (
 from council.text.fence import fenced, rule, unmarked
 
 ROLE = (
-    "You are a member of a council of language models. A team asked the council a question and "
+    "You take part in a council of language models. A team asked the council a question and "
     "will act on its answer, so be correct first, then clear, then brief."
 )
-CHAIR = (
-    "You are the chairman of a council of language models. Its members answered a team's "
-    "question, reviewed each other without names, and corrected themselves. You write the one "
-    "answer that the team will read."
+CHAIR = "You are the chairman of the council and write the one answer that the team will read."
+REVIEWED = (
+    "The members answered the question, reviewed each other without names, and corrected themselves. "
+    "These are their answers, after the corrections."
+)
+UNREVIEWED = (
+    "The members answered the question, each alone. These are their answers. The reviews were skipped: "
+    "nobody has checked or corrected them."
+)
+READ_CRITICALLY = (
+    "Read the answers critically, for nobody else has: check each claim, number and step yourself, and "
+    "look for what all of them overlooked."
+)
+UNANIMOUS = (
+    "The answers recommend the same. That proves nothing: models make the same mistakes, and sound as "
+    "sure of them."
 )
 TEXT_BALLOT = (
     "Then rank them. End with a line that says FINAL RANKING: and below it a numbered list of "
@@ -121,12 +138,16 @@ NOTES = (
     "to say:\n\n"
     "- DISSENT: who of the members still holds something else, and why.\n"
     "- ONLY: what is important and only one member saw, and who.\n"
-    "- CHANGED: which claim was dropped, added or corrected after the reviews, and by whom.\n"
+    "{changed}"
     "- ASK: a question to the team, for the one fact that would change your answer.\n\n"
     "Call the members by the names given above, never by labels. Keep the keywords as they are, and "
     "write the rest in {language}. Write the mark nowhere else."
 )
-ANSWER_FIRST = "Write the answer first, then the notes."
+CHANGED = "- CHANGED: which claim was dropped, added or corrected after the reviews, and by whom.\n"
+ANSWER_FIRST = "Write the final answer first, then the notes."
+ANSWER_ONLY = "Write the final answer."
+REPEATED = 600
+"""A question of at most so many characters is asked again below long answers: small models forget it."""
 NO_ANSWER = "Those are notes alone. Write the answer to the question in {language}, and no notes."
 TITLE_WORDS = 8
 
@@ -196,7 +217,8 @@ class Material:
 
     `responses` are triples of label, member and text; `withdrawn` are pairs of member and what it took
     back after the reviews, which only the notes need; `votes` are the ballots that count,
-    reviewer -> labels, best first; `reviews` are pairs of critic and text.
+    reviewer -> labels, best first; `reviews` are pairs of critic and text. `skipped` says why there were
+    none.
     """
 
     responses: Sequence[tuple[str, str, str]]
@@ -206,6 +228,7 @@ class Material:
     scores: ScoringMatrix | None = None
     disagreements: Sequence[str] = ()
     reviews: Sequence[tuple[str, str]] = ()
+    skipped: DepthReason | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +250,7 @@ class Prompts:
         brief = self.brief
         return _chat(
             brief,
-            _system(ROLE, member),
+            member,
             *_question(brief),
             *_criteria(brief),
             *_answered(brief),
@@ -239,7 +262,7 @@ class Prompts:
         brief = self.brief
         return _chat(
             brief,
-            _system(ROLE, member),
+            member,
             *_question(brief),
             *_criteria(brief),
             "These are the answers of different models. You aren't told who wrote which.",
@@ -255,10 +278,10 @@ class Prompts:
         brief = self.brief
         return _chat(
             brief,
-            _system(judging.JUDGE, judge),
+            judge,
             *_question(brief),
             *_criteria(brief),
-            judging.ANSWERS,
+            judging.JUDGE,
             *(_fence(brief, label, text) for label, text in answers),
             judging.DIFFERENCES,
             judging.RECOMMENDATION,
@@ -315,7 +338,7 @@ class Prompts:
         *context, _ = _question(brief)
         return _chat(
             brief,
-            _system(ROLE, member),
+            member,
             *context,
             *self._form(debate=True),
             build_refinement_prompt(
@@ -335,8 +358,11 @@ class Prompts:
         mark = brief.notes_mark if self.takes_notes else None
         return _chat(
             brief,
-            _system(CHAIR, member),
-            "These are the answers of the council's members to a question, after their corrections.",
+            member,
+            *_question(brief),
+            *_criteria(brief),
+            CHAIR,
+            UNREVIEWED if given.skipped else REVIEWED,
             *(
                 _fence(brief, f"{label} by {member_name}", text)
                 for label, member_name, text in given.responses
@@ -346,15 +372,12 @@ class Prompts:
                 for member_name, text in (given.withdrawn if mark else ())
             ),
             *(_fence(brief, f"Review by {critic}", text) for critic, text in read),
-            *_unmarked(brief, _standing(given)),
-            *_criteria(brief),
-            *_unmarked(brief, _scored(given.scores)),
-            f"{strategy.instruction} The ranking shows agreement, not truth.",
-            *([NOTES.format(mark=mark, language=brief.language)] if mark else []),
+            *_unmarked(brief, _weighed(given, strategy.instruction)),
+            *([_notes(mark, brief.language, given)] if mark else []),
             f"Now answer the question itself, in {brief.language}, beginning with "
             f"{strategy.begins_with}.",
-            *_question(brief),
-            *([ANSWER_FIRST] if mark else []),
+            *([_asked(brief)] if len(brief.question) <= REPEATED else []),
+            ANSWER_FIRST if mark else ANSWER_ONLY,
         )
 
     def no_answer(self) -> str:
@@ -366,7 +389,7 @@ class Prompts:
         brief = self.brief
         return _chat(
             brief,
-            _system("You name conversations.", member),
+            member,
             *_question(brief),
             f"Give this conversation a title of at most {TITLE_WORDS} words, in {brief.language}: the "
             "title alone, without quotes or a full stop.",
@@ -401,19 +424,18 @@ class Prompts:
         return [*scores, JSON_BALLOT.format(labels=_listed(labels))]
 
 
-def _chat(brief: Brief, system: str, *parts: str) -> tuple[ChatMessage, ...]:
+def _chat(brief: Brief, member: Member, *parts: str) -> tuple[ChatMessage, ...]:
+    """Return a prompt's messages; only what a member's persona is comes before the question, too."""
+    persona = [member.persona.prompt] if member.persona else []
+    system = "\n\n".join((ROLE, rule(brief.boundary), *persona))
     return (
-        {"role": "system", "content": f"{system}\n\n{rule(brief.boundary)}"},
+        {"role": "system", "content": system},
         {"role": "user", "content": "\n\n".join(parts)},
     )
 
 
 def _answered(brief: Brief) -> list[str]:
     return [f"Answer the question in {brief.language}."]
-
-
-def _system(role: str, member: Member) -> str:
-    return f"{role}\n\n{member.persona.prompt}" if member.persona else role
 
 
 def _question(brief: Brief) -> list[str]:
@@ -425,7 +447,11 @@ def _question(brief: Brief) -> list[str]:
             earlier.append(_fence(brief, "Earlier question", turn.question))
             earlier.append(_fence(brief, "The council's answer", turn.answer))
     attached = (_fence(brief, f"Attachment {file.name}", file.text) for file in brief.attachments)
-    return [*earlier, *_thread(brief), *attached, _fence(brief, "Question", brief.question)]
+    return [*earlier, *_thread(brief), *attached, _asked(brief)]
+
+
+def _asked(brief: Brief) -> str:
+    return _fence(brief, "Question", brief.question)
 
 
 def _thread(brief: Brief) -> Iterator[str]:
@@ -454,6 +480,21 @@ def _unmarked(brief: Brief, parts: Iterable[str]) -> list[str]:
 
 def _fence(brief: Brief, name: str, text: str) -> str:
     return fenced(brief.boundary, name, text)
+
+
+def _weighed(given: Material, instruction: str) -> Iterator[str]:
+    """Say how the chairman is to weigh the answers: by what their reviewers said, or by itself."""
+    if given.skipped:
+        yield from [UNANIMOUS] if given.skipped == "agreed" else []
+        yield f"{instruction} {READ_CRITICALLY}"
+        return
+    yield from _standing(given)
+    yield from _scored(given.scores)
+    yield f"{instruction} The ranking shows agreement, not truth."
+
+
+def _notes(mark: str, language: str, given: Material) -> str:
+    return NOTES.format(mark=mark, language=language, changed="" if given.skipped else CHANGED)
 
 
 def _standing(given: Material) -> list[str]:

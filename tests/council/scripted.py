@@ -11,6 +11,7 @@ from council.calls import Call, MemorySteps, Reply
 from council.cancel import Stop
 from council.errors import Cause, Failure, ModelError
 from council.events import Event
+from council.models.billing import PriceOf, unpriced
 from council.profile import Member, Persona, Profile
 from council.run import Deliberation, deliberate
 from council.usage import Usage
@@ -129,7 +130,9 @@ class ScriptedCouncil:
             self._called.clear()
             await self._called.wait()
 
-    async def run(self, seats: Profile | None = None, **brief: object) -> Deliberation:
+    async def run(
+        self, seats: Profile | None = None, price_of: PriceOf = unpriced, **brief: object
+    ) -> Deliberation:
         """Take a question through the stages."""
         return await deliberate(
             self.brief(seats, **brief),
@@ -138,6 +141,7 @@ class ScriptedCouncil:
             emit=self.events.append,
             now=Clock(),
             stop=self.stop,
+            price_of=price_of,
         )
 
     @staticmethod
