@@ -8,7 +8,7 @@ there. Whether somebody may do it is decided here.
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol, get_args
 
@@ -169,6 +169,7 @@ class Actions:
             "stop": self._of_run("stop", self._stop),
             "retry": self._of_run("retry", self._retry),
             "again": self._of_run("ask again", self._ask_again),
+            "full": self._of_run("ask again", self._ask_again),
             "transcript": self._of_run("look", self._transcript),
             "follow": self._of_run("follow up", self._open_form),
             "answer": self._of_run("follow up", self._open_form),
@@ -296,7 +297,13 @@ class Actions:
         await reply.say(await retried)
 
     async def _ask_again(self, incoming: Incoming, run: RunRow, reply: Responder) -> None:
-        """Ask a run's question again, with its options; the same part of a thread is read again."""
+        """Ask a run's question again, with its options; the same part of a thread is read again.
+
+        Asked again in full, it has no option for its depth but that.
+        """
+        options = RunOptions.of(run.brief.profile)
+        if incoming.action == "full":
+            options = replace(options, depth="full")
         brief, place = run.brief, incoming.place
         context = brief.context if place.thread else None
         question = Question(
@@ -307,7 +314,7 @@ class Actions:
             asker=incoming.actor.name,
             attachments=brief.attachments,
             context=context.without_messages if context else None,
-            options=RunOptions.of(brief.profile),
+            options=options,
         )
         await self.ask(question, reply)
 

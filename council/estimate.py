@@ -19,13 +19,14 @@ from council.prompts.prompts import STRATEGIES, Material, Prompts
 from council.usage import BYTES_PER_TOKEN, Price, tokens
 
 TITLE_TOKENS = 50
+VERDICT_TOKENS = 600
 WITHDRAWN_TOKENS = 1_500
 """What the chairman reads of sentences that members have withdrawn, at most."""
 RANKING_TOKENS = 60
 """Of the ranking in the chairman's prompt, for each member: its place, its ballot, its differences."""
 
-StageName = Literal["stage1", "stage2", "stage2_5", "stage3", "title"]
-PARTS: tuple[StageName, ...] = ("stage1", "stage2", "stage2_5", "stage3", "title")
+StageName = Literal["stage1", "stage2", "stage2_5", "stage3", "title", "judge"]
+PARTS: tuple[StageName, ...] = ("stage1", "judge", "stage2", "stage2_5", "stage3", "title")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,13 @@ class Estimate:
     stages: tuple[StageEstimate, ...]
     reply_tokens: int
     unpriced_call: float
+    may_skip: bool = False
+    """Whether reviews and corrections are made only if the answers differ; they are counted here."""
+
+    @property
+    def agreed_cost(self) -> float:
+        """US dollars if the answers agree, so that reviews and corrections are skipped."""
+        return sum(each.cost for each in self.stages if each.stage not in ("stage2", "stage2_5"))
 
     @property
     def calls(self) -> int:
@@ -104,7 +112,10 @@ def estimate(brief: Brief, price_of: PriceOf, unpriced_call: float = UNPRICED_CA
     counted = [call for call in asked if call.stage != "stage3" or call is dearest]
     found = (_stage(part, counted, price_of, unpriced_call) for part in PARTS)
     return Estimate(
-        tuple(stage for stage in found if stage.calls), reply_tokens(brief.profile), unpriced_call
+        tuple(stage for stage in found if stage.calls),
+        reply_tokens(brief.profile),
+        unpriced_call,
+        brief.profile.depth == "auto",
     )
 
 
@@ -130,7 +141,7 @@ def _calls(profile: Profile) -> Sequence[_Asked]:
     labels = [(f"Response {number}", "") for number in range(1, seats + 1)]
     read = seats if profile.self_review else seats - 1
     critiques = min(profile.max_critique_tokens, (seats - 1) * reply)
-    rounds = profile.max_rounds if seats > 1 else 0
+    rounds = profile.max_rounds if seats > 1 and profile.depth != "quick" else 0
     for member in profile.members:
         first = _written(prompts.answer(member))
         calls.append(_Asked("stage1", member, first, reply, profile.web))
@@ -153,10 +164,20 @@ def _calls(profile: Profile) -> Sequence[_Asked]:
             _Asked("stage3", member, heard + _synthesis(prompts, member, labels), reply)
             for member in (profile.chairman, *profile.chairman_fallbacks)
         ]
+    if (judge := profile.judge) and seats > 1:
+        compared = _written(prompts.comparison(judge, labels)) + seats * reply
+        calls += [_Asked("judge", judge, compared, VERDICT_TOKENS)] * _comparisons(profile)
     if profile.title_model:
         titled = _written(prompts.title(profile.title_model))
         calls.append(_Asked("title", profile.title_model, titled, TITLE_TOKENS))
     return tuple(calls)
+
+
+def _comparisons(profile: Profile) -> int:
+    """Return how often the judge is asked: once before the reviews, once after an audited run."""
+    if profile.depth == "auto":
+        return 1 + bool(profile.depth_audit)
+    return int(profile.depth == "full" and profile.depth_shadow)
 
 
 def _synthesis(prompts: Prompts, member: Member, labels: Sequence[tuple[str, str]]) -> int:

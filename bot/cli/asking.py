@@ -93,6 +93,7 @@ def ask(
     strategy: Annotated[str | None, typer.Option(help=described("strategy"))] = None,
     criteria: Annotated[str | None, typer.Option(help=described("criteria"), callback=utf8)] = None,
     mode: Annotated[str | None, typer.Option(help=described("mode"))] = None,
+    depth: Annotated[str | None, typer.Option(help=described("depth"))] = None,
     attachment: Annotated[Path | None, typer.Option(help=described("attachment"))] = None,
     events: Annotated[bool, typer.Option("--events", help="Print events as JSON lines.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer's message as JSON.")] = False,
@@ -132,6 +133,7 @@ def ask(
         "strategy": strategy,
         "criteria": criteria,
         "mode": mode,
+        "depth": depth,
     }
     try:
         options = RunOptions.read(given)
@@ -147,7 +149,7 @@ def ask(
             resume_within = configuration.durability.resume_within
             terminal = terminal_ask.Asking(library, council.runs, resume_within)
             try:
-                seats = (await council.runs.channels.in_force(terminal_ask.HERE)).profile(options)
+                seats = (await council.runs.channels.in_force(terminal_ask.HERE)).asked(options)
                 if dry_run:
                     return await terminal.estimate(seats, text, attachments, as_json=as_json)
                 return await terminal.ask(seats, text, surface, attachments=attachments, start_over=new)

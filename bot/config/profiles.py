@@ -17,6 +17,7 @@ from bot.config.settings import (
 from bot.errors import Problem
 from bot.service.options import DEFAULT
 from bot.view.wording import cli as wording
+from bot.view.wording import worth
 from council.criteria import Criterion
 from council.personas import PRESETS
 from council.profile import Member, Profile
@@ -79,7 +80,7 @@ def read_profile(name: str, table: Table, problems: list[Problem]) -> Profile | 
         return None  # absences reports it with an example
     problems += (_unknown_key(f"profiles.{name}", key) for key in _inner_keys(table))
     try:
-        return Profile.model_validate({"chairman": _chair(members), **table, "name": name})
+        profile = Profile.model_validate({"chairman": _chair(members), **table, "name": name})
     except ValidationError as error:
         found = error.errors()
         # Of a list whose entries are wrong, it isn't said that it has none.
@@ -90,6 +91,15 @@ def read_profile(name: str, table: Table, problems: list[Problem]) -> Profile | 
         problems += (_profile_problem(name, detail) for detail in own)
         left = _without(table, [each["loc"] for each in own])
         return read_profile(name, left, problems) if own and left is not None else None
+    problems += _without_judge(profile)
+    return profile
+
+
+def _without_judge(profile: Profile) -> Iterator[Problem]:
+    """Return a problem for each setting that needs a judge where there is none."""
+    for key, is_set in (("depth", profile.depth == "auto"), ("depth_shadow", profile.depth_shadow)):
+        if is_set and profile.judge is None:
+            yield Problem(f"profiles.{profile.name}.{key}", worth.NEEDS_JUDGE, worth.SET_JUDGE)
 
 
 def _profile_problem(name: str, detail: ErrorDetails) -> Problem:

@@ -9,9 +9,10 @@ from rapidfuzz import process
 
 from bot.errors import UsageError
 from bot.view.wording import commands as wording
+from bot.view.wording import worth
 from bot.view.wording.channels import leftover
 from bot.view.wording.commands import NO_QUESTION
-from council.profile import MOST_ROUNDS, Strategy
+from council.profile import MOST_ROUNDS, Depth, Strategy
 
 OptionKind = Literal["text", "number", "choice", "profile", "conversation", "file", "flag"]
 ACTION = wording.ASK_ABOUT
@@ -78,6 +79,7 @@ ASK = Command(
         Option("strategy", wording.STRATEGY, "choice", choices=get_args(Strategy)),
         Option("criteria", wording.CRITERIA, "text"),
         Option("mode", wording.MODE, "choice", choices=("council", "consultants")),
+        Option("depth", worth.DEPTH, "choice", choices=get_args(Depth)),
         Option("attachment", wording.ATTACHMENT, "file"),
         Option("private", wording.PRIVATE, "flag"),
     ),
@@ -116,6 +118,7 @@ CONFIG = Command(
         Option("profiles", wording.CHANNEL_PROFILES, "text"),
         Option("rounds", wording.CHANNEL_ROUNDS, "number", least=1, most=MOST_ROUNDS),
         Option("strategy", wording.STRATEGY, "choice", choices=get_args(Strategy)),
+        Option("depth", worth.DEPTH_CHANNEL, "choice", choices=get_args(Depth)),
         Option("context", wording.CONTEXT, "choice", choices=("thread", "message")),
         Option("thread", wording.THREAD, "choice", choices=("digest", "full")),
         Option("who", wording.WHO, "text"),

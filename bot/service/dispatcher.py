@@ -109,7 +109,7 @@ class Dispatcher:
         try:
             async with asyncio.timeout_at(by):
                 here = await self.channels.in_force(question.place)
-            profile = here.profile(question.options)
+            profile = here.asked(question.options)
             here.check(question.source, question.standing, profile.name)
             # A private run is paid for where it takes place.
             budgets = None if question.asked_in else here.budgets

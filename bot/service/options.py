@@ -11,7 +11,7 @@ from bot.service.commands import ASK, Given, Option
 from bot.view.wording import commands as wording
 from council.criteria import EvaluationCriteria
 from council.personas import consultants
-from council.profile import Profile, Strategy
+from council.profile import Depth, Profile, Strategy
 
 DEFAULT = "default"
 
@@ -27,6 +27,7 @@ class RunOptions:
     strategy: Strategy | None = None
     criteria: EvaluationCriteria | None = None
     mode: Mode | None = None
+    depth: Depth | None = None
 
     @classmethod
     def read(cls, given: Given) -> Self:
@@ -37,6 +38,7 @@ class RunOptions:
             strategy=cast("Strategy | None", _value("strategy", given)),
             criteria=_criteria(given.get("criteria")),
             mode=cast("Mode | None", _value("mode", given)),
+            depth=cast("Depth | None", _value("depth", given)),
         )
 
     @classmethod
@@ -48,11 +50,17 @@ class RunOptions:
             strategy=profile.strategy,
             criteria=profile.criteria,
             mode=_mode(profile),
+            depth=profile.depth,
         )
 
     def applied(self, profiles: Mapping[str, Profile]) -> Profile:
         """Return the profile they name, changed by them. Raises `UsageError` if there is none."""
-        chosen = {"max_rounds": self.rounds, "strategy": self.strategy, "criteria": self.criteria}
+        chosen = {
+            "max_rounds": self.rounds,
+            "strategy": self.strategy,
+            "criteria": self.criteria,
+            "depth": self.depth,
+        }
         changes = {key: value for key, value in chosen.items() if value is not None}
         return self._in_mode(self._named(profiles)).model_copy(update=changes)
 

@@ -302,6 +302,7 @@ class Runs:
             emit=emit,
             now=self.now,
             stop=stop,
+            price_of=partial(self.prices, brief.profile.name),
         )
         message = deliberation.message.model_copy(update={"run_id": run.id, "asked_by": run.origin.user})
 

@@ -21,7 +21,7 @@ from bot.view.state import (
     Working,
 )
 from bot.view.wording import card as wording
-from bot.view.wording import failures, figures, terminal
+from bot.view.wording import failures, figures, terminal, worth
 from bot.view.wording.figures import listing
 from council.document.results import ChairNotes, Stage3Result
 from council.events import Stage
@@ -328,7 +328,12 @@ def _tone(view: RunView, final: Stage3Result) -> Tone:
 def cautions(view: RunView, final: Stage3Result) -> tuple[Line, ...]:
     """Return one line: what a reader must know before believing an answer, and what its members read."""
     weak = " ".join(_weaknesses(view, final))
-    return (*([Line(weak, strong=True)] if weak else []), *_history(view))
+    skipped = worth.skipped(view.depth, by_member=view.judged_by_member) if view.depth else ""
+    return (
+        *([Line(weak, strong=True)] if weak else []),
+        *([Line(skipped)] if skipped else []),
+        *_history(view),
+    )
 
 
 def _weaknesses(view: RunView, final: Stage3Result) -> Iterator[str]:
@@ -449,6 +454,8 @@ def _voices(view: RunView, final: Stage3Result) -> Iterator[str]:
     named = final.notes is not None and final.notes.dissent is not None
     if view.ranking and not named and (alike := wording.agreement(view.ranking.agreement_word)):
         yield alike
+    if view.depth and (why := worth.reviewed(view.depth, by_member=view.judged_by_member)):
+        yield why
     if view.iteration and view.iteration.max_rounds > 1:
         yield wording.rounds(view.iteration)
     yield from _by_criteria(view, short)

@@ -35,6 +35,7 @@ from council.document.conversation import (
     Stage3Result,
     exchanges,
 )
+from council.document.depth import RunDepth, was_skipped
 from council.document.stored_rounds import Round, rounds_of
 from council.events import (
     STAGES,
@@ -42,6 +43,7 @@ from council.events import (
     AnswerWithdrawn,
     CallSpent,
     ContextRead,
+    DepthChosen,
     Event,
     HistoryShortened,
     MemberAnswered,
@@ -110,7 +112,8 @@ def _noted(
     | RunAdmitted
     | RunHeld
     | HistoryShortened
-    | ContextRead,
+    | ContextRead
+    | DepthChosen,
     now: float,
 ) -> RunView:
     match event:
@@ -129,6 +132,8 @@ def _noted(
             return replace(view, history=event)
         case ContextRead():
             return replace(view, context=event)
+        case DepthChosen():
+            return _with_depth(view, event.depth)
 
 
 def of_document(
@@ -151,6 +156,7 @@ def of_document(
         rounds=profile.max_rounds if profile else 1,
         web=profile.web if profile else False,
         thread=profile.thread if profile else "digest",
+        judged_by_member=profile.judged_by_a_member if profile else False,
         seats=seats_of(profile) if profile else (),
         title=conversation.title,
         conversation_id=conversation.id,
@@ -372,6 +378,12 @@ def _with_round(view: RunView, held: Round) -> RunView:
     )
 
 
+def _with_depth(view: RunView, depth: RunDepth | None) -> RunView:
+    """Adopt how deep the run goes; what it skips, nobody waits for."""
+    view = replace(view, depth=depth)
+    return _settled(view, {"stage2": False, "stage2_5": False}) if was_skipped(depth) else view
+
+
 def _settled(view: RunView, present: Mapping[Stage, bool]) -> RunView:
     """Record whether these stages took place."""
     return _staged(
@@ -398,5 +410,6 @@ def _with_message(view: RunView, message: AssistantMessage) -> RunView:
         strategy=message.strategy or view.strategy,
         criteria=message.criteria or view.criteria,
         iteration=message.iteration,
+        depth=message.depth,
         usage=message.usage.run if message.usage else view.usage,
     )

@@ -12,6 +12,7 @@ from council.document.conversation import (
     Stage2Result,
     Stage3Result,
 )
+from council.document.depth import RunDepth
 from council.document.iteration import IterationState
 from council.document.results import Rank, ScoringMatrix
 from council.errors import Failure
@@ -132,7 +133,7 @@ class RunView:
     the final answer as far as it has streamed; `final` is the whole of it. Reviews, corrections, labels
     and ranking are those of the round `number`; `earlier` holds the view at the end of every round
     before. `iteration` is known once the run is over. `typical` is what an answer took lately where it
-    was asked.
+    was asked. `depth` is known once it was decided, and only where it wasn't plainly full.
     """
 
     question: str
@@ -157,6 +158,8 @@ class RunView:
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     ranking: AggregateRanking | None = None
     scores: ScoringMatrix | None = None
+    depth: RunDepth | None = None
+    judged_by_member: bool = False
     number: int = 1
     earlier: tuple["RunView", ...] = ()
     iteration: IterationState | None = None
@@ -227,6 +230,7 @@ def opening(
         web=profile.web,
         thread=profile.thread,
         criteria=profile.criteria,
+        judged_by_member=profile.judged_by_a_member,
         seats=seats_of(profile),
         started=now,
         typical=typical,

@@ -12,14 +12,15 @@ from typing import Annotated, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from bot.errors import Refusal
+from bot.errors import Refusal, UsageError
 from bot.service.admission.access import OPEN, Access, Requester, Rules, not_allowed
 from bot.service.admission.budgets import NO_BUDGETS, Budgets, Dollars
 from bot.service.commands import MOST_RETENTION
 from bot.service.options import DEFAULT, RunOptions
 from bot.view.wording import channels as wording
+from bot.view.wording import worth
 from council.document.conversation import Source
-from council.profile import MOST_ROUNDS, Profile, Strategy
+from council.profile import MOST_ROUNDS, Depth, Profile, Strategy
 from storage.overrides import Overrides
 from storage.scope import TERMINAL, Scope
 
@@ -40,6 +41,7 @@ class ChannelSettings(BaseModel):
     profiles: Annotated[frozenset[str], Field(min_length=1)] | None = None
     rounds: Annotated[int, Field(ge=1, le=MOST_ROUNDS)] | None = None
     strategy: Strategy | None = None
+    depth: Depth | None = None
     context: Literal["thread", "message"] | None = None
     thread: Literal["digest", "full"] | None = None
     who: Who | None = None
@@ -103,6 +105,7 @@ def resolve(operator: Operator, own: ChannelSettings) -> dict[str, Setting]:
         "profiles": Setting(tuple(allowed), wording.CHANNEL if own.profiles else wording.BUILT_IN),
         "rounds": of_profile(own.rounds, "max_rounds"),
         "strategy": of_profile(own.strategy, "strategy"),
+        "depth": of_profile(own.depth, "depth"),
         "context": of_profile(own.context, "context"),
         "thread": of_profile(own.thread, "thread"),
         "who": _who(operator, own),
@@ -168,9 +171,20 @@ class EffectiveSettings:
             profile=options.profile or str(self.settings["profile"].value),
             rounds=options.rounds or self.own.rounds,
             strategy=options.strategy or self.own.strategy,
+            depth=options.depth or self.own.depth,
         ).applied(self.operator.profiles)
         set_here = {"context": self.own.context, "thread": self.own.thread}
         return profile.model_copy(update={key: value for key, value in set_here.items() if value})
+
+    def asked(self, options: RunOptions) -> Profile:
+        """Return the council that a question is put to, if it can go as deep as it has to.
+
+        Raises `UsageError`.
+        """
+        profile = self.profile(options)
+        if profile.depth == "auto" and profile.judge is None:
+            raise UsageError(worth.NO_JUDGE)
+        return profile
 
     def check(self, source: Source, standing: Requester, profile: str) -> None:
         """Raise `Refusal` if a question may not be asked, saying who can change that."""

@@ -40,6 +40,7 @@ from bot.view.state import RunView
 from bot.view.thread import ThreadPart, is_final, thread
 from bot.view.wording import commands as wording
 from council.document.conversation import Conversation
+from council.document.depth import was_skipped
 from council.events import Event, MemberStarted, RunAdmitted, RunCompleted, RunFailed, RunQueued
 from council.offload import offload_slowly
 from council.task_group import TaskGroup
@@ -171,7 +172,8 @@ class Presenter:
         if self.view.error is None:
             notes = self.view.final and self.view.final.notes
             asks: tuple[ButtonAction, ...] = ("answer",) if notes and notes.ask else ()
-            return (*asks, "follow", "transcript", "again", "helpful", "unhelpful")
+            again: ButtonAction = "full" if was_skipped(self.view.depth) else "again"
+            return (*asks, "follow", "transcript", again, "helpful", "unhelpful")
         return ("retry", "again")
 
     async def post_card(self) -> bool:

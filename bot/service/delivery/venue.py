@@ -11,7 +11,7 @@ from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.receipts import Ledger, Receipt, Sent
 from bot.view.details import Detail
 from bot.view.message import Message
-from bot.view.wording import figures
+from bot.view.wording import figures, worth
 from council.brief import Brief, Discussion
 from storage.journal.rows import MentionState
 
@@ -20,7 +20,9 @@ REPLACED = "card replaced"
 CARD_AGAIN = "card again"
 """The key of what a lost card said, wherever it is posted again."""
 
-CardAction = Literal["stop", "answer", "follow", "transcript", "again", "retry", "helpful", "unhelpful"]
+CardAction = Literal[
+    "stop", "answer", "follow", "transcript", "again", "full", "retry", "helpful", "unhelpful"
+]
 ButtonAction = CardAction | Detail
 
 LABELS: dict[ButtonAction, str] = {
@@ -29,6 +31,7 @@ LABELS: dict[ButtonAction, str] = {
     "follow": figures.FOLLOW_UP,
     "transcript": figures.TRANSCRIPT,
     "again": figures.AGAIN,
+    "full": worth.AGAIN_IN_FULL,
     "retry": figures.RETRY,
     "helpful": figures.HELPFUL,
     "unhelpful": figures.UNHELPFUL,

@@ -11,8 +11,10 @@ from bot.service.admission.access import Requester, Rules
 from bot.service.admission.channels import BUDGETS, Channels, ChannelSettings, EffectiveSettings
 from bot.service.admission.permissions import check
 from bot.service.commands import CONFIG, Given, Option
+from bot.service.options import PROFILE_DEFAULTS
 from bot.view.message import Heading, Line, Message, Pairs
 from bot.view.wording import channels as wording
+from bot.view.wording import worth
 from bot.view.wording.budgets import state
 from bot.view.wording.commands import NOT_CHANGED
 from council.document.conversation import Source
@@ -143,6 +145,9 @@ def _contradictions(changes: Mapping[str, object], now: EffectiveSettings) -> It
     own = ChannelSettings.model_validate({**stored, **changes})
     if own.profile and own.profiles and own.profile not in own.profiles:
         yield wording.not_among(own.profile, sorted(own.profiles))
+    after = EffectiveSettings(now.operator, own).profile(PROFILE_DEFAULTS)
+    if changes.get("depth") == "auto" and after.judge is None:
+        yield worth.NO_JUDGE
 
 
 def _read(key: str, text: str, now: EffectiveSettings, standing: Requester) -> dict[str, object]:

@@ -8,7 +8,7 @@ from typing import Literal
 from bot.service.admission.limits import Limits
 from bot.service.commands import ASK, described
 from bot.view.message import Block, Heading, Line, Message, Pairs
-from bot.view.wording import budgets
+from bot.view.wording import budgets, worth
 from bot.view.wording import help as wording
 from bot.view.wording.figures import short_names
 from council.estimate import Estimate
@@ -106,6 +106,8 @@ class Help:
         yield Heading(wording.council(profile.name), 3)
         yield Line(_seats(profile, {}))
         yield Line(" ".join(_settings(profile)))
+        if profile.judge:
+            yield Line(worth.judge(is_member=profile.judged_by_a_member))
         if not self.spent.typical:
             yield Line(budgets.short_question(self.estimate(profile)))
 
@@ -119,7 +121,8 @@ def _seats(profile: Profile, short: Mapping[str, str]) -> str:
 
     chair = (profile.chairman, *profile.chairman_fallbacks)
     title = seat(profile.title_model) if profile.title_model else None
-    return wording.seats(map(seat, profile.members), map(seat, chair), title)
+    judge = seat(profile.judge) if profile.judge else None
+    return wording.seats(map(seat, profile.members), map(seat, chair), title, judge)
 
 
 def _settings(profile: Profile) -> Iterator[str]:

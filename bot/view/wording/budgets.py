@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import date, timedelta
 
+from bot.view.wording import worth
 from bot.view.wording.figures import NO_COST, count, dollars
 from council.estimate import Estimate, StageEstimate, StageName
 from storage.errors import Used
@@ -12,6 +13,7 @@ NOTHING_ASKED = "Nothing was asked."
 NO_EVENTS = "A dry run asks nothing, so it has no events. Leave out --events, or use --json."
 _PARTS: dict[StageName, str] = {
     "stage1": "Answers",
+    "judge": "Comparison",
     "stage2": "Reviews",
     "stage2_5": "Corrections",
     "stage3": "Final answer",
@@ -31,6 +33,8 @@ def dry_run(estimate: Estimate) -> str:
         f"This question {f'may cost {about(estimate)}' if estimate.cost else 'has no cost'}: "
         f"{count(estimate.calls, 'call')}, about {count(estimate.tokens, 'token')}."
     )
+    if estimate.may_skip:
+        lines = (*lines, worth.if_they_agree(amount(estimate.agreed_cost) if estimate.cost else NO_COST))
     assumed = [f"Each reply is assumed to be {count(estimate.reply_tokens, 'token')} long (max_tokens)."]
     if estimate.unpriced:
         assumed.append(unpriced(estimate))

@@ -109,10 +109,13 @@ def council(profile: str) -> str:
     return f"Council \u201c{profile}\u201d"
 
 
-def seats(members: Iterable[str], chair: Iterable[str], title: str | None) -> str:
+def seats(
+    members: Iterable[str], chair: Iterable[str], title: str | None, judge: str | None = None
+) -> str:
     """Name the models of a council; the chairman's are asked one after the other."""
-    titled = f"; title {title}" if title else ""
-    return f"{', '.join(members)}; chairman {' or '.join(chair)}{titled}."
+    titled = f"; title {'and judge ' if title == judge else ''}{title}" if title else ""
+    judged = f"; judge {judge}" if judge and judge != title else ""
+    return f"{', '.join(members)}; chairman {' or '.join(chair)}{titled}{judged}."
 
 
 def seat(models: Iterable[str], persona: str | None) -> str:

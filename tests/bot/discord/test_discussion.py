@@ -88,7 +88,7 @@ async def test_the_last_fifty_messages_reach_the_models(reading: Office) -> None
     ]
     assert "Read the last 50 messages of this thread; 10 older ones were left out." in card
     chair = read_by(reading.council, "stage3.1:chair/man:chairman")
-    assert chair[-50:] == read_by(reading.council)
+    assert chair[:50] == read_by(reading.council)
 
 
 async def test_more_than_two_pages_are_not_counted(reading: Office) -> None:

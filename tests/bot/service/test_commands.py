@@ -75,7 +75,7 @@ def test_flags_are_read_before_the_first_word_only(
         ),
         (
             "--colour red Shard?",
-            "Unknown option --colour. Available: --profile, --rounds, --strategy, --criteria, --mode, --private. Options come before the question.",
+            "Unknown option --colour. Available: --profile, --rounds, --strategy, --criteria, --mode, --depth, --private. Options come before the question.",
         ),
         (
             "--rounds --private Shard?",

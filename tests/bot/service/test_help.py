@@ -35,7 +35,7 @@ ABOUT = (
     "the answer.\n\n"
 )
 WHO = (
-    "- Who sees it: one or two or three, four as The Skeptic; chairman five or six; title seven.\n"
+    "- Who sees it: one or two or three, four as The Skeptic; chairman five or six; title and judge seven.\n"
     "- They see: your question, its files, the conversation before it"
 )
 
@@ -138,8 +138,9 @@ async def test_models_and_limits_has_every_council(tmp_path: Path) -> None:
         "In a thread that people started, they also see up to its last 50 messages with their text files, "
         "if an admin has allowed it. The card says how much was read.\n\n"
         "### Council \u201cdefault\u201d\n\n"
-        "a/one or a/two or a/three, b/four as The Skeptic; chairman c/five or d/six; title t/seven.\n\n"
-        "1 review round, strategy consensus.\n\nCOST\n\n"
+        "a/one or a/two or a/three, b/four as The Skeptic; chairman c/five or d/six; title and judge t/seven.\n\n"
+        "1 review round, strategy consensus.\n\nWhere depth is auto, the judge reads all answers, without "
+        "their authors' names.\n\nCOST\n\n"
         "### Council \u201cquiet\u201d\n\n"
         "openai/gpt-5, anthropic/claude, google/gemini, x-ai/grok; chairman chair/man.\n\n"
         "Up to 2 review rounds, strategy consensus. Criteria: Cost:3. It doesn't read the thread it is "

@@ -91,6 +91,7 @@ async def test_each_value_says_where_it_comes_from(tmp_path: Path) -> None:
             "profiles": "default, fast (built in)",
             "rounds": "1 (council.toml, [profiles.default])",
             "strategy": "consensus (built in)",
+            "depth": "full (built in)",
             "context": "thread (built in)",
             "thread": "digest (built in)",
             "who": "everyone (built in)",
@@ -103,7 +104,7 @@ async def test_each_value_says_where_it_comes_from(tmp_path: Path) -> None:
         )
         after = await change(
             channels,
-            "--profile fast --rounds 3 --strategy Risk-averse --context message --thread full --who <@&4444444444444444> "
+            "--profile fast --rounds 3 --strategy Risk-averse --depth quick --context message --thread full --who <@&4444444444444444> "
             "--budget_day $2.50 --budget_month 20 --retention 7",
         )
         assert shown(after) == {
@@ -111,6 +112,7 @@ async def test_each_value_says_where_it_comes_from(tmp_path: Path) -> None:
             "profiles": "default, fast (built in)",
             "rounds": "3 (this channel)",
             "strategy": "risk_averse (this channel)",
+            "depth": "quick (this channel)",
             "context": "message (this channel)",
             "thread": "full (this channel)",
             "who": "role 4444444444444444 (this channel)",
@@ -352,7 +354,15 @@ async def test_at_the_terminal_nothing_is_limited(tmp_path: Path) -> None:
     async with open_library(tmp_path) as library:
         channels = opened(library)
         message = await change(channels, "--rounds 2", terminal, AT_TERMINAL)
-        assert [*shown(message)] == ["profile", "rounds", "strategy", "context", "thread", "retention"]
+        assert [*shown(message)] == [
+            "profile",
+            "rounds",
+            "strategy",
+            "depth",
+            "context",
+            "thread",
+            "retention",
+        ]
         assert await refused(channels, "--who nobody --budget_day 1", terminal) == (
             "At the terminal, nothing limits who may ask or what a question may cost. So who and budget_day can't be "
             "set here. Nothing was changed."
