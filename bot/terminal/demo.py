@@ -32,7 +32,6 @@ from bot.view.wording import terminal as wording
 from council.document.conversation import AssistantMessage
 from council.events import Emit
 from council.profile import Profile
-from council.text.json_objects import JsonObject
 from storage.index.statistics import Typical
 from storage.journal.rows import RunRow
 

@@ -21,10 +21,11 @@ from bot.service.requests.question import Question
 from bot.service.runs import Runs
 from bot.terminal.ask import person
 from bot.view.wording import terminal as wording
-from council.calls import Call, JsonObject, Reply
+from council.calls import Call, Reply
 from council.errors import Failure, ModelError
 from council.models.catalog import Catalog
 from council.models.directory import Directory
+from council.text.json_objects import JsonObject
 from storage.journal.rows import RunRow
 
 _MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of our own is made in it
