@@ -18,6 +18,7 @@ from bot.past.pages import Sheet
 from bot.service.admission.access import AT_TERMINAL as ANYTHING
 from bot.service.admission.access import Requester
 from bot.service.commands import ASK, COMMANDS, CONFIG, FORGET, HELP, PAST, given, parse, usage
+from bot.service.delivery.receipts import Sent
 from bot.service.delivery.venue import File, Venue
 from bot.service.dispatcher import Dispatcher
 from bot.service.options import RunOptions
@@ -188,8 +189,9 @@ class _Typed(Responder):
         display(message)
         self._offer(sheet)
 
-    async def files(self, files: tuple[File, ...]) -> None:
+    async def files(self, files: tuple[File, ...], sent: Sent) -> None:
         """Write a transcript's page where a browser finds it."""
+        del sent  # nobody else sees it
         page, *_ = files
         path = Path(self.folder) / page.name
         path.write_bytes(page.data)
