@@ -15,13 +15,8 @@ GRACE = timedelta(hours=1)
 """How long a channel's new retention waits before it deletes anything."""
 
 
-async def forget_old(
-    library: Library, retention_days: int | None, now: datetime, *, messages: bool = False
-) -> None:
-    """Forget what is older than the retention of its channel, unless the clock may be wrong.
-
-    The bot's `messages` about it are deleted, too, or they stay.
-    """
+async def forget_old(library: Library, retention_days: int | None, now: datetime) -> None:
+    """Forget what is older than the retention of its channel, unless the clock may be wrong."""
     held = await look_at_clock(library.database, now)
     own = await library.overrides.everywhere("retention")
     if retention_days is None and not own:
@@ -38,8 +33,7 @@ async def forget_old(
             moment = now - timedelta(days=min(days))
             selection = await library.forgetting.select.older_than(scope, moment)
             if not selection.is_empty:
-                old = selection.model_copy(update={"stay": not messages})
-                await library.forgetting.forget(old, by="retention")
+                await library.forgetting.forget(selection, by="retention")
                 log.info(
                     "old_conversations_forgotten",
                     conversations=len(selection.conversations),

@@ -155,7 +155,8 @@ def _calls(profile: Profile) -> Sequence[_Asked]:
         correction = _written(again) + reply + critiques
         for _ in range(rounds):
             calls.append(_Asked("stage2", member, review, reply))
-            calls.append(_Asked("stage2_5", member, correction, reply, profile.web))
+            if profile.corrections == "on":
+                calls.append(_Asked("stage2_5", member, correction, reply, profile.web))
     if seats > 1:
         reviews = min(profile.max_critique_tokens, seats * reply)
         heard = seats * (reply + RANKING_TOKENS) + WITHDRAWN_TOKENS

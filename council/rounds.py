@@ -286,6 +286,8 @@ class _Table:
         peers = [await self._reviewing[peer] for peer in self._names if peer != name]
         reviews = [peer for peer in peers if isinstance(peer, Stage2Result)]
         answer, member = self._answers[name], self._members[name]
+        if self._session.brief.profile.corrections == "off":
+            return maintained(answer, "" if self._by_points else peer_critiques(name, reviews))
         if self._by_points:
             points = await self._points(name, reviews)
             if not points:

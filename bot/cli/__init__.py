@@ -9,7 +9,7 @@ from typing import cast
 
 import typer
 
-from bot.cli import asking, budgets, data, serving, setting_up, tokens
+from bot.cli import asking, budgets, data, evaluation, serving, setting_up, tokens
 from bot.cli.execution import FAILED
 from bot.config import logs
 from bot.config.settings import given_secrets
@@ -42,6 +42,7 @@ for command in (
     setting_up.doctor,
     setting_up.init,
     schema,
+    evaluation.eval_,
     data.export,
     data.import_,
     data.backup,

@@ -183,10 +183,9 @@ class SlackVenue:
                             initial_comment=_plain(note),
                         )
                     )
-                attached = [str(file["id"]) for file in completed["files"]]
-                for posted in attached:
-                    await sent(posted)
-                return attached[0]
+                posted = str(completed["files"][0]["id"])
+                await sent(posted)
+                return posted
 
             lane = self._workspace.lane("files.completeUploadExternal", TIER_4)
             self._continues = IN_THREAD if thread else BELOW

@@ -25,7 +25,6 @@ from storage.errors import (
 )
 from storage.journal import spending
 from storage.journal.progress import Posts, RunSteps, leave_out, load_steps
-from storage.journal.retractions import Retractions
 from storage.journal.rows import (
     Begun,
     Clock,
@@ -98,7 +97,6 @@ class Journal:
 
     def __init__(self, database: Database, now: Clock = lambda: datetime.now(UTC)) -> None:
         self._database = database
-        self.retractions = Retractions(database, now)
         self._spending = Spending(database)
         self._now = now
         self._claimed: dict[str, int] = {}
@@ -291,6 +289,10 @@ class Journal:
     async def reserve(self, run_id: str, reservation: Reservation) -> None:
         """Replace what an open run has reserved, or leave it. Raises `BudgetExceeded`."""
         await self._change(run_id, reservation)
+
+    async def settled(self, run_id: str) -> int:
+        """Return what a run's ended attempts have cost, in billionths of a dollar."""
+        return await self._spending.settled(run_id)
 
     async def used(self, reservation: Reservation) -> list[Used]:
         """Return what is used or reserved of each budget that a reservation names."""

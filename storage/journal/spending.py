@@ -179,6 +179,12 @@ class Spending:
                 return BudgetExceeded(self._database.name, used_of, reservation.amount)
         return None
 
+    async def settled(self, run_id: str) -> int:
+        """Return what the settled attempts of a run have cost."""
+        query = "SELECT coalesce(sum(amount), 0) AS amount FROM spending WHERE run = ? AND settled = 1"
+        [row] = await self._database.read(query, (run_id,))
+        return int(row["amount"])
+
     async def used(self, reservation: Reservation, now: datetime) -> list[Used]:
         """Return what is used or reserved of each budget that a reservation names."""
         named = await self._named(reservation.payer, now)

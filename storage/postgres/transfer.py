@@ -44,8 +44,6 @@ TABLES = (
     "votes",
     "authors",
     "forgettings",
-    "retractions",
-    "copies",
     "spending",
     "spending_days",
     "spending_key",
@@ -56,7 +54,7 @@ TABLES = (
     "server_traits",
     "tokens",
 )
-_NUMBERED = ("conversations", "forgettings", "retractions", "unaudited")
+_NUMBERED = ("conversations", "forgettings", "unaudited")
 _BATCH = 200
 _COPY = re.compile(r"(?P<id>[0-9a-f-]{36})\.json\.broken-(?P<at>\w+)")
 _EVERYTHING = (*TABLES[::-1], "search", "documents", "documents_set_aside")

@@ -73,10 +73,6 @@ class RunRecord(Protocol):
         """Return whether the run is still on record."""
         ...
 
-    async def retract_if_forgotten(self, message: str) -> bool:
-        """Have a message deleted if the run was forgotten while it was posted; return whether it was."""
-        ...
-
     async def render_page(self) -> File:
         """Return the run's stored conversation as an HTML file."""
         ...
@@ -511,10 +507,10 @@ class Presenter:
         try:
             await self._posts.record(key, content, message)
         except StorageError:  # it is posted; only a restart at this moment could post it again
-            if await self._on_record.retract_if_forgotten(message):
-                self._is_forgotten = True
-            else:
+            if await self._on_record.run_exists():
                 log.exception("post_not_recorded", key=key)
+            else:
+                self._is_forgotten = True
 
 
 def page_of(conversation: Conversation) -> File:

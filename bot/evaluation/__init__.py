@@ -1,0 +1,1 @@
+"""`council eval`: questions through the arms, and what came of it."""

@@ -1,0 +1,1 @@
+"""An evaluation: questions through the arms, checked, judged and compared."""
