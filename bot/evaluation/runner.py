@@ -55,7 +55,7 @@ class Watch(Protocol):
 
 
 @dataclass(slots=True)
-class Spent:
+class EvalSpending:
     """What the calls of this process have cost; a layer of `council.calls.wrap`."""
 
     dollars: float = 0.0
@@ -112,7 +112,7 @@ class Evaluation:
     library: Library
     watch: Watch
     max_cost: float | None = None
-    _spent: Spent = field(default_factory=Spent)
+    _spent: EvalSpending = field(default_factory=EvalSpending)
     _stopped: Stopped | None = None
     _working: "asyncio.Task[None] | None" = None
     _answers: dict[str, ItemAnswers] = field(default_factory=dict[str, ItemAnswers])
