@@ -37,6 +37,7 @@ from storage.index.index import Index
 from storage.index.past_answers import PastAnswers
 from storage.journal.budget_warnings import BudgetRecord
 from storage.journal.journal import Journal
+from storage.judged_corrections import JudgedCorrections
 from storage.overrides import Overrides
 from storage.processes.coordination import Coordination
 from storage.processes.jobs import Jobs
@@ -68,6 +69,7 @@ class Library:
     warned: BudgetRecord
     locks: Locks
     servers: ServerTraits
+    judged: JudgedCorrections
     coordination: Coordination | None = None
 
 
@@ -119,6 +121,7 @@ async def open_library(folder: Path, address: str | None = None) -> AsyncGenerat
             warned=BudgetRecord(database),
             locks=stores.locks,
             servers=ServerTraits(database),
+            judged=JudgedCorrections(database),
             coordination=stores.coordination,
         )
 
@@ -190,6 +193,7 @@ async def open_council(
             journal=library.journal,
             store=library.store,
             index=library.index,
+            judged=library.judged,
             metrics=counts,
             traces=traces,
             remedies=Remedies(directory.find, has_key=key is not None),

@@ -226,8 +226,9 @@ class Profile(BaseModel, frozen=True):
     """The share of the runs that `auto` would skip that is reviewed all the same: see what it loses."""
     depth_shadow: bool = False
     """Whether full runs record what `auto` would have done."""
-    corrections: Literal["on", "off"] = "on"
-    """`off`: answers are reviewed and ranked, and the chairman reads them as they were."""
+    corrections: Literal["on", "auto", "off"] = "on"
+    """`off`: answers are reviewed and ranked, and the chairman reads them as they were. `auto`: so are
+    those of a member that is known to spoil more answers by its corrections than it puts right."""
     strategy: Strategy = "consensus"
     criteria: EvaluationCriteria | None = None
     web: bool = False

@@ -286,8 +286,10 @@ class _Table:
         peers = [await self._reviewing[peer] for peer in self._names if peer != name]
         reviews = [peer for peer in peers if isinstance(peer, Stage2Result)]
         answer, member = self._answers[name], self._members[name]
-        if self._session.brief.profile.corrections == "off":
-            return maintained(answer, "" if self._by_points else peer_critiques(name, reviews))
+        known = self._session.brief.uncorrected.get(name)
+        if known or self._session.brief.profile.corrections == "off":
+            critiques = "" if self._by_points else peer_critiques(name, reviews)
+            return maintained(answer, critiques).model_copy(update={"uncorrected": known})
         if self._by_points:
             points = await self._points(name, reviews)
             if not points:

@@ -21,7 +21,7 @@ import structlog
 from pydantic import TypeAdapter
 
 from bot.errors import ChartError
-from bot.view.wording import figures
+from bot.view.wording import figures, worth
 from bot.view.wording import past as wording
 from bot.view.wording.figures import short_names
 from council.text.characters import clip
@@ -80,13 +80,21 @@ class _Column:
 
     head: str
     of: Callable[[MemberStatistics], Figure]
-    said: Callable[[float], str]
+    said: Callable[[Figure], str]
     color: str
     full: float | None = None
 
 
-def _percent(share: float) -> str:
-    return f"{share:.0%}"
+def _measured(said: Callable[[float], str]) -> Callable[[Figure], str]:
+    return lambda figure: wording.UNKNOWN if figure.value is None else said(figure.value)
+
+
+def _rate(figure: Figure) -> str:
+    if figure.value is None:
+        return wording.UNKNOWN
+    if figure.runs >= worth.MEASURED:
+        return f"{figure.value:.0%}"
+    return worth.share(round(figure.value * figure.runs), figure.runs)
 
 
 def _money(cost: float) -> str:
@@ -94,12 +102,12 @@ def _money(cost: float) -> str:
 
 
 _COLUMNS = (
-    _Column(wording.MEAN_RANK, lambda member: member.mean_rank, figures.position, "#3355c4"),
-    _Column(wording.RANKED_FIRST, lambda member: member.win_rate, _percent, "#3355c4", 1.0),
-    _Column(wording.CHANGED, lambda member: member.change_rate, _percent, "#2a8a7e", 1.0),
-    _Column(wording.FAILED, lambda member: member.failure_rate, _percent, "#b8443c", 1.0),
-    _Column(wording.COST, lambda member: member.cost, _money, "#97772a"),
-    _Column(wording.TIME, lambda member: member.seconds, figures.duration, "#7a7e86"),
+    _Column(wording.MEAN_RANK, lambda member: member.mean_rank, _measured(figures.position), "#3355c4"),
+    _Column(wording.RANKED_FIRST, lambda member: member.win_rate, _rate, "#3355c4", 1.0),
+    _Column(wording.CHANGED, lambda member: member.change_rate, _rate, "#2a8a7e", 1.0),
+    _Column(wording.FAILED, lambda member: member.failure_rate, _rate, "#b8443c", 1.0),
+    _Column(wording.COST, lambda member: member.cost, _measured(_money), "#97772a"),
+    _Column(wording.TIME, lambda member: member.seconds, _measured(figures.duration), "#7a7e86"),
 )
 
 
@@ -111,9 +119,9 @@ def alt_text(chart: Chart) -> str:
             short[member.member],
             member.runs,
             (
-                (column.head, column.said(value))
+                (column.head, column.said(column.of(member)))
                 for column in _COLUMNS
-                if (value := column.of(member).value) is not None
+                if column.of(member).value is not None
             ),
         )
         for member in chart.members[:MOST_MEMBERS]
@@ -199,8 +207,7 @@ def _fill(axes: "Axes", column: _Column, values: Sequence[Figure]) -> None:
     axes.barh(rows, [full] * len(rows), height=_BAR, color=_TRACK)
     axes.barh(rows, [figure.value or 0.0 for figure in values], height=_BAR, color=column.color)
     for row, figure in zip(rows, values, strict=True):
-        value = wording.UNKNOWN if figure.value is None else column.said(figure.value)
-        axes.text(0, row - _BAR, value, va="bottom")
+        axes.text(0, row - _BAR, column.said(figure), va="bottom")
         runs = "" if figure.value is None else f"{figure.runs:,}"
         axes.text(full, row - _BAR, runs, va="bottom", ha="right", fontsize=8.5, color=_QUIET)
 

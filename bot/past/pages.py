@@ -11,6 +11,7 @@ from itertools import count
 
 from bot.past.buttons import Answer, AnswerPart, Choice, Detail, Figures, HistoryPage, Search
 from bot.past.chart import Chart
+from bot.past.worth import worth
 from bot.view import card, details
 from bot.view.fold import run_views
 from bot.view.message import Block, Entry, Footer, Heading, Line, Message, Pairs, Quote, Table, Title
@@ -290,7 +291,7 @@ def statistics(found: Statistics, look: Figures) -> Sheet:
     members = _best_first(found.members)
     table = _members(members) if members else ()
     return Sheet(
-        Message("past", (heading, Line(past.totals(found)), *table, *_votes(found))),
+        Message("past", (heading, Line(past.totals(found)), *table, *_votes(found), *worth(found))),
         (Choice(figures_wording.SHARE, "share", str(look)),),
         Chart(title, members, _voted(found)) if members else None,
     )

@@ -25,7 +25,7 @@ from bot.service.remedies import Remedies
 from bot.service.requests.question import Question
 from bot.service.traces import Trace, Traces, untraced
 from bot.view.wording.failures import INTERRUPTED, explain
-from council.brief import Brief, Discussion, History
+from council.brief import Brief, CorrectionRecord, Discussion, History
 from council.calls import Ask, Call, Reply, wrap
 from council.cancel import Stop
 from council.document.conversation import (
@@ -40,6 +40,7 @@ from council.models.catalog import Catalog
 from council.profile import Profile
 from council.prompts.context import recent, room_beside, turns
 from council.run import deliberate
+from council.worth.corrections import spoils
 from storage.documents.conversations import Conversations, Stored
 from storage.errors import (
     BudgetExceeded,
@@ -53,6 +54,7 @@ from storage.errors import (
 from storage.index.index import Index
 from storage.journal.journal import Journal
 from storage.journal.rows import Begun, Delivery, Ended, EndReason, NewRun, RunRow
+from storage.judged_corrections import JudgedCorrections
 from storage.processes.coordination import Bounds
 from storage.scope import TERMINAL
 
@@ -77,7 +79,8 @@ async def at_once(run_id: str) -> None:
 class Runs:
     """Records questions as runs and carries them out; `channels` says what is in force where.
 
-    `prices` returns what a call costs; `warnings` tells admins of budgets that are nearly used up.
+    `judged` knows what members' corrections did. `prices` returns what a call costs; `warnings` tells
+    admins of budgets that are nearly used up.
     """
 
     ask: Ask
@@ -87,6 +90,7 @@ class Runs:
     index: Index
     prices: Prices = unknown
     warnings: BudgetWarnings | None = None
+    judged: JudgedCorrections | None = None
     channels: Channels = field(default_factory=Channels)
     now: Callable[[], datetime] = utc_now
     new_id: Callable[[], uuid.UUID] = uuid.uuid4
@@ -453,6 +457,7 @@ class Runs:
             update={
                 "profile": profile,
                 "context": context,
+                "uncorrected": await self._uncorrected(profile, emit),
                 "history": await earlier(),
                 "started_at": timestamp(self.now()),
             }
@@ -468,6 +473,14 @@ class Runs:
             brief = brief.model_copy(update={"history": history})
         self.costs.warn(run.origin, budgets)
         return brief
+
+    async def _uncorrected(self, profile: Profile, emit: Emit) -> dict[str, CorrectionRecord]:
+        """Return whose corrections a run leaves out, because they are known to spoil answers."""
+        if profile.corrections != "auto" or self.judged is None:
+            return {}
+        records = await until_written(self.judged.records, emit)
+        names = (member.name for member in profile.members)
+        return {name: records[name] for name in names if name in records and spoils(records[name])}
 
 
 def _to_nobody(event: Event) -> None:

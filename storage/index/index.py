@@ -17,7 +17,16 @@ from council.text.json_objects import JsonObject
 from storage.atomic import Stamp
 from storage.database import Database, Row, Statement
 from storage.documents.conversations import DocumentProblem, Documents, FolderListing, Stored
-from storage.index.rows import LONGEST_PREFIX, IndexRow, SeatRow, Texts, VoteRow, derive, index_row
+from storage.index.rows import (
+    LONGEST_PREFIX,
+    DepthRow,
+    IndexRow,
+    SeatRow,
+    Texts,
+    VoteRow,
+    derive,
+    index_row,
+)
 from storage.index.statistics import Spent, Typical, spent, typical
 from storage.scope import Scope
 from storage.text_search import TextSearch
@@ -31,7 +40,8 @@ _COLUMNS = (*(field.name for field in fields(IndexRow)), "scope", "folded")
 _TYPES = {
     **dict.fromkeys(("position", "exchanges", "tokens", "mtime_ns", "size", "outdated"), "BIGINT"),
     **dict.fromkeys(("won", "changed", "failed", "helpful"), "BIGINT"),
-    **dict.fromkeys(("cost", "mean_rank", "seconds"), "DOUBLE PRECISION"),
+    **dict.fromkeys(("audited", "saved_tokens", "own_judge"), "BIGINT"),
+    **dict.fromkeys(("cost", "mean_rank", "seconds", "saved_cost"), "DOUBLE PRECISION"),
     "words": "tsvector",
 }
 
@@ -82,10 +92,12 @@ def _insertion(table: str, key: str, columns: Sequence[str]) -> str:
 _ANSWER = ("position", "scope", "at", "user", "seconds", "cost", "tokens")
 _SEAT = ("position", *(field.name for field in fields(SeatRow)))
 _VOTE = ("position", *(field.name for field in fields(VoteRow)))
+_DEPTH = ("position", *(field.name for field in fields(DepthRow)))
 _ADD = (
     ("answers", _insertion("answers", "conversation", _ANSWER)),
     ("seats", _insertion("seats", "conversation", _SEAT)),
     ("votes", _insertion("votes", "conversation", _VOTE)),
+    ("depths", _insertion("depths", "conversation", _DEPTH)),
     ("authors", _insertion("authors", "conversation", ("user",))),
 )
 _REMOVE = (
@@ -291,6 +303,7 @@ def _upserts(
             added["answers"].append(at | {name: getattr(answer, name) for name in _ANSWER[2:]})
             added["seats"] += (at | _cells(seat) for seat in answer.seats)
             added["votes"] += (at | _cells(vote) for vote in answer.votes)
+            added["depths"] += (at | _cells(depth) for depth in (answer.depth,) if depth)
         added["authors"] += (this | {"user": author} for author in derived.authors)
     given = {"rows": _json(rows)}
     return [
@@ -306,7 +319,7 @@ def _json(rows: Sequence[JsonObject]) -> str:
     return _NUL.sub(r"\1 ", orjson.dumps(rows).decode())
 
 
-def _cells(row: IndexRow | SeatRow | VoteRow | Texts) -> dict[str, Any]:
+def _cells(row: IndexRow | SeatRow | VoteRow | DepthRow | Texts) -> dict[str, Any]:
     # `asdict` copies each value, which took most of a rebuild's time.
     cells = {name: getattr(row, name) for name in row.__slots__}
     return {name: int(cell) if isinstance(cell, bool) else cell for name, cell in cells.items()}

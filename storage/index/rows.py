@@ -103,6 +103,25 @@ class VoteRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DepthRow:
+    """How deep an answer went, as its document says (`RunDepth`).
+
+    `saved_cost` is in US dollars, `None` where a price isn't known. `own_judge` says that a member was
+    the judge.
+    """
+
+    asked: str
+    ran: str
+    reason: str
+    audited: bool
+    changed: bool | None
+    shadow: str | None
+    saved_tokens: int | None
+    saved_cost: float | None
+    own_judge: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerRow:
     """What one answer took, and who asked; `seconds` from start to finish, where the document says."""
 
@@ -113,6 +132,7 @@ class AnswerRow:
     tokens: int
     seats: tuple[SeatRow, ...]
     votes: tuple[VoteRow, ...]
+    depth: DepthRow | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,6 +219,25 @@ def _answer_row(answer: AssistantMessage, begun: datetime, asker: str | None) ->
         tokens=used.tokens,
         seats=tuple(_seats(answer)),
         votes=tuple(_votes(answer)),
+        depth=_depth(answer),
+    )
+
+
+def _depth(answer: AssistantMessage) -> DepthRow | None:
+    depth = answer.depth
+    if depth is None:
+        return None
+    members = {one.model.partition("#")[0] for one in answer.stage1}
+    return DepthRow(
+        asked=depth.asked,
+        ran=depth.ran,
+        reason=depth.reason,
+        audited=depth.audited,
+        changed=depth.changed,
+        shadow=depth.shadow,
+        saved_tokens=depth.saved.tokens if depth.saved else None,
+        saved_cost=depth.saved.cost if depth.saved else None,
+        own_judge=depth.judge is not None and depth.judge.model in members,
     )
 
 

@@ -1,13 +1,15 @@
 """A channel's figures: how its runs ended, what they cost, and how each member did."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from statistics import median
 from typing import Literal
 
+from council.brief import CorrectionRecord
 from council.document.conversation import timestamp
 from storage.database import Database, Row
+from storage.judged_corrections import judged_records
 from storage.scope import Scope
 
 _ANSWERS = """
@@ -52,6 +54,23 @@ SELECT member, count(*) AS runs,
 FROM answers JOIN seats USING (conversation, position)
 WHERE scope = :scope AND at >= :since
 GROUP BY member ORDER BY runs DESC, member
+"""
+_DEPTHS = """
+SELECT
+    count(*) FILTER (WHERE asked = 'quick') AS quick,
+    count(*) FILTER (WHERE asked = 'auto' AND reason <> 'one_answer') AS auto,
+    count(*) FILTER (WHERE asked = 'auto' AND reason IN ('agreed', 'audited')) AS agreed,
+    count(*) FILTER (WHERE reason = 'agreed') AS skipped,
+    count(*) FILTER (WHERE audited = 1 AND changed IS NOT NULL) AS audited,
+    count(*) FILTER (WHERE audited = 1 AND changed IS NULL) AS undecided,
+    count(*) FILTER (WHERE audited = 1 AND changed = 1) AS changed,
+    count(saved_cost) AS priced,
+    coalesce(sum(saved_cost), 0.0) AS saved,
+    count(shadow) AS shadowed,
+    count(*) FILTER (WHERE shadow = 'quick') AS shadow_skipped,
+    count(*) FILTER (WHERE own_judge = 1) AS judged_by_member
+FROM answers JOIN depths USING (conversation, position)
+WHERE scope = :scope AND at >= :since
 """
 _VOTES = """
 SELECT {whose} AS name, sum(helpful) AS helpful, count(*) - sum(helpful) AS unhelpful
@@ -103,6 +122,31 @@ class VoteCount:
     unhelpful: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DepthStatistics:
+    """How deep a channel's runs went, each figure in runs but `saved`, US dollars.
+
+    Of the `auto` ones, the judge said of `agreed` that nothing important differs; of those, `skipped`
+    went without reviews. Of `audited` ones it is known whether the reviews changed the recommendation,
+    and they did so in `changed`; of `undecided` ones it isn't. `saved` is a sum over `priced` runs. Of
+    `shadowed` full runs, `auto` would have skipped `shadow_skipped`. In `judged_by_member` runs a member
+    was the judge.
+    """
+
+    quick: int = 0
+    auto: int = 0
+    agreed: int = 0
+    skipped: int = 0
+    audited: int = 0
+    undecided: int = 0
+    changed: int = 0
+    priced: int = 0
+    saved: float = 0.0
+    shadowed: int = 0
+    shadow_skipped: int = 0
+    judged_by_member: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Typical:
     """What an answer took lately: the medians of the last `answers`, in seconds and US dollars."""
@@ -132,13 +176,16 @@ class Spent:
 class Statistics(Spent):
     """What was spent in a channel, the answers' median time, and its members by how often they sat.
 
-    The votes are those on the same answers, whenever they were cast.
+    The votes are those on the same answers, whenever they were cast. `corrections` are what members'
+    corrections did where the right answer is known, in evaluations.
     """
 
     seconds: Figure
     members: tuple[MemberStatistics, ...]
     by_profile: tuple[VoteCount, ...] = ()
     by_chairman: tuple[VoteCount, ...] = ()
+    depth: DepthStatistics = DepthStatistics()
+    corrections: Mapping[str, CorrectionRecord] = field(default_factory=dict[str, CorrectionRecord])
 
 
 async def spent(database: Database, scope: Scope, since: str = "") -> Spent:
@@ -183,11 +230,13 @@ async def statistics(database: Database, scope: Scope, *, days: int | None, now:
     timed = await database.read(_MEDIAN, here)
     sums = await spent(database, scope, since)
     return Statistics(
-        **{field.name: getattr(sums, field.name) for field in fields(sums)},
+        **{each.name: getattr(sums, each.name) for each in fields(sums)},
         seconds=Figure(timed[0]["seconds"], timed[0]["runs"]) if timed else Figure(None, 0),
         members=tuple(_member(row) for row in await database.read(_MEMBERS, here)),
         by_profile=await _votes(database, "profile", here),
         by_chairman=await _votes(database, "chairman", here),
+        depth=DepthStatistics(**dict((await database.read(_DEPTHS, here))[0])),
+        corrections=await judged_records(database),
     )
 
 

@@ -32,6 +32,7 @@ TABLES = (
     "answers",
     "seats",
     "votes",
+    "depths",
     "authors",
     "documents",
     "documents_set_aside",

@@ -42,6 +42,7 @@ TABLES = (
     "answers",
     "seats",
     "votes",
+    "depths",
     "authors",
     "forgettings",
     "spending",
@@ -52,6 +53,7 @@ TABLES = (
     "retention_clock",
     "budget_warnings",
     "server_traits",
+    "judged_corrections",
     "tokens",
 )
 _NUMBERED = ("conversations", "forgettings", "unaudited")

@@ -42,7 +42,9 @@ _BROKEN = (
     "DELETE FROM runs WHERE NOT json_valid(ifnull(error, '{}'))",
     "DELETE FROM steps WHERE NOT json_valid(outcome)",
 )
-_DERIVED = re.compile(r"sqlite_.*|migrations|conversations|answers|seats|authors|votes|search(_.*)?")
+_DERIVED = re.compile(
+    r"sqlite_.*|migrations|conversations|answers|seats|authors|votes|depths|search(_.*)?"
+)
 _BESIDE = ("", "-wal", "-shm")
 
 

@@ -68,8 +68,8 @@ def test_every_figure_shows_the_runs_behind_it() -> None:
     assert said[1:-3] == [
         *("Mean rank: 1 is best", "1.62", "24", "\u2013", ""),
         *("Ranked first: in its runs", "55%", "24", "\u2013", ""),
-        *("Changed: its answer", "41%", "23", "100%", "1"),
-        *("Failed: in a call", "0%", "24", "100%", "1"),
+        *("Changed: its answer", "41%", "23", "too few", "1"),
+        *("Failed: in a call", "0%", "24", "too few", "1"),
         *("Cost: per run", "$0.031", "24", "\u2013", ""),
         *("Time: per call", "14 s", "1,024", "1 min 20 s", "1"),
     ]  # fmt: skip

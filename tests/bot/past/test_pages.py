@@ -262,7 +262,13 @@ def test_statistics_are_four_columns_of_text_best_first() -> None:
         "| Member | Runs | Average vote | Cost |\n"
         "| --- | --- | --- | --- |\n"
         "| one | 12 | 1.33 | $0.0021 |\n\n"
-        "Average vote: the mean place that the reviewers gave its answers, 1 is best. Cost: per run.\n"
+        "Average vote: the mean place that the reviewers gave its answers, 1 is best. Cost: per run.\n\n"
+        "### What the council was worth\n\n"
+        "Depth: 12 full.\n\n"
+        "### What to change\n\n"
+        "Set depth_shadow = true in the profile, with a judge_model, to see how often the answers agree "
+        "before anybody reviews them.\n\n"
+        "Keep the members: none is clearly ranked first less often than the others.\n"
     )
     better = replace(member, member="b/two", mean_rank=Figure(1.25, 3), cost=Figure(None, 0))
     seldom = replace(member, member="c/three", runs=2, mean_rank=Figure(1.0, 2))
@@ -315,7 +321,8 @@ def test_statistics_count_votes_by_profile_and_by_chairman() -> None:
         "- profile not on record: 1 helpful\n\n"
         "### Readers' votes by chairman\n\n"
         "- chair: 2 helpful\n"
-        "- no chairman (a member's own answer): 1 helpful, 1 not helpful\n"
+        "- no chairman (a member's own answer): 1 helpful, 1 not helpful\n\n"
+        "### What the council was worth\n\nDepth: 3 full.\n"
     )
     member = MemberStatistics(
         member="a/one",

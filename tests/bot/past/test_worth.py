@@ -1,0 +1,231 @@
+"""`/council-stats` says what the council was worth, with the runs behind each figure: exact texts."""
+
+import uuid
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from bot.app import Library, open_library
+from bot.past import pages
+from bot.past.buttons import Figures
+from bot.render.markdown import render
+from council.document.conversation import AssistantMessage, Source
+from council.document.depth import DepthReason, JudgeReport, RunDepth, Saved
+from council.document.results import (
+    AggregateRanking,
+    RankedAnswer,
+    Stage1Result,
+    Stage2_5Result,
+    Stage3Result,
+)
+from council.profile import Depth
+from storage.judged_corrections import JudgedCorrection
+from storage.scope import Scope
+from tests.council.scripted import FOUR
+
+HERE = Source(platform="slack", workspace="T1", channel="C1", user="U1")
+NOW = datetime(2026, 1, 20, 10, 30, tzinfo=UTC)
+LABELS = [f"Response {letter}" for letter in "ABCD"]
+
+
+def depth(
+    reason: DepthReason,
+    asked: Depth = "auto",
+    *,
+    changed: bool | None = None,
+    saved: Saved | None = None,
+    shadow: bool | None = None,
+    judge: str = "judge/model",
+) -> RunDepth:
+    """Return how deep a run went, for this reason."""
+    audited = reason == "audited"
+    skipped = reason in ("agreed", "one_answer") or asked == "quick"
+    return RunDepth(
+        asked=asked,
+        ran="quick" if skipped else "full",
+        reason=reason,
+        audited=audited,
+        judge=JudgeReport(model=judge, agree=reason in ("agreed", "audited"), points=[]),
+        shadow=None if shadow is None else "quick" if shadow else "full",
+        saved=saved,
+        changed=changed,
+    )
+
+
+def message(number: int, how: RunDepth | None) -> AssistantMessage:
+    """Return an answer: of four members, the last is never ranked first and seldom changes its answer."""
+    answers = [Stage1Result(model=name, response="Shard.") for name in FOUR]
+    final = Stage3Result(model="chair/man", response="Shard.")
+    if how and how.ran == "quick":
+        return AssistantMessage(role="assistant", stage1=answers, stage2=[], stage3=final, depth=how)
+    first = number % 3
+    order = [FOUR[first], *(name for name in FOUR[:3] if name != FOUR[first]), FOUR[3]]
+    ranking = AggregateRanking(
+        places=[
+            RankedAnswer(
+                label=LABELS[place], model=name, mean_position=place + 1.0, votes=3, wins=3 - place
+            )
+            for place, name in enumerate(order)
+        ],
+        agreement=0.5,
+        ballots=4,
+    )
+    corrections = [
+        Stage2_5Result(
+            model=name,
+            original_response="Shard.",
+            peer_critiques="",
+            corrected_response="Shard in two steps." if changes else "Shard.",
+            changed=changes,
+        )
+        for place, name in enumerate(FOUR)
+        for changes in [(number + place) % 2 == 0 if place < 3 else number % 20 == 0]
+    ]
+    return AssistantMessage(
+        role="assistant",
+        stage1=answers,
+        stage2=[],
+        stage2_5=corrections,
+        stage3=final,
+        label_to_model=dict(zip(LABELS, order, strict=True)),
+        aggregate_ranking=ranking,
+        depth=how,
+    )
+
+
+async def stats(library: Library, runs: Sequence[RunDepth | None]) -> str:
+    """Store these runs' documents and return what `/council-stats` says of them below the members."""
+    for number, how in enumerate(runs):
+        stored = await library.store.add_exchange(
+            str(uuid.UUID(int=number)),
+            "Should we shard?",
+            message(number, how),
+            title="Sharding",
+            source=HERE,
+            now=NOW,
+        )
+        await library.index.upsert(stored)
+    found = await library.past_answers.statistics(Scope.of(HERE), days=None)
+    text = render(pages.statistics(found, Figures(30)).message)
+    return text.partition("### What the council was worth\n\n")[2] or text
+
+
+CENT = Saved(tokens=9_000, cost=0.03)
+
+
+async def test_after_no_run_there_is_nothing_to_say(tmp_path: Path) -> None:
+    """Not even a heading."""
+    async with open_library(tmp_path) as library:
+        assert await stats(library, []) == (
+            "## Statistics of this channel, last 30 days\n\nNothing was asked here in this period.\n"
+        )
+
+
+async def test_below_three_runs_nothing_is_compared(tmp_path: Path) -> None:
+    """Two runs say nothing about anybody."""
+    async with open_library(tmp_path) as library:
+        assert await stats(library, [None, depth("agreed", saved=CENT)]) == (
+            "Fewer than 3 answers: too few to say what reviews and corrections were worth.\n"
+        )
+
+
+async def test_after_three_runs_there_are_counts(tmp_path: Path) -> None:
+    """No percentage, no interval, no advice."""
+    async with open_library(tmp_path) as library:
+        assert await stats(library, [None, None, None]) == (
+            "Depth: 3 full.\n\n"
+            "Corrections changed the answer: claude 1 of 3; gemini 2 of 3; gpt-5 2 of 3; grok 1 of 3.\n\n"
+            "Changed isn't better: only a known right answer says so.\n"
+        )
+
+
+async def test_after_twelve_runs_there_are_percentages_and_advice(tmp_path: Path) -> None:
+    """What has fewer than ten runs behind it stays a count."""
+    audits = [depth("audited", changed=False), depth("audited", changed=None)]
+    runs = [*audits, *[depth("agreed", saved=CENT)] * 4, *[depth("different")] * 4, None]
+    runs.append(depth("agreed", saved=Saved(tokens=9_000, cost=None)))
+    async with open_library(tmp_path) as library:
+        assert await stats(library, runs) == (
+            "Depth: 1 full, 11 auto (5 without reviews).\n\n"
+            "Audited so far: 1, too few to say what skipping loses. Of 1 more, the judge couldn't tell.\n\n"
+            "Skipping saved about $0.12 in 4 of 5 runs, the judge's calls subtracted; of the others, "
+            "prices aren't known.\n\n"
+            "Corrections changed the answer: claude 3 of 7; gemini 4 of 7; gpt-5 4 of 7; grok 1 of 7.\n\n"
+            "Changed isn't better: only a known right answer says so.\n\n"
+            "### What to change\n\n"
+            "Keep depth auto until 10 runs are audited: so far, 1. A larger depth_audit tells sooner what "
+            "skipping loses.\n\n"
+            "Keep the members: none is clearly ranked first less often than the others.\n"
+        )
+
+
+async def test_after_sixty_runs_three_lines_say_what_to_change(tmp_path: Path) -> None:
+    """On depth, on the members, on corrections: each with its figure and its setting."""
+    audits = [depth("audited", changed=number == 0) for number in range(20)]
+    runs = [*audits, *[depth("agreed", saved=CENT)] * 20, *[depth("different")] * 20]
+    async with open_library(tmp_path) as library:
+        assert await stats(library, runs) == (
+            "Depth: 60 auto (20 without reviews).\n\n"
+            "Of 20 audited, reviews changed the recommendation in 1: 0 to 25 % (95 % "
+            "confidence).\n\n"
+            "Skipping saved about $0.60 in 20 runs, the judge's calls subtracted.\n\n"
+            "Corrections changed the answer: claude 20 of 40 (50 %); gemini 20 of 40 (50 %); "
+            "gpt-5 20 of 40 (50 %); grok 2 of 40 (5 %).\n\n"
+            "Changed isn't better: only a known right answer says so.\n\n"
+            "### What to change\n\n"
+            "Keep depth auto: it skipped the reviews in 20 of 60 (33 %) of its runs, at the price of "
+            "0 to 25 % of their recommendations. If that is too much, set depth to full.\n\n"
+            "Try the council without grok: it was ranked first in 0 of 40 (0 %).\n\n"
+            "Look at grok's corrections: they changed its answer in 2 of 40 (5 %). council eval "
+            "shows whether they are worth asking for.\n"
+        )
+
+
+async def test_a_shadow_says_what_auto_would_have_done(tmp_path: Path) -> None:
+    """Before anybody enables it; a judge that is a member is named beside the figure."""
+    agreed = depth("asked", "full", shadow=True, judge=FOUR[0])
+    runs = [*[agreed] * 6, *[depth("asked", "full", shadow=False)] * 6, depth("asked", "quick")]
+    async with open_library(tmp_path) as library:
+        said = await stats(library, runs)
+    assert said.startswith(
+        "Depth: 12 full, 1 quick.\n\n"
+        "Of the full runs that asked the judge, too, auto would have skipped 6 of 12 (50 %).\n\n"
+        "In 6 runs the judge is one of the members: read these figures with that in mind.\n\n"
+    )
+    assert (
+        "Set depth to auto: the answers agreed before the reviews in 6 of 12 (50 %). It audits one in "
+        "ten of those it skips."
+    ) in said
+
+
+async def test_an_audit_that_finds_a_loss_ends_auto(tmp_path: Path) -> None:
+    """For certain: even the interval's lower bound is too much."""
+    runs = [depth("audited", changed=number % 2 == 0) for number in range(12)]
+    async with open_library(tmp_path) as library:
+        said = await stats(library, [*runs, depth("agreed")])
+    assert "Of 12 audited, reviews changed the recommendation in 6: 21 to 79 %" in said
+    assert "What skipping saved isn't known: no price is, in 1 run." in said
+    assert (
+        "Set depth to full: where auto would skip the reviews, they change 21 to 79 % of the "
+        "recommendations."
+    ) in said
+
+
+async def test_corrections_that_spoil_answers_are_named(tmp_path: Path) -> None:
+    """Where the right answer is known; the same item counts once."""
+    judged = [
+        JudgedCorrection(FOUR[1], f"item {number}", number >= 4, number >= 13) for number in range(40)
+    ]
+    few = [JudgedCorrection(FOUR[2], f"item {number}", True, number > 0) for number in range(4)]
+    async with open_library(tmp_path) as library:
+        await library.judged.add([*judged, *few])
+        await library.judged.add(judged)
+        said = await stats(library, [None] * 12)
+    assert (
+        "Where the right answer is known, claude's corrections put 0 right and spoilt 9 of 40: -22 to -7 "
+        "points.\n\n"
+        "Where the right answer is known, gemini's corrections put 0 right and spoilt 1 of 4.\n"
+    ) in said
+    assert said.endswith(
+        'Set corrections = "auto": claude\'s corrections put 0 right and spoilt 9 of 40 judged answers.\n'
+    )
