@@ -170,6 +170,7 @@ class Actions:
             "retry": self._of_run("retry", self._retry),
             "again": self._of_run("ask again", self._ask_again),
             "full": self._of_run("ask again", self._ask_again),
+            "over": self._of_run("ask again", self._ask_again),
             "transcript": self._of_run("look", self._transcript),
             "follow": self._of_run("follow up", self._open_form),
             "answer": self._of_run("follow up", self._open_form),

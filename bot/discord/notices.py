@@ -9,7 +9,7 @@ import structlog
 
 from bot.discord.transport import DiscordTransport
 from bot.errors import VenueError
-from bot.service.admission.budget_warnings import Notice
+from bot.service.admission.notices import Notice
 from bot.service.delivery.outbox import Urgency
 from storage.journal.rows import MentionState
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import structlog
 
 from bot.view.wording import failures as wording
-from bot.view.wording.failures import Target
+from bot.view.wording.failures import OperatorCause, Target
 from council.calls import Call
 from council.errors import Failure, ModelError
 from council.events import Emit, Event, MemberFailed
@@ -17,6 +17,7 @@ log = structlog.get_logger()
 
 Failed = Iterable[tuple[str, Failure]]
 """Members' names and why they failed."""
+Tell = Callable[[OperatorCause], None]
 
 
 def _as_recorded(call: Call) -> Member:
@@ -48,8 +49,19 @@ class Remedies:
                 said.setdefault(fix, sentence)
         return [*said.values()]
 
-    def logged(self, profile: Profile, emit: Emit) -> Emit:
-        """Return an `emit` that logs each remedy once; never what a provider said, which may quote."""
+    def operators(self, profile: Profile, failed: Failed) -> list[OperatorCause]:
+        """Return what only an operator can mend, each thing once."""
+        said: dict[str, OperatorCause] = {}
+        for name, why in failed:
+            if cause := wording.operator_cause(why, self._target(profile, name)):
+                said.setdefault(cause.remedy, cause)
+        return [*said.values()]
+
+    def logged(self, profile: Profile, emit: Emit, tell: Tell | None = None) -> Emit:
+        """Return an `emit` that logs each remedy once; never what a provider said, which may quote.
+
+        `tell` hears of accounts that only an operator can mend.
+        """
         known: set[str] = set()
 
         def hear(event: Event) -> None:
@@ -66,6 +78,8 @@ class Remedies:
                         status=why.status,
                         remedy=f"{fix}.",
                     )
+                    if tell and why.is_account and (cause := wording.operator_cause(why, where)):
+                        tell(cause)
             emit(event)
 
         return hear

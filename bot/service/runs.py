@@ -4,7 +4,7 @@ import asyncio
 import random
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -34,7 +34,7 @@ from council.document.conversation import (
     Source,
     timestamp,
 )
-from council.errors import CouncilError, ModelError, RunError, RunForgotten, RunStopped
+from council.errors import CouncilError, Failure, ModelError, RunError, RunForgotten, RunStopped
 from council.events import ContextRead, Emit, Event, HistoryShortened, RunCompleted, RunFailed
 from council.models.catalog import Catalog
 from council.profile import Profile
@@ -167,7 +167,7 @@ class Runs:
         return begun
 
     async def reopen(self, run: RunRow, source: Source, bounds: Bounds | None = None) -> RunRow | None:
-        """Reopen a run without an answer; whoever presses Retry pays for it, at `source`.
+        """Reopen a run without an answer; whoever presses Continue pays for it, at `source`.
 
         Returns `None` if there is none. Raises `Refusal` if a budget hasn't enough left. With `bounds`,
         it enters the queue that several processes share.
@@ -341,7 +341,8 @@ class Runs:
         """Return what logs what operators can do; a terminal shows what the log says."""
         if run.origin.platform == TERMINAL or run.is_over:
             return lambda emit: emit
-        return partial(self.remedies.logged, run.brief.profile)
+        tell = partial(self.warnings.operators.begin, run.origin) if self.warnings else None
+        return partial(self.remedies.logged, run.brief.profile, tell=tell)
 
     def _claimed(self, run: RunRow) -> Callable[[Ask], Ask]:
         """Return what lets calls wait until the run is certainly this process's."""
@@ -410,10 +411,18 @@ class Runs:
             run.id,
             at_terminal=run.origin.platform == TERMINAL,
             remedies=self.remedies.advice(run.brief.profile, failures.items()),
+            admin_knows=await self._tell_operators(run, failures),
         )
         await self._close(run, status, EndReason(message=words, failures=failures))
         self.metrics.runs_ended[status] += 1
         emit(RunFailed(run.id, words, failures))
+
+    async def _tell_operators(self, run: RunRow, failures: Mapping[str, Failure]) -> bool:
+        """Tell admins what only an operator can mend; return whether they know."""
+        causes = self.remedies.operators(run.brief.profile, failures.items())
+        if not (causes and self.warnings):
+            return False
+        return await self.warnings.operators.tell(run.origin, causes)
 
     async def _close(self, run: RunRow, status: Ended, why: EndReason | None = None) -> None:
         try:

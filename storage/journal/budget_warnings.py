@@ -27,6 +27,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (month, day, scope, whose, recipient)
 DO UPDATE SET state = excluded.state, telling = excluded.telling
 """
+_REACHED = f"SELECT 1 FROM budget_warnings WHERE {_OF} AND recipient <> '' AND state = 'told'"  # noqa: S608 - our own words
 _PLACES = """
 SELECT min(runs.origin) AS origin FROM spending JOIN runs ON runs.id = spending.run
 WHERE spending.month = :month AND runs.origin ->> 'platform' = :platform
@@ -41,17 +42,15 @@ GROUP BY spending."user", spending.channel
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """One budget in one day or month; `day` is empty for a month's, `whose` is a digest."""
+    """One budget in one day or month; `day` is empty for a month's, `whose` is a digest.
+
+    The scope `operator` is no budget, but what only an operator can mend: `whose` is a digest of that.
+    """
 
     month: str
     day: str
-    scope: Literal["user", "channel", "workspace"]
+    scope: Literal["user", "channel", "workspace", "operator"]
     whose: str
-
-    @property
-    def budgeted(self) -> Budgeted:
-        """Which budget it is."""
-        return self.scope, "day" if self.day else "month"
 
     @property
     def key(self) -> tuple[str, str, str, str]:
@@ -75,6 +74,15 @@ class BudgetRecord:
         day = timestamp(moment)[:10]
         whose = await self._spending.digest(getattr(payer, scope), moment)
         return Budget(day[:7], day if period == "day" else "", scope, whose)
+
+    async def about(self, what: str, moment: datetime) -> Budget:
+        """Return the record, for one day, of who was told what only an operator can mend."""
+        day = timestamp(moment)[:10]
+        return Budget(day[:7], day, "operator", await self._spending.digest(what, moment))
+
+    async def reached(self, budget: Budget) -> bool:
+        """Return whether an admin has been told."""
+        return bool(await self._database.read(_REACHED, budget.key))
 
     async def person(self, name: str, moment: datetime) -> str:
         """Return the name under which an admin is recorded in that month."""

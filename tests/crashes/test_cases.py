@@ -251,10 +251,10 @@ async def test_a_run_too_old_is_closed_and_continues_on_retry(tmp_path: Path) ->
         (tmp_path / "council.toml").write_text("[durability]\nresume_within = 0\n")
         await played.start()
         await played.until(lambda: all(run.delivery for run in journal(played.data).values()))
-        assert all("Retry" in each.cards()[0].text for each in asked)
+        assert all("Continue" in each.cards()[0].text for each in asked)
         assert len(played.models.history) == made
         for question in asked:
-            question.press("Retry")
+            question.press("Continue (finished calls aren't paid twice)")
         await played.until(lambda: answered(played) and over(played, asked))
         check(count_calls(played, [each.text for each in asked], left))
         written = answers(played.data)

@@ -6,7 +6,6 @@ an admin nor tells them again and again.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
@@ -15,6 +14,8 @@ import structlog
 from bot.errors import VenueError
 from bot.service.admission.budgets import NANO, Budgets, nanos, payer
 from bot.service.admission.channels import Channels, place_of
+from bot.service.admission.notices import Notice, Send
+from bot.service.admission.operator_notices import OperatorNotices
 from bot.service.admission.permissions import Admins
 from bot.service.metrics import Metrics
 from bot.view.wording.budgets import NearlyUsed
@@ -30,31 +31,11 @@ WARNING_SHARE = 0.8
 """How much of a budget is used when admins are warned."""
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
-    """A direct message to one admin, which is sent once.
-
-    It is about a budget of `workspace`. `key` tells it from all others, and `subject` is how its text
-    begins at every attempt. `telling` is what an earlier attempt has recorded, `note` records what may
-    have arrived, `sent` that it has.
-    """
-
-    to: str
-    workspace: str | None
-    key: str
-    subject: str
-    text: str
-    telling: MentionState
-    note: Callable[[MentionState], Awaitable[None]]
-    sent: Callable[[str], Awaitable[None]]
-
-
-Send = Callable[[Notice], Awaitable[None]]
-"""Sends a notice, at low urgency. Raises `VenueError`."""
-
-
 class BudgetWarnings:
-    """Who is to be told of which budget; it works in the background, so no question waits for it."""
+    """Who is to be told of which budget; it works in the background, so no question waits for it.
+
+    `operators` tells the same admins what else is theirs to mend.
+    """
 
     def __init__(
         self,
@@ -70,6 +51,7 @@ class BudgetWarnings:
         self._admins = admins
         self._metrics = metrics
         self._sends: dict[str, Send] = {}
+        self.operators = OperatorNotices(record, admins, self._sends)
         self._seen: set[Budget] = set()
         self._busy: set[tuple[Budget, str]] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -90,6 +72,7 @@ class BudgetWarnings:
 
     async def cancel(self) -> None:
         """End what is under way; the next start continues it."""
+        await self.operators.cancel()
         tasks = [*self._tasks]
         for task in tasks:
             task.cancel()

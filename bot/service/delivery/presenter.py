@@ -174,7 +174,7 @@ class Presenter:
             asks: tuple[ButtonAction, ...] = ("answer",) if notes and notes.ask else ()
             again: ButtonAction = "full" if was_skipped(self.view.depth) else "again"
             return (*asks, "follow", "transcript", again, "helpful", "unhelpful")
-        return ("retry", "again")
+        return ("retry", "over")
 
     async def post_card(self) -> bool:
         """Post the run's first card; return whether the channel takes it."""

@@ -21,7 +21,7 @@ CARD_AGAIN = "card again"
 """The key of what a lost card said, wherever it is posted again."""
 
 CardAction = Literal[
-    "stop", "answer", "follow", "transcript", "again", "full", "retry", "helpful", "unhelpful"
+    "stop", "answer", "follow", "transcript", "again", "full", "retry", "over", "helpful", "unhelpful"
 ]
 ButtonAction = CardAction | Detail
 
@@ -32,7 +32,8 @@ LABELS: dict[ButtonAction, str] = {
     "transcript": figures.TRANSCRIPT,
     "again": figures.AGAIN,
     "full": worth.AGAIN_IN_FULL,
-    "retry": figures.RETRY,
+    "retry": figures.CONTINUE,
+    "over": figures.START_OVER,
     "helpful": figures.HELPFUL,
     "unhelpful": figures.UNHELPFUL,
     "votes": figures.VOTES,

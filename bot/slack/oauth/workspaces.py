@@ -33,7 +33,7 @@ from bot.errors import Revoked, VenueError
 from bot.http_server import RequestRefused, Routes, serving
 from bot.past.lookup import Lookup
 from bot.service.acknowledgements import LOOKUP_SECONDS
-from bot.service.admission.budget_warnings import Notice
+from bot.service.admission.notices import Notice
 from bot.service.delivery.outbox import Outbox, Patience
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics

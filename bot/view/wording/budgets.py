@@ -83,7 +83,7 @@ _WHOSE = {
 }
 USED_UP = (
     "The question, with the messages and files that are read with it, may cost more than the budget has "
-    "room for, so no model was asked. Press Retry once there is room, or ask with less text."
+    "room for, so no model was asked. Press Continue once there is room, or ask with less text."
 )
 
 

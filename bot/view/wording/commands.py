@@ -134,7 +134,7 @@ PROFILE_HINT = "Which council answers"
 FORM_SEND = "Ask"
 
 STILL_RUNNING = "This question is still being answered. Follow up once its answer is there."
-NO_ANSWER = "This run gave no answer, so there is nothing to follow up. Press Retry or Ask again."
+NO_ANSWER = "This run gave no answer, so there is nothing to follow up. Press Continue or Start over."
 NOTHING_ASKED = "The chairman asked no question here. Use Follow up."
 ALREADY_ASKED = "This question was already asked."
 ASKED_HERE = "Your follow-up was asked."

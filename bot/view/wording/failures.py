@@ -20,7 +20,7 @@ HELD_CALLS = (
     "Paused: the council has too many connections open. Nothing is lost; the run resumes by itself once "
     "some of them are closed. The log says why."
 )
-INTERRUPTED = "Interrupted. Press Retry to continue; finished work is kept."
+INTERRUPTED = "Interrupted. Press Continue: finished calls aren't paid twice."
 
 _CAUSES: Mapping[Cause, str] = {
     "key": "the provider refused the key",
@@ -68,9 +68,9 @@ _QUOTES_NOBODY: frozenset[Cause] = frozenset({"no_server", "connection", "lost"}
 """Causes whose details are the HTTP client's words, for the log only."""
 _PRIVATE: frozenset[Cause] = frozenset({"too_dear", "data_policy"})
 """Causes of a single call whose details are about the account."""
-_GO_ON = "Press Retry to continue; finished work is kept."
+_GO_ON = "Press Continue: finished calls aren't paid twice."
 
-_OPERATORS: frozenset[Cause] = frozenset(
+OPERATORS: frozenset[Cause] = frozenset(
     {
         "key",
         "no_key",
@@ -103,28 +103,37 @@ _ADVICE: Mapping[Cause, str] = {
 """What whoever asked can do first."""
 _ASK_AGAIN = "Ask again."
 _IN_ITS_LOG = "Whoever runs the council finds the cause in its log."
+_ADMIN_KNOWS = "An admin of the council was told."
 _TELL_THE_OPERATOR = "Ask again in a minute; if it happens again, tell whoever runs the council."
 _DETAIL_LENGTH = 120
 
 
 def explain(
-    error: Exception, run_id: str, *, at_terminal: bool = False, remedies: Sequence[str] = ()
+    error: Exception,
+    run_id: str,
+    *,
+    at_terminal: bool = False,
+    remedies: Sequence[str] = (),
+    admin_knows: bool = False,
 ) -> str:
     """Return what happened and what to do; for an unknown error, show only the run's id.
 
     `causes` says why each member failed. Only `at_terminal` are file paths and the operator's `remedies`
-    told; there is no button to press there.
+    told; there is no button to press there. Elsewhere `admin_knows` says that an admin was told.
     """
-    retry = f"run: council retry {run_id}" if at_terminal else "press Retry."
+    retry = f"run: council retry {run_id}" if at_terminal else "press Continue."
+    operator = _ADMIN_KNOWS if admin_knows else _IN_ITS_LOG
     match error:
         case NoAnswers():
             told = remedies if at_terminal else ()
-            return f"No member of the council answered. {_advice(error.failures, told, retry)}"
+            advice = _advice(error.failures, told, retry, operator)
+            return f"No member of the council answered. {advice}"
         case RunStopped(enough=True):
             go_on = f"To continue with the finished work, {retry}" if at_terminal else _GO_ON
             return f"The run was stopped before there was a final answer. {go_on}"
         case RunStopped():
-            return "The run was stopped before there were enough answers. Ask again to start over."
+            again = "Ask again to start over." if at_terminal else "Press Start over to ask again."
+            return f"The run was stopped before there were enough answers. {again}"
         case RunForgotten():
             return "The question was deleted while it was being answered. None of it is kept."
         case ConversationNotFound():
@@ -153,16 +162,16 @@ def _storage(error: StorageError, at_terminal: bool) -> str:
     return _phrase(what)
 
 
-def _advice(failures: Mapping[str, Failure], remedies: Sequence[str], retry: str) -> str:
+def _advice(failures: Mapping[str, Failure], remedies: Sequence[str], retry: str, operator: str) -> str:
     if remedies:
         *before, last = remedies
         return f"{'. '.join(before)}. {last}. Then {retry}" if before else f"{last}, then {retry}"
     causes: set[Cause] = {why.cause for why in failures.values()}
-    advice = {_ADVICE.get(each, _ASK_AGAIN) for each in causes - _OPERATORS}
+    advice = {_ADVICE.get(each, _ASK_AGAIN) for each in causes - OPERATORS}
     if not advice:
-        return f"Asking again won't help yet. {_IN_ITS_LOG}"
+        return f"Asking again won't help yet. {operator}"
     first = advice.pop().format(retry=retry) if len(advice) == 1 else _ASK_AGAIN
-    return f"{first} {_IN_ITS_LOG}" if causes & _OPERATORS else first
+    return f"{first} {operator}" if causes & OPERATORS else first
 
 
 def causes(failures: Mapping[str, Failure]) -> list[tuple[tuple[str, ...], str]]:
@@ -292,3 +301,29 @@ def told(why: Failure, where: Target) -> str | None:
     """Return why a model gave nothing and what to do; `None` if no setting helps."""
     fix = remedy(why, where)
     return f"{where.model}: {reason(why, where)}. {fix}." if fix else None
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorCause:
+    """Why a model gave nothing, and the `remedy` that only an operator has, without a full stop."""
+
+    model: str
+    reason: str
+    remedy: str
+
+    def subject(self, day: str) -> str:
+        """Return how the message begins, the same all day."""
+        return f"Council, {day}: {self.remedy}."
+
+    def message(self, day: str) -> str:
+        return (
+            f"{self.subject(day)} {self.model} gave no answer: {self.reason}. You read this once a day."
+        )
+
+
+def operator_cause(why: Failure, where: Target) -> OperatorCause | None:
+    """Return what an operator is told of a failure; `None` if others can do something, too."""
+    fix = remedy(why, where)
+    if fix is None or why.cause not in OPERATORS:
+        return None
+    return OperatorCause(where.model, reason(why, where), fix)

@@ -143,7 +143,8 @@ def _short_name(member: str, persona: str | None) -> str:
 
 
 STOP = "Stop"
-RETRY = "Retry"
+CONTINUE = "Continue (finished calls aren't paid twice)"
+START_OVER = "Start over"
 AGAIN = "Ask again"
 FOLLOW_UP = "Follow up"
 ANSWER_IT = "Answer it"

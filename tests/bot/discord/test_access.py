@@ -62,7 +62,9 @@ async def test_retry_is_refused_to_those_who_may_not_ask(server: DiscordServer, 
     team.council.script["stage1"] = failure("rate_limited")
     card = await team.asked()
     admit(team, deny={"users": [str(team.ada.id)]})
-    said = await team.refused(server.click(card, button(card, "Retry"), team.ada))
+    said = await team.refused(
+        server.click(card, button(card, "Continue (finished calls aren't paid twice)"), team.ada)
+    )
     assert said == f"The council isn't open to you here. {REFUSED}"
 
 

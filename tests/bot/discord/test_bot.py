@@ -366,8 +366,11 @@ async def test_the_asker_is_told_why_there_is_no_answer(
     """The card has the cause of each member and *Ask again*."""
     council.script["stage1"] = failure("rate_limited")
     card = await team.asked()
-    assert "No member of the council answered. Wait a minute, then press Retry." in card.text
-    assert [part["label"] for part in card.buttons] == ["Retry", "Ask again"]
+    assert "No member of the council answered. Wait a minute, then press Continue." in card.text
+    assert [part["label"] for part in card.buttons] == [
+        "Continue (finished calls aren't paid twice)",
+        "Start over",
+    ]
     assert len(server.pings()) == 1
 
 

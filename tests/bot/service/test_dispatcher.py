@@ -251,7 +251,7 @@ async def test_a_failed_run_says_why_and_tells_the_asker(tmp_path: Path) -> None
     async with office(tmp_path, ScriptedCouncil(script={"stage1": failure("empty")})) as place:
         await place.see(venue)
     assert "No member of the council answered." in venue.texts[-1]
-    assert [button.action for button in venue.cards[-1].buttons] == ["retry", "again"]
+    assert [button.action for button in venue.cards[-1].buttons] == ["retry", "over"]
     assert venue.mentions == ["The council could not answer; the card says why."]
 
 
@@ -748,7 +748,7 @@ async def test_help_counts_what_a_run_without_an_answer_cost(tmp_path: Path) -> 
             await press(place.dispatcher, "stop", click(run))
         await place.dispatcher.tasks.settled()
         said = render(await place.dispatcher.help(TEAM, "models"))
-    assert "The run was stopped before there was a final answer. Press Retry" in venue.texts[-1]
+    assert "The run was stopped before there was a final answer. Press Continue" in venue.texts[-1]
     assert "$0.012" in venue.texts[-1]
     assert "Here so far: 0 answers, 0 runs failed, 1 run stopped, $0.012 where prices" in said
 

@@ -257,8 +257,8 @@ async def test_too_old_a_run_is_closed_and_can_be_retried(tmp_path: Path) -> Non
     async with office(tmp_path, second, resume_within=0, now=utc_now) as place:
         run = await resumed(place, venue)
         assert (run.status, run.delivery) == ("failed", "shown")
-        assert "Press Retry to continue" in venue.texts[-1]
-        assert [button.action for button in venue.cards[-1].buttons] == ["retry", "again"]
+        assert "Press Continue" in venue.texts[-1]
+        assert [button.action for button in venue.cards[-1].buttons] == ["retry", "over"]
         assert calls(second) == []
         said = await press(place.dispatcher, "retry", click(run), lambda _: venue)
         assert said == "Resuming this run; finished calls aren't paid for twice."
@@ -317,7 +317,7 @@ async def test_a_locked_database_keeps_no_run_from_being_resumed(
         monkeypatch.setattr(place.library.journal, "finish", refuse)
         run = await resumed(place, venue)
     assert (run.status, run.delivery) == ("failed", "shown")
-    assert "Press Retry to continue" in venue.texts[-1]
+    assert "Press Continue" in venue.texts[-1]
 
 
 async def test_a_retry_asks_only_who_failed_and_what_depends_on_it(tmp_path: Path) -> None:
@@ -334,7 +334,7 @@ async def test_a_retry_asks_only_who_failed_and_what_depends_on_it(tmp_path: Pat
         for _ in range(2):
             await press(place.dispatcher, "stop", click(run))
         await place.dispatcher.tasks.settled()
-        assert "Press Retry to continue" in venue.texts[-1]
+        assert "Press Continue" in venue.texts[-1]
         council.held.clear()
         council.script.clear()
         council.calls.clear()

@@ -139,7 +139,7 @@ async def test_a_run_without_answer_leaves_no_document(tmp_path: Path) -> None:
         assert finished.status == "failed"
         assert await library.index.find_as_operator("") == []
     [told] = [event for event in council.events if isinstance(event, RunFailed)]
-    assert told.message == "No member of the council answered. Wait a minute, then press Retry."
+    assert told.message == "No member of the council answered. Wait a minute, then press Continue."
     assert set(told.failures) == set(FOUR)
 
 

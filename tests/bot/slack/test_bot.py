@@ -1053,7 +1053,7 @@ class TestRefusals:
             assert "No member of the council answered." in card.text
             assert [element["action_id"] for element, _ in card.elements()] == [
                 "council_retry",
-                "council_again",
+                "council_over",
             ]
             [mention] = place.slack.thread(place.general, card.ts)
             assert mention.pinged == {place.ada.id}

@@ -123,15 +123,15 @@ BY_AN_OPERATOR: list[tuple[Cause, failures.Target, str, str]] = [
 ]
 # Cause, what the card says of the member, what whoever asked can do.
 BY_THE_ASKER: list[tuple[Cause, str, str]] = [
-    ("rate_limited", "the provider was too busy", "Wait a minute, then press Retry."),
-    ("unavailable", "the provider was unavailable", "Wait a minute, then press Retry."),
+    ("rate_limited", "the provider was too busy", "Wait a minute, then press Continue."),
+    ("unavailable", "the provider was unavailable", "Wait a minute, then press Continue."),
     ("moderated", "the provider's moderation refused the text", "Ask again in other words."),
     ("filtered", "a content filter stopped the reply", "Ask again in other words."),
     ("too_long", "the request is longer than the model can read", "Ask again with less text."),
     (
         "over_budget",
         "the budget for this run is used up",
-        "Have the budget raised, then press Retry.",
+        "Have the budget raised, then press Continue.",
     ),
     ("lost", "the connection was lost", "Ask again."),
     ("silence", "it was silent for too long", "Ask again."),
@@ -202,7 +202,8 @@ def test_what_whoever_asked_can_do(cause: Cause, said: str, advice: str) -> None
     error = NoAnswers({"a": why, "b": why})
     assert explain(error, "7b1f") == f"No member of the council answered. {advice}"
     assert explain(error, "7b1f", at_terminal=True) == (
-        "No member of the council answered. " + advice.replace("press Retry.", "run: council retry 7b1f")
+        "No member of the council answered. "
+        + advice.replace("press Continue.", "run: council retry 7b1f")
     )
 
 

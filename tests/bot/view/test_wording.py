@@ -48,17 +48,17 @@ KEY = Failure(cause="key", status=401, detail="No auth credentials found")
         (
             NoAnswers({"a/x": KEY, "b/y": Failure(cause="rate_limited")}),
             (
-                "No member of the council answered. Wait a minute, then press Retry. "
+                "No member of the council answered. Wait a minute, then press Continue. "
                 "Whoever runs the council finds the cause in its log."
             ),
         ),
         (
             RunStopped(),
-            "The run was stopped before there were enough answers. Ask again to start over.",
+            "The run was stopped before there were enough answers. Press Start over to ask again.",
         ),
         (
             RunStopped(enough=True),
-            "The run was stopped before there was a final answer. Press Retry to continue; finished work is kept.",
+            "The run was stopped before there was a final answer. Press Continue: finished calls aren't paid twice.",
         ),
         (
             RunForgotten(),

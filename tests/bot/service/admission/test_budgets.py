@@ -16,9 +16,10 @@ from pydantic import ValidationError
 
 from bot.errors import Refusal
 from bot.render.markdown import render
-from bot.service.admission.budget_warnings import BudgetWarnings, Notice
+from bot.service.admission.budget_warnings import BudgetWarnings
 from bot.service.admission.budgets import NANO, Budgets
 from bot.service.admission.channels import Operator
+from bot.service.admission.notices import Notice
 from bot.service.admission.permissions import Admins
 from bot.view.wording.budgets import amount
 from council.brief import Attachment, Discussion
