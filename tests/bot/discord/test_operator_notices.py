@@ -11,7 +11,7 @@ from tests.bot.discord.test_budget_warnings import told
 from tests.council.scripted import FOUR, ScriptedCouncil
 from tests.discord_server import DiscordServer, User
 
-EMPTY = Failure(cause="credit", detail="buy some", attempts=1, concerns="account")
+EMPTY = Failure(cause="credit", detail="buy some", attempts=1)
 LOG = "Asking again won't help yet. Whoever runs the council finds the cause in its log."
 KNOWN = "Asking again won't help yet. An admin of the council was told."
 FIX = "Add credit to the account of OPENROUTER_API_KEY."
