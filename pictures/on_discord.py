@@ -115,7 +115,7 @@ class OnDiscord:
     async def _failed(self) -> dict[str, Any]:
         rehearse_refusal(self._models)
         asked = self._ask()
-        await until(lambda: "Retry" in str(self._card(asked)))
+        await until(lambda: "Continue" in str(self._card(asked)))
         return self._card(asked)
 
     async def _refused(self) -> dict[str, Any]:

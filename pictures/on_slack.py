@@ -123,7 +123,9 @@ class OnSlack:
         rehearse_refusal(self._models)
         before = len(self._cards())
         await self._ask()
-        await until(lambda: len(self._cards()) > before and "Retry" in str(self._cards()[before].wire()))
+        await until(
+            lambda: len(self._cards()) > before and "Continue" in str(self._cards()[before].wire())
+        )
         card = self._cards()[before]
         await until(lambda: bool(self._replies(card)))  # its asker is mentioned
         return card.wire()

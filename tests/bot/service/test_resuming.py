@@ -323,7 +323,8 @@ async def test_a_locked_database_keeps_no_run_from_being_resumed(
 async def test_a_retry_asks_only_who_failed_and_what_depends_on_it(tmp_path: Path) -> None:
     """After a review failed and Stop ended the rest, paid answers are used again."""
     council = ScriptedCouncil(
-        script={f"stage2.1:{FOUR[0]}": failure()}, held={f"stage2.1:{name}" for name in FOUR[1:]}
+        script={f"stage2.1:{FOUR[0]}": failure()},
+        held={*(f"stage2.1:{name}" for name in FOUR[1:]), "stage3.1:chair/man:chairman"},
     )
     venue = RecordingVenue()
     async with office(tmp_path, council) as place:
