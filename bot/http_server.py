@@ -25,7 +25,7 @@ log = structlog.get_logger()
 BACKLOG = 128
 """How many connections the kernel keeps until they are accepted."""
 
-Handler = Callable[[web.BaseRequest], Awaitable[web.Response]]
+Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 Routes = Mapping[tuple[str, str], Handler]
 """What answers each method and path; a request has been read when it is asked."""
 
@@ -39,10 +39,18 @@ class RequestRefused(Exception):
         self.cause = cause
 
 
+Refuse = Callable[[RequestRefused], web.Response]
+
+
+def refused(error: RequestRefused) -> web.Response:
+    """Return what is answered to a request that isn't what it should be."""
+    return web.json_response({"error": "invalid request"}, status=error.status)
+
+
 class HttpServer(web.Server):
     """Answers the requests on its connections; it closes those on which nothing happens in time."""
 
-    def __init__(self, routes: Routes, repeats: Repeats) -> None:
+    def __init__(self, routes: Routes, repeats: Repeats, refuse: Refuse = refused) -> None:
         super().__init__(
             self._answer,
             # Slack compresses nothing, and nothing is unpacked before it is known who sent it.
@@ -55,6 +63,7 @@ class HttpServer(web.Server):
         self._routes = routes
         self._paths = {path for _, path in routes}
         self._repeats = repeats
+        self._refuse = refuse
         self._taking: set[asyncio.Task[Any]] = set()
         self._waiting: dict[web.RequestHandler, asyncio.TimerHandle] = {}
         self._may_go: dict[web.RequestHandler, None] = {}
@@ -133,7 +142,7 @@ class HttpServer(web.Server):
                 self._answering.add(handler)
             response = await self._route(request)
         except RequestRefused as error:
-            response = web.json_response({"error": "invalid request"}, status=error.status)
+            response = self._refuse(error)
             if (repeated := self._repeats.before(error.cause)) is not None:
                 status = int(error.status)
                 log.warning("request_refused", cause=error.cause, status=status, repeated=repeated)
@@ -146,7 +155,7 @@ class HttpServer(web.Server):
             self._wait_for(handler, asyncio.get_running_loop().time() + SECONDS, may_go=True)
         return response
 
-    async def _route(self, request: web.BaseRequest) -> web.Response:
+    async def _route(self, request: web.BaseRequest) -> web.StreamResponse:
         if route := self._routes.get((request.method, request.path)):
             return await route(request)
         if request.path in self._paths:
@@ -166,14 +175,20 @@ async def _read(request: web.BaseRequest) -> None:
 
 @asynccontextmanager
 async def serving(
-    routes: Routes, host: str, port: int, *, most: int | None = None, drain_seconds: float = 1.0
+    routes: Routes,
+    host: str,
+    port: int,
+    *,
+    most: int | None = None,
+    drain_seconds: float = 1.0,
+    refuse: Refuse = refused,
 ) -> AsyncGenerator[int]:
     """Listen on a port, with at most `most` connections; yield the port. Raises `OSError`.
 
     At the end, requests that are being answered have `drain_seconds`.
     """
     repeats = Repeats()
-    server = HttpServer(routes, repeats)
+    server = HttpServer(routes, repeats, refuse)
     listening = await _listening(host, port)
     arrivals = Arrivals(server, listening, most or most_connections(), repeats)
     try:

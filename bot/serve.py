@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from functools import partial
 from typing import NoReturn
 
@@ -33,11 +34,30 @@ from storage.processes.locks import LOOK_SECONDS, SHARED
 
 log = structlog.get_logger()
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surfaces:
+    """What a process listens on: `check` refuses settings, `hold` keeps out a second process.
+
+    `start` opens them. `is_bot` says that it has the status port and shares its runs with workers.
+    """
+
+    check: Callable[[Settings], None]
+    hold: Callable[[Configuration, Library, AsyncExitStack], Awaitable[None]]
+    start: Callable[[Program, Council], Awaitable[None]]
+    is_bot: bool = True
+
+
 HANDOVER_SECONDS = 5.0
 """How much longer than its drain a process that is being replaced may take."""
 
 
-async def serve(configuration: Configuration, library: Library, role: Role = EVERYTHING) -> str | None:
+async def serve(
+    configuration: Configuration,
+    library: Library,
+    role: Role = EVERYTHING,
+    surfaces: Surfaces | None = None,
+) -> str | None:
     """Do what the role says until SIGTERM or SIGINT, then let runs end, if there is time.
 
     Returns why a platform is lost for good, if that ends it. A signal during the start aborts it.
@@ -45,7 +65,8 @@ async def serve(configuration: Configuration, library: Library, role: Role = EVE
     can be written any more.
     """
     settings = configuration.settings
-    check(settings)
+    surfaces = surfaces or Surfaces(check=check, hold=_hold_platforms, start=_start_platforms)
+    surfaces.check(settings)
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -56,11 +77,11 @@ async def serve(configuration: Configuration, library: Library, role: Role = EVE
     tune_interpreter()
     async with AsyncExitStack() as stack:
         health, metrics = Health(library.database), Metrics()
-        if settings.council_status_port:
+        if settings.council_status_port and surfaces.is_bot:
             await _show_status(settings, health, metrics, stack)
         council = await stack.enter_async_context(open_council(configuration, library, metrics))
         shared_queue = None
-        if shares(configuration):
+        if shares(configuration) and surfaces.is_bot:
             shared_queue = await stack.enter_async_context(
                 open_shared_queue(configuration, library, council.runs)
             )
@@ -68,7 +89,7 @@ async def serve(configuration: Configuration, library: Library, role: Role = EVE
         program = Program(configuration, library, dispatcher, metrics, health, stack, role)
         if shared_queue:
             program.worker = Worker(dispatcher, shared_queue)
-        await _before(ended, _start(program, council))
+        await _before(ended, _start(program, council, surfaces))
         try:
             health.phase = "serving"
             lost = await until(partial(_wait, ended), program.endings)
@@ -102,11 +123,16 @@ async def _before(ended: asyncio.Event, start: Coroutine[object, object, None]) 
         log.info("ended_before_ready")
 
 
-async def _start(program: Program, council: Council) -> None:
+async def _start_platforms(program: Program, council: Council) -> None:
+    del council
+    await start_platforms(program, open_lookup(program.library))
+
+
+async def _start(program: Program, council: Council, surfaces: Surfaces) -> None:
     configuration, library, stack = program.configuration, program.library, program.stack
-    await _hold_platforms(configuration, library, stack)
+    await surfaces.hold(configuration, library, stack)
     await _watch(configuration, council, program, stack)
-    await start_platforms(program, open_lookup(library))
+    await surfaces.start(program, council)
     if program.worker and program.role.works:
         failed = await stack.enter_async_context(
             program.worker.working(configuration.limits, configuration.durability)
@@ -176,15 +202,18 @@ def tune_interpreter() -> None:
     sys.setswitchinterval(0.0005)
 
 
-async def _hold_platforms(configuration: Configuration, library: Library, stack: AsyncExitStack) -> None:
-    """Allow only one process to serve a platform from this folder: two would resume the same runs.
-
-    A database may be shared, but not while it is moved.
-    """
+async def hold_data(configuration: Configuration, library: Library, stack: AsyncExitStack) -> None:
+    """Keep a database that is shared from being moved. Raises `ConfigurationError`."""
     if shares(configuration):
         holding = library.locks.acquire(SHARED, wait=LOOK_SECONDS, shared=True)
         if not await stack.enter_async_context(holding):
             raise ConfigurationError([Problem("DATABASE_URL", wording.MOVING, wording.WAIT)])
+
+
+async def _hold_platforms(configuration: Configuration, library: Library, stack: AsyncExitStack) -> None:
+    """Allow only one process to serve a platform from this folder: two would resume the same runs."""
+    await hold_data(configuration, library, stack)
+    if shares(configuration):
         return
     settings = configuration.settings
     slack = settings.slack_bot_token or settings.slack_client_id

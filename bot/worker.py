@@ -16,7 +16,6 @@ from bot.app import Library, open_jobs
 from bot.config.configuration import Configuration
 from bot.service.admission.limits import Durability, Limits
 from bot.service.claimed_runs import Claims
-from bot.service.delivery.unshown import PROGRAMS, unshown
 from bot.service.dispatcher import Dispatcher
 from bot.service.resuming import REDELIVERY_DAYS, VenueOf
 from bot.service.runs import Runs
@@ -41,7 +40,7 @@ class Worker:
 
     dispatcher: Dispatcher
     queue: SharedQueue
-    venues: dict[str, VenueOf] = field(default_factory=lambda: {PROGRAMS: unshown})
+    venues: dict[str, VenueOf] = field(default_factory=dict[str, VenueOf])
     _taking: WeakValueDictionary[str, asyncio.Lock] = field(
         default_factory=WeakValueDictionary[str, asyncio.Lock]
     )
@@ -91,8 +90,7 @@ class Worker:
         if run.delivery == "shown":
             await self.queue.leave(run.id)
             return
-        place = run.origin.platform if run.origin.program is None else PROGRAMS
-        venue_of = self.venues.get(place)
+        venue_of = self.venues.get(run.origin.platform)
         venue = venue_of(run) if venue_of else None
         if venue is None:
             log.error("run_of_another_place", run=run.id)

@@ -9,7 +9,7 @@ from typing import cast
 
 import typer
 
-from bot.cli import asking, budgets, data, evaluation, serving, setting_up, tokens
+from bot.cli import asking, budgets, data, doors, evaluation, serving, setting_up, tokens
 from bot.cli.execution import FAILED
 from bot.config import logs
 from bot.config.settings import given_secrets
@@ -37,6 +37,8 @@ for command in (
     asking.retry,
     serving.run,
     serving.worker,
+    doors.serve,
+    doors.mcp,
     asking.chat,
     setting_up.config,
     setting_up.doctor,

@@ -20,20 +20,26 @@ MOST_DESCRIPTORS = 65_536
 
 
 @contextmanager
-def listening(variables: str, host: str, port: int | None) -> Generator[None]:
-    """Check that a server can listen there; name the setting if not. Raises `ConfigurationError`."""
+def listening(variables: str | tuple[str, str], host: str, port: int | None) -> Generator[None]:
+    """Check that a server can listen there; name the setting if not. Raises `ConfigurationError`.
+
+    `variables` are what the names of both settings begin with, or those of the host and the port.
+    """
+    host_name, port_name = (
+        (f"{variables}_HOST", f"{variables}_PORT") if isinstance(variables, str) else variables
+    )
     try:
         yield
     except OSError as error:
         if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
             what = f"{host} isn't an address of this machine"
             fix = "Set 127.0.0.1 for a proxy on this machine, or 0.0.0.0 for every address"
-            raise ConfigurationError([Problem(f"{variables}_HOST", what, fix)]) from error
+            raise ConfigurationError([Problem(host_name, what, fix)]) from error
         if error.errno not in (errno.EADDRINUSE, errno.EACCES):
             raise
         what = f"nothing can listen on port {port} ({os.strerror(error.errno)})"
         fix = "Set another, or stop the program that uses it"
-        raise ConfigurationError([Problem(f"{variables}_PORT", what, fix)]) from error
+        raise ConfigurationError([Problem(port_name, what, fix)]) from error
 
 
 def most_connections() -> int:

@@ -37,6 +37,7 @@ from council.brief import Attachment, Ceilings, History
 from council.cancel import Stop
 from council.document.conversation import Source
 from council.estimate import Estimate
+from council.profile import Depth
 from storage.errors import ConversationNotFound, StorageError
 from storage.journal.rows import RunRow
 from storage.scope import TERMINAL, Scope
@@ -110,6 +111,7 @@ class Asked:
     text: str
     profile: str | None = None
     max_cost: float | None = None
+    depth: Depth | None = None
     history: History = NO_HISTORY
     files: tuple[Attachment, ...] = ()
     key: str | None = None
@@ -122,6 +124,7 @@ class Asked:
             self.text,
             self.profile,
             self.max_cost,
+            self.depth,
             self.history.model_dump(),
             [file.model_dump() for file in self.files],
         )
@@ -130,7 +133,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class RunProgress:
-    """How far a run is; `view` is `None` where another process carries it out."""
+    """How far a run is; `view` is `None` where another process carries it out, or nobody any more."""
 
     run: RunRow
     view: RunView | None
@@ -190,16 +193,15 @@ class Door:
         library: Library,
         runs: Runs,
         *,
-        is_shared: bool = False,
         holds: bool = False,
     ) -> None:
         self.dispatcher = dispatcher
         self._actions = actions
         self._library = library
         self._runs = runs
-        self._is_shared = is_shared
-        self._holds = holds and not is_shared
-        self._following: defaultdict[str, set[Changes]] = defaultdict(set)
+        self._holds = holds
+        self._beginning: set[asyncio.Future[RunRow]] = set()
+        self.followers: defaultdict[str, set[Changes]] = defaultdict(set)
 
     async def ask(self, caller: Caller, asked: Asked) -> RunRow:
         """Return the run of a request, new or begun before. Raises `Refusal`."""
@@ -212,7 +214,11 @@ class Door:
         else:
             earlier = await journal.newest(f"{place}:{prefix}") if asked.is_repeated else None
         if earlier is None or self._runs.age(earlier) > KEPT_SECONDS:
-            earlier = await self._begin(caller, asked, entry_key)
+            # A client that gives up must not leave a run that is recorded and never begun.
+            beginning = asyncio.ensure_future(self._begin(caller, asked, entry_key))
+            self._beginning.add(beginning)
+            beginning.add_done_callback(self._beginning.discard)
+            earlier = await asyncio.shield(beginning)
         if earlier.brief.request != digest:
             raise OtherRequest(wording.OTHER_REQUEST)
         return earlier
@@ -239,7 +245,7 @@ class Door:
             standing=caller.requester,
             asker=wording.program(caller.name),
             attachments=asked.files,
-            options=RunOptions(profile=asked.profile or caller.profile),
+            options=RunOptions(profile=asked.profile or caller.profile, depth=asked.depth),
             history=asked.history,
             ceilings=Ceilings(run=asked.max_cost, day=caller.day),
             request=asked.digest,
@@ -269,29 +275,39 @@ class Door:
         return Unshown(partial(self._changed, run.id))
 
     def _changed(self, run_id: str) -> None:
-        for changes in self._following.get(run_id, ()):
+        for changes in self.followers.get(run_id, ()):
             changes.happened.set()
 
     @contextmanager
     def following(self, run_id: str) -> Generator["Changes"]:
         """Yield what tells of a run's changes."""
         changes = Changes()
-        self._following[run_id].add(changes)
+        self.followers[run_id].add(changes)
         try:
             yield changes
         finally:
-            self._following[run_id].discard(changes)
-            if not self._following[run_id]:
-                del self._following[run_id]
+            self.followers[run_id].discard(changes)
+            if not self.followers[run_id]:
+                del self.followers[run_id]
 
     def is_followed(self, run_id: str) -> bool:
         """Return whether anybody waits for a run."""
-        return run_id in self._following
+        return run_id in self.followers
+
+    def view(self, run_id: str) -> RunView | None:
+        """Return the newest view of a run that this process carries out."""
+        return self.dispatcher.tasks.view_of(run_id)
+
+    def is_left(self, run_id: str) -> bool:
+        """Return whether this process ends and leaves a run to the next start."""
+        tasks = self.dispatcher.tasks
+        return tasks.is_draining and run_id not in tasks
 
     async def progress(self, run_id: str, caller: Caller) -> RunProgress:
         """Return how far a run of the caller's scope is. Raises `Refusal`."""
         run = await self.dispatcher.run(run_id, caller.place)
-        if view := self.dispatcher.tasks.view_of(run_id):
+        view = self.dispatcher.tasks.view_of(run_id)
+        if view and (view.is_over or not run.is_over):  # its last event may be still on its way
             return RunProgress(run, view)
         if not run.is_over or run.error:
             return RunProgress(run, None)
@@ -368,8 +384,6 @@ class Door:
 
     async def resume(self, *, stdio: bool) -> None:
         """Continue what an earlier process left: the runs over standard input, or those of tokens."""
-        if self._is_shared:  # a sweep finds them
-            return
         found = await self._library.journal.unfinished_of_programs()
         for run in (each for each in found if (each.origin.program == STDIO) == stdio):
             async with AsyncExitStack() as held:

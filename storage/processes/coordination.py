@@ -50,7 +50,7 @@ SELECT run, place FROM (
 _DUE = """
 SELECT id FROM runs LEFT JOIN turns ON turns.run = runs.id
 WHERE delivery IS DISTINCT FROM 'shown'
-    AND (origin ->> 'platform' IN ('slack', 'discord') OR origin ->> 'program' <> 'mcp')
+    AND origin ->> 'platform' IN ('slack', 'discord') AND origin ->> 'program' IS NULL
     AND (status = 'running' OR coalesce(retried_at, created_at) >= ?)
     AND (turns.run IS NULL
         OR state = 'accepted' AND changed_at < clock_timestamp() - interval '30 seconds')
@@ -187,7 +187,7 @@ class Coordination:
         """Return unfinished runs that nobody has made ready, the oldest first.
 
         They have no entry, or have been accepted for more than 30 seconds. Those that are over are left
-        out where they were accepted or retried before `since`; those of a terminal are its own.
+        out where they were accepted or retried before `since`; a terminal's and a program's are its own.
         """
         return [row["id"] for row in await self._database.read(_DUE, (since,))]
 

@@ -11,10 +11,6 @@ from bot.service.delivery.receipts import Receipt, Sent
 from bot.service.delivery.venue import Card, File, Mention, Part, Venue
 from bot.view.message import Message
 from council.brief import Brief, Discussion
-from storage.journal.rows import RunRow
-
-PROGRAMS = "programs"
-"""The name of this place beside the platforms'."""
 
 
 class Unshown(Venue):
@@ -71,11 +67,6 @@ class Unshown(Venue):
     @override
     async def direct(self, card: Card, mention: Mention) -> NoReturn:
         raise _nowhere()
-
-
-def unshown(run: RunRow) -> Venue | None:
-    """Return the place of a program's run; `None` for a person's."""
-    return Unshown() if run.origin.program is not None else None
 
 
 def _nowhere() -> NotAllowed:

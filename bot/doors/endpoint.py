@@ -1,0 +1,100 @@
+"""The port for programs: who may ask on it, and where each address leads.
+
+A request needs a token. Its `Host` must be a name under which the port is served, so that no page that a
+browser shows can reach it by another (DNS rebinding); pages of other origins are refused.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from http import HTTPStatus
+
+import orjson
+import structlog
+from aiohttp import web
+
+from bot.doors import completions
+from bot.doors.door import Caller, Door
+from bot.doors.rejections import Rejected, rejection
+from bot.http_server import Routes
+from bot.view.wording import doors as wording
+from council.errors import CouncilError
+from storage.errors import StorageError
+from storage.tokens import PREFIX, Tokens
+
+log = structlog.get_logger()
+
+LOCAL = ("localhost", "127.0.0.1", "[::1]")
+"""The names that a port on this machine has."""
+_BEARER = re.compile(rf"Bearer ({PREFIX}[0-9a-f]+)", re.IGNORECASE)
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:/@\[\]]+)(?::\d{1,5})?", re.IGNORECASE)
+
+Served = Callable[[Caller, web.BaseRequest], Awaitable[web.StreamResponse]]
+"""Answers a request of a known caller."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Answers programs.
+
+    `hosts` are the names of the port beside this machine's; `mcp` answers at `/mcp`, if it is installed.
+    """
+
+    door: Door
+    tokens: Tokens
+    hosts: frozenset[str] = frozenset()
+    mcp: Served | None = None
+
+    @property
+    def routes(self) -> Routes:
+        """What answers each method and path."""
+        served: dict[tuple[str, str], Served] = {
+            ("GET", "/v1/models"): self._models,
+            ("POST", "/v1/chat/completions"): self._complete,
+        }
+        if self.mcp:
+            served["POST", "/mcp"] = self.mcp
+        return {at: self._answering(serve) for at, serve in served.items()}
+
+    def _answering(self, serve: Served) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
+        async def answer(request: web.BaseRequest) -> web.StreamResponse:
+            try:
+                self._check_page(request)
+                return await serve(await self._caller(request), request)
+            except CouncilError as error:
+                if isinstance(error, StorageError):
+                    log.warning("program_not_answered", reason=error)
+                return rejection(error).response
+
+        return answer
+
+    def _check_page(self, request: web.BaseRequest) -> None:
+        """Raise `Rejected` for what a page could send that a browser shows."""
+        named = request.headers.getall("Host", [])
+        host = _HOST.fullmatch(named[0]) if len(named) == 1 else None
+        if host is None or host[1].lower() not in {*LOCAL, *self.hosts}:
+            raise Rejected(HTTPStatus.MISDIRECTED_REQUEST, wording.NOT_HOST, "wrong_host")
+        origins = request.headers.getall("Origin", [])
+        if origins and origins not in ([f"http://{named[0]}"], [f"https://{named[0]}"]):
+            raise Rejected(HTTPStatus.FORBIDDEN, wording.NOT_ORIGIN, "wrong_origin")
+
+    async def _caller(self, request: web.BaseRequest) -> Caller:
+        """Return whoever asks. Raises `Rejected`."""
+        given = _BEARER.fullmatch(request.headers.get("Authorization", ""))
+        token = await self.tokens.find(given[1]) if given else None
+        if token is None or await self.tokens.is_private(token.scope):
+            raise Rejected(HTTPStatus.UNAUTHORIZED, wording.UNKNOWN_BEARER, "invalid_api_key")
+        return Caller.of(token)
+
+    async def _models(self, caller: Caller, request: web.BaseRequest) -> web.StreamResponse:
+        del request
+        listed = await completions.models(self.door, caller)
+        return web.Response(body=orjson.dumps(listed), content_type="application/json")
+
+    async def _complete(self, caller: Caller, request: web.BaseRequest) -> web.StreamResponse:
+        return await completions.complete(self.door, caller, request)
+
+
+def host_names(given: Iterable[str]) -> frozenset[str]:
+    """Return the names under which the port is served, beside this machine's."""
+    return frozenset(name.lower() for name in given)

@@ -1,0 +1,98 @@
+"""`council serve` and `council mcp`: the doors, opened over a council."""
+
+import asyncio
+from collections.abc import Iterable
+from contextlib import AsyncExitStack
+from functools import partial
+from importlib.util import find_spec
+
+import structlog
+
+from bot.actions import Actions
+from bot.app import Council, Library, open_lookup
+from bot.config.configuration import Configuration
+from bot.config.ports import listening
+from bot.config.settings import Settings
+from bot.doors.door import Door
+from bot.doors.endpoint import Endpoint, host_names
+from bot.doors.rejections import refused
+from bot.errors import ConfigurationError, Problem
+from bot.http_server import serving
+from bot.program import EVERYTHING, Program
+from bot.serve import HANDOVER_SECONDS, Surfaces, hold_data, serve
+from bot.service.dispatcher import Dispatcher
+from bot.view.wording import doors as wording
+from storage.index.rows import IndexRow
+
+log = structlog.get_logger()
+
+LOCK = "doors"
+"""What the one process holds that serves programs from a folder or a database."""
+
+
+async def serve_programs(
+    configuration: Configuration, library: Library, *, host: str, port: int, hosts: Iterable[str]
+) -> str | None:
+    """Serve programs on a port until SIGTERM or SIGINT, then let runs end, if there is time.
+
+    Raises `ConfigurationError`, and `WriterError` as soon as nothing can be written any more.
+    """
+    surfaces = Surfaces(
+        check=_anything,
+        hold=_hold,
+        start=partial(_start, host=host, port=port, hosts=host_names((*hosts, host))),
+        is_bot=False,
+    )
+    return await serve(configuration, library, EVERYTHING, surfaces)
+
+
+def _anything(settings: Settings) -> None:
+    """Accept settings without a platform."""
+    del settings
+
+
+async def _hold(configuration: Configuration, library: Library, stack: AsyncExitStack) -> None:
+    """Allow one process: two would resume the same runs. Raises `ConfigurationError`."""
+    await hold_data(configuration, library, stack)
+    wait = configuration.durability.drain_seconds + HANDOVER_SECONDS
+    if not await stack.enter_async_context(library.locks.acquire(LOCK, wait=wait)):
+        raise ConfigurationError([Problem("council serve", wording.HELD, wording.END_OTHER)])
+
+
+async def _start(
+    program: Program, council: Council, *, host: str, port: int, hosts: frozenset[str]
+) -> None:
+    library, stack = program.library, program.stack
+    door = open_door(program.dispatcher, library, council)
+    watching = asyncio.create_task(door.watch())
+    stack.callback(watching.cancel)
+    mcp = None
+    if has_mcp():
+        from bot.doors.mcp_http import open_mcp
+
+        mcp = await stack.enter_async_context(open_mcp(door))
+    else:
+        log.warning("mcp_needs_extra", problems=wording.NO_MCP)
+    endpoint = Endpoint(door, library.tokens, hosts, mcp)
+    with listening(("--host", "--port"), host, port):
+        await stack.enter_async_context(serving(endpoint.routes, host, port, refuse=refused))
+    log.info("programs_served", port=port)
+    await door.resume(stdio=False)
+
+
+def open_door(
+    dispatcher: Dispatcher, library: Library, council: Council, *, holds: bool = False
+) -> Door:
+    """Open the door over a council."""
+    actions = Actions(dispatcher, open_lookup(library), _nowhere)
+    return Door(dispatcher, actions, library, council.runs, holds=holds)
+
+
+def has_mcp() -> bool:
+    """Return whether the extra `doors` is installed."""
+    return find_spec("mcp") is not None
+
+
+def _nowhere(row: IndexRow) -> None:
+    """Return no address: this process is connected to no platform."""
+    del row

@@ -1,0 +1,76 @@
+"""The port for programs in this process, and clients that others wrote."""
+
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
+from openai import AsyncOpenAI
+
+from bot.doors.endpoint import Endpoint
+from bot.doors.mcp_http import open_mcp
+from bot.doors.rejections import refused
+from bot.doors.tokens import TokenRequest, make
+from bot.http_server import serving
+from tests.bot.doors.doorway import Doorway, doorway
+from tests.council.scripted import ScriptedCouncil
+
+HERE = "slack:T1AAAAAA/C1AAAAAA"
+THERE = "slack:T1AAAAAA/C2AAAAAA"
+
+
+@dataclass(frozen=True)
+class Port:
+    """A port on which a door is served; `token` opens one channel."""
+
+    doorway: Doorway
+    number: int
+    token: str
+
+    @property
+    def base(self) -> str:
+        """The address."""
+        return f"http://127.0.0.1:{self.number}"
+
+    def openai(self, token: str | None = None, **settings: object) -> AsyncOpenAI:
+        """Return the official client."""
+        chosen = {"max_retries": 0, **settings}
+        return AsyncOpenAI(base_url=f"{self.base}/v1", api_key=token or self.token, **chosen)  # pyright: ignore[reportArgumentType] - named per test
+
+    @asynccontextmanager
+    async def agent(self, token: str | None = None) -> AsyncGenerator[Client]:
+        """Connect the SDK's client."""
+        headers = {"Authorization": f"Bearer {token or self.token}"}
+        async with AsyncExitStack() as stack:
+            http = await stack.enter_async_context(create_mcp_http_client(headers))
+            transport = streamable_http_client(f"{self.base}/mcp", http_client=http)
+            yield await stack.enter_async_context(Client(transport))
+
+    async def new_token(
+        self, name: str, scope: str = HERE, day: float | None = 2.0, lasts: timedelta | None = None
+    ) -> str:
+        """Make a token."""
+        read = TokenRequest.read(name, scope, "none" if day is None else str(day), "never", None)
+        wanted = TokenRequest(
+            name=name, scope=read.scope, profile=None, day_limit=read.day_limit, lasts=lasts
+        )
+        return await make(self.doorway.office.library.tokens, wanted)
+
+
+@asynccontextmanager
+async def port(
+    folder: Path,
+    council: ScriptedCouncil | None = None,
+    hosts: frozenset[str] = frozenset(),
+    **settings: object,
+) -> AsyncGenerator[Port]:
+    """Serve a door whose models are played by a script."""
+    async with doorway(folder, council, **settings) as place, open_mcp(place.door) as mcp:
+        endpoint = Endpoint(place.door, place.office.library.tokens, hosts, mcp)
+        async with serving(endpoint.routes, "127.0.0.1", 0, refuse=refused) as number:
+            opened = Port(place, number, "")
+            yield Port(place, number, await opened.new_token("ci"))

@@ -1,0 +1,350 @@
+"""`/v1/chat/completions` as OpenAI's own client reads it, and what no client may do there."""
+
+import asyncio
+import io
+import json
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import openai
+import pytest
+from openai.types.chat import ChatCompletionMessageParam
+
+from bot.doors import completions
+from bot.doors.chat_request import read_request
+from bot.doors.rejections import Rejected
+from bot.doors.tokens import read_scope
+from bot.view.wording import doors as wording
+from tests.bot.doors.ports import HERE, THERE, Port, port
+from tests.council.scripted import ScriptedCouncil, failure
+
+ANSWER = "The council's answer, written by chair/man."
+MODEL = "council/default"
+SCOPE = read_scope(HERE)
+ASKED: list[ChatCompletionMessageParam] = [{"role": "user", "content": "Shard or scale up?"}]
+
+
+async def post(
+    at: Port, body: Mapping[str, Any], path: str = "/v1/chat/completions", **headers: str
+) -> tuple[int, dict[str, Any], dict[str, str]]:
+    """Send a request as no client would; return status, body and headers."""
+    sent = {"Authorization": f"Bearer {at.token}", **headers}
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(f"{at.base}{path}", json=body, headers=sent) as response,
+    ):
+        return response.status, await response.json(), dict(response.headers)
+
+
+async def test_the_official_client_is_answered(tmp_path: Path) -> None:
+    """Whole and streamed, with the run's totals and cost; each is a run of its own."""
+    async with port(tmp_path) as at:
+        client = at.openai()
+        assert [model.id for model in (await client.models.list()).data] == [MODEL]
+        whole = await client.chat.completions.create(model=MODEL, messages=ASKED)
+        assert whole.choices[0].message.content == ANSWER
+        assert whole.choices[0].finish_reason == "stop"
+        assert whole.usage is not None
+        assert whole.usage.model_dump()["cost"] == 0.013
+        assert (whole.usage.prompt_tokens, whole.usage.completion_tokens) == (130, 65)
+        stream = await client.chat.completions.create(
+            model=MODEL,
+            messages=ASKED,
+            stream=True,
+            stream_options={"include_usage": True},
+        )
+        chunks = [chunk async for chunk in stream]
+        said = [choice for chunk in chunks for choice in chunk.choices]
+        assert "".join(choice.delta.content or "" for choice in said) == ANSWER
+        assert [choice.finish_reason for choice in said] == [None] * (len(said) - 1) + ["stop"]
+        assert chunks[-1].usage is not None
+        assert chunks[-1].usage.model_dump()["cost"] == 0.013
+        assert chunks[0].id != whole.id
+
+
+async def test_a_stream_tells_the_stages_as_comments(tmp_path: Path) -> None:
+    """Which every reader of such streams skips; a cut answer's reason is its length."""
+    council = ScriptedCouncil(held={"stage1.1:openai/gpt-5"}, truncated={"stage3"})
+    async with port(tmp_path, council) as at, aiohttp.ClientSession() as session:
+        headers = {"Authorization": f"Bearer {at.token}"}
+        body = {"model": MODEL, "messages": ASKED, "stream": True}
+        address = f"{at.base}/v1/chat/completions"
+        async with session.post(address, json=body, headers=headers) as response:
+            assert response.content_type == "text/event-stream"
+            seen = b""
+            while b": answers 3/4" not in seen:
+                seen += await response.content.readany()
+            council.release("stage1.1:openai/gpt-5")
+            seen += await response.read()
+        lines = seen.decode().split("\n\n")
+        assert lines[-2:] == ["data: [DONE]", ""]
+        last = json.loads(lines[-3].removeprefix("data: "))
+        assert last["choices"][0]["finish_reason"] == "length"
+        assert last["council"]["source"] == "chairman"
+
+
+async def test_a_quiet_stream_is_kept_alive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proxies close what is silent for long."""
+    monkeypatch.setattr(completions, "KEEP_ALIVE_SECONDS", 0.0)
+    council = ScriptedCouncil(held={"stage1.1:openai/gpt-5"})
+    async with port(tmp_path, council) as at, aiohttp.ClientSession() as session:
+        headers = {"Authorization": f"Bearer {at.token}"}
+        body = {"model": MODEL, "messages": ASKED, "stream": True}
+        address = f"{at.base}/v1/chat/completions"
+        async with session.post(address, json=body, headers=headers) as response:
+            seen = b""
+            while f": {wording.KEEP_ALIVE}".encode() not in seen:
+                seen += await response.content.readany()
+            council.release("stage1.1:openai/gpt-5")
+            await response.read()
+
+
+REFUSED: list[tuple[str, Mapping[str, Any], int, str]] = [
+    ("tools", {"tools": [{"type": "function"}]}, 400, wording.NO_TOOLS),
+    ("audio", {"modalities": ["text", "audio"]}, 400, wording.NO_AUDIO),
+    ("n", {"n": 2}, 400, wording.ONE_CHOICE),
+    ("no user", {"messages": [{"role": "system", "content": "x"}]}, 400, wording.NO_USER_MESSAGE),
+    ("empty", {"messages": [{"role": "user", "content": " "}]}, 400, wording.EMPTY),
+    (
+        "assistant last",
+        {"messages": [*ASKED, {"role": "assistant", "content": "x"}]},
+        400,
+        wording.NO_USER_MESSAGE,
+    ),
+    (
+        "picture",
+        {
+            "messages": [
+                {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:"}}]}
+            ]
+        },
+        400,
+        wording.NO_PICTURES,
+    ),
+    ("metadata", {"metadata": {"cancel_on_disconnect": True}}, 400, "metadata.cancel_on_disconnect"),
+    ("key", {"metadata": {"idempotency_key": "x" * 201}}, 400, wording.key_too_long(200)),
+    ("long", {"messages": [{"role": "user", "content": "x" * 20_001}]}, 413, wording.too_long(20_000)),
+    ("profile", {"model": "council/slow"}, 404, "slow"),
+    ("max_cost", {"metadata": {"max_cost": "0.0001"}}, 402, "at most"),
+]
+
+
+async def test_what_is_not_offered_is_refused_in_openais_shape(tmp_path: Path) -> None:
+    """Before anything is paid for; other fields are ignored."""
+    async with port(tmp_path) as at:
+        for name, changed, status, said in REFUSED:
+            got, body, headers = await post(at, {"model": MODEL, "messages": ASKED, **changed})
+            assert (got, name) == (status, name)
+            error = body["error"]
+            assert error.keys() == {"message", "type", "param", "code"}
+            assert said in error["message"]
+            assert headers["x-should-retry"] == "false"
+        assert at.doorway.office.council.calls == []
+        ignored = {"temperature": 2, "seed": 1, "user": "u", "response_format": {"type": "text"}}
+        assert (await post(at, {"model": "council", "messages": ASKED, **ignored}))[0] == 200
+        for broken in ({"model": MODEL}, {"messages": ASKED}, {"model": 1, "messages": "x"}):
+            assert (await post(at, broken))[0] == 400
+
+
+async def test_tokens_that_open_nothing(tmp_path: Path) -> None:
+    """Forged, expired, revoked, none at all, or written as something else: the same 401."""
+    async with port(tmp_path) as at:
+        tokens = at.doorway.office.library.tokens
+        expired = await at.new_token("old", lasts=timedelta(microseconds=1))
+        revoked = await at.new_token("gone")
+        await tokens.revoke("gone")
+        forged = "council_" + "0" * 48
+        for headers in (
+            *({"Authorization": f"Bearer {token}"} for token in (expired, revoked, forged, "sk-1")),
+            {"Authorization": ""},
+            {"Authorization": f"Basic {at.token}"},
+            {"Authorization": f"Bearer {at.token} {at.token}"},
+        ):
+            for path in ("/v1/chat/completions", "/mcp"):
+                status, body, got = await post(at, {"model": MODEL, "messages": ASKED}, path, **headers)
+                assert (status, body["error"]["code"]) == (401, "invalid_api_key")
+                assert got["WWW-Authenticate"] == "Bearer"
+        with pytest.raises(openai.AuthenticationError):
+            await at.openai(forged).models.list()
+        assert at.doorway.office.council.calls == []
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Host": "evil.example"}, 421),
+        ({"Host": "127.0.0.1.evil.example"}, 421),
+        ({"Host": "localhost@evil.example"}, 421),
+        ({"Host": "localhost:8080"}, 200),
+        ({"Host": "council.internal"}, 200),
+        ({"Host": "localhost", "Origin": "http://localhost"}, 200),
+        ({"Host": "localhost", "Origin": "http://localhost:3000"}, 403),
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+    ],
+)
+async def test_pages_in_browsers_reach_nothing(
+    tmp_path: Path, headers: dict[str, str], status: int
+) -> None:
+    """Neither by another name for this machine nor from another origin."""
+    async with port(tmp_path, hosts=frozenset({"council.internal"})) as at:
+        for path in ("/v1/chat/completions", "/mcp"):
+            got, _, sent = await post(at, {"model": MODEL, "messages": ASKED}, path, **headers)
+            assert got == status or (path == "/mcp" and status == 200 and got != 403 and got != 421)
+            assert "Access-Control-Allow-Origin" not in sent
+
+
+async def test_the_same_key_is_the_same_answer(tmp_path: Path) -> None:
+    """By header or in the metadata; another body with it is refused, and isn't sent again."""
+    async with port(tmp_path) as at:
+        body: dict[str, Any] = {"model": MODEL, "messages": ASKED}
+        keyed = {**body, "metadata": {"idempotency_key": "k"}}
+        first, second, third = [
+            await post(at, body, **{"Idempotency-Key": "k"}),
+            await post(at, keyed),
+            await post(at, {**keyed, "stream": False, "temperature": 1}),
+        ]
+        assert first[1]["id"] == second[1]["id"] == third[1]["id"]
+        changed = {**keyed, "messages": [{"role": "user", "content": "Else?"}]}
+        status, said, headers = await post(at, changed)
+        assert (status, headers["x-should-retry"]) == (409, "false")
+        assert said["error"]["code"] == "idempotency_key_reused"
+
+
+async def test_a_client_that_times_out_and_tries_again_pays_once(tmp_path: Path) -> None:
+    """The official client marks what it sends again."""
+    council = ScriptedCouncil(held={"stage1.1:openai/gpt-5"})
+    async with port(tmp_path, council) as at:
+        client = at.openai(max_retries=2, timeout=0.3)
+        asking = asyncio.create_task(client.chat.completions.create(model=MODEL, messages=ASKED))
+        while max(map(len, at.doorway.door.followers.values()), default=0) < 2:
+            await asyncio.sleep(0.001)
+        council.release("stage1.1:openai/gpt-5")
+        answered = await asking
+        assert answered.choices[0].message.content == ANSWER
+        assert len(council.asked("stage1")) == 4
+
+
+async def test_a_failed_run_is_told_and_not_asked_again(tmp_path: Path) -> None:
+    """Streamed or not; a retry of the client would only be told the same."""
+    council = ScriptedCouncil(script={"stage1": failure("unavailable")})
+    async with port(tmp_path, council) as at:
+        client = at.openai(max_retries=2)
+        with pytest.raises(openai.InternalServerError) as caught:
+            await client.chat.completions.create(model=MODEL, messages=ASKED)
+        assert caught.value.status_code == 502
+        calls = len(council.calls)
+        assert calls == len(council.asked("stage1")) == 4
+        stream = await client.chat.completions.create(model=MODEL, messages=ASKED, stream=True)
+        with pytest.raises(openai.APIError):
+            async for _ in stream:
+                pass
+
+
+@pytest.mark.parametrize("cancels", [True, False])
+@pytest.mark.parametrize("streams", [True, False])
+async def test_leaving_cancels_a_run_only_if_that_is_wanted(
+    tmp_path: Path, cancels: bool, streams: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nobody else waits for it."""
+    monkeypatch.setattr(completions, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(completions, "KEEP_ALIVE_SECONDS", 0.0)
+    council = ScriptedCouncil(held={"stage1.1:openai/gpt-5"})
+    async with port(tmp_path, council) as at:
+        body: dict[str, Any] = {
+            "model": MODEL,
+            "messages": ASKED,
+            "stream": streams,
+            "metadata": {"cancel_on_disconnect": "true" if cancels else "false"},
+        }
+        leaving = asyncio.create_task(post(at, body))
+        await council.until_called("stage1.1:openai/gpt-5")
+        leaving.cancel()
+        await asyncio.wait({leaving})
+        if not cancels:
+            council.release("stage1.1:openai/gpt-5")
+        await at.doorway.office.dispatcher.tasks.settled()
+        library = at.doorway.office.library
+        assert bool(council.asked("stage3")) is not cancels
+        rows = (await library.past_answers.history(SCOPE)).rows
+        assert bool(rows) is not cancels
+
+
+async def test_over_a_limit_there_is_a_time_to_come_again(tmp_path: Path) -> None:
+    """And none of it waits for ever."""
+    council = ScriptedCouncil(held={"stage1.1:openai/gpt-5"})
+    async with port(tmp_path, council, waiting_per_user=1, runs_per_user=1) as at:
+        body: dict[str, Any] = {"model": MODEL, "messages": ASKED, "stream": True}
+        first = asyncio.create_task(post(at, body))
+        await council.until_called("stage1.1:openai/gpt-5")
+        second = asyncio.create_task(post(at, body))
+        while len(at.doorway.door.followers) < 2:
+            await asyncio.sleep(0)
+        status, said, headers = await post(at, body)
+        assert (status, said["error"]["type"]) == (429, "rate_limit_error")
+        assert (headers["Retry-After"], headers["x-should-retry"]) == ("5", "true")
+        at.doorway.office.dispatcher.tasks.is_draining = True
+        status, _, headers = await post(at, body)
+        assert (status, headers["Retry-After"]) == (503, "5")
+        for task in (first, second):
+            task.cancel()
+            await asyncio.wait({task})
+        council.release("stage1.1:openai/gpt-5")
+
+
+async def test_another_scopes_runs_and_tokens_stay_apart(tmp_path: Path) -> None:
+    """The same body and key with another token is another run."""
+    async with port(tmp_path) as at:
+        other = await at.new_token("other", THERE)
+        body: dict[str, Any] = {"model": MODEL, "messages": ASKED}
+        one = await post(at, body, **{"Idempotency-Key": "k"})
+        two = await post(at, body, **{"Idempotency-Key": "k", "Authorization": f"Bearer {other}"})
+        assert one[1]["id"] != two[1]["id"]
+        assert HERE != THERE
+
+
+async def test_the_port_has_three_addresses(tmp_path: Path) -> None:
+    """Anything else isn't there; what is too large is told in OpenAI's shape."""
+    async with port(tmp_path) as at, aiohttp.ClientSession() as session:
+        for method, path, status in (
+            ("GET", "/", 404),
+            ("GET", "/v1/chat/completions", 405),
+            ("OPTIONS", "/v1/chat/completions", 405),
+            ("GET", "/mcp", 405),
+            ("POST", "/v1/completions", 404),
+        ):
+            async with session.request(method, f"{at.base}{path}") as response:
+                assert (path, response.status) == (path, status)
+        large = io.BytesIO(b"x" * 2_000_000)
+        async with session.post(f"{at.base}/v1/chat/completions", data=large) as response:
+            said = await response.json()
+            assert (response.status, said["error"]["message"]) == (413, wording.TOO_LARGE)
+
+
+def test_earlier_turns_are_paired() -> None:
+    """System text goes beside them; questions without an answer join the next."""
+    body = {
+        "model": "council",
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "One?"},
+            {
+                "role": "user",
+                "content": [{"type": "text", "text": "Two"}, {"type": "text", "text": "three?"}],
+            },
+            {"role": "assistant", "content": "Yes."},
+            {"role": "developer", "content": "Be kind."},
+            {"role": "user", "content": "Four?"},
+        ],
+    }
+    asked = read_request(json.dumps(body).encode(), None, is_repeated=False).asked
+    assert [(turn.question, turn.answer) for turn in asked.history.turns] == [
+        ("One?\n\nTwo\nthree?", "Yes.")
+    ]
+    assert [file.text for file in asked.files] == ["Be brief.", "Be kind."]
+    assert (asked.text, asked.profile) == ("Four?", None)
+    with pytest.raises(Rejected):
+        read_request(b"\xff", None, is_repeated=False)

@@ -1,0 +1,166 @@
+"""The tools as the SDK's own client uses them, over HTTP and over standard input and output."""
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.types import CallToolResult, TextContent
+
+from bot.doors import mcp_tools
+from bot.doors.mcp_tools import TOOLS
+from bot.view.wording import doors as wording
+from council.usage import tokens
+from tests.bot.doors.ports import THERE, port
+from tests.council.scripted import ScriptedCouncil, asking, failure
+from tests.test_program import COUNCIL, PLAIN, asked
+
+ANSWER = "The council's answer, written by chair/man."
+
+
+def said(result: CallToolResult) -> dict[str, Any]:
+    """Return a tool's data; its text says the same."""
+    assert not result.is_error, result
+    [text] = result.content
+    assert isinstance(text, TextContent)
+    assert json.loads(text.text) == result.structured_content
+    return result.structured_content
+
+
+def refused(result: CallToolResult) -> str:
+    """Return why a tool refuses."""
+    assert result.is_error
+    [text] = result.content
+    assert isinstance(text, TextContent)
+    return text.text
+
+
+def test_an_agent_reads_few_tokens_at_every_turn() -> None:
+    """All five tools, with their schemas, as they are sent."""
+    sent = json.dumps([tool.model_dump(exclude_unset=True, by_alias=True) for tool in TOOLS])
+    assert tokens(sent) < 600
+
+
+async def test_an_agent_asks_and_reads_its_scope(tmp_path: Path) -> None:
+    """It gets the answer at once if it is there, and finds it again; nothing of another channel."""
+    async with port(tmp_path) as at:
+        other = await at.new_token("other", THERE)
+        async with at.agent() as agent, at.agent(other) as elsewhere:
+            assert len((await agent.list_tools()).tools) == 5
+            asked = {"question": "Shard or scale up?", "max_cost": 1}
+            first = said(await agent.call_tool("council_ask", asked))
+            assert first == {
+                "id": first["id"],
+                "state": "answered",
+                "stage": None,
+                "cost": 0.013,
+                "link": None,
+                "source": "chairman",
+                "untrusted": {"answer": ANSWER, "dissent": [], "notes": {}},
+                "about": wording.UNTRUSTED,
+            }
+            await at.doorway.office.dispatcher.tasks.settled()
+            again = said(await agent.call_tool("council_result", {"id": first["id"]}))
+            assert again == first
+            found = said(await agent.call_tool("council_search", {"words": "shard"}))
+            [conversation] = found["ids"]
+            assert "ci (program)" in found["untrusted"]["text"]
+            shown = said(await agent.call_tool("council_show", {"id": conversation}))
+            assert ANSWER in shown["untrusted"]["text"]
+            for tool, given in (
+                ("council_result", {"id": first["id"], "wait_seconds": 0}),
+                ("council_show", {"id": conversation}),
+            ):
+                assert ANSWER not in refused(await elsewhere.call_tool(tool, given))
+            nothing = said(await elsewhere.call_tool("council_search", {"words": "shard"}))
+            assert nothing["ids"] == []
+            calls = len(at.doorway.office.council.calls)
+            cost = said(await agent.call_tool("council_estimate", {"question": "Shard?"}))
+            assert (cost["calls"], cost["unpriced_calls"]) == (13, 0)
+            assert 0.1 < cost["cost"] < 0.2
+            assert len(at.doorway.office.council.calls) == calls
+
+
+async def test_a_long_run_is_started_then_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With its stage meanwhile, and the chairman's notes at the end; a key starts it once."""
+    monkeypatch.setattr(mcp_tools, "AT_ONCE_SECONDS", 0.0)
+    council = ScriptedCouncil(
+        held={"stage1.1:openai/gpt-5"}, script={"stage3": asking("How large is the data?")}
+    )
+    async with port(tmp_path, council) as at, at.agent() as agent:
+        given = {"question": "Shard?", "max_cost": 1, "idempotency_key": "k"}
+        started = said(await agent.call_tool("council_ask", given))
+        await council.until_called("stage1.1:openai/gpt-5")
+        assert said(await agent.call_tool("council_ask", given))["id"] == started["id"]
+        fetch = {"id": started["id"], "wait_seconds": 0}
+        running = said(await agent.call_tool("council_result", fetch))
+        assert (running["state"], running["stage"]) == ("running", "answers 3/4")
+        assert "untrusted" not in running
+        other = {**given, "question": "Else?"}
+        assert refused(await agent.call_tool("council_ask", other)) == wording.OTHER_REQUEST
+        council.release("stage1.1:openai/gpt-5")
+        ended = said(await agent.call_tool("council_result", {"id": started["id"]}))
+        assert ended["state"] == "answered"
+        assert ended["untrusted"]["notes"] == {"ask": "How large is the data?"}
+
+
+async def test_bounds_are_told(tmp_path: Path) -> None:
+    """A ceiling is required, waiting is short, and nothing else is taken."""
+    async with port(tmp_path) as at, at.agent() as agent:
+        for tool, given, why in (
+            ("council_ask", {"question": "Shard?"}, "max_cost"),
+            ("council_ask", {"question": "Shard?", "max_cost": 0}, "max_cost"),
+            ("council_ask", {"question": "Shard?", "max_cost": 0.0001}, "at most"),
+            ("council_ask", {"question": "Shard?", "max_cost": 1, "scope": "terminal"}, "scope"),
+            ("council_ask", {"question": "Shard?", "max_cost": 1, "profile": "slow"}, "slow"),
+            ("council_ask", {"question": "x" * 20_001, "max_cost": 1}, "20,000"),
+            ("council_result", {"id": "x", "wait_seconds": 46}, "wait_seconds"),
+            ("council_forget", {"what": "channel"}, "There is no tool"),
+        ):
+            assert why in refused(await agent.call_tool(tool, given)), (tool, given)
+        assert at.doorway.office.council.calls == []
+
+
+async def test_a_failed_run_has_its_error_and_no_answer(tmp_path: Path) -> None:
+    """An error is our own words; it isn't an answer."""
+    council = ScriptedCouncil(script={"stage1": failure("unavailable")})
+    async with port(tmp_path, council) as at, at.agent() as agent:
+        ended = said(await agent.call_tool("council_ask", {"question": "Shard?", "max_cost": 1}))
+        assert ended["state"] == "failed"
+        assert "untrusted" not in ended
+        assert ended["error"]
+
+
+@asynccontextmanager
+async def over_pipes(folder: Path, *options: str) -> AsyncGenerator[Client]:
+    """Connect the SDK's client to a process of its own, with a provider on 127.0.0.1."""
+    async with asked(folder) as (council, _):
+        server = StdioServerParameters(
+            command=COUNCIL, args=["mcp", *options], env=PLAIN | council.environment, cwd=folder
+        )
+        async with Client(server) as agent:
+            yield agent
+
+
+async def test_the_command_serves_one_agent_over_pipes(tmp_path: Path) -> None:
+    """In the terminal's scope, within a limit of its own."""
+    async with over_pipes(tmp_path, "--max-cost-day", "none") as agent:
+        asked = {"question": "Shard or scale up?", "max_cost": 100}
+        first = said(await agent.call_tool("council_ask", asked))
+        ended = said(await agent.call_tool("council_result", {"id": first["id"]}))
+        assert ended["state"] == "answered"
+        assert ended["cost"] == wording.UNKNOWN or ended["cost"] >= 0
+        found = said(await agent.call_tool("council_search", {"words": "shard"}))
+        assert "mcp (program)" in found["untrusted"]["text"]
+
+
+async def test_what_an_agent_asks_is_never_free_of_a_budget(tmp_path: Path) -> None:
+    """Although nothing bounds what a person types at the same terminal."""
+    async with over_pipes(tmp_path, "--max-cost-day", "0.000001") as agent:
+        given = {"question": "Shard?", "max_cost": 100}
+        assert "today" in refused(await agent.call_tool("council_ask", given))
