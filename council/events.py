@@ -277,7 +277,7 @@ def to_json(event: Event) -> JsonObject:
                 **_member(event),
                 "data": event.result.dump(),
                 "latency_ms": event.latency_ms,
-                "usage": event.usage.model_dump(),
+                "usage": _usage(event.usage),
             }
         case MemberRetried():
             return {
@@ -295,7 +295,7 @@ def to_json(event: Event) -> JsonObject:
 def _of_run(event: _AboutRun) -> JsonObject:
     match event:
         case CallSpent():
-            return {"type": "call_spent", "step": event.step, "usage": event.usage.model_dump()}
+            return {"type": "call_spent", "step": event.step, "usage": _usage(event.usage)}
         case AnswerStreamed():
             return {"type": "stage3_token", "member": event.member, "data": event.text}
         case AnswerWithdrawn():
@@ -341,3 +341,7 @@ def _member(event: MemberStarted | MemberAnswered | MemberRetried | MemberFailed
 
 def _failure(failure: Failure) -> JsonObject:
     return failure.model_dump(mode="json", exclude_defaults=True)
+
+
+def _usage(usage: Usage) -> JsonObject:
+    return usage.model_dump(exclude_none=True)

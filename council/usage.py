@@ -16,24 +16,29 @@ class Price:
     """US dollars for one token of the prompt, one of the reply, and for the call itself.
 
     `reasons` says whether the model may think, which is billed even where it isn't shown; `None` if
-    nobody says.
+    nobody says. `cached` is the price of a prompt's token that the provider has read before, `None`
+    where that costs the same or nobody says.
     """
 
     prompt: float
     completion: float
     request: float = 0.0
     reasons: bool | None = field(default=None, compare=False)
+    cached: float | None = None
 
-    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Return the cost of one call."""
-        return self.request + self.prompt * prompt_tokens + self.completion * completion_tokens
+    def cost(self, prompt_tokens: int, completion_tokens: int, cached_tokens: int = 0) -> float:
+        """Return the cost of one call, of whose prompt so many tokens came from the provider's cache."""
+        cached = 0 if self.cached is None else min(cached_tokens, prompt_tokens)
+        read = self.prompt * (prompt_tokens - cached) + (self.cached or 0.0) * cached
+        return self.request + read + self.completion * completion_tokens
 
 
 class Usage(BaseModel):
     """What one call, one stage or one run used.
 
     `cost` is in US dollars, the sum over the calls whose price is known; `unpriced` counts the
-    others, so that a partial sum is never mistaken for the whole.
+    others, so that a partial sum is never mistaken for the whole. `cached_tokens` are those of the
+    prompts that providers read from their caches, as far as they say so; `None` if none does.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -43,6 +48,7 @@ class Usage(BaseModel):
     cost: float = 0.0
     unpriced: int = 0
     source: Literal["measured", "estimated"] = "measured"
+    cached_tokens: int | None = None
 
     @property
     def tokens(self) -> int:
@@ -54,16 +60,24 @@ def total(parts: Iterable[Usage]) -> Usage:
     """Add up; one estimated part makes the sum an estimate."""
     prompt = completion = unpriced = 0
     cost = 0.0
+    cached: int | None = None
     source: Literal["measured", "estimated"] = "measured"
     for part in parts:
         prompt += part.prompt_tokens
         completion += part.completion_tokens
         cost += part.cost
         unpriced += part.unpriced
+        if part.cached_tokens is not None:
+            cached = (cached or 0) + part.cached_tokens
         if part.source == "estimated":
             source = "estimated"
     return Usage(
-        prompt_tokens=prompt, completion_tokens=completion, cost=cost, unpriced=unpriced, source=source
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        cost=cost,
+        unpriced=unpriced,
+        source=source,
+        cached_tokens=cached,
     )
 
 

@@ -98,7 +98,8 @@ def used(
     prompt, completion = _counts(usage)
     reserved = call_cost(call, price, unpriced_call)
     guess = _estimated(call, arrived, price, reserved)
-    counted = _priced(prompt, completion, price, search_cost(call.member, web=call.web))
+    cached = cached_tokens(usage)
+    counted = _priced(prompt, completion, price, search_cost(call.member, web=call.web), cached)
     if prompt + completion == 0:
         counted = guess
     elif counted.cost > max(BELIEVED, TIMES_BELIEVED * reserved):  # so many tokens can't be
@@ -146,6 +147,21 @@ def reasoning_tokens(usage: JsonObject) -> int:
     return _count(details.get("reasoning_tokens")) or _count(usage.get("reasoning_tokens"))
 
 
+def cached_tokens(usage: JsonObject) -> int | None:
+    """Return the tokens of the prompt that came from the provider's cache; `None` where it doesn't say.
+
+    OpenAI and most others put them in `prompt_tokens_details`, DeepSeek and Moonshot beside the sums.
+    """
+    details = as_object(usage.get("prompt_tokens_details"))
+    named = (
+        details.get("cached_tokens"),
+        usage.get("prompt_cache_hit_tokens"),
+        usage.get("cached_tokens"),
+    )
+    said = next((value for value in named if _amount(value) is not None), None)
+    return None if said is None else min(_count(said), _count(usage.get("prompt_tokens")))
+
+
 def _header_cost(said: str) -> float | None:
     # LiteLLM writes 0.0 and None where it doesn't know a price, and before a stream has ended.
     try:
@@ -183,12 +199,17 @@ def _estimated(call: Call, arrived: Arrived, price: Price | None, reserved: floa
     return guess.model_copy(update={"source": "estimated", "cost": cost})
 
 
-def _priced(prompt: int, completion: int, price: Price | None, search: float) -> Usage:
+def _priced(
+    prompt: int, completion: int, price: Price | None, search: float, cached: int | None = None
+) -> Usage:
     """Return the usage of so many tokens at a list's price; without one, it counts as unpriced."""
-    if price is None:
-        return Usage(prompt_tokens=prompt, completion_tokens=completion, cost=search, unpriced=1)
-    cost = price.cost(prompt, completion) + search
-    return Usage(prompt_tokens=prompt, completion_tokens=completion, cost=cost)
+    return Usage(
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        cost=search + (price.cost(prompt, completion, cached or 0) if price else 0.0),
+        unpriced=0 if price else 1,
+        cached_tokens=cached,
+    )
 
 
 def _not_believed(

@@ -217,4 +217,16 @@ def _price(pricing: object, reasons: bool | None) -> Price | None:
         return None
     if "prompt" not in prices or "completion" not in prices or min(prompt, completion, request) < 0:
         return None
-    return Price(prompt, completion, request, reasons)
+    return Price(prompt, completion, request, reasons, _cached_price(prices, prompt))
+
+
+def _cached_price(prices: JsonObject, prompt: float) -> float | None:
+    """Read the price of a token that the provider has read before, which is never a dearer one.
+
+    Source: https://openrouter.ai/docs/api-reference/list-available-models (`input_cache_read`)
+    """
+    try:
+        cached = float(str(prices.get("input_cache_read")))
+    except ValueError:
+        return None
+    return cached if 0 <= cached <= prompt else None

@@ -69,8 +69,10 @@ def dollars(amount: float) -> str:
 
 
 def tokens(usage: Usage) -> str:
-    """Return how many tokens: `1,234 tokens`, `about 1,234 tokens (estimated)`."""
+    """Return how many tokens, and how many were cached: `about 1,234 tokens (estimated)`."""
     number = count(usage.tokens, "token")
+    if usage.cached_tokens is not None and usage.source == "measured":
+        return f"{number}, {usage.cached_tokens:,} of them read from a provider's cache"
     return number if usage.source == "measured" else f"about {number} (estimated)"
 
 
