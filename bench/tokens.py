@@ -31,8 +31,8 @@ FILE = 20_000  # characters of a file that comes with the question
 STAGES = {"stage1": "answers", "stage2": "reviews", "stage2_5": "corrections", "stage3": "final"}
 SENTENCE = "The table grows by a tenth each month, so a larger machine lasts about two years. "
 SHARES = (
-    "The share of a call's prompt that its model has read before in the same run, four members, the first "
-    "of them in the chair:"
+    "The share of a call's prompt that its model has read before in the same run, four members, the "
+    "first of them in the chair:"
 )
 AGREED = '{"differences": [], "recommendation": "same", "steering": [], "better": "tie"}'
 
