@@ -6,6 +6,7 @@
     │   ├── OverBudget      it may cost more than is left
     │   ├── Unavailable     it can be asked again in a moment
     │   └── UsageError      it was asked for wrongly; the message says how to do it
+    │       ├── NoProfile   there is no council of that name
     │       ├── OverLimit   too many questions are waiting already
     │       └── NotTaken    a file isn't read with a question
     ├── ChartError          the picture of the statistics couldn't be drawn; the text says it all
@@ -61,6 +62,10 @@ class Unavailable(Refusal):
 
 class UsageError(Refusal):
     """Something was asked for wrongly; the message says how to do it."""
+
+
+class NoProfile(UsageError):
+    """There is no council of the name that a question names."""
 
 
 class OverLimit(UsageError):

@@ -363,7 +363,7 @@ class Door:
     async def estimate(self, caller: Caller, asked: Asked) -> Estimate:
         """Return what a question may cost; no model is called. Raises `Refusal`."""
         here = await self.dispatcher.in_force(caller.place)
-        profile = here.profile(RunOptions(profile=asked.profile or caller.profile))
+        profile = here.asked(RunOptions(profile=asked.profile or caller.profile))
         here.check(caller.place, caller.requester, profile.name)
         with suppress(TimeoutError):
             async with asyncio.timeout(PRICES_SECONDS):

@@ -11,7 +11,7 @@ import orjson
 from aiohttp import web
 
 from bot.doors.door import OtherRequest
-from bot.errors import OverBudget, OverLimit, Refusal, Unavailable, UsageError
+from bot.errors import NoProfile, OverBudget, OverLimit, Refusal, Unavailable, UsageError
 from bot.http_server import RequestRefused
 from bot.view.wording import doors as wording
 from council.calls import JsonObject
@@ -74,7 +74,8 @@ def rejection(error: CouncilError) -> Rejected:
         (OtherRequest, HTTPStatus.CONFLICT, "idempotency_key_reused"),
         (OverBudget, HTTPStatus.PAYMENT_REQUIRED, "over_budget"),
         (OverLimit, HTTPStatus.TOO_MANY_REQUESTS, "over_limit"),
-        (UsageError, HTTPStatus.NOT_FOUND, "model_not_found"),
+        (NoProfile, HTTPStatus.NOT_FOUND, "model_not_found"),
+        (UsageError, HTTPStatus.BAD_REQUEST, "invalid_request"),
         (Unavailable, HTTPStatus.SERVICE_UNAVAILABLE, "unavailable"),
         (Refusal, HTTPStatus.FORBIDDEN, "not_allowed"),
     ):

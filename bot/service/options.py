@@ -6,7 +6,7 @@ from typing import Any, Literal, Self, cast
 
 from pydantic import ValidationError
 
-from bot.errors import UsageError
+from bot.errors import NoProfile, UsageError
 from bot.service.commands import ASK, Given, Option
 from bot.view.wording import commands as wording
 from council.criteria import EvaluationCriteria
@@ -54,7 +54,7 @@ class RunOptions:
         )
 
     def applied(self, profiles: Mapping[str, Profile]) -> Profile:
-        """Return the profile they name, changed by them. Raises `UsageError` if there is none."""
+        """Return the profile they name, changed by them. Raises `NoProfile` if there is none."""
         chosen = {
             "max_rounds": self.rounds,
             "strategy": self.strategy,
@@ -77,7 +77,7 @@ class RunOptions:
             return profile
         if self.profile is None:
             return next(iter(profiles.values()))
-        raise UsageError(wording.no_profile(name, profiles))
+        raise NoProfile(wording.no_profile(name, profiles))
 
 
 PROFILE_DEFAULTS = RunOptions()

@@ -1,0 +1,128 @@
+"""`council serve` and `council mcp` from outside, killed in the middle: one run, paid once."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+from mcp import Client, StdioServerParameters
+from openai import AsyncOpenAI
+
+from tests.bot.doors.test_mcp import said
+from tests.model_server import ModelServer, Turn
+from tests.ports import free_port
+from tests.test_program import COUNCIL, PLAIN, QUESTION, Process, Program, asked
+
+CHAIR = "chair/man"
+NO_LIMIT = ("--max-cost-day", "none")
+
+
+async def token_of(council: Program) -> str:
+    """Make a token for the terminal."""
+    made = await council("token", "new", "--name", "ci", "--scope", "terminal", *NO_LIMIT)
+    return made.out.strip()
+
+
+@asynccontextmanager
+async def served(council: Program, port: int) -> AsyncGenerator[Process]:
+    """Serve programs until the block ends."""
+    process = await council.start("serve", "--port", str(port))
+    try:
+        await until_open(port)
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+async def until_open(port: int) -> None:
+    """Wait until somebody listens."""
+    while True:
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+        except ConnectionError:
+            await asyncio.sleep(0.01)
+        else:
+            writer.close()
+            await writer.wait_closed()
+            return
+
+
+async def until_asked(server: ModelServer, model: str) -> None:
+    """Wait until a model is asked."""
+    while not any(each.model == model for each in server.history):
+        await asyncio.sleep(0.005)
+
+
+async def test_a_killed_server_continues_and_its_client_gets_the_run(tmp_path: Path) -> None:
+    """OpenAI's client tries again by itself; only the call in flight is made again."""
+    async with asked(tmp_path) as (council, server):
+        token, port = await token_of(council), free_port()
+        client = AsyncOpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key=token, max_retries=50)
+        server.script(CHAIR, Turn(latency=60))
+        async with served(council, port) as process:
+            asking = asyncio.create_task(
+                client.chat.completions.create(
+                    model="council/default", messages=[{"role": "user", "content": QUESTION}]
+                )
+            )
+            await until_asked(server, CHAIR)
+            before = Counter(each.model for each in server.history)
+            process.kill()
+            await process.communicate()
+        async with served(council, port):
+            answered = await asking
+        after = Counter(each.model for each in server.history)
+        assert after - before == Counter({CHAIR: 1})
+        assert answered.choices[0].message.content == council.document().answers[0].stage3.response
+
+
+async def test_the_same_key_is_the_same_run_after_a_kill(tmp_path: Path) -> None:
+    """Whether or not the run is over by then."""
+    async with asked(tmp_path) as (council, server):
+        token, port = await token_of(council), free_port()
+        server.script(CHAIR, Turn(latency=60))
+        body = {"model": "council", "messages": [{"role": "user", "content": QUESTION}]}
+        headers = {"Authorization": f"Bearer {token}", "Idempotency-Key": "build-7"}
+        address = f"http://127.0.0.1:{port}/v1/chat/completions"
+        async with aiohttp.ClientSession(headers=headers) as session:
+            async with served(council, port) as process:
+                streaming = await session.post(address, json={**body, "stream": True})
+                line = await streaming.content.readline()
+                await until_asked(server, CHAIR)
+                process.kill()
+                streaming.close()
+                await process.communicate()
+            async with served(council, port):
+                async with session.post(address, json=body) as response:
+                    first = await response.json()
+                async with session.post(address, json=body) as response:
+                    second = await response.json()
+        assert first["id"] == second["id"]
+        assert first["id"].encode() in line
+        assert len(server.history) == 10 + 1
+
+
+async def test_a_killed_agents_run_continues_with_the_next_one(tmp_path: Path) -> None:
+    """Its client fetches the answer by the run's id; other doors leave it alone."""
+    async with asked(tmp_path) as (council, server):
+        server.script(CHAIR, Turn(latency=60))
+        environment = PLAIN | council.environment
+        options = StdioServerParameters(
+            command=COUNCIL, args=["mcp", *NO_LIMIT], env=environment, cwd=tmp_path
+        )
+        given = {"question": QUESTION, "max_cost": 100, "idempotency_key": "k"}
+        async with Client(options) as agent:
+            started = said(await agent.call_tool("council_ask", given))
+            await until_asked(server, CHAIR)
+        before = Counter(each.model for each in server.history)
+        async with Client(options) as agent:
+            again = said(await agent.call_tool("council_ask", given))
+            ended = said(await agent.call_tool("council_result", {"id": started["id"]}))
+        after = Counter(each.model for each in server.history)
+        assert again["id"] == started["id"]
+        assert ended["state"] == "answered"
+        assert after - before == Counter({CHAIR: 1})
