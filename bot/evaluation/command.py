@@ -12,8 +12,10 @@ import orjson
 from bot.app import Library, open_council
 from bot.config.configuration import Configuration
 from bot.errors import UsageError
+from bot.evaluation.exports import every_eval_ever, inspect_logs, write
 from bot.evaluation.plan import EvalPlan
 from bot.evaluation.progress import shown
+from bot.evaluation.report import to_page
 from bot.evaluation.runner import Evaluation
 from bot.evaluation.summary import Summary, summarize, table
 from bot.terminal.ask import say, warn
@@ -103,7 +105,31 @@ async def evaluate(configuration: Configuration, library: Library, options: Eval
     if evaluated.stopped:
         warn(wording.stopped(evaluated.stopped, options.max_cost))
     say(summary.result.to_json() if options.as_json else table(summary))
+    await asyncio.to_thread(_write, summary, options, evaluated.run.created_at)
     return summary
+
+
+def _write(summary: Summary, options: EvalOptions, created: str) -> None:
+    """Write the page and the export that were asked for, and say where they are."""
+    stem = options.file.stem if options.file else wording.HISTORY
+    try:
+        if options.report:
+            page = to_page(summary, wording.report_title(stem), created)
+            options.report.write_text(page, encoding="utf-8")
+            warn(wording.written(wording.REPORT, str(options.report)))
+        if options.export:
+            folder = Path(f"{stem}.{options.export}")
+            if options.export == "inspect":
+                logs = inspect_logs(summary, stem, created)
+                files = {name: orjson.dumps(log) for name, log in logs.items()}
+            else:
+                files = every_eval_ever(summary, stem, created)
+            write(files, folder)
+            warn(wording.written(wording.EXPORT, str(folder)))
+    except OSError as error:
+        raise UsageError(
+            wording.not_written(error.filename or stem, error.strerror or str(error))
+        ) from error
 
 
 def planned(items: Sequence[EvalItem], profile: Profile, options: EvalOptions) -> EvalPlan:

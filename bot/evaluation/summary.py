@@ -21,7 +21,17 @@ class Summary:
     scores: dict[str, dict[str, float]]
     figures: tuple[ArmFigures, ...]
     flips: Flips
+    said: tuple[str, ...]
     result: EvalResult
+
+    @property
+    def sentences(self) -> list[str]:
+        """What came out, sentence by sentence."""
+        return [*self.said]
+
+    def reason(self, figures: ArmFigures) -> str | None:
+        """Return why an arm is invalid, `None` where it is valid."""
+        return wording.invalid(figures.invalid) if figures.invalid else None
 
     @property
     def has_valid_arm(self) -> bool:
@@ -65,9 +75,9 @@ def summarize(plan: EvalPlan, evaluated: Evaluated, labels: Sequence[HandLabel] 
         saturated=evaluated.piloted.saturated if evaluated.piloted else (),
         judge=judge,
         stopped=evaluated.stopped,
-        says=said,
+        says=" ".join(said),
     )
-    return Summary(plan, evaluated, scores, tuple(figures), flipped, result)
+    return Summary(plan, evaluated, scores, tuple(figures), flipped, said, result)
 
 
 def _judge(plan: EvalPlan, judged: Sequence[JudgedArm], labels: Sequence[HandLabel]) -> EvalJudge | None:
@@ -98,4 +108,4 @@ def table(summary: Summary) -> str:
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in (heads, *rows)
     ]
-    return "\n".join([*lines, "", wording.flipped(summary.flips), summary.result.says])
+    return "\n".join([*lines, "", *summary.said])

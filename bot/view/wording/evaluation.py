@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from bot.view.wording import figures
 from council.evaluation.arms import Missing
 from council.evaluation.comparison import LEAST_DECIDED, Against, ArmFigures, Flips, Invalid, detectable
+from council.evaluation.items import EvalItem
 
 RUNS_ELSEWHERE = "This evaluation is running in another process."
 NO_FILE = "Name a file of questions, or use --from-history."
@@ -81,9 +82,9 @@ def stopped(why: str, max_cost: float | None) -> str:
 
 
 def points(value: float) -> str:
-    """Return a difference of shares in points: `+4`, `-12`, `0`."""
+    """Return a difference of shares in points: `+4`, `\u221212`, `0`."""
     whole = round(100 * value)
-    return f"{whole:+d}" if whole else "0"
+    return f"{whole:+d}".replace("-", "\u2212") if whole else "0"
 
 
 def share(figure: ArmFigures) -> str:
@@ -131,9 +132,9 @@ def says(
     kappa: float | None,
     judged_by_member: bool,
     stopped_for: str | None,
-) -> str:
+) -> tuple[str, ...]:
     """Return in a few sentences what came out, and what that can't show."""
-    return " ".join(
+    return tuple(
         _said(arms, flips, questions, baseline, kappa, judged_by_member, stopped_for is not None)
     )
 
@@ -149,7 +150,7 @@ def _said(
 ) -> Iterator[str]:
     if flips.right_to_wrong > flips.wrong_to_right:
         yield f"Stage 2.5 spoils more than it mends: {_lower(flipped(flips))}"
-    elif flips.wrong_to_right:
+    elif any(each.name.startswith("full") or each.name == "pick" for each in arms):
         yield flipped(flips)
     compared = [each for each in arms if each.against]
     for each in sorted(compared, key=lambda one: one.name != "full")[:1]:
@@ -184,3 +185,103 @@ def no_such_arm(why: str) -> str:
 
 def no_label(line: int) -> str:
     return f"line {line}: it needs id, arm, and better, which is arm, baseline or tie"
+
+
+WHEN, ASKED, MEMBERS, CHAIRMAN, RULE = "Date", "Questions", "Members", "Chairman", "Rule"
+CHOSEN, SATURATED, JUDGE, SEED, NONE = "Best member", "Saturated", "Judge", "Seed", "none"
+INVALID = "invalid"
+SCORES = "Share of right answers"
+SCORES_NOTE = "A dot is an arm's score, its line the 95 % interval."
+DIFFERENCES_NOTE = (
+    "Points above or below the baseline, paired by question, with 95 % intervals. A difference in the "
+    "shaded margin doesn't matter."
+)
+TOKENS = "Tokens for one question"
+TOKENS_NOTE = "All tokens of an arm, prompts and replies, as if it had been run alone."
+FOOTER = "Answers are by AI models. This file is self-contained."
+HEADS = (
+    "Arm",
+    "Questions",
+    "Score",
+    "Against the baseline",
+    "At equal length",
+    "Words",
+    "Cost",
+    "Tokens",
+    "Seconds",
+    "Cut off",
+    "Member missing",
+)
+
+
+def report_title(questions: str) -> str:
+    return f"What the council was worth on {questions}"
+
+
+def differences(baseline: str) -> str:
+    return f"Difference from {baseline}"
+
+
+def asked(reached: int, of: int) -> str:
+    return str(of) if reached == of else f"{reached} of {of}"
+
+
+def rule(baseline: str, margin: float) -> str:
+    return f"against {baseline}, margin {100 * margin:g} points"
+
+
+def judged_by(model: str, order_bias: float | None, kappa: float | None) -> str:
+    bias = "" if order_bias is None else f", the order decided {order_bias:.0%}"
+    agreed = "no hand labels" if kappa is None else f"kappa {kappa:.2f}"
+    return f"{model}{bias}, {agreed}"
+
+
+def figures_row(each: ArmFigures, why_invalid: str | None) -> tuple[str, ...]:
+    """Return an arm's row of the table of all figures."""
+    controlled = "" if each.length_controlled is None else points(each.length_controlled)
+    return (
+        each.name,
+        str(each.n),
+        f"{INVALID}: {why_invalid}" if why_invalid else share(each),
+        against(each.against),
+        controlled,
+        f"{each.words:.0f}",
+        cost(each.cost),
+        f"{each.tokens:,}",
+        f"{each.seconds:,.0f}",
+        str(each.truncated),
+        str(each.absent),
+    )
+
+
+def decided(found: Against) -> str:
+    if found.pairs < LEAST_DECIDED:
+        return f"{found.difference * found.pairs:+g} of {found.pairs}"
+    word = "within margin" if found.decision == "within_margin" else found.decision
+    return f"{points(found.difference)}, {word}"
+
+
+def verdict(score: float | None, missing: Missing | None) -> str:
+    if missing:
+        return f"no result: {_WHY[missing].replace('have', 'has', 1)}"
+    if score is None:
+        return "not judged"
+    return {1.0: "right", 0.0: "wrong"}.get(score, "tie")
+
+
+def right_arms(right: Sequence[str], of: int) -> str:
+    return f"{len(right)} of {of} arms right"
+
+
+def wanted(item: EvalItem) -> str:
+    """Return what a right answer is."""
+    if item.target:
+        return f"Right: {' or '.join(item.target)}"
+    return f"A good answer says: {'; '.join(item.rubric)}"
+
+
+REPORT, EXPORT, HISTORY = "Report", "Export", "history"
+
+
+def not_written(path: str, why: str) -> str:
+    return f"{path} can't be written: {why.lower()}."
