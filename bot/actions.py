@@ -21,6 +21,7 @@ from bot.past.pages import Link, Sheet
 from bot.service.admission import permissions
 from bot.service.admission.access import Requester
 from bot.service.commands import CONFIG, FORGET, HELP, PAST, Command, Given
+from bot.service.delivery.receipts import Sent
 from bot.service.delivery.venue import File, Venue
 from bot.service.dispatcher import Dispatcher
 from bot.service.options import RunOptions
@@ -30,7 +31,9 @@ from bot.service.requests.help import Page
 from bot.service.requests.question import Question
 from bot.service.requests.votes import ReasonForm
 from bot.view.details import Detail
+from bot.view.message import Line, Message
 from bot.view.wording.commands import NOT_OFFERED
+from bot.view.wording.past import NOTHING_DELETED, done
 from council.brief import Discussion
 from council.document.conversation import Source
 from storage.journal.rows import RunRow
@@ -105,16 +108,19 @@ class Responder(AskerReply, Protocol):
         """Show a sheet, in place of the page they `turned`."""
         ...
 
-    async def share(self, sheet: Sheet) -> None:
-        """Show a sheet to the whole channel. Raises `Refusal` if they may not write there."""
+    async def share(self, sheet: Sheet, sent: Sent) -> None:
+        """Show a sheet to the whole channel; `sent` keeps each message's id.
+
+        Raises `Refusal` if they may not write there.
+        """
         raise Refusal(NOT_OFFERED)
 
     async def form(self, form: Form | ReasonForm) -> None:
         """Open a form. Raises `VenueError` where that is impossible."""
         raise Refusal(NOT_OFFERED)
 
-    async def files(self, files: tuple[File, ...]) -> None:
-        """Hand over a transcript."""
+    async def files(self, files: tuple[File, ...], sent: Sent) -> None:
+        """Hand over a transcript; `sent` keeps its id where a whole channel sees it."""
         raise Refusal(NOT_OFFERED)
 
     async def later(self, work: Callable[[], Awaitable[None]]) -> None:
@@ -159,6 +165,7 @@ class Actions:
             "transcript": self._past_transcript,
             "forget": self._forget,
             "help": self._explain,
+            "cancel": self._cancel,
         }
         self.table: dict[Action, Handler] = {
             HELP.name: self._help,
@@ -264,27 +271,36 @@ class Actions:
         await reply.show(sheet, turned=incoming.action == past("turn"))
 
     async def _share(self, incoming: Incoming, reply: Responder) -> None:
-        about = incoming.payload.about
-        await reply.share(await self._lookup.press(about, incoming.place, self._link, "share"))
+        about, place = incoming.payload.about, incoming.place
+        sheet = await self._lookup.press(about, place, self._link, "share")
+        await reply.share(sheet, partial(self._dispatcher.keep_copy, place, sheet.about))
 
     async def _past_transcript(self, incoming: Incoming, reply: Responder) -> None:
         async def give() -> None:
-            await reply.files(await self._lookup.transcript(incoming.payload.about, incoming.place))
+            about, place = incoming.payload.about, incoming.place
+            sent = partial(self._dispatcher.keep_copy, place, (about,))
+            await reply.files(await self._lookup.transcript(about, place), sent)
 
         await reply.later(give)
 
     async def _forget(self, incoming: Incoming, reply: Responder) -> None:
         async def forget() -> None:
-            said = await self._lookup.forget(
+            forgotten = await self._lookup.forget(
                 incoming.payload.about,
                 incoming.place,
                 self._dispatcher.tasks.halt,
                 is_admin=await self._is_admin(incoming),
             )
             self._dispatcher.tasks.spawn(self._lookup.scrub())
-            await reply.say(said)
+            left = await self._dispatcher.retracted(incoming.place.platform, forgotten.id)
+            await reply.say(done(forgotten.what, left))
 
         await reply.later(forget)
+
+    async def _cancel(self, incoming: Incoming, reply: Responder) -> None:
+        del incoming  # anybody may leave things as they are
+        nothing = Message("past", (Line(NOTHING_DELETED),))
+        await reply.show(Sheet(nothing), turned=True)
 
     # ── a run's buttons and forms ────────────────────────────────────────────────────────────
 
@@ -320,10 +336,10 @@ class Actions:
         await self.ask(question, reply)
 
     async def _transcript(self, incoming: Incoming, run: RunRow, reply: Responder) -> None:
-        del incoming
+        sent = partial(self._dispatcher.keep_copy, incoming.place, (run.conversation_id,))
 
         async def give() -> None:
-            await reply.files(await self._dispatcher.transcript(run))
+            await reply.files(await self._dispatcher.transcript(run), sent)
 
         await reply.later(give)
 

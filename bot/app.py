@@ -260,6 +260,7 @@ def open_dispatcher(
         queue=queue or LocalQueue(configuration.limits, library.journal),
         durability=configuration.durability,
         admins=_admins(configuration),
+        locks=library.locks,
     )
 
 

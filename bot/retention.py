@@ -15,8 +15,13 @@ GRACE = timedelta(hours=1)
 """How long a channel's new retention waits before it deletes anything."""
 
 
-async def forget_old(library: Library, retention_days: int | None, now: datetime) -> None:
-    """Forget what is older than the retention of its channel, unless the clock may be wrong."""
+async def forget_old(
+    library: Library, retention_days: int | None, now: datetime, *, messages: bool = False
+) -> None:
+    """Forget what is older than the retention of its channel, unless the clock may be wrong.
+
+    The bot's `messages` about it are deleted, too, or they stay.
+    """
     held = await look_at_clock(library.database, now)
     own = await library.overrides.everywhere("retention")
     if retention_days is None and not own:
@@ -33,7 +38,8 @@ async def forget_old(library: Library, retention_days: int | None, now: datetime
             moment = now - timedelta(days=min(days))
             selection = await library.forgetting.select.older_than(scope, moment)
             if not selection.is_empty:
-                await library.forgetting.forget(selection, by="retention")
+                old = selection.model_copy(update={"stay": not messages})
+                await library.forgetting.forget(old, by="retention")
                 log.info(
                     "old_conversations_forgotten",
                     conversations=len(selection.conversations),

@@ -139,7 +139,14 @@ async def _start(program: Program, council: Council, surfaces: Surfaces) -> None
         )
         program.endings.append(partial(_ended_by, failed))
     days = configuration.settings.council_retention_days
-    upkeep = asyncio.create_task(maintain(library, days, also=program.jobs))
+    upkeep = asyncio.create_task(
+        maintain(
+            library,
+            days,
+            messages=configuration.settings.council_retention_messages,
+            also=program.jobs,
+        )
+    )
     stack.callback(upkeep.cancel)
 
 

@@ -28,6 +28,7 @@ async def maintain(
     library: Library,
     retention_days: int | None,
     *,
+    messages: bool = False,
     also: Sequence[Job] = (),
     every: timedelta = EVERY,
 ) -> None:
@@ -35,10 +36,11 @@ async def maintain(
 
     Of processes that share a database, one at a time does.
     """
+    own = partial(look_after, library, retention_days, messages=messages)
     while True:
         try:
             async with library.locks.acquire("upkeep") as is_ours:
-                for job in (*also, partial(look_after, library, retention_days)) if is_ours else ():
+                for job in (*also, own) if is_ours else ():
                     await _try(job)
         except (OSError, StorageError):  # whoever has it can't be known; the next round tries again
             log.exception("upkeep_failed")
@@ -56,13 +58,16 @@ async def look_after(
     library: Library,
     retention_days: int | None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    *,
+    messages: bool = False,
 ) -> None:
     """Repair the index, forget what is too old, scrub what was forgotten.
 
-    `retention_days` is for all channels; what is set in a channel may only be stricter.
+    `retention_days` is for all channels; what is set in a channel may only be stricter. The bot's
+    `messages` about what is too old are deleted, too, or they stay.
     """
     await repair_index(library)
-    await forget_old(library, retention_days, now())
+    await forget_old(library, retention_days, now(), messages=messages)
     await library.forgetting.scrub(large=True)
 
 
@@ -82,7 +87,8 @@ async def forget_removed(library: Library, platform: str, removed: Removed, halt
         selection = await library.forgetting.select.channel(scope)
         if not selection.is_empty:
             await halt(selection.running)
-            await library.forgetting.forget(selection, by="removal")
+            # The bot can delete nothing there any more.
+            await library.forgetting.forget(selection.model_copy(update={"stay": True}), by="removal")
             log.info(
                 "removed_workspace_forgotten",
                 workspace=scope.workspace,

@@ -22,6 +22,7 @@ from storage.documents.conversations import Documents
 from storage.errors import StorageError
 from storage.index.index import Index
 from storage.journal import spending
+from storage.journal.retractions import forgetting_copies, retracting
 from storage.selections import Selection, Selections
 
 _BRIEFS = "SELECT id, brief FROM runs WHERE id IN (SELECT value FROM json_each(?))"
@@ -132,7 +133,19 @@ class Forgetting:
         await self._change_briefs(_BRIEFS_ABOUT, shared, _without_history)
         revived = await self._revived(gone, pending.before)
         over = [one for one in gone if one not in revived]
-        await self._database.write(*_journal(pending, over, shared), (_DELETED, (number,)))
+        messages = [] if pending.stay else self._messages(pending, over, shared)
+        await self._database.write(*messages, *_journal(pending, over, shared), (_DELETED, (number,)))
+
+    def _messages(self, pending: Selection, gone: list[str], shared: list[str]) -> list[Statement]:
+        """Return the statements that list the bot's messages about what is deleted."""
+        return retracting(
+            forgetting=pending.id,
+            runs=pending.runs,
+            conversations=gone,
+            shared=shared,
+            own=pending.what == "user",
+            now=self._now(),
+        )
 
     async def _revived(self, conversations: Sequence[str], before: str | None) -> set[str]:
         """Return which of these conversations are no longer too old."""
@@ -210,4 +223,5 @@ def _journal(pending: Selection, gone: Sequence[str], shared: Sequence[str]) -> 
         *((_FORGET_STEPS, (one,)) for one in shared),
         (_FORGET_STEPS_OF, (listed(pending.read),)),
         *(("DELETE FROM tokens WHERE name = ?", (name,)) for name in pending.tokens),
+        forgetting_copies(gone, shared),
     ]

@@ -1,5 +1,6 @@
 """What is to be forgotten: a conversation, everything of a user or of a channel, or what is too old."""
 
+import uuid
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -87,8 +88,9 @@ class Selection(BaseModel):
     Documents that can't be read are not in the index: they are included if the journal knows of them.
     `tokens` are the names of those that open the channel.
     `before` is the age by which retention has selected: what is no longer that old when its turn comes
-    is kept. Two are only for who asks: `running` are the runs that aren't over, and `votes` counts those
-    on others' answers, wherever they are.
+    is kept. `id` names the list of the bot's messages that are to be deleted, unless they `stay`.
+    Two are only for who asks: `running` are the runs that aren't over, and `votes` counts those on
+    others' answers, wherever they are.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -104,6 +106,8 @@ class Selection(BaseModel):
     user: str | None = None
     before: str | None = None
     by: str = ""
+    id: str = Field(default_factory=lambda: uuid.uuid4().hex)
+    stay: bool = False
     running: tuple[str, ...] = Field(default=(), exclude=True)
     votes: int = Field(default=0, exclude=True)
 

@@ -81,7 +81,7 @@ async def test_a_forgotten_answer_is_in_no_file_search_export_log_or_figure(
         assert (await place.library.past_answers.search(scope, WORD)).found == 1
 
         sheet = await lookup.ask_to_forget({"what": f"sell the {WORD}"}, TEAM, is_admin=False)
-        [button] = sheet.choices
+        button, _ = sheet.choices
         await lookup.forget(button.about, TEAM, place.dispatcher.tasks.halt, is_admin=False)
         await lookup.scrub()
 
@@ -172,7 +172,7 @@ async def test_what_somebody_said_of_an_answer_is_forgotten_with_the_rest(
 
         sheet = await lookup.ask_to_forget({"what": "me"}, TEAM, is_admin=False)
         assert "1 vote on other people's answers will be deleted." in render(sheet.message)
-        [button] = sheet.choices
+        button, _ = sheet.choices
         await lookup.forget(button.about, TEAM, place.dispatcher.tasks.halt, is_admin=False)
         await lookup.scrub()
 
@@ -205,7 +205,7 @@ async def test_what_somebody_wrote_in_a_thread_is_forgotten_with_the_rest(
         shown = render(sheet.message)
         assert "Thread messages that were read for 1 question asked by others will be deleted." in shown
         assert "conversation" not in shown
-        [button] = sheet.choices
+        button, _ = sheet.choices
         await lookup.forget(button.about, TEAM, place.dispatcher.tasks.halt, is_admin=False)
         await lookup.scrub()
 

@@ -476,7 +476,7 @@ async def test_chat_accepts_the_commands_of_a_teams_chat(tmp_path: Path) -> None
     answer = document.messages[3]
     assert isinstance(answer, AssistantMessage)
     assert [(vote.helpful, vote.reason) for vote in answer.votes] == [(False, "too short")]
-    assert "Type one of these: 1." in text
+    assert "Type a number: 1 for the answer.\n" in text
     assert "**Question 2 of 2.**" in text
     assert "**Question 1 of 2.**" in text
     assert "/council-search needs a value for words:" in text
@@ -504,20 +504,21 @@ async def test_chat_draws_past_answers_where_somebody_watches(tmp_path: Path) ->
     rule = 72 * "\N{BOX DRAWINGS LIGHT HORIZONTAL}"
     _, history, shown, member, search, figures, told = screen.removesuffix("\n> ").split(f"> {rule}\n")
     assert history == (
-        f"Past answers\n\n1. {QUESTION}\nDATE\n3 members \u00b7 id ID\n\nType one of these: 1.\n"
+        f"Past answers\n\n1. {QUESTION}\nDATE\n3 members \u00b7 id ID\n\nType a number: 1 for the answer.\n"
     )
     assert shown == (
         f"{QUESTION}\n\nAsked\nDATE\n\n  {QUESTION}\n\n"
         "  Shard now:\n\n   \u2022 users first\n   \u2022 the rest later\n\n\n"
         f"   Table  Rows\n   {rule[:11]}\n   users     9\n\n\n"
         "3 members \u00b7 chairman man \u00b7 TIME \u00b7 10 calls without a known price\n\n"
-        "Type one of these: Members, Votes, Corrected response, Changes and original, Full reviews.\n"
+        "Type a number: 1 Members, 2 Votes, 3 Corrected response, 4 Changes and\n"
+        "original, 5 Full reviews, 6 Transcript.\n"
     )
     assert member.startswith(f"{QUESTION}\n\n{rule}\n")
     assert "\n\nCorrected response\n\n  " in member
     assert search == (
         f"Results for \u201cmachine\u201d\n\n1. {QUESTION}\nDATE\n3 members \u00b7 id ID\n{QUESTION}\n\n"
-        "1 result\n\nType one of these: 1.\n"
+        "1 result\n\nType a number: 1 for the answer.\n"
     )
     assert figures.startswith("Statistics of this channel, last 30 days\n\n1 answer, 0 runs failed")
     assert "\nWho sees it  gpt-5, claude, gemini; chairman man.\n" in told

@@ -185,12 +185,15 @@ def retry(
 
 
 def chat() -> None:
-    """Chat with the council in this terminal."""
-    from bot.terminal.bot import chat as hold_chat
+    """Chat with the council in this terminal; without a model, in a channel that holds examples."""
+    from bot.terminal import bot
 
-    configuration = configured()
-    offer_servers(configuration)
-    with_library(configuration, lambda library: hold_chat(configuration, library))
+    own = configured()
+    configuration = offer_servers(own, may_ask=sys.stdin.isatty() and sys.stdout.isatty())
+    if configuration.is_demonstration:
+        carry_out(bot.chat_in_memory(configuration))
+    else:
+        with_library(configuration, lambda library: bot.chat(configuration, library))
 
 
 def _piped() -> str:

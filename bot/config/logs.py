@@ -70,6 +70,7 @@ FIELDS: Mapping[str, ValueKind] = {
     "table": "code",
     "logger": "code",
     "message": "id",
+    "messages": "id",
     "missing": "number",
     "model": "name",
     "names": "path",

@@ -226,6 +226,10 @@ class Settings(BaseSettings):
         le=MOST_RETENTION,
         description="number of days from a conversation's last answer until it is deleted",
     )
+    council_retention_messages: bool = Field(
+        default=False,
+        description="true deletes the bot's cards and threads, too, where retention deletes an answer",
+    )
     council_demo: bool = Field(
         default=False,
         description="true serves Discord and Slack without a provider: the built-in model answers",

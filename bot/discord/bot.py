@@ -28,6 +28,7 @@ from bot.discord.listeners import Listeners
 from bot.discord.locations import Locations
 from bot.discord.notices import NOBODY, send_notice
 from bot.discord.past import link
+from bot.discord.retracting import Retractor
 from bot.discord.transport import DiscordTransport, single_attempts
 from bot.discord.venue import EDIT_SECONDS, DiscordVenue
 from bot.errors import ConfigurationError
@@ -114,6 +115,7 @@ class DiscordBot:
             raise
         if warnings := self._dispatcher.warnings:
             warnings.open("discord", partial(send_notice, self._client, self._transport, self._clock))
+        self._dispatcher.retracting.open("discord", Retractor(self._client, self._transport).retract)
         return self
 
     async def listen_once_reached(self) -> None:
@@ -156,6 +158,7 @@ class DiscordBot:
         """Hang up."""
         if warnings := self._dispatcher.warnings:
             warnings.close("discord")
+        await self._dispatcher.retracting.close("discord")
         await self.outbox.__aexit__(kind, error, traceback)
         await self._client.close()
         if self._connection is not None:

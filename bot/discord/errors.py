@@ -22,6 +22,7 @@ from bot.view.wording.discord import A_PERMISSION, CHANNEL
 log = structlog.get_logger()
 
 OLD_MESSAGE, ARCHIVED, THREAD_EXISTS = 30046, 50083, 160004
+UNKNOWN_CHANNEL, UNKNOWN_MESSAGE = 10003, 10008
 ALREADY_ANSWERED, TOO_LATE = 40060, 10062
 BAD_TOKEN_CODES = frozenset({40001, 50014})
 """May pass; otherwise the gateway ends the connection."""

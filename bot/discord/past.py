@@ -19,6 +19,7 @@ from bot.errors import Refusal
 from bot.past import chart
 from bot.past.buttons import Choice, Verb
 from bot.past.pages import Sheet, shared
+from bot.service.delivery.receipts import Sent
 from bot.view.wording import figures
 from bot.view.wording.discord import SILENT
 from bot.view.wording.past import short_id
@@ -32,7 +33,7 @@ LONGEST_CHOICE = 100
 
 class PastButton(
     ui.DynamicItem[ui.Button[ui.View]],
-    template=r"past:(?P<verb>turn|see|share|transcript|forget|help):(?P<about>[\s\S]+)",
+    template=r"past:(?P<verb>turn|see|share|transcript|forget|cancel|help):(?P<about>[\s\S]+)",
 ):
     """A button that names what it opens, whichever process drew it."""
 
@@ -70,16 +71,19 @@ async def show(interaction: discord.Interaction[Any], sheet: Sheet, *, turned: b
         await _draw(interaction, sheet, ephemeral=True)
 
 
-async def share(interaction: discord.Interaction[Any], sheet: Sheet) -> None:
-    """Show a sheet to the whole channel. Raises `Refusal` if they may not write there."""
+async def share(interaction: discord.Interaction[Any], sheet: Sheet, sent: Sent) -> None:
+    """Show a sheet to the whole channel. Raises `Refusal` if they may not write there.
+
+    `sent` keeps each message's id.
+    """
     has = interaction.permissions
     in_thread = isinstance(interaction.channel, discord.Thread)
     if interaction.guild_id and not (has.send_messages_in_threads if in_thread else has.send_messages):
         raise Refusal(SILENT)
     public = shared(sheet, interaction.user.display_name)
     text = await asyncio.to_thread(discord_text.card, public.message)
-    await _post(interaction, public, text, ephemeral=False)
-    await _draw(interaction, public, ephemeral=False)
+    await _post(interaction, public, text, ephemeral=False, sent=sent)
+    await _draw(interaction, public, ephemeral=False, sent=sent)
 
 
 async def _post(
@@ -88,11 +92,13 @@ async def _post(
     text: discord_text.CardText,
     *,
     ephemeral: bool,
+    sent: Sent | None = None,
 ) -> None:
     if not text.cut:
-        await interaction.response.send_message(
+        posted = await interaction.response.send_message(
             embed=embed_of(text), view=_view(sheet), ephemeral=ephemeral, allowed_mentions=NOBODY
         )
+        await _keep(interaction, posted, sent)
         return
     pages = await asyncio.to_thread(discord_text.pages, sheet.message)
     for number, page in enumerate(pages):
@@ -104,17 +110,35 @@ async def _post(
         if number == len(pages) - 1:
             shown["view"] = _view(sheet)
         if number == 0:
-            await interaction.response.send_message(**shown)
+            await _keep(interaction, await interaction.response.send_message(**shown), sent)
         else:
-            await interaction.followup.send(**shown)
+            await _keep(interaction, await interaction.followup.send(**shown, wait=True), sent)
 
 
-async def _draw(interaction: discord.Interaction[Any], sheet: Sheet, *, ephemeral: bool) -> None:
+async def _keep(
+    interaction: discord.Interaction[Any],
+    posted: discord.WebhookMessage | discord.InteractionCallbackResponse[Any],
+    sent: Sent | None,
+) -> None:
+    if sent is None:
+        return
+    if isinstance(posted, discord.WebhookMessage):
+        await sent(str(posted.id))
+    else:
+        await sent(str(posted.message_id or (await interaction.original_response()).id))
+
+
+async def _draw(
+    interaction: discord.Interaction[Any], sheet: Sheet, *, ephemeral: bool, sent: Sent | None = None
+) -> None:
     """Add the picture, if there is one."""
     if sheet.chart and (picture := await chart.drawn(sheet.chart)):
         alt = chart.alt_text(sheet.chart)
         file = discord.File(io.BytesIO(picture), chart.PICTURE, description=alt)
-        await interaction.followup.send(file=file, ephemeral=ephemeral, allowed_mentions=NOBODY)
+        posted = await interaction.followup.send(
+            file=file, ephemeral=ephemeral, allowed_mentions=NOBODY, wait=True
+        )
+        await _keep(interaction, posted, sent)
 
 
 def _view(sheet: Sheet) -> ui.View:

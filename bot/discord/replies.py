@@ -17,6 +17,7 @@ from bot.discord.notices import reply, whisper
 from bot.discord.venue import DiscordVenue, upload
 from bot.past.pages import Sheet
 from bot.service.admission.access import Requester
+from bot.service.delivery.receipts import Sent
 from bot.service.delivery.venue import File
 from bot.service.requests.follow_ups import Form
 from bot.service.requests.votes import ReasonForm
@@ -42,16 +43,17 @@ class InteractionReply:
         """Show a sheet, in place of the page they `turned`."""
         await discord_past.show(self.interaction, sheet, turned=turned)
 
-    async def share(self, sheet: Sheet) -> None:
+    async def share(self, sheet: Sheet, sent: Sent) -> None:
         """Show a sheet to the whole channel. Raises `Refusal` if they may not write there."""
-        await discord_past.share(self.interaction, sheet)
+        await discord_past.share(self.interaction, sheet, sent)
 
     async def form(self, form: Form | ReasonForm) -> None:
         """Open a form."""
         await self.interaction.response.send_modal(modals.drawn(form, self.interaction.id))
 
-    async def files(self, files: tuple[File, ...]) -> None:
-        """Hand over a transcript."""
+    async def files(self, files: tuple[File, ...], sent: Sent) -> None:
+        """Hand over a transcript, to whoever acts alone."""
+        del sent
         uploaded = upload(files)
         await self.interaction.followup.send(commands.TRANSCRIPT, files=uploaded, ephemeral=True)
 

@@ -7,6 +7,7 @@ isn't in that scope is refused in the same words, whether it exists elsewhere or
 import asyncio
 from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import structlog
 
@@ -45,6 +46,15 @@ log = structlog.get_logger()
 
 Halt = Callable[[Sequence[str]], Awaitable[None]]
 """Ends these runs, and returns when they are over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What was deleted, in words, and the name of the list of the bot's messages about it."""
+
+    what: str
+    id: str
+
 
 USER = "user:"
 """What a button that deletes all of a person's begins with; no conversation's id does."""
@@ -131,7 +141,7 @@ class Lookup:
             what, selection = await self._selected(about, who, is_admin=is_admin)
         return pages.ask_to_forget(what, about, selection, row, at_terminal=who.platform == TERMINAL)
 
-    async def forget(self, about: str, who: Source, halt: Halt, *, is_admin: bool) -> str:
+    async def forget(self, about: str, who: Source, halt: Halt, *, is_admin: bool) -> Forgotten:
         """Delete what a button says, if whoever pressed it may; return what was deleted."""
         with _told():
             what, selection = await self._selected(about, who, is_admin=is_admin)
@@ -140,7 +150,7 @@ class Lookup:
                 # One of them may have answered at the last moment.
                 what, selection = await self._selected(about, who, is_admin=is_admin)
             await self._forgetting.forget(selection, by=f"{who.platform}:{who.user}")
-        return past.done(what, cards_remain=who.platform != TERMINAL)
+        return Forgotten(what, selection.id)
 
     async def scrub(self) -> None:
         """Overwrite what deleted answers left in the database's file."""

@@ -63,18 +63,22 @@ class Whereabouts:
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A message that answers one person, the buttons below it, and its picture."""
+    """A message that answers one person, the buttons below it, and its picture.
+
+    `about` are the ids of the conversations that it shows.
+    """
 
     message: Message
     choices: tuple[Choice, ...] = ()
     chart: Chart | None = None
+    about: tuple[str, ...] = ()
 
 
 def shared(sheet: Sheet, by: str) -> Sheet:
     """Return a sheet as the whole channel sees it: with who shared it and without page buttons."""
     blocks = (Line(past.shared(by)), *sheet.message.blocks)
     choices = tuple(choice for choice in sheet.choices if choice.verb in ("see", "transcript"))
-    return Sheet(Message("shared", blocks), choices, sheet.chart)
+    return replace(sheet, message=Message("shared", blocks), choices=choices)
 
 
 def history(page: Page, look: HistoryPage, found: Whereabouts) -> Sheet:
@@ -99,6 +103,7 @@ def history(page: Page, look: HistoryPage, found: Whereabouts) -> Sheet:
     return Sheet(
         Message("past", (Heading(past.HISTORY), *entries)),
         (*_numbered(page.rows), *turning, Choice(figures_wording.SHARE, "share", str(look))),
+        about=tuple(row.id for row in page.rows),
     )
 
 
@@ -124,6 +129,7 @@ def search(hits: Hits, look: Search, found: Whereabouts) -> Sheet:
     return Sheet(
         Message("past", (heading, *entries, Footer(said))),
         (*_numbered(rows, first), *turning, Choice(figures_wording.SHARE, "share", str(look))),
+        about=tuple(hit.row.id for hit in hits.hits),
     )
 
 
@@ -189,6 +195,7 @@ def answer(conversation: Conversation, row: IndexRow, look: Answer, found: Where
             Choice(figures_wording.TRANSCRIPT, "transcript", row.id),
             Choice(figures_wording.SHARE, "share", str(Answer(row.id, turn))),
         ),
+        about=(row.id,),
     )
 
 
@@ -225,6 +232,7 @@ def detail(conversation: Conversation, look: Detail) -> Sheet:
             Choice(figures_wording.TRANSCRIPT, "transcript", look.conversation_id),
             Choice(figures_wording.SHARE, "share", str(look)),
         ),
+        about=(look.conversation_id,),
     )
 
 
@@ -243,7 +251,7 @@ def _messages(view: RunView, part: AnswerPart) -> list[tuple[str, Message]]:
 def ask_to_forget(
     what: str, about: str, selection: Selection, row: IndexRow | None, *, at_terminal: bool
 ) -> Sheet:
-    """Ask somebody whether to delete all of this; in a terminal, no cards remain.
+    """Ask somebody whether to delete all of this; a terminal has no cards.
 
     `row` is the conversation it is about, distinguished from others with its title by date and id.
     """
@@ -258,11 +266,15 @@ def ask_to_forget(
         *([Line(commands.deleted(selection.votes))] if selection.votes else []),
         *([Line(past.revoked(selection.tokens))] if selection.tokens else []),
         *([Line(past.STOPPED_FIRST)] if _is_running(selection) else []),
-        *([] if at_terminal else [Line(past.REMAINS)]),
+        *([] if at_terminal else [Line(past.MESSAGES_TOO)]),
         *([Line(past.SETTINGS_STAY)] if selection.what == "channel" else []),
         Line(past.FOR_GOOD),
     )
-    return Sheet(Message("past", blocks), (Choice(figures_wording.DELETE, "forget", about),))
+    choices = (
+        Choice(figures_wording.DELETE, "forget", about),
+        Choice(figures_wording.CANCEL, "cancel", about),
+    )
+    return Sheet(Message("past", blocks), choices)
 
 
 def _heard(selection: Selection) -> list[Line]:

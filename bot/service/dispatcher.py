@@ -16,6 +16,7 @@ from bot.service.admission.limits import Backlog, Durability
 from bot.service.admission.permissions import Admins, check_place
 from bot.service.commands import Given
 from bot.service.delivery.presenter import files_of
+from bot.service.delivery.retracting import Retracting
 from bot.service.delivery.venue import File
 from bot.service.options import RunOptions
 from bot.service.requests.configure import configure
@@ -40,13 +41,17 @@ from storage.errors import ConversationNotFound, StorageError
 from storage.index.index import Index
 from storage.index.statistics import Typical
 from storage.journal.journal import Journal
+from storage.journal.retractions import Unretracted
 from storage.journal.rows import RunRow
+from storage.processes.locks import PLATFORMS, Locks
 
 log = structlog.get_logger()
 
 TYPICAL_SECONDS = 0.1
 """How long a card may wait for what questions take there."""
 LONGEST_QUESTION = 20_000
+RETRACT_SECONDS = 8.0
+"""How long whoever deletes something waits to hear whether the bot's messages are gone, too."""
 
 
 class Dispatcher:
@@ -62,6 +67,7 @@ class Dispatcher:
         queue: RunQueue,
         durability: Durability | None = None,
         admins: Admins | None = None,
+        locks: Locks | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
@@ -76,6 +82,7 @@ class Dispatcher:
         self.admins = admins or Admins()
         self.channels = runs.channels
         self.warnings = runs.warnings
+        self.retracting = Retracting(journal.retractions, locks)
         self.tasks = RunTasks(
             runs=runs,
             journal=journal,
@@ -172,6 +179,22 @@ class Dispatcher:
         Raises `Refusal`.
         """
         return await self._queue.stop(self.tasks, run_id)
+
+    async def keep_copy(self, here: Source, conversations: Sequence[str], message: str) -> None:
+        """Keep that a message shows these conversations to a channel: it is deleted with them."""
+        try:
+            await self._journal.retractions.keep_copy(here, conversations, message)
+        except StorageError:  # it is there, and only stays when they are deleted
+            log.exception("copy_not_recorded")
+
+    async def retracted(self, platform: str, forgetting: str) -> Unretracted | None:
+        """Return which of the bot's messages about what was forgotten are still there, soon after.
+
+        `None` where a platform has none.
+        """
+        if platform not in PLATFORMS:
+            return None
+        return await self.retracting.settled(platform, forgetting, RETRACT_SECONDS)
 
     async def is_first(self, click: str) -> bool:
         """Return whether no process has seen a click before; a platform may deliver it to several."""

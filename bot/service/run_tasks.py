@@ -282,6 +282,18 @@ class _Record:
             await self.journal.place(self.run.id, self.where)
         except StorageError:  # only a restart now would have to look for the card
             log.exception("place_not_recorded", run=self.run.id)
+        for message in {where.get("message"), where.get("card")} - {None}:
+            await self.retract_if_forgotten(str(message))
+
+    async def retract_if_forgotten(self, message: str) -> bool:
+        """Have a message deleted if the run was forgotten while it was posted; return whether it was."""
+        if await self.run_exists():
+            return False
+        try:
+            await self.journal.retractions.add(self.where, message)
+        except StorageError:  # nothing else names it
+            log.exception("message_not_listed", run=self.run.id, message=message)
+        return True
 
     async def note(self, telling: MentionState) -> None:
         """Keep what may have arrived of the run's posts and its mention."""

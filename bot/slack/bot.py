@@ -36,7 +36,9 @@ from bot.slack.manifest import PATH, REQUIRED
 from bot.slack.mentions import send_notice
 from bot.slack.past import linked
 from bot.slack.receiver import receiver
+from bot.slack.retracting import Retractor
 from bot.slack.workspace import Workspace
+from storage.journal.retractions import Retraction
 from storage.journal.rows import RunRow
 
 log = structlog.get_logger()
@@ -147,6 +149,10 @@ class SlackBot:
         """Send somebody of the workspace a direct message. Raises `VenueError`."""
         await send_notice(self._workspace, notice)
 
+    async def retract(self, one: Retraction) -> None:
+        """Delete one of the bot's messages in the workspace. Raises `VenueError`."""
+        await Retractor(self._workspace).retract(one)
+
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
             timeout = aiohttp.ClientTimeout(total=CALL_SECONDS)
@@ -163,6 +169,9 @@ class SlackBot:
             if self._is_alone and (warnings := self._dispatcher.warnings):
                 warnings.open("slack", self.notify)
                 stack.callback(warnings.close, "slack")
+            if self._is_alone:
+                self._dispatcher.retracting.open("slack", self.retract)
+                stack.push_async_callback(self._dispatcher.retracting.close, "slack")
             self._open = stack.pop_all()
         return self
 

@@ -12,6 +12,7 @@ from slack_bolt.async_app import AsyncRespond
 
 from bot.past.buttons import Choice, Verb
 from bot.past.pages import Link, Sheet, shared
+from bot.service.delivery.venue import Part
 from bot.slack import text as slack_text
 from bot.slack.card import actions
 from bot.slack.client import Json
@@ -22,7 +23,7 @@ from storage.index.rows import IndexRow
 
 log = structlog.get_logger()
 
-PRESSED = re.compile(r"past_(?:turn|see|share|transcript|forget|help)_\d+")
+PRESSED = re.compile(r"past_(?:turn|see|share|transcript|forget|cancel|help)_\d+")
 """The ids under which clicks arrive; no two in a message are the same."""
 
 
@@ -40,12 +41,11 @@ async def show(respond: AsyncRespond, sheet: Sheet, *, turned: bool = False) -> 
         await say(respond, text, blocks, response_type="ephemeral", replace_original=in_place)
 
 
-async def share(respond: AsyncRespond, sheet: Sheet, by: str) -> None:
-    """Show a sheet to the whole channel."""
+async def parts(sheet: Sheet, by: str) -> list[Part]:
+    """Return what the whole channel sees of a sheet, message by message."""
     public = shared(sheet, by)
-    for blocks in await asyncio.to_thread(_pages, public):
-        text = slack_text.fallback(public.message)
-        await say(respond, text, blocks, response_type="in_channel", replace_original=False)
+    text = slack_text.fallback(public.message)
+    return [Part(text, (*blocks,)) for blocks in await asyncio.to_thread(_pages, public)]
 
 
 def _pages(sheet: Sheet) -> list[list[Json]]:

@@ -16,7 +16,7 @@ from slack_bolt.async_app import AsyncRespond
 from bot.errors import Refusal, VenueError
 from bot.past import chart
 from bot.past.pages import Sheet
-from bot.service.delivery.receipts import unrecorded
+from bot.service.delivery.receipts import Sent, unrecorded
 from bot.service.delivery.venue import File
 from bot.service.requests.follow_ups import Form
 from bot.service.requests.votes import ReasonForm
@@ -67,14 +67,19 @@ class SlackReply:
             shown = slack_past.show(self.respond, sheet, turned=turned and self.is_ephemeral)
         self.locations.tasks.spawn(shown)
 
-    async def share(self, sheet: Sheet) -> None:
-        """Show the whole channel what one person saw, with its picture if it has one."""
+    async def share(self, sheet: Sheet, sent: Sent) -> None:
+        """Show the whole channel what one person saw, with its picture if it has one.
+
+        It is posted with the bot's token: a response URL doesn't say which message it made.
+        """
 
         async def share() -> None:
-            if self.respond:
-                await slack_past.share(self.respond, sheet, self.name)
+            channel = self.here.model_copy(update={"thread": None})
+            venue = SlackVenue(self.locations.workspace, str(self.here.user), self.tell, channel)
+            for number, part in enumerate(await slack_past.parts(sheet, self.name)):
+                await venue.post(part, "", unrecorded(f"shared.{number}", sent))
             if picture := await chart.drawn(sheet.chart):
-                await self._attach(self.here, PICTURE, "picture", File(chart.PICTURE, picture))
+                await self._attach(self.here, PICTURE, "picture", sent, File(chart.PICTURE, picture))
 
         await self.later(share)
 
@@ -84,18 +89,18 @@ class SlackReply:
         view = modals.drawn(form, opened)
         await granted(self.locations.client.views_open(trigger_id=self.trigger, view=view))
 
-    async def files(self, files: tuple[File, ...]) -> None:
+    async def files(self, files: tuple[File, ...], sent: Sent) -> None:
         """Hand over a transcript: below the message, or else directly.
 
         A message that only one person sees can't have a file.
         """
         if self.message:
             below = self.here.model_copy(update={"thread": self.here.thread or self.message})
-            await self._attach(below, TRANSCRIPT, "transcript", *files)
+            await self._attach(below, TRANSCRIPT, "transcript", sent, *files)
             return
         channel = await direct(self.locations.client, str(self.here.user))
         alone = self.here.model_copy(update={"channel": channel})
-        await self._attach(alone, TRANSCRIPT, "transcript", *files)
+        await self._attach(alone, TRANSCRIPT, "transcript", None, *files)
         await self.tell(line(wording.IN_DIRECT))
 
     async def later(self, work: Callable[[], Awaitable[None]]) -> None:
@@ -124,9 +129,9 @@ class SlackReply:
         if not is_new or self.here.thread != below.thread:
             await self.say(ASKED_BELOW if is_new else ALREADY_ASKED)
 
-    async def _attach(self, where: Source, note: str, key: str, *files: File) -> None:
+    async def _attach(self, where: Source, note: str, key: str, sent: Sent | None, *files: File) -> None:
         venue = SlackVenue(self.locations.workspace, str(self.here.user), self.tell, where)
-        await venue.attach(note, unrecorded(key), *files)
+        await venue.attach(note, unrecorded(key, sent), *files)
 
 
 async def why_not(work: Awaitable[object]) -> str | None:

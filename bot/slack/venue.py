@@ -183,9 +183,10 @@ class SlackVenue:
                             initial_comment=_plain(note),
                         )
                     )
-                posted = str(completed["files"][0]["id"])
-                await sent(posted)
-                return posted
+                attached = [str(file["id"]) for file in completed["files"]]
+                for posted in attached:
+                    await sent(posted)
+                return attached[0]
 
             lane = self._workspace.lane("files.completeUploadExternal", TIER_4)
             self._continues = IN_THREAD if thread else BELOW

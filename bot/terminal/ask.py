@@ -309,9 +309,16 @@ def _write(text: str) -> None:
 
 @contextmanager
 def people(
-    question: str, profile: Profile, typical: Typical | None = None, *, below: str | None = None
+    question: str,
+    profile: Profile,
+    typical: Typical | None = None,
+    *,
+    below: str | None = None,
+    is_kept: bool = True,
 ) -> Generator[Emit]:
     """Show the card, then what is wanted `below` it (`none`, `digest` or `full`), then the answer.
+
+    Last comes where the conversation is, unless nothing `is_kept`.
 
     The built-in model's reviews aren't worth reading: of its runs, nothing is shown below unless it is
     wanted.
@@ -325,7 +332,8 @@ def people(
         display(Message("demonstration", (Line(wording.TINY_MODEL),)))
     shown = below or ("none" if profile.demonstration else "digest")
     view = opening(question, profile, now=monotonic(), typical=typical)
-    with TerminalChannel(Console(), view, thread=THREADS[shown]) as channel:
+    saved = wording.saved if is_kept else None
+    with TerminalChannel(Console(), view, thread=THREADS[shown], saved=saved) as channel:
         yield channel.hear
 
 

@@ -2,28 +2,40 @@
 
 import re
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import partial
+from pathlib import Path
 
 from bot.actions import Action, Actions, Actor, Incoming, Payload, Responder, past
-from bot.app import Library, open_council, open_dispatcher, open_lookup
-from bot.config.configuration import Configuration
+from bot.app import Council, Library, open_council, open_dispatcher, open_lookup
+from bot.config.configuration import NOBODY_TO_ASK, Configuration
 from bot.errors import Refusal
-from bot.past.buttons import Choice
+from bot.past.buttons import Answer
+from bot.past.lookup import Lookup
 from bot.past.pages import Sheet
 from bot.service.admission.access import AT_TERMINAL as ANYTHING
 from bot.service.admission.access import Requester
 from bot.service.commands import ASK, COMMANDS, CONFIG, FORGET, HELP, PAST, given, parse, usage
-from bot.service.delivery.venue import Venue
+from bot.service.delivery.receipts import Sent
+from bot.service.delivery.venue import File, Venue
+from bot.service.dispatcher import Dispatcher
 from bot.service.options import RunOptions
 from bot.service.run_tasks import RunTasks
 from bot.terminal import ask as terminal_ask
 from bot.terminal.ask import display, paragraph, say
+from bot.terminal.choices import Choices
+from bot.terminal.examples import folder, nobody, open_examples
 from bot.terminal.typed import read_line
 from bot.upkeep import repair_index
+from bot.view.message import Line, Message
 from bot.view.wording import terminal as wording
 from bot.view.wording.commands import AT_TERMINAL, NOT_OFFERED, NOTHING_TO_VOTE_ON
 from bot.view.wording.figures import HELPFUL, UNHELPFUL
 from council.document.conversation import Source
+from council.models import builtin
+from council.profile import Profile
 from storage.errors import ConversationNotFound
 from storage.index.rows import IndexRow
 from storage.journal.rows import RunRow
@@ -41,29 +53,59 @@ _VOTE = re.compile(rf"{HELPFUL}|{UNHELPFUL}(?:[:,.]?\s+(?P<reason>.+))?", re.IGN
 async def chat(configuration: Configuration, library: Library) -> None:
     """Read commands until the input ends."""
     await repair_index(library)
-    async with open_council(configuration, library) as council:
+    await _hold(configuration, library)
+
+
+async def chat_in_memory(configuration: Configuration) -> None:
+    """Read commands in a channel that holds examples, and of which nothing is kept."""
+    async with open_examples() as library:
+        paragraph(wording.IN_MEMORY)
+        await _hold(configuration, library, is_kept=False)
+
+
+async def _hold(configuration: Configuration, library: Library, *, is_kept: bool = True) -> None:
+    async with AsyncExitStack() as stack:
+        if configuration.is_demonstration and not builtin.available():
+            council = nobody(configuration, library)
+        else:
+            council = await stack.enter_async_context(open_council(configuration, library))
         dispatcher = open_dispatcher(configuration, library, council)
+        lookup = open_lookup(library)
         terminal = terminal_ask.Asking(library, council.runs, configuration.durability.resume_within)
-        typed = _Typed(Actions(dispatcher, open_lookup(library), _nowhere), library, dispatcher.tasks)
+        typed = _Typed(
+            Actions(dispatcher, lookup, _nowhere),
+            lookup,
+            library,
+            dispatcher.tasks,
+            stack.enter_context(folder()),
+            with_examples=not is_kept,
+        )
         paragraph(HINT)
         while (line := read_line()) is not None:
             word, _, rest = line.strip().partition(" ")
             try:
                 if word in (f"/{ASK.name}", "@council"):
-                    asked = parse(rest)
-                    options = RunOptions.read(asked.given)
-                    profile = (await dispatcher.in_force(terminal_ask.HERE)).profile(options)
                     after = typed.conversation if word == "@council" else None
-                    people = terminal_ask.people
-                    answered = await terminal.ask(profile, asked.question, people, after=after)
-                    if answered:
-                        typed.conversation = answered
-                        say(wording.as_page(answered))
+                    profile, question = await _asked(rest, council, dispatcher)
+                    people = partial(terminal_ask.people, is_kept=is_kept)
+                    if answered := await terminal.ask(profile, question, people, after=after):
+                        await typed.show_buttons(answered)
+                        if is_kept:
+                            say(wording.as_page(answered))
                         say(AT_TERMINAL)
                 elif word and not await typed.handle(word, line.strip()):
                     paragraph(wording.unknown_command(word, _near(word)))
             except Refusal as refusal:
                 say(str(refusal))
+
+
+async def _asked(typed: str, council: Council, dispatcher: Dispatcher) -> tuple[Profile, str]:
+    """Return which council is asked what. Raises `Refusal`."""
+    if not council.profiles:
+        raise Refusal(str(NOBODY_TO_ASK))
+    asked = parse(typed)
+    now = await dispatcher.in_force(terminal_ask.HERE)
+    return now.profile(RunOptions.read(asked.given)), asked.question
 
 
 def _near(word: str) -> str | None:
@@ -72,25 +114,30 @@ def _near(word: str) -> str | None:
     return guess[0] if guess else None
 
 
+@dataclass(slots=True)
 class _Typed(Responder):
-    """Commands, and buttons that are pressed by typing their labels.
+    """Commands, and buttons that are pressed by typing their numbers or labels.
 
-    `conversation` is the newest one, whose answer is voted on.
+    `conversation` is the newest one, whose answer is voted on; transcripts are written to `folder`. If
+    `with_examples`, the channel's figures count examples, too.
     """
 
-    def __init__(self, actions: Actions, library: Library, tasks: RunTasks) -> None:
-        self._actions = actions
-        self._library = library
-        self._tasks = tasks
-        self._choices: dict[str, Choice] = {}
-        self.conversation: str | None = None
+    actions: Actions
+    lookup: Lookup
+    library: Library
+    tasks: RunTasks
+    folder: str
+    with_examples: bool
+    conversation: str | None = None
+    _choices: Choices = field(default_factory=Choices)
 
     async def handle(self, word: str, line: str) -> bool:
-        """Do what a line says, if it is a command, a label or a vote. Raises `Refusal`."""
+        """Do what a line says, if it is a command, a button or a vote. Raises `Refusal`."""
         command = next((each for each in COMMANDS if word == f"/{each.name}"), None)
-        choice = self._choices.get(line.casefold())
+        choice = self._choices.pressed(line)
         vote = _VOTE.fullmatch(line) if self.conversation else None
         if command:
+            self._choices.clear()
             await self._act(command.name, Payload(given=given(command, line.removeprefix(word), str)))
         elif choice:
             await self._act(past(choice.verb), Payload(about=choice.about))
@@ -98,32 +145,58 @@ class _Typed(Responder):
             is_helpful = vote["reason"] is None and len(vote[0]) == len(HELPFUL)
             about = Payload(run_id=await self._newest_run(), given={"reason": vote["reason"]})
             await self._act("helpful" if is_helpful else "reason", about)
-        return bool(command or choice or vote)
+        elif line == "?":
+            display(self._choices.listed())
+        elif line.isdecimal():
+            paragraph(wording.unknown(line))
+        else:
+            return False
+        return True
+
+    async def show_buttons(self, conversation: str) -> None:
+        """Offer the buttons of a conversation that was just answered."""
+        self.conversation = conversation
+        self._choices.clear()
+        sheet = await self.lookup.open(Answer(conversation), terminal_ask.person(), _nowhere)
+        self._offer(sheet)
 
     async def _act(self, action: Action, about: Payload) -> None:
         place = terminal_ask.person()
         incoming = Incoming(actor=_ACTOR, place=place, action=action, payload=about)
-        await self._actions.handle(incoming, self)
+        await self.actions.handle(incoming, self)
 
     async def _newest_run(self) -> str:
         try:
-            answers = (await self._library.store.load(str(self.conversation))).answers
+            answers = (await self.library.store.load(str(self.conversation))).answers
         except ConversationNotFound as error:
             raise Refusal(NOTHING_TO_VOTE_ON) from error
         return str(answers[-1].run_id)
+
+    def _offer(self, sheet: Sheet) -> None:
+        if said := self._choices.offer(choice for choice in sheet.choices if choice.verb != "share"):
+            paragraph(said)
 
     async def say(self, text: str) -> None:
         """Write a sentence."""
         say(text)
 
     async def show(self, sheet: Sheet, *, turned: bool = False) -> None:
-        """Write a sheet, and the labels of its buttons."""
+        """Write a sheet, and how its buttons are pressed."""
         del turned
-        choices = [choice for choice in sheet.choices if choice.verb not in ("share", "transcript")]
-        self._choices = {choice.label.casefold(): choice for choice in choices}
-        display(sheet.message)
-        if choices:
-            say(wording.buttons(choice.label for choice in choices))
+        message = sheet.message
+        if sheet.chart and self.with_examples:
+            message = Message(message.key, (*message.blocks, Line(wording.OF_EXAMPLES)))
+        display(message)
+        self._offer(sheet)
+
+    async def files(self, files: tuple[File, ...], sent: Sent) -> None:
+        """Write a transcript's page where a browser finds it."""
+        del sent  # nobody else sees it
+        page, *_ = files
+        path = Path(self.folder) / page.name
+        path.write_bytes(page.data)
+        paragraph(wording.TRANSCRIPT_OPENED)
+        say(path.as_uri())  # in one piece, however narrow the window
 
     def venue(self, run: RunRow) -> Venue:
         """Refuse: a question of the terminal is shown by `bot.terminal.ask`."""
@@ -133,7 +206,7 @@ class _Typed(Responder):
     async def later(self, work: Callable[[], Awaitable[None]]) -> None:
         """Do something at once, and all that it leaves to the background."""
         await work()
-        await self._tasks.settled()
+        await self.tasks.settled()
 
 
 async def _anything(here: Source) -> Requester:

@@ -17,10 +17,9 @@ from rich.console import Console
 from bot.app import Library, open_library
 from bot.demo import scenario
 from bot.demo.player import SECONDS, Player
-from bot.service.admission.access import AT_TERMINAL
-from bot.service.requests.question import Question
 from bot.service.runs import Runs
-from bot.terminal.ask import Surface, lasting_output, person, say
+from bot.terminal.ask import Surface, lasting_output, say
+from bot.terminal.examples import record, runs_of
 from bot.terminal.typed import read_line
 from bot.terminal.venue import TerminalChannel, digest, drawn, nothing
 from bot.view.details import detail
@@ -32,9 +31,7 @@ from bot.view.wording import figures
 from bot.view.wording import terminal as wording
 from council.document.conversation import AssistantMessage
 from council.events import Emit
-from council.models.catalog import Catalog
 from council.profile import Profile
-from council.text.json_objects import JsonObject
 from storage.index.statistics import Typical
 from storage.journal.rows import RunRow
 
@@ -140,17 +137,8 @@ async def _perform(player: Player, show: Callable[[_Stage], Awaitable[bool]]) ->
     with TemporaryDirectory(prefix="council-demo-") as name:
         folder = Path(name)
         async with open_library(folder) as library:
-            runs = Runs(
-                ask=player.ask,
-                catalog=Catalog(_no_models),
-                journal=library.journal,
-                store=library.store,
-                index=library.index,
-            )
-            asked = Question(
-                standing=AT_TERMINAL, text=player.example.question, source=person(), entry_key="example"
-            )
-            stage = _Stage(folder, library, runs, (await runs.record(asked, player.profile)).run)
+            runs = runs_of(player, library)
+            stage = _Stage(folder, library, runs, await record(runs, player))
             with lasting_output(stage.leave) as output:
                 is_shown = await show(stage)
             # A reader who left has read enough.
@@ -164,10 +152,6 @@ def _tell(console: Console, text: str) -> None:
         console.print()
     else:
         say(f"{text}\n")
-
-
-async def _no_models() -> list[JsonObject]:
-    return []
 
 
 async def _try_out(

@@ -7,6 +7,7 @@ rich's `Text` or `Markdown`, never as its markup.
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
@@ -120,7 +121,8 @@ class TerminalChannel:
         if self._live:
             self._live.start()
             return
-        for line in (asked(self.view), *origin(self.view), *expected(self.view)):
+        source = () if self.view.demonstration else origin(self.view)  # that was said before
+        for line in (asked(self.view), *source, *expected(self.view)):
             self._write(line)
 
     def hear(self, event: Event) -> None:
@@ -137,7 +139,7 @@ class TerminalChannel:
         if not self.view.is_over:
             return
         for message in (*self._thread(self.view), card(self.view, self._clock())):
-            self.show(message)
+            self.show(replace(message, blocks=tuple(_news(message.blocks))))
         if self._saved and self.view.conversation_id:
             self._write(f"\n{self._saved(self.view.conversation_id)}")
 
@@ -151,7 +153,7 @@ class TerminalChannel:
 
     def _frame(self) -> RenderableType:
         frame: list[m.Block] = []
-        for block in progress(self.view, self._clock()).blocks:
+        for block in _news(progress(self.view, self._clock()).blocks):
             match block:
                 case m.Quote(markdown):
                     length = QUESTION_LINES * (self._console.width - INDENT)
@@ -161,6 +163,16 @@ class TerminalChannel:
                 case _:
                     frame.append(block)
         return _fitted(frame, self._console)
+
+
+def _news(blocks: Iterable[m.Block]) -> Iterator[m.Block]:
+    """Return blocks without what was said before a demonstration."""
+    for block in blocks:
+        if isinstance(block, m.Line) and wording.DEMONSTRATION in block.text:
+            if rest := " ".join(block.text.replace(wording.DEMONSTRATION, "").split()):
+                yield m.Line(rest, block.strong)
+        else:
+            yield block
 
 
 def is_watched(console: Console) -> bool:
@@ -249,7 +261,7 @@ def _draw(block: m.Block, level: int, console: Console) -> RenderableType:
         case m.Pairs(rows):
             return _pairs(rows)
         case m.Entry(text, said, at):
-            facts = (figures.when(at) if at else "", said)
+            facts = (figures.here(at) if at else "", said)
             found = Text.assemble(*((part, "bold" if marked else "") for part, marked in block.excerpt))
             lines = (Text(text, style="bold"), *map(Text, facts), found)
             return Text("\n").join(line for line in lines if line)

@@ -210,6 +210,8 @@ def _reviewing(seat: Seat) -> str:
 def correction(seat: Seat) -> str:
     """Return whether a member changed its answer."""
     if isinstance(seat.correcting, Failed):
+        if seat.correcting.failure.cause == "stopped":
+            return wording.NOT_CORRECTED
         return wording.correction_failed(
             failures.cause(seat.correcting.failure), wording.kept_answer(seat.number)
         )

@@ -80,7 +80,9 @@ def _standing(view: RunView, seat: Seat, answer: Stage1Result, *, exact: bool) -
     if failed := view.failed_must_haves(seat.name):
         yield wording.disqualified(listing(failed))
     removed, added = moved(seat, answer)
-    if isinstance(seat.correcting, Failed):
+    if isinstance(seat.correcting, Failed) and seat.correcting.failure.cause == "stopped":
+        yield wording.NOT_CORRECTED
+    elif isinstance(seat.correcting, Failed):
         yield wording.correction_failed(
             failures.failure(seat.correcting.failure), wording.kept_text(seat.number)
         )

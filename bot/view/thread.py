@@ -98,7 +98,8 @@ def _in_short(view: RunView, seat: Seat, answer: Stage1Result) -> Iterator[tuple
 
 def _correction(seat: Seat, correction: Stage2_5Result, answer: Stage1Result, said: Heard) -> str:
     if isinstance(seat.correcting, Failed):
-        return wording.FAILED
+        is_stopped = seat.correcting.failure.cause == "stopped"
+        return wording.STOPPED if is_stopped else wording.FAILED
     if not any(moved(seat, answer)):
         reason = " ".join((correction.kept_because or "").split())
         return wording.kept_in_short(clip(reason, SUMMARY)) if reason else wording.KEPT_IN_SHORT

@@ -211,6 +211,8 @@ def _answer_row(answer: AssistantMessage, begun: datetime, asker: str | None) ->
     started = _moment(answer.started_at)
     finished = _moment(answer.finished_at)
     used = answer.usage.run if answer.usage else Usage()
+    if answer.settings and answer.settings.get("example"):
+        started = None  # no model was asked, so how long it took tells nothing
     return AnswerRow(
         at=timestamp(finished or begun),
         user=asker,

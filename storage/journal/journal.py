@@ -25,6 +25,7 @@ from storage.errors import (
 )
 from storage.journal import spending
 from storage.journal.progress import Posts, RunSteps, leave_out, load_steps
+from storage.journal.retractions import Retractions
 from storage.journal.rows import (
     Begun,
     Clock,
@@ -97,6 +98,7 @@ class Journal:
 
     def __init__(self, database: Database, now: Clock = lambda: datetime.now(UTC)) -> None:
         self._database = database
+        self.retractions = Retractions(database, now)
         self._spending = Spending(database)
         self._now = now
         self._claimed: dict[str, int] = {}

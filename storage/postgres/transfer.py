@@ -45,6 +45,8 @@ TABLES = (
     "depths",
     "authors",
     "forgettings",
+    "retractions",
+    "copies",
     "spending",
     "spending_days",
     "spending_key",
@@ -56,7 +58,7 @@ TABLES = (
     "judged_corrections",
     "tokens",
 )
-_NUMBERED = ("conversations", "forgettings", "unaudited")
+_NUMBERED = ("conversations", "forgettings", "retractions", "unaudited")
 _BATCH = 200
 _COPY = re.compile(r"(?P<id>[0-9a-f-]{36})\.json\.broken-(?P<at>\w+)")
 _EVERYTHING = (*TABLES[::-1], "search", "documents", "documents_set_aside")

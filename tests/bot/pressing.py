@@ -9,6 +9,7 @@ from bot.app import Library, open_lookup
 from bot.past.lookup import Lookup
 from bot.past.pages import Sheet
 from bot.service.admission.access import AT_TERMINAL, Requester
+from bot.service.delivery.receipts import Sent
 from bot.service.delivery.venue import File, Venue
 from bot.service.dispatcher import Dispatcher
 from bot.service.requests.follow_ups import Form
@@ -48,16 +49,18 @@ class RecordingReply:
         del turned
         self.sheets.append(sheet)
 
-    async def share(self, sheet: Sheet) -> None:
+    async def share(self, sheet: Sheet, sent: Sent) -> None:
         """Keep it."""
         self.sheets.append(sheet)
+        await sent("shared")
 
     async def form(self, form: Form | ReasonForm) -> None:
         """Keep it."""
         self.forms.append(form)
 
-    async def files(self, files: tuple[File, ...]) -> None:
+    async def files(self, files: tuple[File, ...], sent: Sent) -> None:
         """Keep them."""
+        del sent
         self.given += files
 
     async def later(self, work: Callable[[], Awaitable[None]]) -> None:

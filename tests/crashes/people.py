@@ -1,7 +1,7 @@
 """People who ask on a fake Discord and a fake Slack, and what they see."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from tests.discord_server import Channel as DiscordChannel
@@ -28,7 +28,7 @@ class Asked:
 
     `cards` are those messages of the bot in the channel that show the question, `thread` the ones
     below them. `taken` says whether the asker was told that the question is taken; `press` presses the
-    button with this label on the newest card.
+    button with this label on the newest card; `forget` has all deleted that the asker asked.
     """
 
     text: str
@@ -37,6 +37,7 @@ class Asked:
     thread: Callable[[], list[Posted]]
     taken: Callable[[], bool]
     press: Callable[[str], object]
+    forget: Callable[[], Awaitable[object]]
 
 
 @dataclass(eq=False, slots=True)
@@ -82,6 +83,13 @@ class People:
             [button] = [each for each in card.buttons if each["label"] == label]
             return self.discord.click(card, button["custom_id"], ada)
 
+        async def forget() -> object:
+            typed = self.discord.slash(channel, ada, "council-forget", what="me")
+            asks = (await typed.acknowledged()).message
+            assert asks is not None
+            [button] = [each for each in asks.buttons if each["label"] == "Delete"]
+            return self.discord.click(asks, button["custom_id"], ada)
+
         return Asked(
             text=text,
             platform="discord",
@@ -89,6 +97,7 @@ class People:
             thread=thread,
             taken=lambda: interaction.message is not None,
             press=press,
+            forget=forget,
         )
 
     def ask_on_slack(self, questions: int) -> list[Asked]:
@@ -114,6 +123,12 @@ class People:
             [button] = [each for each, _ in card.elements() if each["text"]["text"] == label]
             return self.slack.click(card, button["action_id"], bob)
 
+        async def forget() -> object:
+            await self.slack.slash(room, bob, "/council-forget", "me")
+            asks = (await self.slack.until(lambda: self.slack.ephemerals(room, bob)))[-1]
+            [button] = [each for each, _ in asks.elements() if each["text"]["text"] == "Delete"]
+            return self.slack.click(asks, button["action_id"], bob)
+
         return Asked(
             text=text,
             platform="slack",
@@ -121,4 +136,5 @@ class People:
             thread=lambda: [said(each) for card in own() for each in self.slack.thread(room, card.ts)],
             taken=lambda: delivery.acked,
             press=press,
+            forget=forget,
         )

@@ -193,6 +193,8 @@ def _on_discord(request: web.Request, body: str) -> str:
             return "discord thread"
         case "PATCH", _:
             return f"discord {'last edit' if AGAIN in body else 'edit'}"
+        case "DELETE", _:
+            return "discord delete"
         case _:
             return f"discord {request.method} {request.path}"
 

@@ -69,6 +69,17 @@ class Files:
         """`files.info`."""
         return {"file": self._file(team, arguments.get("file")).wire()}
 
+    def delete(self, team: Team, arguments: Json) -> Json:
+        """`files.delete`: the message that shows the file stays, without it."""
+        file = self._file(team, arguments.get("file"))
+        if file.user != team.bot.id:
+            raise Refused("cant_delete_file")
+        del self.world.files[file.id]
+        for channel in self.world.channels.values():
+            for message in channel.messages.values():
+                message.files[:] = [each for each in message.files if each is not file]
+        return {}
+
     def complete(self, team: Team, arguments: Json) -> Json:
         """`files.completeUploadExternal`: the files appear in the channels named."""
         wanted: list[Json] = arguments.get("files") or []
@@ -88,7 +99,9 @@ class Files:
                 content["blocks"] = checked(blocks, self.board.rules)
             for file in files:
                 file.shared_in.append(channel.id)
-            self.board.post(team, channel, content, arguments.get("thread_ts"), files)
+            shown = self.board.post(team, channel, content, arguments.get("thread_ts"), files)
+            for file in files:
+                file.shares.setdefault(channel.id, []).append(shown.ts)
         return {"files": [file.wire() for file in files]}
 
     async def _download(self, request: web.Request) -> web.Response:

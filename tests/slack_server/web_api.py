@@ -68,6 +68,7 @@ class WebApi:
             "usergroups.list": Method(self._groups, ("usergroups:read",), 2),
             "usergroups.users.list": Method(self._group_members, ("usergroups:read",), 2),
             "users.info": Method(self._user_info, ("users:read",), 4),
+            "files.delete": Method(self.files.delete, ("files:write",), 3),
             "files.info": Method(self.files.info, ("files:read",), 4),
             "files.getUploadURLExternal": Method(self.files.upload_url, ("files:write",), 4),
             "files.completeUploadExternal": Method(self.files.complete, ("files:write",), 4),

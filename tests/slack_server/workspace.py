@@ -94,6 +94,8 @@ class StoredFile:
     connected: bool = False
     """Whether it comes from another workspace: messages then say nothing but its id."""
     shared_in: list[str] = field(default_factory=list[str])
+    shares: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """In which messages of which channels it is."""
 
     def wire(self) -> Json:
         """The file as `files.*` carry it."""
@@ -109,6 +111,11 @@ class StoredFile:
             "url_private": self.url_private,
             "url_private_download": self.url_private,
             "channels": list(self.shared_in),
+            "shares": {
+                "public": {
+                    channel: [{"ts": ts} for ts in messages] for channel, messages in self.shares.items()
+                }
+            },
         }
 
     def shared(self) -> Json:

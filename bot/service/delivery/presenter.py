@@ -73,6 +73,10 @@ class RunRecord(Protocol):
         """Return whether the run is still on record."""
         ...
 
+    async def retract_if_forgotten(self, message: str) -> bool:
+        """Have a message deleted if the run was forgotten while it was posted; return whether it was."""
+        ...
+
     async def render_page(self) -> File:
         """Return the run's stored conversation as an HTML file."""
         ...
@@ -507,10 +511,10 @@ class Presenter:
         try:
             await self._posts.record(key, content, message)
         except StorageError:  # it is posted; only a restart at this moment could post it again
-            if await self._on_record.run_exists():
-                log.exception("post_not_recorded", key=key)
-            else:
+            if await self._on_record.retract_if_forgotten(message):
                 self._is_forgotten = True
+            else:
+                log.exception("post_not_recorded", key=key)
 
 
 def page_of(conversation: Conversation) -> File:

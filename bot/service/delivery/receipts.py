@@ -90,10 +90,13 @@ class Receipt:
             raise
 
 
-def unrecorded(key: str) -> Receipt:
-    """Return the receipt of what answers a click: nobody but this process posts it."""
+def unrecorded(key: str, sent: Sent | None = None) -> Receipt:
+    """Return the receipt of what answers a click: nobody but this process posts it.
+
+    `sent` keeps the id of what a whole channel sees.
+    """
 
     async def nowhere(_: MentionState) -> None:
         """Keep nothing."""
 
-    return Receipt(key, Ledger(NOT_MENTIONED, nowhere))
+    return Receipt(key, Ledger(NOT_MENTIONED, nowhere), sent)

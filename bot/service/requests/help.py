@@ -64,7 +64,7 @@ class Help:
                 (wording.FIND, wording.FOUND),
                 (wording.DELETE, wording.DELETED),
                 *self._who_sees(),
-                (wording.COST, " ".join(self._cost())),
+                *((wording.COST, said) for said in [" ".join(self._cost())] if said),
             )
         )
 

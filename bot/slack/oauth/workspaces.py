@@ -29,7 +29,7 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.oauth.installation_store.models.installation import Installation
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.errors import Revoked, VenueError
+from bot.errors import NotAllowed, Revoked, VenueError
 from bot.http_server import RequestRefused, Routes, serving
 from bot.past.lookup import Lookup
 from bot.service.acknowledgements import LOOKUP_SECONDS
@@ -48,6 +48,7 @@ from bot.slack.oauth.pages import HEADERS
 from bot.slack.receiver import UNREADABLE, bolt_request, receiver
 from bot.view.wording.slack import CODES
 from storage.errors import DatabaseError
+from storage.journal.retractions import Retraction
 
 log = structlog.get_logger()
 
@@ -164,6 +165,8 @@ class SlackWorkspaces:
             if warnings := self._dispatcher.warnings:
                 warnings.open("slack", self._notify)
                 stack.callback(warnings.close, "slack")
+            self._dispatcher.retracting.open("slack", self._retract)
+            stack.push_async_callback(self._dispatcher.retracting.close, "slack")
             self._open = stack.pop_all()
         return self
 
@@ -238,6 +241,12 @@ class SlackWorkspaces:
         if place is None or not place.is_open:
             raise Revoked(CODES["account_inactive"])
         await place.bot.notify(notice)
+
+    async def _retract(self, one: Retraction) -> None:
+        place = self._places.get(one.workspace or "")
+        if place is None or not place.is_open:
+            raise NotAllowed(CODES["account_inactive"])
+        await place.bot.retract(one)
 
     # -- who is served
 

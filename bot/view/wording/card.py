@@ -177,6 +177,9 @@ def sentence(facts: Iterable[str]) -> str:
     return f"{said}." if said else ""
 
 
+NOT_CORRECTED = "not corrected: the run was stopped"
+
+
 def correction_failed(why: str, kept: str) -> str:
     return f"correction failed ({why}); {kept} kept"
 

@@ -158,6 +158,7 @@ NO_THREADS_IN_DIRECT = "direct messages have no threads"
 NO_THREADS = "this kind of channel doesn't allow it"
 UNKNOWN_CHANNEL = "Discord does not show this channel to the bot right now"
 COUNCIL = "Council"
+DELETED_THREAD = "Deleted"
 """A thread's name where there is none."""
 
 ASKED_IN_DIRECT = "the run was asked for in direct messages"

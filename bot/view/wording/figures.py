@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
 from council.document.results import Rank
+from council.personas import PRESETS
 from council.usage import Usage
 from storage.index.statistics import Spent, Typical
 
@@ -106,10 +107,16 @@ def when(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
+def here(moment: datetime) -> str:
+    """Write a moment in the time zone of this machine: `2026-01-20 11:30 CET`."""
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M %Z")
+
+
 COLLEAGUE, CHANNEL, GROUP = "a colleague", "a channel", "a group"
 """What somebody, a channel and a group are called whose names aren't known."""
 
 _NAME_LENGTH = 32
+_PERSONAS = {persona.slug: persona.name for persona in PRESETS}
 
 
 def listing(items: Iterable[str]) -> str:
@@ -140,7 +147,7 @@ def _short_name(member: str, persona: str | None) -> str:
     if len(base) > _NAME_LENGTH:
         # An id begins with its family and ends with its version; the middle says least.
         base = f"{base[: _NAME_LENGTH - 11]}\u2026{base[-10:]}"
-    said = persona or seat
+    said = persona or _PERSONAS.get(seat) or " ".join(map(str.capitalize, seat.split("-")))
     return f"{base} ({said})" if said else base
 
 
@@ -164,3 +171,4 @@ PREVIOUS, NEXT = "Previous", "Next"
 EARLIER, LATER = "Earlier question", "Later question"
 SHARE = "Share here"
 DELETE = "Delete"
+CANCEL = "Cancel"

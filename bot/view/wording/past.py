@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from bot.view.wording.figures import count, duration, listing, paid, runs
 from storage.index.statistics import Statistics
+from storage.journal.retractions import Unretracted
 
 OPEN = "Open"
 """The label of a link to where something is."""
@@ -141,10 +142,11 @@ def too_slow(seconds: float) -> str:
     return f"It took longer than {seconds:.0f} seconds."
 
 
-REMAINS = (
-    "Cards and threads remain in the channel; "
-    "whoever may delete the bot's messages there can remove them."
+MESSAGES_TOO = (
+    "The council's own messages about it are deleted, too: cards, threads, and what was shared. "
+    "What people have written stays, and so do transcripts that somebody has saved."
 )
+NOTHING_DELETED = "Nothing was deleted."
 SHARED = "Where others have asked in the same conversation, their questions and answers stay."
 STOPPED_FIRST = "Runs in progress will be stopped first."
 SETTINGS_STAY = "The channel's settings stay; /council-config resets them."
@@ -186,5 +188,24 @@ def read_by_others(questions: int, *, beside: bool) -> str:
     return f"{said}, too." if beside else f"{said}."
 
 
-def done(what: str, *, cards_remain: bool) -> str:
-    return f"Deleted {what}. {REMAINS}" if cards_remain else f"Deleted {what}."
+def done(what: str, left: Unretracted | None = None) -> str:
+    """Return what was deleted, and which of the council's messages are still there.
+
+    `left` is `None` where there are no messages.
+    """
+    if left is None:
+        return f"Deleted {what}."
+    refused = sum(left.refused.values())
+    if not (left.waiting or refused):
+        return f"Deleted {what} and the council's messages about it."
+    said = [f"Deleted {what}."]
+    if left.waiting:
+        still = "message is" if left.waiting == 1 else "messages are"
+        said.append(f"{left.waiting:,} of the council's {still} still being deleted.")
+    if refused:
+        said.append(f"{count(refused, 'message')} couldn't be deleted: {listing(left.refused)}.")
+        said.append(
+            "The council tries again every hour for seven days; "
+            "whoever may delete its messages there can remove them."
+        )
+    return " ".join(said)

@@ -1,6 +1,6 @@
 """What the terminal says: `council chat` and `ask`, the demonstration, servers on this machine."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from bot.view.wording.figures import duration, listing
@@ -79,8 +79,37 @@ def as_page(conversation_id: str) -> str:
     return f"Its transcript as a page: council export {start} --format html > council-{start}.html"
 
 
-def buttons(labels: Iterable[str]) -> str:
-    return f"Type one of these: {', '.join(labels)}."
+def buttons(numbers: Sequence[int], named: Sequence[tuple[int, str]]) -> str:
+    """Return how buttons are pressed: those of the numbered entries above, and those with names."""
+    choices = list[str]()
+    if numbers:
+        first, last = min(numbers), max(numbers)
+        is_one = first == last
+        choices.append(f"{first} for the answer" if is_one else f"{first} to {last} for an answer")
+    choices += (f"{number} {label}" for number, label in named)
+    return f"Type a number: {', '.join(choices)}."
+
+
+ANOTHER = "Type another number; ? lists them."
+NOTHING_TO_CHOOSE = "There is nothing to choose now. /council-history lists past answers."
+
+
+OF_EXAMPLES = "The examples, written by hand, are counted here."
+
+
+def answer(label: str) -> str:
+    return f"answer {label}"
+
+
+def example(title: str) -> str:
+    return f"Example: {title}"
+
+
+IN_MEMORY = (
+    "No model is set up. This channel holds four examples, written by hand, to try the commands on: "
+    "/council-history lists them. Nothing that you do here is kept. To set up models of your own: make "
+    "init"
+)
 
 
 def saved(conversation_id: str) -> str:
@@ -152,7 +181,7 @@ def introduction(members: int, takes: str) -> str:
 
 
 def unknown(typed: str) -> str:
-    return f"There is no {typed} here."
+    return f"There is no {typed} here; ? lists what there is."
 
 
 def mistake(name: str, number: int) -> str:

@@ -32,6 +32,7 @@ NO_RANK = "not ranked"
 NOT_TOLD = "not divided; see Full reviews"
 NOBODY = "none"
 KEPT_IN_SHORT, FAILED = "no, it kept its answer", "no, its correction failed"
+STOPPED, NOT_CORRECTED = "no, the run was stopped first", "The run was stopped before its correction."
 REWRITTEN = "rewritten"
 _SHARES = ((0.25, "little"), (0.6, "much"), (2.0, REWRITTEN))
 _GRADES = {"high": "Serious", "low": "Minor"}

@@ -207,7 +207,9 @@ async def test_an_answer_is_deleted_after_a_second_press(team: Office) -> None:
     assert refused is not None
     assert refused.content == "Only the person who asked, or an admin, can delete this answer."
     gone = await pressed(team, asked, "Delete")
-    await team.server.until(lambda: gone.content.startswith("Deleted \u201cShard or scale up?\u201d."))
+    await team.server.until(
+        lambda: gone.content.startswith("Deleted \u201cShard or scale up?\u201d and")
+    )
     await team.dispatcher.tasks.settled()
     assert "There is no answer here yet." in (await told(team, "history")).text
 

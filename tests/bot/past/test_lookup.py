@@ -252,14 +252,14 @@ async def test_the_asker_can_delete_an_answer_after_confirming(room: Room) -> No
         f"**Should we shard?**  \n2026-01-20 10:30 UTC \u00b7 id {mine[:8]}\n\n"
         "That is 1 conversation and 1 run: questions, answers, and everything the models wrote.\n\n"
         "Runs in progress will be stopped first.\n\n"
-        "Cards and threads remain in the channel; whoever may delete the bot's messages there can remove "
-        "them.\n\n"
+        "The council's own messages about it are deleted, too: cards, threads, and what was shared. What "
+        "people have written stays, and so do transcripts that somebody has saved.\n\n"
         "This can't be undone.\n"
     )
-    [delete] = asked.choices
+    delete, _ = asked.choices
     assert (delete.verb, delete.about) == ("forget", mine)
     said = await room.lookup.forget(mine, HERE, nothing_runs, is_admin=False)
-    assert said.startswith("Deleted “Mine”. Cards and threads remain")
+    assert said.what == "“Mine”"
     with pytest.raises(Refusal, match=NO_SUCH):
         await room.lookup.forget(mine, HERE, nothing_runs, is_admin=False)
     assert [row.id for row in await room.lookup.proposals("", HERE)] == [other]
@@ -271,7 +271,7 @@ async def test_a_terminal_has_no_cards_that_remain(room: Room) -> None:
     asked = await room.lookup.ask_to_forget({"what": "Mine"}, TERMINAL, is_admin=True)
     assert text(asked).endswith("will be stopped first.\n\nThis can't be undone.\n")
     said = await room.lookup.forget(mine, TERMINAL, nothing_runs, is_admin=True)
-    assert said == "Deleted “Mine”."
+    assert said.what == "“Mine”"
 
 
 async def test_nobody_deletes_what_isnt_theirs(room: Room) -> None:
@@ -292,9 +292,8 @@ async def test_nobody_deletes_what_isnt_theirs(room: Room) -> None:
             await room.lookup.ask_to_forget({"what": "Mine"}, there, is_admin=True)
         with pytest.raises(Refusal, match="nothing to delete"):
             await room.lookup.forget("channel", there, nothing_runs, is_admin=True)
-    assert "Deleted this channel's whole history" in await room.lookup.forget(
-        "channel", bob, nothing_runs, is_admin=True
-    )
+    forgotten = await room.lookup.forget("channel", bob, nothing_runs, is_admin=True)
+    assert forgotten.what == "this channel's whole history"
     assert await room.lookup.proposals("", HERE) == []
 
 
@@ -317,9 +316,9 @@ async def test_an_admin_can_have_all_deleted_that_somebody_asked(room: Room) -> 
     assert text(asked).startswith(
         "## Delete everything Ada asked on this server?\n\nThat is 1 conversation and 1 run:"
     )
-    [delete] = asked.choices
+    delete, _ = asked.choices
     said = await room.lookup.forget(delete.about, admin, nothing_runs, is_admin=True)
-    assert said.startswith("Deleted everything Ada asked on this server. Cards and threads remain")
+    assert said.what == "everything Ada asked on this server"
     assert await room.lookup.proposals("", HERE) == []
     left = await room.lookup.proposals("", ELSEWHERE["another workspace"])
     assert [row.id for row in left] == [there]

@@ -1,12 +1,14 @@
 """The terminal: live for people, plain lines for pipes, and immune to escape sequences."""
 
 import io
+import re
 from collections.abc import Sequence
 
 import pytest
 from rich.console import Console
 
 from bot.render.markdown import render
+from bot.terminal.ask import people
 from bot.terminal.venue import TerminalChannel, drawn
 from bot.view.card import card
 from bot.view.fold import fold
@@ -93,17 +95,26 @@ def test_a_pipe_gets_plain_lines_then_markdown() -> None:
     assert "\x1b" not in shown
 
 
-def test_a_demonstration_says_so_in_plain_lines() -> None:
-    """It is the first thing a pipe gets, too."""
+@pytest.mark.parametrize("watched", [False, True])
+def test_a_demonstration_says_so_once_before_anything_else(
+    watched: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the card nor the answer repeats it."""
     out = io.StringIO()
     profile = PROFILE.model_copy(update={"demonstration": True})
-    with TerminalChannel(Console(file=out), opening(QUESTION, profile, now=0.0)):
-        pass
-    assert out.getvalue() == (
-        "Council \u201cdefault\u201d, 4 members.\n"
-        "Demonstration: the built-in model is tiny and often wrong. "
-        "For real members, set OPENROUTER_API_KEY and COUNCIL_MEMBERS in .env.\n"
+    console = Console(file=out, force_terminal=watched, width=72, height=60, _environ={"TERM": "xterm"})
+    monkeypatch.setattr("rich.console.Console", lambda: console)
+    with people(QUESTION, profile) as hear:
+        for _, event in events():
+            hear(event)
+    shown = " ".join(re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", out.getvalue()).split())
+    assert shown.startswith(
+        "A tiny model that comes with the program answers: it shows how a council works, and no more. "
+        "Don't believe what it says. To ask real models: make init"
     )
+    assert "Demonstration" not in shown
+    assert shown.count("tiny") == 1
+    assert capsys.readouterr().out == "\n"
 
 
 def test_a_dumb_terminal_gets_plain_lines(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -277,12 +277,14 @@ def test_names_are_short_and_apart() -> None:
     """The provider is left out unless names would be equal; personas are shown; long ids are shortened in the middle."""
     long = "lab/" + "a" * 20 + "-instruct-experimental-2026-01-20"
     assert short_names(
-        ["openai/gpt-5", "x/same", "y/same", "m#the-critic", "m#b", long], {"m#b": "Bee"}
+        ["openai/gpt-5", "x/same", "y/same", "m#the-critic", "m#the-devils-advocate", "m#b", long],
+        {"m#b": "Bee"},
     ) == {
         "openai/gpt-5": "gpt-5",
         "x/same": "x/same",
         "y/same": "y/same",
-        "m#the-critic": "m (the-critic)",
+        "m#the-critic": "m (The Critic)",
+        "m#the-devils-advocate": "m (The Devil's Advocate)",
         "m#b": "m (Bee)",
         long: "aaaaaaaaaaaaaaaaaaaa-…2026-01-20",
     }

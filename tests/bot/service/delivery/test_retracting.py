@@ -1,0 +1,170 @@
+"""Deleting the bot's messages about what was forgotten, in virtual time and over a real database."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from bot.errors import NotAllowed, Unreachable, VenueError
+from bot.service.delivery import retracting
+from bot.service.delivery.retracting import AGAIN_SECONDS, DAYS, STALLED_SECONDS, Retracting
+from council.document.conversation import Source
+from storage.journal.retractions import Retraction, Retractions, Unretracted
+from tests.faults.virtual_time import VirtualLoop, run
+from tests.library import open_library
+
+NO_ACCESS = "the bot has no access to this channel"
+LATE = 20.0
+BEGAN = datetime(2026, 1, 20, tzinfo=UTC)
+
+
+@dataclass
+class Platform:
+    """A platform that deletes or refuses; `asked` are the messages in order, with the time of each."""
+
+    loop: VirtualLoop
+    refuses: dict[str, VenueError] = field(default_factory=dict[str, VenueError])
+    asked: list[str] = field(default_factory=list[str])
+    at: list[float] = field(default_factory=list[float])
+
+    async def retract(self, one: Retraction) -> None:
+        """Delete a message, unless it or its channel is refused."""
+        await asyncio.sleep(0.01)
+        self.asked.append(one.message)
+        self.at.append(self.loop.time())
+        if error := self.refuses.get(one.message) or self.refuses.get(one.channel):
+            raise error
+
+
+@dataclass
+class Scene:
+    """What is listed, and what deletes it."""
+
+    loop: VirtualLoop
+    platform: Platform
+    retractions: Retractions
+    retracting: Retracting
+
+    async def list(self, forgetting: str, channel: str, messages: Sequence[str]) -> None:
+        """List messages to be deleted."""
+        for message in messages:
+            where = Source(platform="slack", workspace="T", channel=channel)
+            await self.retractions.add(where, message, forgetting)
+
+    async def soon(self, forgetting: str) -> Unretracted:
+        """Return what is left of a forgetting soon after."""
+        return await self.retracting.settled("slack", forgetting, LATE)
+
+
+def played(folder: Path, play: Callable[[Scene], Awaitable[None]]) -> None:
+    """Run a test over an empty library."""
+
+    async def main(loop: VirtualLoop) -> None:
+        async with open_library(folder) as library:
+
+            def now() -> datetime:
+                return BEGAN + timedelta(seconds=loop.time())
+
+            listed = Retractions(library.database, now)
+            works = Retracting(listed, library.locks, now=now, clock=loop.time)
+            scene = Scene(loop, Platform(loop), listed, works)
+            works.open("slack", scene.platform.retract)
+            await play(scene)
+            await works.close("slack")
+
+    run(main)
+
+
+def test_what_is_listed_is_deleted_in_order_each_forgetting_beside_the_others(tmp_path: Path) -> None:
+    """A small one doesn't wait for a large one."""
+
+    async def play(scene: Scene) -> None:
+        await scene.list("large", "C1", [f"1.{number}" for number in range(600)])
+        await scene.list("small", "C1", ["2.0", "2.1"])
+        assert await scene.soon("small") == Unretracted()
+        assert len(scene.platform.asked) < 20
+        assert await scene.soon("large") == Unretracted()
+        large = [message for message in scene.platform.asked if message.startswith("1.")]
+        assert large == [f"1.{number}" for number in range(600)]
+        assert max(Counter(scene.platform.asked).values()) == 1
+
+    played(tmp_path, play)
+
+
+def test_a_refusal_is_told_and_tried_again_each_hour(tmp_path: Path) -> None:
+    """After three in a row in a channel, the rest of it isn't asked for."""
+
+    async def play(scene: Scene) -> None:
+        scene.platform.refuses["C1"] = NotAllowed(NO_ACCESS)
+        await scene.list("one", "C1", [f"1.{number}" for number in range(50)])
+        await scene.list("one", "C2", ["2.0"])
+        left = await scene.soon("one")
+        assert left == Unretracted(0, {NO_ACCESS: 50})
+        assert scene.platform.asked == ["1.0", "1.1", "1.2", "2.0"]
+        await asyncio.sleep(AGAIN_SECONDS + 60)
+        assert len(scene.platform.asked) == 7
+        scene.platform.refuses.clear()
+        await asyncio.sleep(AGAIN_SECONDS + 60)
+        assert await scene.soon("one") == Unretracted()
+
+    played(tmp_path, play)
+
+
+def test_a_platform_out_of_reach_is_asked_again_for_the_same_message(tmp_path: Path) -> None:
+    """It is no refusal: whoever waits hears that it isn't done yet."""
+
+    async def play(scene: Scene) -> None:
+        scene.platform.refuses["1.1"] = Unreachable("no answer")
+        await scene.list("one", "C1", ["1.0", "1.1", "1.2"])
+        assert await scene.soon("one") == Unretracted(2)
+        scene.platform.refuses.clear()
+        await asyncio.sleep(STALLED_SECONDS)
+        assert await scene.soon("one") == Unretracted()
+        assert scene.platform.asked == ["1.0", "1.1", "1.1", "1.2"]
+
+    played(tmp_path, play)
+
+
+def test_after_seven_days_the_log_names_what_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing is tried any more."""
+    monkeypatch.setattr(retracting, "LOOK_SECONDS", AGAIN_SECONDS)
+
+    async def play(scene: Scene) -> None:
+        scene.platform.refuses["C1"] = NotAllowed(NO_ACCESS)
+        await scene.list("one", "C1", ["1.0", "1.1"])
+        with capture_logs() as logs:
+            await asyncio.sleep(timedelta(days=DAYS).total_seconds() + 2 * AGAIN_SECONDS)
+        [said] = [entry for entry in logs if entry["event"] == "messages_not_deleted"]
+        assert (said["channel"], said["messages"]) == ("C1", ["1.0", "1.1"])
+        assert await scene.soon("one") == Unretracted()
+        before = len(scene.platform.asked)
+        await asyncio.sleep(2 * AGAIN_SECONDS)
+        assert len(scene.platform.asked) == before
+
+    played(tmp_path, play)
+
+
+@pytest.mark.parametrize("after", [1, 2])
+def test_a_start_continues_where_an_earlier_process_stopped(tmp_path: Path, after: int) -> None:
+    """What is deleted isn't asked for again, but for the one request whose record was lost."""
+
+    async def play(scene: Scene) -> None:
+        await scene.list("one", "C1", [f"1.{number}" for number in range(10)])
+        waiting = asyncio.create_task(scene.soon("one"))
+        while len(scene.platform.asked) < after:
+            await asyncio.sleep(0.001)
+        waiting.cancel()
+        await scene.retracting.close("slack")
+        scene.retracting.open("slack", scene.platform.retract)
+        assert await scene.soon("one") == Unretracted()
+        assert {*scene.platform.asked} == {f"1.{number}" for number in range(10)}
+        assert len(scene.platform.asked) <= 11
+
+    played(tmp_path, play)

@@ -1,0 +1,152 @@
+"""`council chat` where no model is set up: a channel in memory that holds the examples."""
+
+import io
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from bot.config.configuration import Configuration, load
+from bot.demo.scenario import example
+from bot.past.buttons import Choice
+from bot.terminal import bot
+from bot.terminal.choices import Choices
+from bot.view.wording.terminal import ANOTHER
+from council.models import builtin
+
+ANSWER = [
+    Choice(label, "see", label)
+    for label in ("Members", "Votes", "Corrected response", "Changes and original", "Full reviews")
+]
+TRANSCRIPT = Choice("Transcript", "transcript", "id")
+BUTTONS = (
+    "Type a number: 1 Members, 2 Votes, 3 Corrected response, 4 Changes and original, 5 Full reviews, "
+    "6 Transcript.\n"
+)
+
+
+def _short(model: str) -> str:
+    return model.rpartition("/")[2]
+
+
+class Chat:
+    """A chat without any model, in an empty folder; `say` returns what it writes to what is typed."""
+
+    def __init__(
+        self, configuration: Configuration, patch: pytest.MonkeyPatch, out: pytest.CaptureFixture[str]
+    ) -> None:
+        self._configuration = configuration
+        self._patch = patch
+        self._out = out
+
+    async def say(self, *lines: str) -> str:
+        """Type lines, and the end of the input; return everything written, without what changes."""
+        typed = io.TextIOWrapper(io.BytesIO("".join(f"{line}\n" for line in lines).encode()), "utf-8")
+        self._patch.setattr(sys, "stdin", typed)
+        await bot.chat_in_memory(self._configuration)
+        shown = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "DATE", self._out.readouterr().out)
+        return re.sub(r"id [\da-f]{8}", "id ID", shown)
+
+
+@pytest.fixture
+def chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Chat:
+    """Return a chat whose working directory is empty."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(builtin, "available", lambda: False)
+    return Chat(load(), monkeypatch, capsys)
+
+
+async def test_the_channel_holds_four_examples_marked_as_such(chat: Chat, tmp_path: Path) -> None:
+    """In its history, and not in the data folder: nothing is written there."""
+    shown = await chat.say("/council-history")
+    assert shown.startswith(
+        "No model is set up. This channel holds four examples, written by hand, to try the commands on: "
+        "/council-history lists them. Nothing that you do here is kept. To set up models of your own: make "
+        "init\n"
+    )
+    assert shown.endswith(
+        "## Past answers\n\n"
+        "**1. Example: A nightly dump and one hour of loss**  \nDATE \u00b7 3 members \u00b7 id ID\n\n"
+        "**2. Example: A webhook handler that may credit twice**  \nDATE \u00b7 3 members \u00b7 id ID\n\n"
+        "**3. Example: Eine Datenbank je Kunde oder eine f\u00fcr alle?**  \n"
+        "DATE \u00b7 3 members \u00b7 id ID\n\n"
+        "**4. Example: Widen payments.id before it runs out**  \n"
+        "DATE \u00b7 4 members \u00b7 reviewers ranked alike \u00b7 id ID\n\n"
+        "Type a number: 1 to 4 for an answer.\n"
+    )
+    assert os.listdir(tmp_path) == []  # noqa: PTH208 - not in the event loop's way
+
+
+async def test_numbers_open_what_buttons_do_and_stay_after_votes(chat: Chat) -> None:
+    """A number that nothing has is answered, and ? lists what there is."""
+    shown = await chat.say("/council-show Example: W", "2", "99", "?", "Votes", "6")
+    orders = "\n".join(
+        f"- {_short(voter)}: {', '.join(map(_short, order))}"
+        for voter, order in example("migration").cast.votes.items()
+    )
+    _, answer, votes, rest = shown.split("# Example: Widen payments.id before it runs out\n", 3)
+    assert "Example, written by hand: no model was asked, and the models named here said none" in answer
+    assert answer.endswith(BUTTONS)
+    assert votes == (
+        "\n## Votes\n\nEach reviewer's order, best first.\n\n"
+        f"{orders}\n\n"
+        "Type another number; ? lists them.\n"
+        "There is no 99 here; ? lists what there is.\n"
+        "- 1: Members\n- 2: Votes\n- 3: Corrected response\n- 4: Changes and original\n"
+        "- 5: Full reviews\n- 6: Transcript\n\n"
+    )
+    assert re.search(
+        r"\nOpen it in a browser; it is deleted when you leave:\nfile:///\S+\.html\n$", rest
+    )
+
+
+async def test_statistics_say_that_they_count_examples(chat: Chat) -> None:
+    """Of times and costs there are none: nobody was asked."""
+    shown = await chat.say("/council-stats", "?")
+    assert "\n\n4 answers, 0 runs failed, 0 runs stopped. " in shown
+    assert "Half of the answers" not in shown
+    assert "\n| grok-4 | 1 | too few to compare | no cost |\n" in shown
+    assert shown.endswith(
+        "\n\nThe examples, written by hand, are counted here.\n\n"
+        "There is nothing to choose now. /council-history lists past answers.\n\n"
+    )
+
+
+async def test_search_finds_examples_and_forgetting_deletes_them_here(chat: Chat) -> None:
+    """As in a team's channel; the next chat has them again."""
+    shown = await chat.say(
+        "/council-search pgBackRest", "/council-forget channel", "1", "/council-history"
+    )
+    assert "**1. Example: A nightly dump and one hour of loss**" in shown
+    assert "Deleted this channel's whole history.\n" in shown
+    assert shown.endswith("There is no answer here yet. Ask with /council.\n\n")
+    assert "4 for an answer" in await chat.say("/council-history")
+
+
+async def test_a_question_says_what_is_missing_where_no_model_can_answer(chat: Chat) -> None:
+    """Neither a provider nor the built-in model."""
+    shown = await chat.say("/council Why?", "/council-help")
+    assert (
+        "OPENROUTER_API_KEY: there is no model provider, and the built-in demonstration model isn't "
+        "installed. Run `council init`, "
+    ) in shown
+    assert "Cost:" not in shown
+
+
+def test_buttons_stay_until_a_sheet_has_its_own() -> None:
+    """By number and by label, whatever the case; the transcript's alone replaces none."""
+    choices = Choices()
+    assert choices.offer([TRANSCRIPT]) == "Type a number: 1 Transcript."
+    assert f"{choices.offer([*ANSWER, TRANSCRIPT])}\n" == BUTTONS
+    assert choices.offer([TRANSCRIPT]) == choices.offer([]) == ANOTHER
+    assert choices.pressed("2") == choices.pressed("votes") == ANSWER[1]
+    entries = [Choice(str(number), "see", str(number)) for number in (6, 7)]
+    older = Choice("Older", "turn", "older")
+    assert choices.offer([*entries, older]) == "Type a number: 6 to 7 for an answer, 8 Older."
+    assert choices.pressed("7") == entries[1]
+    assert choices.pressed("8") == older
+    assert choices.pressed("1") is choices.pressed("Votes") is None
+    choices.clear()
+    assert choices.offer([]) is None
