@@ -1,7 +1,7 @@
 """The composition root: everything is built here, nothing at import."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -145,13 +145,27 @@ def open_stores(folder: Path, address: str | None) -> AbstractAsyncContextManage
     return open_server(address)
 
 
+Unlisted = Callable[[str, str | None], None]
+"""Tells of a model that the provider doesn't list, and of one like it."""
+
+
+def log_unlisted(model: str, near: str | None) -> None:
+    """Log a model that the provider doesn't list."""
+    log.warning("model_not_listed", model=model, did_you_mean=near)
+
+
 @asynccontextmanager
 async def open_council(
-    configuration: Configuration, library: Library, metrics: Metrics | None = None
+    configuration: Configuration,
+    library: Library,
+    metrics: Metrics | None = None,
+    *,
+    unlisted: Unlisted = log_unlisted,
 ) -> AsyncGenerator[Council]:
     """Open the way to the models; without any configured, start the built-in one.
 
-    `metrics` counts calls and runs. Raises `ConfigurationError` if there are no models at all.
+    `metrics` counts calls and runs, `unlisted` tells of models that the provider doesn't list. Raises
+    `ConfigurationError` if there are no models at all.
     """
     from council.models.client import ModelClient
 
@@ -183,7 +197,9 @@ async def open_council(
             )
         )
         if not configuration.is_demonstration:
-            await stack.enter_async_context(_warning_of_unlisted(client.catalog, profiles.values()))
+            await stack.enter_async_context(
+                _looking_for_unlisted(client.catalog, profiles.values(), unlisted)
+            )
         traces = await _open_traces(configuration, directory, stack)
         runs = Runs(
             ask=client.ask,
@@ -205,12 +221,14 @@ async def open_council(
 
 
 @asynccontextmanager
-async def _warning_of_unlisted(catalog: Catalog, profiles: Iterable[Profile]) -> AsyncGenerator[None]:
-    """In the background, log the configured models that the provider doesn't have."""
+async def _looking_for_unlisted(
+    catalog: Catalog, profiles: Iterable[Profile], tell: Unlisted
+) -> AsyncGenerator[None]:
+    """In the background, tell of the configured models that the provider doesn't have."""
 
     async def look() -> None:
         for model, near in (await catalog.unlisted(profiles)).items():
-            log.warning("model_not_listed", model=model, did_you_mean=near)
+            tell(model, near)
 
     looking = asyncio.create_task(look())
     try:

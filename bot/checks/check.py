@@ -91,7 +91,8 @@ class Checked:
         lines = [f"{MARKS[self.outcome.state]} {self.name:<{WIDTH}}{note}".rstrip()]
         lines += [f"    {detail}." for detail in self.outcome.details]
         for finding in self.outcome.findings:
-            lines += [f"    {finding.where}: {finding.what}.", f"    Fix: {finding.fix}."]
+            fix = finding.fix if finding.fix.endswith("?") else f"{finding.fix}."
+            lines += [f"    {finding.where}: {finding.what}.", f"    Fix: {fix}"]
         return lines
 
 

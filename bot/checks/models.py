@@ -14,7 +14,9 @@ from math import inf
 
 from bot.checks.check import Advice, Check, Finding, Outcome, found, wrong
 from bot.config.configuration import Configuration
+from bot.config.profiles import VARIABLES
 from bot.config.settings import OPENROUTER
+from bot.service.options import DEFAULT
 from bot.view.wording import failures as failures_wording
 from bot.view.wording.failures import cause
 from bot.view.wording.figures import count, listing, money
@@ -82,9 +84,24 @@ class ModelChecks:
                     self._own.setdefault((seat.endpoint, seat.api_key_env), []).append(seat)
                     continue
                 for model in (seat.model, *seat.fallbacks):
-                    if f"profile {name}" not in places[model]:
-                        places[model].append(f"profile {name}")
+                    if (place := self._where(name, seat)) not in places[model]:
+                        places[model].append(place)
         self._places: Mapping[str, list[str]] = places
+
+    def _where(self, name: str, seat: Member) -> str:
+        """Return where a seat of a profile is set: the file's table, or a variable that overrules it."""
+        profile = self._configuration.profiles[name]
+        keys = {
+            "members": seat in profile.members,
+            "chairman": seat == profile.chairman,
+            "title_model": seat == profile.title_model,
+            "judge_model": seat == profile.judge_model,
+        }
+        key = next((key for key, is_there in keys.items() if is_there), "")
+        variable = VARIABLES.get(key, "")
+        origin = self._configuration.origins.get(f"profiles.{name}.{key}")
+        is_overruled = name == DEFAULT and origin == self._configuration.origins.get(variable, "")
+        return variable if is_overruled else f"profile {name}"
 
     def checks(self, *, live: bool) -> list[Check]:
         """Return the checks; with `live`, each member is also asked for one word."""

@@ -140,12 +140,12 @@ def ask(
         attachments = (_read(attachment),) if attachment else ()
     except UsageError as error:
         end(str(error), MISUSED)
-    own = configured()
+    own = configured(for_people=not (events or as_json))
     is_for_person = not (events or as_json or dry_run) and sys.stdin.isatty() and sys.stdout.isatty()
     configuration = offer_servers(own, may_ask=is_for_person)
 
     async def run(library: Library) -> str | None:
-        async with open_council(configuration, library) as council:
+        async with open_council(configuration, library, unlisted=terminal_ask.tell_unlisted) as council:
             resume_within = configuration.durability.resume_within
             terminal = terminal_ask.Asking(library, council.runs, resume_within)
             try:
@@ -169,10 +169,10 @@ def retry(
     """Resume a failed run without paying twice."""
     from bot.terminal import ask as terminal_ask
 
-    configuration = configured()
+    configuration = configured(for_people=True)
 
     async def again(library: Library) -> str | None:
-        async with open_council(configuration, library) as council:
+        async with open_council(configuration, library, unlisted=terminal_ask.tell_unlisted) as council:
             resume_within = configuration.durability.resume_within
             terminal = terminal_ask.Asking(library, council.runs, resume_within)
             try:
@@ -188,7 +188,7 @@ def chat() -> None:
     """Chat with the council in this terminal; without a model, in a channel that holds examples."""
     from bot.terminal import bot
 
-    own = configured()
+    own = configured(for_people=True)
     configuration = offer_servers(own, may_ask=sys.stdin.isatty() and sys.stdout.isatty())
     if configuration.is_demonstration:
         carry_out(bot.chat_in_memory(configuration))

@@ -45,13 +45,17 @@ def utf8(given: str | None) -> str | None:
     return given
 
 
-def configured(level: int = logging.WARNING) -> Configuration:
-    """Return the configuration, and log from now on; end if it has a problem."""
+def configured(level: int = logging.WARNING, *, for_people: bool = False) -> Configuration:
+    """Return the configuration, and log from now on; end if it has a problem.
+
+    What is logged beside text that is written `for_people` is text, too.
+    """
     try:
         configuration = load()
     except ConfigurationError as error:
         refuse(error)
-    logs.configure(level=level, secrets=[*given_secrets(), *configuration.secrets])
+    secrets = [*given_secrets(), *configuration.secrets]
+    logs.configure(level=level, secrets=secrets, for_people=for_people)
     return configuration
 
 

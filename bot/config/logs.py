@@ -120,12 +120,16 @@ _TOKEN = re.compile(r"xox[a-z]-[\w-]{6,}|council_[0-9a-f]{12,}")
 """One of Slack's tokens, or a program's: no setting names those."""
 
 
-def configure(*, level: int, secrets: Iterable[str], stream: TextIO | None = None) -> None:
-    """Send logs to `stream` (standard error), pretty on a terminal, else as JSON lines."""
+def configure(
+    *, level: int, secrets: Iterable[str], stream: TextIO | None = None, for_people: bool = False
+) -> None:
+    """Send logs to `stream` (standard error): as text on a terminal or `for_people`, else as JSON."""
     out = stream or sys.stderr
+    is_watched = out.isatty()
+    plain = structlog.dev.plain_traceback
     render: Processor = (
-        structlog.dev.ConsoleRenderer(colors=True, exception_formatter=structlog.dev.plain_traceback)
-        if out.isatty()
+        structlog.dev.ConsoleRenderer(colors=is_watched, exception_formatter=plain)
+        if is_watched or for_people
         else structlog.processors.JSONRenderer()
     )
     shared: list[Processor] = [

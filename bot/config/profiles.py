@@ -1,14 +1,14 @@
 """The profiles of `council.toml`, completed and checked."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import cast
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from bot.config.advice import nearest, reason, remedy
+from bot.config.advice import near, nearest, reason, remedy
 from bot.config.council_file import CouncilFile, Table
 from bot.config.providers import has_provider
 from bot.config.settings import (
@@ -20,7 +20,7 @@ from bot.view.wording import cli as wording
 from bot.view.wording import worth
 from council.criteria import Criterion
 from council.personas import PRESETS
-from council.profile import Member, Profile
+from council.profile import Member, Persona, Profile
 
 EXAMPLE_MEMBERS = 'members = ["openai/gpt-5", "anthropic/claude-sonnet-4.5", "google/gemini-2.5-pro"]'
 
@@ -30,6 +30,15 @@ EXAMPLE = "COUNCIL_MEMBERS=openai/gpt-5,anthropic/claude-sonnet-4.5,google/gemin
 
 INNER_KEYS = frozenset({"name", "demonstration", "example", "endpoint_id", "account_id"})
 """Fields of a profile and its members that the file can't set."""
+
+
+VARIABLES = {
+    "members": "COUNCIL_MEMBERS",
+    "chairman": "COUNCIL_CHAIRMAN",
+    "title_model": "COUNCIL_TITLE_MODEL",
+    "judge_model": "COUNCIL_JUDGE_MODEL",
+}
+"""What overrules the default profile's seats."""
 
 
 def profile_tables(
@@ -46,11 +55,20 @@ def profile_tables(
                         Problem(
                             f"{path}: profiles.{name}.members",
                             f"there is no persona {persona!r}",
-                            f'Add it under [personas]: "{persona}" = "what it should look at"',
+                            _persona_fix(persona, personas),
                         )
                     )
                 member["persona"] = {"name": persona, "prompt": personas.get(persona, "-")}
     return file.profiles
+
+
+def _persona_fix(persona: str, known: Iterable[str]) -> str:
+    by_slug = {Persona(name=name, prompt="-").slug: name for name in known}
+    slug = Persona.model_construct(name=persona).slug
+    if meant := by_slug.get(slug) or by_slug.get(f"the-{slug}"):
+        return f"Did you mean {meant}?"
+    add = f'Add it under [personas]: "{persona}" = "what it should look at"'
+    return near(persona, known) or add
 
 
 def _seats(table: Table) -> list[Table]:
@@ -62,15 +80,10 @@ def _seats(table: Table) -> list[Table]:
 
 def overrule(tables: dict[str, Table], settings: Settings, origins: dict[str, str]) -> None:
     """Override the default profile by the `COUNCIL_*` variables."""
-    for variable, key in (
-        ("council_members", "members"),
-        ("council_chairman", "chairman"),
-        ("council_title_model", "title_model"),
-        ("council_judge_model", "judge_model"),
-    ):
-        if (value := getattr(settings, variable)) is not None:
+    for key, variable in VARIABLES.items():
+        if (value := getattr(settings, variable.lower())) is not None:
             tables.setdefault(DEFAULT, {})[key] = value
-            origins[f"profiles.{DEFAULT}.{key}"] = origins[variable.upper()]
+            origins[f"profiles.{DEFAULT}.{key}"] = origins[variable]
 
 
 def read_profile(name: str, table: Table, problems: list[Problem]) -> Profile | None:

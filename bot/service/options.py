@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from bot.errors import NoProfile, UsageError
 from bot.service.commands import ASK, Given, Option
 from bot.view.wording import commands as wording
+from bot.view.wording.cli import wrong
 from council.criteria import EvaluationCriteria
 from council.personas import consultants
 from council.profile import Depth, Profile, Strategy
@@ -116,7 +117,7 @@ def _criteria(text: object) -> EvaluationCriteria | None:
         return EvaluationCriteria.model_validate(str(text))
     except ValidationError as error:
         detail: dict[str, Any] = dict(error.errors()[0])
-        reason = str(detail["msg"]).removeprefix("Value error, ")
+        reason = wrong(detail["type"], detail.get("ctx", {}), str(detail["msg"]))
         raise _wrong(option, str(text), reason) from error
 
 

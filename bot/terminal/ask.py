@@ -280,6 +280,11 @@ def warn(text: str) -> None:
         sys.stderr.flush()
 
 
+def tell_unlisted(model: str, near: str | None) -> None:
+    """Name a configured model that the provider doesn't list, and what may be meant."""
+    warn(wording.unlisted(model, near))
+
+
 def show(document: str) -> None:
     """Write a document to standard output, without its control characters."""
     _write(printable(document))

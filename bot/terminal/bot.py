@@ -68,7 +68,8 @@ async def _hold(configuration: Configuration, library: Library, *, is_kept: bool
         if configuration.is_demonstration and not builtin.available():
             council = nobody(configuration, library)
         else:
-            council = await stack.enter_async_context(open_council(configuration, library))
+            opening = open_council(configuration, library, unlisted=terminal_ask.tell_unlisted)
+            council = await stack.enter_async_context(opening)
         dispatcher = open_dispatcher(configuration, library, council)
         lookup = open_lookup(library)
         terminal = terminal_ask.Asking(library, council.runs, configuration.durability.resume_within)

@@ -13,6 +13,7 @@ from typing import cast
 
 import orjson
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from council.document.conversation import AssistantMessage, Conversation, Source, UserMessage
 from council.text.json_objects import JsonObject
@@ -22,6 +23,17 @@ from storage.errors import DocumentError
 SCHEMA_VERSION = 1
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _PROBLEMS_SHOWN = 3
+_WRONG = {
+    "missing": "is missing",
+    "string_type": "isn't a text",
+    "list_type": "isn't a list",
+    "tuple_type": "isn't a list",
+    "dict_type": "isn't an object",
+    "model_type": "isn't an object",
+    "int_type": "isn't a whole number",
+    "float_type": "isn't a number",
+    "bool_type": "isn't true or false",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +168,17 @@ def _without_halves(value: object) -> object:
 
 
 def _problems(error: ValidationError) -> str:
-    """Return what is wrong in a document, and where: `messages.1.stage3: Field required`."""
+    """Return what is wrong in a document, and where: `messages.1.stage3 is missing`."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
-    shown = [
-        f"{'.'.join(map(str, one['loc']))}: {one['msg']}".lstrip(": ") for one in found[:_PROBLEMS_SHOWN]
-    ]
+    shown = [_problem(".".join(map(str, one["loc"])), one) for one in found[:_PROBLEMS_SHOWN]]
     if len(found) > _PROBLEMS_SHOWN:
         shown.append(f"and {len(found) - _PROBLEMS_SHOWN} more")
     return "; ".join(shown)
+
+
+def _problem(where: str, error: ErrorDetails) -> str:
+    if error["type"] == "value_error":  # a check of our own
+        said = error["msg"].removeprefix("Value error, ")
+        return f"{where}: {said}" if where else said
+    said = _WRONG.get(error["type"], "has a value that isn't allowed there")
+    return f"{where or 'the document'} {said}"

@@ -10,6 +10,7 @@ from aiohttp.typedefs import Handler
 
 from bot.app import open_council, open_library
 from bot.config.configuration import load
+from bot.terminal.ask import tell_unlisted
 from tests.model_server import Json, ModelServer
 
 LISTED: list[Json] = [{"id": "openai/gpt-5"}, {"id": "google/gemini-2.5-pro"}, {"id": "x-ai/grok-4"}]
@@ -47,6 +48,16 @@ async def test_models_that_the_provider_lacks_are_named(
     ]
     assert {line["log_level"] for line in lines} == {"warning"}
     assert models.models_asked == 1
+
+
+def test_a_person_is_told_of_them_in_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    """In the terminal, where a line of a log would be above the answer."""
+    tell_unlisted("openai/gpt5", "openai/gpt-5")
+    tell_unlisted("a/stranger", None)
+    assert capsys.readouterr().err == (
+        "The provider doesn't list openai/gpt5. Did you mean openai/gpt-5?\n"
+        "The provider doesn't list a/stranger.\n"
+    )
 
 
 async def test_without_a_list_models_are_not_checked(

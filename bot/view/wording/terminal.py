@@ -34,6 +34,10 @@ def too_old(question: str, run_id: str) -> str:
     )
 
 
+def unlisted(model: str, near: str | None) -> str:
+    return f"The provider doesn't list {model}." + (f" Did you mean {near}?" if near else "")
+
+
 def had_its_answer(question: str, conversation_id: str) -> str:
     return (
         f"An interrupted run already had its answer: {question}\n"

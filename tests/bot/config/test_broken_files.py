@@ -168,7 +168,24 @@ FILES: dict[str, tuple[str, list[str]]] = {
     "unknown persona": (
         '[profiles.default]\nmembers = [{ model = "a/one", persona = "The Architct" }]\n',
         [
-            'council.toml: profiles.default.members: there is no persona \'The Architct\'. Add it under [personas]: "The Architct" = "what it should look at"',
+            "council.toml: profiles.default.members: there is no persona 'The Architct'. Did you mean The Architect?",
+        ],
+    ),
+    "a persona by another name": (
+        """
+        [personas]
+        "The Critic" = "Look."
+        [profiles.default]
+        members = [
+            { model = "a/one", persona = "the-pragmatist" },
+            { model = "a/two", persona = "devils advocate" },
+            { model = "a/three", persona = "critic" },
+        ]
+        """,
+        [
+            "council.toml: profiles.default.members: there is no persona 'the-pragmatist'. Did you mean The Pragmatist?",
+            "council.toml: profiles.default.members: there is no persona 'devils advocate'. Did you mean The Devil's Advocate?",
+            "council.toml: profiles.default.members: there is no persona 'critic'. Did you mean The Critic?",
         ],
     ),
     "extra that says what we say": (

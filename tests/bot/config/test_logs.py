@@ -314,3 +314,11 @@ def test_different_lines_are_remembered_up_to_a_bound() -> None:
     assert repeats.before("one more") == 0
     assert repeats.before(1) is None
     assert repeats.before(0) == 0
+
+
+def test_beside_text_for_people_logs_are_text_without_colours(out: io.StringIO) -> None:
+    """Somebody reads a command's output in a file or a pipe, too."""
+    logs.configure(level=logging.WARNING, secrets=[], stream=out, for_people=True)
+    structlog.get_logger().warning("model_list_missing", attempts=2)
+    assert out.getvalue().endswith("[warning  ] model_list_missing             attempts=2\n")
+    assert "{" not in out.getvalue()

@@ -78,6 +78,7 @@ class TestCommand:
         code, out, _ = await self.run(scene)
         assert code == 1
         assert "Did you mean COUNCIL_MEMBERS?" in out
+        assert "?." not in out
         assert out.endswith("\n2 errors. Fix them, then run `council doctor` again.\n")
 
     async def test_an_empty_folder_is_not_set_up(self, scene: Scene) -> None:

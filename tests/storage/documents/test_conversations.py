@@ -235,8 +235,7 @@ async def test_an_answer_that_breaks_a_rule_is_not_written(documents: Documents)
     with pytest.raises(DocumentError) as caught:
         await documents.add_assistant_message(new_id(), [{"model": "a/one"}], [], None, None)
     assert str(caught.value) == (
-        "the answer is not an assistant message: stage1.0.response: Field required; "
-        "stage3: Input should be a valid dictionary or instance of Stage3Result"
+        "the answer is not an assistant message: stage1.0.response is missing; stage3 isn't an object"
     )
     assert (await documents.listing()).documents == {}
 
@@ -271,7 +270,7 @@ async def test_a_missing_conversation_is_reported(store: ConversationStore) -> N
         ),
         (
             b'{"id": 1, "title": "", "messages": [{"role": "user"}, {"role": "judge"}]}',
-            (f"{NO_CONVERSATION}: id: Input should be a valid string"),
+            (f"{NO_CONVERSATION}: id isn't a text"),
         ),
         (
             orjson.dumps(legacy("00000000-0000-4000-8000-000000000000")),
