@@ -106,7 +106,7 @@ async def _asked(typed: str, council: Council, dispatcher: Dispatcher) -> tuple[
         raise Refusal(str(NOBODY_TO_ASK))
     asked = parse(typed)
     now = await dispatcher.in_force(terminal_ask.HERE)
-    return now.profile(RunOptions.read(asked.given)), asked.question
+    return now.asked(RunOptions.read(asked.given)), asked.question
 
 
 def _near(word: str) -> str | None:
