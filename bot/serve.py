@@ -27,6 +27,7 @@ from bot.errors import ConfigurationError, Problem
 from bot.health import Health
 from bot.program import EVERYTHING, Program, Role, until
 from bot.service.metrics import Metrics
+from bot.service.run_queue import RunQueue
 from bot.upkeep import maintain
 from bot.view.wording import cli as wording
 from bot.worker import Worker, open_shared_queue
@@ -39,13 +40,13 @@ log = structlog.get_logger()
 class Surfaces:
     """What a process listens on: `check` refuses settings, `hold` keeps out a second process.
 
-    `start` opens them. `is_bot` says that it has the status port and shares its runs with workers.
+    `start` opens them. With a `queue` of its own, it shares no runs with workers and has no status port.
     """
 
     check: Callable[[Settings], None]
     hold: Callable[[Configuration, Library, AsyncExitStack], Awaitable[None]]
     start: Callable[[Program, Council], Awaitable[None]]
-    is_bot: bool = True
+    queue: RunQueue | None = None
 
 
 HANDOVER_SECONDS = 5.0
@@ -77,15 +78,16 @@ async def serve(
     tune_interpreter()
     async with AsyncExitStack() as stack:
         health, metrics = Health(library.database), Metrics()
-        if settings.council_status_port and surfaces.is_bot:
+        if settings.council_status_port and surfaces.queue is None:
             await _show_status(settings, health, metrics, stack)
         council = await stack.enter_async_context(open_council(configuration, library, metrics))
         shared_queue = None
-        if shares(configuration) and surfaces.is_bot:
+        if shares(configuration) and surfaces.queue is None:
             shared_queue = await stack.enter_async_context(
                 open_shared_queue(configuration, library, council.runs)
             )
-        dispatcher = health.dispatcher = open_dispatcher(configuration, library, council, shared_queue)
+        queue = surfaces.queue or shared_queue
+        dispatcher = health.dispatcher = open_dispatcher(configuration, library, council, queue)
         program = Program(configuration, library, dispatcher, metrics, health, stack, role)
         if shared_queue:
             program.worker = Worker(dispatcher, shared_queue)

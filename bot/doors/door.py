@@ -18,6 +18,7 @@ import structlog
 
 from bot.actions import Actions, Actor, Incoming, Payload, Responder
 from bot.app import Library
+from bot.doors.queue import ProgramQueue
 from bot.doors.tokens import STDIO
 from bot.errors import Refusal
 from bot.past.pages import Sheet
@@ -181,9 +182,10 @@ class Changes:
 
 
 class Door:
-    """Asks, follows and looks up for programs; `holds` says that each run needs a lock of its own.
+    """Asks, follows and looks up for programs.
 
-    Other processes then know that it is being carried out.
+    `queue` counts what other processes have under way. `holds` says that each run needs a lock of its
+    own: other processes then know that it is being carried out.
     """
 
     def __init__(
@@ -193,12 +195,14 @@ class Door:
         library: Library,
         runs: Runs,
         *,
+        queue: ProgramQueue | None = None,
         holds: bool = False,
     ) -> None:
         self.dispatcher = dispatcher
         self._actions = actions
         self._library = library
         self._runs = runs
+        self._queue = queue
         self._holds = holds
         self._beginning: set[asyncio.Future[RunRow]] = set()
         self.followers: defaultdict[str, set[Changes]] = defaultdict(set)
@@ -251,6 +255,8 @@ class Door:
             request=asked.digest,
             run_id=run_id,
         )
+        if self._queue:
+            await self._queue.check(caller.place)
         async with AsyncExitStack() as held:
             if self._holds:  # before it is there to be found: another process would resume it at once
                 await held.enter_async_context(self._library.locks.acquire(run_id))

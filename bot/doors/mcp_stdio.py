@@ -12,6 +12,7 @@ from bot.app import Library, open_council, open_dispatcher
 from bot.config.configuration import Configuration
 from bot.doors.door import Caller
 from bot.doors.mcp_tools import Tools
+from bot.doors.queue import ProgramQueue
 from bot.doors.serving import open_door
 from bot.serve import hold_data
 
@@ -36,8 +37,9 @@ async def serve_stdio(configuration: Configuration, library: Library, day: float
     async with AsyncExitStack() as stack:
         await hold_data(configuration, library, stack)
         council = await stack.enter_async_context(open_council(configuration, library))
-        dispatcher = open_dispatcher(configuration, library, council)
-        door = open_door(dispatcher, library, council, holds=True)
+        queue = ProgramQueue(configuration.limits, library.journal)
+        dispatcher = open_dispatcher(configuration, library, council, queue)
+        door = open_door(dispatcher, library, council, queue, holds=True)
         await door.resume(stdio=True)
         server = Tools(door, asks).server()
         serving = {

@@ -15,6 +15,7 @@ from bot.config.ports import listening
 from bot.config.settings import Settings
 from bot.doors.door import Door
 from bot.doors.endpoint import Endpoint, host_names
+from bot.doors.queue import ProgramQueue
 from bot.doors.rejections import refused
 from bot.errors import ConfigurationError, Problem
 from bot.http_server import serving
@@ -37,11 +38,13 @@ async def serve_programs(
 
     Raises `ConfigurationError`, and `WriterError` as soon as nothing can be written any more.
     """
+    queue = ProgramQueue(configuration.limits, library.journal)
+    names = host_names((*hosts, host))
     surfaces = Surfaces(
         check=_anything,
         hold=_hold,
-        start=partial(_start, host=host, port=port, hosts=host_names((*hosts, host))),
-        is_bot=False,
+        start=partial(_start, queue=queue, host=host, port=port, hosts=names),
+        queue=queue,
     )
     return await serve(configuration, library, EVERYTHING, surfaces)
 
@@ -60,10 +63,16 @@ async def _hold(configuration: Configuration, library: Library, stack: AsyncExit
 
 
 async def _start(
-    program: Program, council: Council, *, host: str, port: int, hosts: frozenset[str]
+    program: Program,
+    council: Council,
+    *,
+    queue: ProgramQueue,
+    host: str,
+    port: int,
+    hosts: frozenset[str],
 ) -> None:
     library, stack = program.library, program.stack
-    door = open_door(program.dispatcher, library, council)
+    door = open_door(program.dispatcher, library, council, queue)
     watching = asyncio.create_task(door.watch())
     stack.callback(watching.cancel)
     mcp = None
@@ -81,11 +90,16 @@ async def _start(
 
 
 def open_door(
-    dispatcher: Dispatcher, library: Library, council: Council, *, holds: bool = False
+    dispatcher: Dispatcher,
+    library: Library,
+    council: Council,
+    queue: ProgramQueue,
+    *,
+    holds: bool = False,
 ) -> Door:
     """Open the door over a council."""
     actions = Actions(dispatcher, open_lookup(library), _nowhere)
-    return Door(dispatcher, actions, library, council.runs, holds=holds)
+    return Door(dispatcher, actions, library, council.runs, queue=queue, holds=holds)
 
 
 def has_mcp() -> bool:

@@ -34,6 +34,7 @@ from storage.journal.rows import (
     EndReason,
     MentionState,
     NewRun,
+    OpenRun,
     Reservation,
     RunRow,
     dump_origin,
@@ -66,6 +67,13 @@ SELECT conversation_id, asker FROM (
     FROM runs
     WHERE conversation_id IN (SELECT value FROM json_each(?)) AND brief ->> 'asker' IS NOT NULL
 ) AS asked WHERE place = 1
+"""
+_OPEN_RUNS = """
+SELECT id, origin ->> 'workspace' AS workspace, origin ->> 'channel' AS channel,
+    origin ->> 'program' AS program, brief ->> 'started_at' AS started_at
+FROM runs
+WHERE delivery IS DISTINCT FROM 'shown' AND origin ->> 'platform' = ? AND created_at >= ?
+    AND status = 'running'
 """
 _FORGET_FAILURES = """
 DELETE FROM steps WHERE run_id = :run AND outcome ->> 'failure' IS NOT NULL
@@ -241,6 +249,19 @@ class Journal:
             f"{prefix}~",
         )
         return found[0] if found else None
+
+    async def open_runs(self, here: Source, since: str) -> list[OpenRun]:
+        """Return the runs on a platform that aren't over and were accepted by then or later."""
+        rows = await self._database.read(_OPEN_RUNS, (here.platform, since))
+        return [
+            OpenRun(
+                id=row["id"],
+                is_here=(row["workspace"], row["channel"]) == (here.workspace, here.channel),
+                program=row["program"],
+                has_begun=row["started_at"] is not None,
+            )
+            for row in rows
+        ]
 
     async def marks(self, run_ids: Sequence[str]) -> dict[str, int]:
         """Return how often Stop was pressed for each of these runs; a forgotten one is missing."""

@@ -132,6 +132,16 @@ class Begun:
     created: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenRun:
+    """A run that isn't over, whichever process has it: whether it is of a channel, and has its turn."""
+
+    id: str
+    is_here: bool
+    program: str | None
+    has_begun: bool
+
+
 Period = Literal["day", "month"]
 Budgeted = tuple[Literal["user", "channel", "workspace"], Period]
 """Whose spending a budget limits, and over which time: of UTC."""
