@@ -65,8 +65,10 @@ class Estimate:
 
     @property
     def agreed_cost(self) -> float:
-        """US dollars if the answers agree, so that reviews and corrections are skipped."""
-        return sum(each.cost for each in self.stages if each.stage not in ("stage2", "stage2_5"))
+        """US dollars if the answers agree: the judge is asked once, and nobody reviews or corrects."""
+        once = {"judge": max((each.calls for each in self.stages if each.stage == "judge"), default=1)}
+        kept = (each for each in self.stages if each.stage not in ("stage2", "stage2_5"))
+        return sum(each.cost / once.get(each.stage, 1) for each in kept)
 
     @property
     def calls(self) -> int:

@@ -13,6 +13,7 @@ from council.usage import Price, tokens
 from tests.council.scripted import FOUR, ScriptedCouncil, profile
 
 CHEAP, DEAR = Price(0.000_001, 0.000_002), Price(0.000_01, 0.000_03)
+DIME = Price(prompt=0.0, completion=0.0, request=0.1)
 FREE = Price(0.0, 0.0)
 FILE = Attachment(name="plan.md", text="A plan of many words. " * 400)
 
@@ -143,3 +144,31 @@ def test_more_of_anything_never_costs_less(text: str, seats: int, rounds: int, l
     )
     assert 0 < small.cost < large.cost
     assert small.cost == pytest.approx(sum(stage.cost for stage in small.stages))
+
+
+@pytest.mark.parametrize(
+    ("settings", "calls"),
+    [
+        ({"depth": "quick"}, {"stage1": 4, "stage3": 1}),
+        (
+            {"depth": "auto"},
+            {"stage1": 4, "judge": 2, "stage2": 4, "stage2_5": 4, "stage3": 1},
+        ),
+        (
+            {"depth": "auto", "depth_audit": 0.0},
+            {"stage1": 4, "judge": 1, "stage2": 4, "stage2_5": 4, "stage3": 1},
+        ),
+        (
+            {"depth_shadow": True},
+            {"stage1": 4, "judge": 1, "stage2": 4, "stage2_5": 4, "stage3": 1},
+        ),
+    ],
+)
+def test_it_knows_how_deep_the_run_may_go(settings: dict[str, object], calls: dict[str, int]) -> None:
+    """What may be made counts, so that no budget is passed; if answers agree, it is the judge's one call."""
+    found = estimate(brief(profile(judge_model="judge/model", **settings)), lambda _: DIME)
+    assert {stage.stage: stage.calls for stage in found.stages} == calls
+    assert found.cost == pytest.approx(sum(calls.values()) * 0.1)
+    assert found.may_skip == (settings.get("depth") == "auto")
+    if found.may_skip:
+        assert found.agreed_cost == pytest.approx((4 + 1 + 1) * 0.1)

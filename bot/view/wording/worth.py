@@ -43,7 +43,7 @@ def skipped(depth: RunDepth, *, by_member: bool) -> str:
 def saving(saved: Saved) -> str:
     """Return about how much: in dollars where prices are known, else in tokens; empty for nothing."""
     if saved.cost is not None and saved.cost > 0:
-        return f"about {_rounded(saved.cost)} saved"
+        return f"{about(saved.cost)} saved"
     if saved.cost is None and saved.tokens > 0:
         return f"about {count(_two_digits(saved.tokens), 'token')} saved"
     return ""
@@ -75,8 +75,10 @@ def uncorrected(record: CorrectionRecord) -> str:
     )
 
 
-def _rounded(cost: float) -> str:
-    return f"${cost:,.2f}" if cost >= 0.01 else dollars(cost)
+def about(cost: float) -> str:
+    """Return an estimated amount, to the cent where there is one."""
+    said = f"${cost:,.2f}" if cost >= 0.01 else dollars(cost)
+    return said if said.startswith("under") else f"about {said}"
 
 
 def _two_digits(number: int) -> int:
@@ -137,7 +139,7 @@ def saved_in_all(cost: float, priced: int, skipped: int) -> str:
     rest = "" if priced == skipped else "; of the others, prices aren't known"
     if cost <= 0:
         return f"Skipping saved nothing in {some}: the judge's calls cost as much{rest}."
-    return f"Skipping saved about {_rounded(cost)} in {some}, the judge's calls subtracted{rest}."
+    return f"Skipping saved {about(cost)} in {some}, the judge's calls subtracted{rest}."
 
 
 def shadow(skipped: int, of: int) -> str:

@@ -1,0 +1,59 @@
+"""The sentences about depth, word for word."""
+
+import pytest
+
+from bot.view.wording import worth
+from council.document.comparisons import DifferingPoint
+from council.document.depth import DepthReason, JudgeReport, RunDepth, Saved
+
+
+def depth(reason: DepthReason, *, points: int = 0, saved: Saved | None = None) -> RunDepth:
+    """Return how deep a run went that was to choose by itself."""
+    listed = [DifferingPoint(text="30 or 90 days")] * points
+    return RunDepth(
+        asked="auto",
+        ran="quick" if reason == "agreed" else "full",
+        reason=reason,
+        audited=reason == "audited",
+        judge=JudgeReport(model="judge/model", agree=not points, points=listed),
+        shadow=None,
+        saved=saved,
+    )
+
+
+@pytest.mark.parametrize(
+    ("saved", "said"),
+    [
+        (Saved(tokens=9_876, cost=0.0312), "The answers agree; reviews skipped, about $0.03 saved."),
+        (Saved(tokens=9_876, cost=0.00004), "The answers agree; reviews skipped, under $0.0001 saved."),
+        (
+            Saved(tokens=9_876, cost=None),
+            "The answers agree; reviews skipped, about 9,900 tokens saved.",
+        ),
+        (Saved(tokens=9_876, cost=-0.01), "The answers agree; reviews skipped."),
+        (Saved(tokens=-20, cost=None), "The answers agree; reviews skipped."),
+        (None, "The answers agree; reviews skipped."),
+    ],
+)
+def test_what_was_skipped_and_saved(saved: Saved | None, said: str) -> None:
+    """Dollars where they are known, tokens where they aren't, and nothing for nothing."""
+    assert worth.skipped(depth("agreed", saved=saved), by_member=False) == said
+
+
+@pytest.mark.parametrize(
+    ("reason", "points", "said"),
+    [
+        ("audited", 0, "the answers agree; reviewed all the same, as a check"),
+        ("different", 0, "the answers differ"),
+        ("different", 1, "the answers differ in 1 point"),
+        ("different", 3, "the answers differ in 3 points"),
+        ("undecided", 0, "the judge couldn't tell whether the answers agree"),
+        ("cut_off", 0, "an answer was cut off"),
+        ("steering", 0, "an answer speaks of other answers or of the judging"),
+        ("no_verdict", 0, "the judge gave no verdict"),
+        ("stopped", 0, ""),
+    ],
+)
+def test_why_auto_went_to_full(reason: DepthReason, points: int, said: str) -> None:
+    """One phrase in the footer."""
+    assert worth.reviewed(depth(reason, points=points), by_member=False) == said
