@@ -13,6 +13,7 @@ from bot.app import Library, open_council
 from bot.config.configuration import Configuration
 from bot.errors import UsageError
 from bot.evaluation.exports import every_eval_ever, inspect_logs, write
+from bot.evaluation.history import voted_items
 from bot.evaluation.plan import EvalPlan
 from bot.evaluation.progress import shown
 from bot.evaluation.report import to_page
@@ -23,9 +24,11 @@ from bot.view.wording import evaluation as wording
 from council.evaluation import arms
 from council.evaluation.arms import BEST
 from council.evaluation.checkers import checker_of
-from council.evaluation.items import DataSet, EvalItem, UnreadableItems, read_items
+from council.evaluation.comparison import checked_corrections
+from council.evaluation.items import DataSet, EvalItem, UnreadableItems, digest, read_items
 from council.evaluation.judging import HandLabel
 from council.profile import Member, Profile
+from storage.judged_corrections import JudgedCorrection
 
 Export = Literal["inspect", "every-eval-ever"]
 
@@ -102,6 +105,11 @@ async def evaluate(configuration: Configuration, library: Library, options: Eval
                 for number in (signal.SIGINT, signal.SIGTERM):
                     loop.remove_signal_handler(number)
     summary = summarize(plan, evaluated, labels)
+    # What corrections = "auto" and the statistics go by.
+    await library.judged.add(
+        JudgedCorrection(each.member, digest((each.item,)), each.was_right, each.is_right)
+        for each in checked_corrections(plan.items, evaluated.answers)
+    )
     if evaluated.stopped:
         warn(wording.stopped(evaluated.stopped, options.max_cost))
     say(summary.result.to_json() if options.as_json else table(summary))
@@ -158,7 +166,12 @@ def planned(items: Sequence[EvalItem], profile: Profile, options: EvalOptions) -
 
 
 async def _items(library: Library, options: EvalOptions) -> tuple[EvalItem, ...]:
-    del library
+    if options.from_history:
+        if options.file is not None:
+            raise UsageError(wording.FILE_AND_HISTORY)
+        if not (voted := await voted_items(library)):
+            raise UsageError(wording.NO_HISTORY)
+        return voted
     if options.file is None:
         raise UsageError(wording.NO_FILE)
     try:

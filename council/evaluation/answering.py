@@ -13,6 +13,7 @@ from council.brief import Brief
 from council.calls import Ask, AskAgain, Reply, Steps
 from council.cancel import Stop
 from council.document.conversation import AssistantMessage, RunUsage
+from council.document.depth import was_skipped
 from council.document.results import Stage1Result
 from council.document.stored_rounds import rounds_of
 from council.errors import Failure, NoAnswers
@@ -291,10 +292,11 @@ def _member(message: AssistantMessage | None, name: str) -> ArmAnswer:
 
 def _never_ran(name: str, message: AssistantMessage) -> Missing | None:
     """Return why an answer isn't one of its arm: what makes the arm didn't happen."""
-    reviewed = len(message.stage1) < 2 or name == arms.STAGE1 or bool(message.stage2)
+    is_short = len(message.stage1) < 2 or was_skipped(message.depth)
+    reviewed = is_short or bool(message.stage2)
     corrections = message.stage2_5 or ()
     corrected = (
-        name in (arms.STAGE1, arms.WITHOUT_CORRECTIONS)
+        name == arms.WITHOUT_CORRECTIONS
         or not corrections
         or any(each.fallback is None for each in corrections)
     )
@@ -318,7 +320,7 @@ def _calls(stage: str, member: str) -> tuple[str, ...]:
 def _seconds(
     usage: RunUsage | None,
     profile: Profile,
-    stages: Iterable[str] = ("stage1", "stage2", "stage2_5", "stage3"),
+    stages: Iterable[str] = ("stage1", "judge", "stage2", "stage2_5", "stage3"),
 ) -> float:
     """Return the slowest member of each stage's round, added up; the chair's calls follow each other."""
     if usage is None:
@@ -328,7 +330,7 @@ def _seconds(
     for stage in stages:
         rounds = {step.partition(":")[0] for step in took if step.partition(".")[0] == stage}
         for each in rounds:
-            if stage == "stage3":
+            if stage in ("judge", "stage3"):
                 milliseconds += sum(ms for step, ms in took.items() if step.startswith(f"{each}:"))
             else:
                 milliseconds += max(

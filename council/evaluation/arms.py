@@ -24,9 +24,10 @@ STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 
 
 def default_arms(profile: Profile) -> tuple[str, ...]:
-    """Return every arm but `auto` and the strategies, which are run when they are asked for."""
+    """Return every arm but the strategies, which are run when they are named; `auto` needs a judge."""
     members = (f"{MEMBER}{member.name}" for member in profile.members)
-    return (*members, BEST, SELF_CONSISTENCY, PICK, UNION, STAGE1, WITHOUT_CORRECTIONS, FULL)
+    auto = (AUTO,) if profile.judge else ()
+    return (*members, BEST, SELF_CONSISTENCY, PICK, UNION, STAGE1, WITHOUT_CORRECTIONS, FULL, *auto)
 
 
 def read_arms(given: str | None, profile: Profile) -> tuple[str, ...]:

@@ -6,13 +6,13 @@ evaluation's seed; below three questions nothing is compared, and below ten noth
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, pstdev
 from typing import Literal
 
 from council.evaluation.arms import ArmAnswer, ItemAnswers, Missing
-from council.evaluation.checkers import is_right
+from council.evaluation.checkers import checker_of, is_right
 from council.evaluation.items import EvalItem
 from council.worth.intervals import Interval, exact_share, mean_difference
 
@@ -93,21 +93,43 @@ def checked(items: Sequence[EvalItem], answers: Sequence[ItemAnswers]) -> dict[s
     return found
 
 
-def flips(items: Sequence[EvalItem], answers: Sequence[ItemAnswers]) -> Flips:
-    """Count what the full council's corrections did, by the checkers."""
+@dataclass(frozen=True, slots=True)
+class CheckedCorrection:
+    """A member's correction in the full council, both answers checked."""
+
+    member: str
+    item: EvalItem
+    was_right: bool
+    is_right: bool
+
+
+def checked_corrections(
+    items: Sequence[EvalItem], answers: Sequence[ItemAnswers]
+) -> Iterator[CheckedCorrection]:
+    """Yield every correction of the full council whose question has a checker, kept answers included."""
     by_id = {item.id: item for item in items}
-    counted: Counter[str] = Counter()
     for answered in answers:
         item = by_id[answered.id]
         for each in answered.corrections:
-            if not each.changed:
-                continue
             before, after = is_right(item, each.before), is_right(item, each.after)
-            if before is None or after is None:
-                counted["unjudged"] += 1
-            elif before != after:
-                counted["wrong_to_right" if after else "right_to_wrong"] += 1
-    return Flips(counted["wrong_to_right"], counted["right_to_wrong"], counted["unjudged"])
+            if before is not None and after is not None:
+                yield CheckedCorrection(each.member, item, before, after)
+
+
+def flips(items: Sequence[EvalItem], answers: Sequence[ItemAnswers]) -> Flips:
+    """Count what the full council's corrections did, by the checkers."""
+    judged = {item.id for item in items if checker_of(item) == "judge"}
+    checked = [*checked_corrections(items, answers)]
+    return Flips(
+        wrong_to_right=sum(each.is_right and not each.was_right for each in checked),
+        right_to_wrong=sum(each.was_right and not each.is_right for each in checked),
+        unjudged=sum(
+            each.changed
+            for answered in answers
+            if answered.id in judged
+            for each in answered.corrections
+        ),
+    )
 
 
 def compare_arms(

@@ -285,3 +285,10 @@ REPORT, EXPORT, HISTORY = "Report", "Export", "history"
 
 def not_written(path: str, why: str) -> str:
     return f"{path} can't be written: {why.lower()}."
+
+
+def better_than(answer: str, reasons: Sequence[str]) -> Iterator[str]:
+    """Return what an answer has to do where people didn't find the council's helpful."""
+    yield f"It is more helpful than this answer, which people voted against: {answer}"
+    for reason in reasons:
+        yield f"It doesn't have this fault that somebody named: {reason}"

@@ -17,6 +17,7 @@ from tests.bot.evaluation.programs import (
     stage_of,
     write_questions,
 )
+from tests.library import open_library
 from tests.model_server import Exchange, Json, Turn
 
 QUICK = ("eval", "q.jsonl", "--pilot", "2")
@@ -276,6 +277,23 @@ async def test_what_cannot_be_evaluated_is_refused(
     assert ended.code == 2
     assert said in ended.err
     assert server.history == []
+
+
+async def test_what_corrections_did_is_kept(tmp_path: Path) -> None:
+    """By member, for `corrections = "auto"` and the statistics."""
+    write_questions(tmp_path, 4)
+    async with evaluated(tmp_path) as (council, _):
+        found = result(await council(*QUICK, "--arms", "full", "--json"))
+    async with open_library(tmp_path / "data") as library:
+        records = await library.judged.records()
+    assert {member: record.judged for member, record in records.items()} == {
+        "openai/gpt-5": 4,
+        "anthropic/claude": 4,
+        "google/gemini": 4,
+    }
+    flips = cast("Json", found["flips"])
+    assert sum(record.fixed for record in records.values()) == flips["wrong_to_right"]
+    assert sum(record.spoilt for record in records.values()) == flips["right_to_wrong"]
 
 
 async def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:

@@ -1,0 +1,78 @@
+"""`--from-history`: past questions of the terminal that people voted on."""
+
+from pathlib import Path
+
+from bot.evaluation.history import voted_items
+from council.document.conversation import AssistantMessage, Source, Stage3Result, Vote
+from council.evaluation.checkers import checker_of
+from tests.bot.evaluation.programs import evaluated
+from tests.library import open_library
+from tests.storage.examples import NOW, answer, new_id
+
+HERE = Source(platform="terminal", user="ada")
+THERE = Source(platform="slack", workspace="T1", channel="C1", user="U1")
+
+
+def said(text: str, *votes: bool, reason: str | None = None, example: bool = False) -> AssistantMessage:
+    """Return an answer with these votes."""
+    given = [
+        Vote(
+            voter=f"v{number}",
+            platform="terminal",
+            helpful=helpful,
+            at="2026-11-25T00:00:00Z",
+            reason=reason,
+        )
+        for number, helpful in enumerate(votes)
+    ]
+    final = Stage3Result(model="chair/man", response=text)
+    settings = {"example": True} if example else None
+    update = {"stage3": final, "votes": given, "settings": settings, "run_id": new_id()}
+    return answer().model_copy(update=update)
+
+
+async def test_questions_that_people_voted_on_are_taken(tmp_path: Path) -> None:
+    """The terminal's own; no examples, no follow-ups, nothing that people are divided over."""
+    kept = {
+        "Shard now?": said("Not yet.", True, True),
+        "Which queue?": said("None.", False, reason="it ignores our load"),
+    }
+    left = {
+        "No votes?": (said("?"), HERE),
+        "Divided?": (said("?", True, False), HERE),
+        "An example?": (said("?", True, example=True), HERE),
+        "Elsewhere?": (said("?", True), THERE),
+    }
+    async with open_library(tmp_path) as library:
+        for question, (message, source) in {
+            **{each: (kept[each], HERE) for each in kept},
+            **left,
+        }.items():
+            stored = await library.store.add_exchange(
+                new_id(), question, message, title=question, source=source, now=NOW
+            )
+            followed = await library.store.add_exchange(
+                stored.conversation.id, "And then?", said("?", True), title="?", source=source, now=NOW
+            )
+            await library.index.upsert(followed)
+        items = {item.input: item for item in await voted_items(library)}
+    assert set(items) == set(kept)
+    assert items["Shard now?"].target == ("Not yet.",)
+    assert items["Which queue?"].rubric == (
+        "It is more helpful than this answer, which people voted against: None.",
+        "It doesn't have this fault that somebody named: it ignores our load",
+    )
+    assert {checker_of(item) for item in items.values()} == {"judge"}
+
+
+async def test_without_votes_there_is_nothing_to_evaluate(tmp_path: Path) -> None:
+    """And a file beside it is one too many."""
+    (tmp_path / "q.jsonl").write_text('{"id": "a", "input": "?", "target": "1"}', encoding="utf-8")
+    async with evaluated(tmp_path) as (council, _):
+        none = await council("eval", "--from-history")
+        both = await council("eval", "q.jsonl", "--from-history")
+    assert (none.code, both.code) == (2, 2)
+    assert none.err == (
+        "No question asked in this terminal has people's votes yet: there is nothing to evaluate.\n"
+    )
+    assert both.err == "Name a file of questions or use --from-history, not both.\n"
