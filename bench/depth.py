@@ -63,8 +63,8 @@ async def look(client: ModelClient, profile: Profile, quartet: Quartet, number: 
     return Seen(quartet.id, quartet.kind, quartet.agree, skips=found.agree, said=said)
 
 
-async def measure(url: str, model: str) -> list[Seen]:
-    """Ask about all quartets."""
+async def measure(url: str, model: str, every: int) -> list[Seen]:
+    """Ask about each quartet, or every so many."""
     judge = Member(model=model, endpoint=url, max_tokens=600)
     profile = Profile(
         members=(Member(model="a/one"), Member(model="b/two")),
@@ -76,7 +76,7 @@ async def measure(url: str, model: str) -> list[Seen]:
     began, seen = time.monotonic(), list[Seen]()
     directory = Directory([profile])
     async with ModelClient(directory.find, base_url=url, api_key=None) as client:
-        for number, quartet in enumerate(quartets()):
+        for number, quartet in enumerate(quartets()[::every]):
             seen.append(await look(client, profile, quartet, number))
             print(seen[-1], flush=True)
     print(f"{model}: {time.monotonic() - began:.0f} s")
@@ -116,8 +116,9 @@ def main() -> None:
     parser.add_argument("--url", required=True)
     parser.add_argument("--model", required=True)
     parser.add_argument("--save", type=Path)
+    parser.add_argument("--every", type=int, default=1, help="one quartet in so many")
     options = parser.parse_args()
-    seen = asyncio.run(measure(options.url, options.model))
+    seen = asyncio.run(measure(options.url, options.model, options.every))
     if options.save:
         options.save.write_text("".join(f"{json.dumps(asdict(each))}\n" for each in seen), "utf-8")
     report(seen)

@@ -13,14 +13,15 @@ from bot.view.member import full_name, label_of, names, peers, score_of, standin
 from bot.view.message import Block, Heading, Line, Message, Prose, Table
 from bot.view.ranking import counted_votes, explained, missing, places, ranked, scores, votes
 from bot.view.state import Answered, Failed, RunView, Seat
-from bot.view.wording import figures
+from bot.view.wording import figures, worth
 from bot.view.wording import thread as wording
 from bot.view.wording.card import rounds
 from council.document.conversation import Stage1Result, peer_critiques
+from council.document.depth import JudgeReport, RunDepth
 from council.document.iteration import IterationState
 from council.document.results import Stage2Result
 
-SectionKind = Literal["ranking", "member", "reviews", "rounds"]
+SectionKind = Literal["judge", "ranking", "member", "reviews", "rounds"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,8 @@ def record(view: RunView, *, reviews_once: bool = False) -> Iterator[Section]:
     Each round has its ranking, then every member's answers and the reviews of them. A review is of all
     answers: with `reviews_once`, whole reviews aren't repeated for each of them, but come at the end.
     """
+    if view.depth and view.depth.judge:
+        yield Section("judge", Message("judge", tuple(_judged(view.depth, view.depth.judge))))
     for each in (*view.earlier, view):
         yield from _round_of(each, reviews_once=reviews_once)
     told = view.iteration if view.conversation_id else None
@@ -60,6 +63,16 @@ def _round_of(view: RunView, *, reviews_once: bool) -> Iterator[Section]:
                 yield Section("reviews", Message("reviews", said), view.number, seat.name)
     if reviews_once and (said := tuple(_whole_reviews(view))):
         yield Section("reviews", Message("reviews", said), view.number)
+
+
+def _judged(depth: RunDepth, report: JudgeReport) -> Iterator[Block]:
+    """Yield what the judge said of the first answers, and what is known of it afterwards."""
+    yield Heading(worth.JUDGED)
+    yield Line(worth.verdict(report))
+    for point in report.points:
+        yield Line(worth.point(point))
+    if said := worth.known_since(depth):
+        yield Line(said)
 
 
 def _is_final(view: RunView, seat: Seat) -> bool:

@@ -2,7 +2,8 @@
 
 from bot.view.wording.figures import count, dollars
 from council.brief import CorrectionRecord
-from council.document.depth import RunDepth, Saved
+from council.document.comparisons import DifferingPoint
+from council.document.depth import JudgeReport, RunDepth, Saved
 
 DEPTH = "quick: no reviews; auto: reviews where the answers differ; full: all stages"
 DEPTH_CHANNEL = "How deep questions go here: quick, auto or full"
@@ -15,6 +16,37 @@ NEEDS_JUDGE = "it needs a judge, which compares the answers"
 SET_JUDGE = "Set judge_model (COUNCIL_JUDGE_MODEL), or a title_model that isn't a member's model"
 QUICK = "Reviews skipped, as asked: nobody has checked the answers."
 JUDGED_BY_MEMBER = "the judge is one of the members"
+
+
+JUDGED = "What the judge found"
+
+
+def verdict(report: JudgeReport) -> str:
+    """Say what the judge made of the first answers."""
+    read = f"{report.model} read the first answers, without their authors' names."
+    if report.agree:
+        return f"{read} They recommend the same and differ in nothing important."
+    if not report.points:
+        return f"{read} It named no point, but didn't find that they agree."
+    return f"{read} They differ in {count(len(report.points), 'important point')}:"
+
+
+def point(differing: DifferingPoint) -> str:
+    """Return a point, and whether a source or a calculation would settle it."""
+    return f"\u2022 {differing.text}{' (can be checked)' if differing.checkable else ''}"
+
+
+def known_since(depth: RunDepth) -> str:
+    """Return what an audit or a shadow shows of the judge's verdict; empty where nothing does."""
+    if depth.audited and depth.changed is not None:
+        did = "changed" if depth.changed else "didn't change"
+        return f"Reviewed all the same, as a check: the reviews {did} the recommendation."
+    if depth.shadow is not None:
+        would = (
+            "would have skipped the reviews" if depth.shadow == "quick" else "would have reviewed, too"
+        )
+        return f"With depth auto, this run {would}."
+    return ""
 
 
 def if_they_agree(cost: str) -> str:

@@ -2,9 +2,11 @@
 
 import pytest
 
+from bot.transcript.markdown import to_markdown
 from bot.view.wording import worth
 from council.document.comparisons import DifferingPoint
 from council.document.depth import DepthReason, JudgeReport, RunDepth, Saved
+from tests.bot.sample_run import ASSISTANT, CONVERSATION
 
 
 def depth(reason: DepthReason, *, points: int = 0, saved: Saved | None = None) -> RunDepth:
@@ -57,3 +59,29 @@ def test_what_was_skipped_and_saved(saved: Saved | None, said: str) -> None:
 def test_why_auto_went_to_full(reason: DepthReason, points: int, said: str) -> None:
     """One phrase in the footer."""
     assert worth.reviewed(depth(reason, points=points), by_member=False) == said
+
+
+def test_the_record_has_what_the_judge_found() -> None:
+    """Each point, and what is known since: the card's footer only counts them."""
+    differing = depth("different", points=1)
+    conversation = CONVERSATION.model_copy(
+        update={
+            "messages": [CONVERSATION.messages[0], ASSISTANT.model_copy(update={"depth": differing})]
+        }
+    )
+    assert (
+        "### What the judge found\n\n"
+        "judge/model read the first answers, without their authors' names. They differ in 1 important "
+        "point:\n\n"
+        "\u2022 30 or 90 days\n\n"
+    ) in to_markdown(conversation)
+    assert worth.verdict(JudgeReport(model="j", agree=True, points=[])) == (
+        "j read the first answers, without their authors' names. They recommend the same and differ in "
+        "nothing important."
+    )
+    audited = depth("audited").model_copy(update={"changed": True})
+    assert worth.known_since(audited) == (
+        "Reviewed all the same, as a check: the reviews changed the recommendation."
+    )
+    shadow = depth("different").model_copy(update={"asked": "full", "shadow": "quick"})
+    assert worth.known_since(shadow) == "With depth auto, this run would have skipped the reviews."
