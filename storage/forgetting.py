@@ -33,6 +33,11 @@ DELETE FROM steps WHERE run_id IN (
     SELECT id FROM runs WHERE conversation_id = ? AND status <> 'running'
 )
 """
+# An evaluation of past questions keys each call by the conversation that the question began.
+_FORGET_EVALUATED = """
+DELETE FROM steps WHERE run_id IN (SELECT id FROM runs WHERE origin ->> 'platform' = 'evaluation')
+    AND (key LIKE ? OR key LIKE ?)
+"""
 _FORGET_STEPS_OF = """
 DELETE FROM steps WHERE run_id IN (
     SELECT id FROM runs WHERE id IN (SELECT value FROM json_each(?)) AND status <> 'running'
@@ -222,6 +227,7 @@ def _journal(pending: Selection, gone: Sequence[str], shared: Sequence[str]) -> 
         *(("DELETE FROM runs WHERE id = ?", (run,)) for run in pending.runs),
         *((_FORGET_STEPS, (one,)) for one in shared),
         (_FORGET_STEPS_OF, (listed(pending.read),)),
+        *((_FORGET_EVALUATED, (f"{one}/%", f"pilot/{one}/%")) for one in (*gone, *shared)),
         *(("DELETE FROM tokens WHERE name = ?", (name,)) for name in pending.tokens),
         forgetting_copies(gone, shared),
     ]

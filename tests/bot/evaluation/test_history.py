@@ -3,9 +3,17 @@
 from pathlib import Path
 
 from bot.evaluation.history import voted_items
+from council.brief import Brief
+from council.calls import Call, Reply
 from council.document.conversation import AssistantMessage, Source, Stage3Result, Vote
 from council.evaluation.checkers import checker_of
+from council.profile import Member
+from council.usage import Usage
+from storage.journal.rows import NewRun
+from storage.scope import Scope
+from storage.selections import Selections
 from tests.bot.evaluation.programs import evaluated
+from tests.council.scripted import profile
 from tests.library import open_library
 from tests.storage.examples import NOW, answer, new_id
 
@@ -63,6 +71,28 @@ async def test_questions_that_people_voted_on_are_taken(tmp_path: Path) -> None:
         "It doesn't have this fault that somebody named: it ignores our load",
     )
     assert {checker_of(item) for item in items.values()} == {"judge"}
+
+
+async def test_a_deleted_question_is_deleted_from_evaluations_too(tmp_path: Path) -> None:
+    """What models replied to it goes; other questions' replies stay."""
+    source = Source(platform="evaluation")
+    async with open_library(tmp_path) as library:
+        stored = await library.store.add_exchange(
+            new_id(), "Shard now?", said("Not yet.", True), title="?", source=HERE, now=NOW
+        )
+        await library.index.upsert(stored)
+        asked, other = stored.conversation.id, new_id()
+        brief = Brief(question="?", profile=profile(), seed=1, boundary="0" * 16)
+        new = NewRun(id=new_id(), entry_key="e", conversation_id=new_id(), origin=source, brief=brief)
+        begun = await library.journal.begin(new)
+        steps = await library.journal.steps(begun.run)
+        for item in (asked, f"pilot/{asked}", other):
+            call = Call(step=f"{item}/ab/stage1.1:m", member=Member(model="m"), prompt=tuple, deadline=1)
+            await steps.record(call, Reply(text="Not yet.", usage=Usage(), latency_ms=1))
+        chosen = await Selections(library.database, library.store).conversation(Scope.of(HERE), asked)
+        await library.forgetting.forget(chosen, by="ada")
+        left = await library.database.read("SELECT key FROM steps", ())
+    assert [row["key"] for row in left] == [f"{other}/ab/stage1.1:m"]
 
 
 async def test_without_votes_there_is_nothing_to_evaluate(tmp_path: Path) -> None:
