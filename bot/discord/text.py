@@ -9,7 +9,7 @@ https://discord.com/developers/docs/resources/message#embed-object-embed-limits
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 
@@ -139,7 +139,8 @@ def _written(
 def _block(block: m.Block, level: int) -> Iterator[SplitBlock]:
     match block:
         case m.Title(text) | m.Heading(text):
-            yield heading(plain(text, DIALECT), level)
+            # Discord sets a heading apart by itself; an empty line above it makes that twice as much.
+            yield replace(heading(plain(text, DIALECT), level), near=level == DEEPEST_HEADING)
         case m.Line(text, strong) if text:
             yield Text(plain(text, DIALECT, ("**",) if strong else ()))
         case m.Footer(text) if text:

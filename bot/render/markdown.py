@@ -14,9 +14,8 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from bot.render.changes import changed_lines
+from bot.render.changes import ChangedLine, CodeDiff, changed_lines
 from bot.render.dialect import longest_ticks
-from bot.render.diff import DiffPiece
 from bot.render.formulas import read_formulas
 from bot.render.parsing import (
     AS_WRITTEN,
@@ -93,8 +92,11 @@ def _block(block: m.Block, level: int) -> str:
             return "\n".join(f"> {line}".rstrip() for line in contain(markdown, level).split("\n"))
 
 
-def _changed_line(pieces: list[DiffPiece]) -> str:
-    """Return a line with removed words struck through and added ones bold."""
+def _changed_line(pieces: ChangedLine) -> str:
+    """Return a line with removed words struck through and added ones bold; code stays code."""
+    if isinstance(pieces, CodeDiff):
+        ticks = "`" * max(3, longest_ticks(pieces.text) + 1)
+        return f"{ticks}diff\n{pieces.text}\n{ticks}"
     return "".join(_MARKED[piece.kind].format(_INLINE.sub(_escaped, piece.text)) for piece in pieces)
 
 

@@ -42,11 +42,15 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A paragraph, or, with `start`, a heading. One that `leads` stays with what follows it."""
+    """A paragraph, or, with `start`, a heading. One that `leads` stays with what follows it.
+
+    One that is `near` follows what is before it without an empty line.
+    """
 
     words: tuple[Word, ...]
     start: str = ""
     leads: bool = False
+    near: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +214,8 @@ class _Cutter:
     def pieces(self, blocks: Iterable[Block]) -> Iterator[_Piece]:
         """Return the pieces in order."""
         for block in blocks:
-            yield from self._cut(block, _Piece(()))
+            near = isinstance(block, Text) and block.near
+            yield from self._cut(block, _Piece((), loose=not near))
 
     def _cut(self, block: Block, place: _Piece) -> Iterator[_Piece]:
         """Return a block's pieces; `place` says where the block is."""

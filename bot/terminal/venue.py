@@ -20,7 +20,7 @@ from rich.rule import Rule
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from bot.render.changes import changed_lines
+from bot.render.changes import CodeDiff, changed_lines
 from bot.render.diff import ChangeKind
 from bot.render.markdown import render
 from bot.terminal.prose import prose
@@ -279,7 +279,9 @@ def _draw(block: m.Block, level: int, console: Console) -> RenderableType:
 
 def _changes(before: str, after: str) -> Text:
     return Text("\n\n").join(
-        Text.assemble(*((piece.text, _STYLES[piece.kind]) for piece in line))
+        Text(line.text)
+        if isinstance(line, CodeDiff)
+        else Text.assemble(*((piece.text, _STYLES[piece.kind]) for piece in line))
         for line in changed_lines(before, after)
     )
 

@@ -85,9 +85,13 @@ class Footer(_Plain):
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Names with a text for each, one pair per line, or paragraphs if the texts are long."""
+    """Names with a text for each, one pair per line, or paragraphs if the texts are long.
+
+    Those that are `together` are lines in any case.
+    """
 
     rows: tuple[tuple[str, str], ...]
+    together: bool = False
 
     def __post_init__(self) -> None:
         rows = tuple((_one_line(name), _one_line(said)) for name, said in self.rows)
@@ -96,7 +100,9 @@ class Pairs:
     @property
     def are_paragraphs(self) -> bool:
         """Return whether they take more than a line on average."""
-        return sum(len(name) + len(said) for name, said in self.rows) > LINE * len(self.rows)
+        return not self.together and sum(len(name) + len(said) for name, said in self.rows) > LINE * len(
+            self.rows
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,8 @@ from bot.view.wording import thread as wording
 from council.document.conversation import Stage1Result, Stage2_5Result
 from council.text.characters import clip
 
+SENTENCE = SUMMARY - 25
+"""How much the digest shows of a changed sentence: two lines, with what is before it."""
 PASSAGE = 240
 """How much of a changed sentence is shown, before and after."""
 
@@ -64,15 +66,13 @@ def _ranking(view: RunView) -> Iterator[Block]:
     if view.is_undecided:
         yield Line(wording.UNDECIDED)
     elif view.ranking and view.ranking.ballots:
-        yield Line(wording.BESIDE_NAMES)
-        yield from explained(view)
+        yield Line(" ".join((wording.BESIDE_NAMES, *(line.text for line in explained(view)))))
     else:
         yield Line(wording.NOT_RANKED)
     yield from missing(view)
-    if rows := [
-        row for seat in ranked(view) if seat.answer for row in _in_short(view, seat, seat.answer)
-    ]:
-        yield Pairs(tuple(rows))
+    for seat in ranked(view):
+        if seat.answer:
+            yield Pairs(tuple(_in_short(view, seat, seat.answer)), together=True)
     yield from scores(view)
 
 
@@ -87,7 +87,8 @@ def _in_short(view: RunView, seat: Seat, answer: Stage1Result) -> Iterator[tuple
         yield name, wording.NO_RANK
     if found := said.gravest:
         critic, point = found
-        yield wording.OBJECTION, wording.objection(summary([point]), critic)
+        by = wording.objection_by(critic)
+        yield by, summary([point], SUMMARY - len(by))
     elif said.undivided:
         yield wording.OBJECTION, wording.NOT_TOLD
     elif said.clear:
@@ -107,8 +108,8 @@ def _correction(seat: Seat, correction: Stage2_5Result, answer: Stage1Result, sa
     if passage is None:
         return much
     if not passage.after:
-        return wording.dropped(much, clip(passage.before, SUMMARY))
-    sentence = clip(passage.after, SUMMARY)
+        return wording.dropped(much, clip(passage.before, SENTENCE))
+    sentence = clip(passage.after, SENTENCE)
     return wording.now(much, sentence) if passage.before else wording.added(much, sentence)
 
 
@@ -125,7 +126,8 @@ def _member(view: RunView, seat: Seat, answer: Stage1Result) -> Iterator[Block]:
     if seat.has_changed and (passage := _passage(seat, answer, said)):
         yield Heading(wording.WHAT_CHANGED, 3)
         rows = ((wording.BEFORE, passage.before), (wording.NOW, passage.after))
-        yield Pairs(tuple((name, clip(text, PASSAGE)) for name, text in rows if text))
+        shown = tuple((name, clip(text, PASSAGE)) for name, text in rows if text)
+        yield Pairs(shown, together=True)
     whole = tuple(corrected(view, seat, answer))
     final = final_text(seat, answer)
     begun = beginning(final)
@@ -146,7 +148,8 @@ def _objections(seat: Seat, said: Heard) -> Iterator[Block]:
         return
     yield Heading(wording.OBJECTIONS, 3)
     if said.objections:
-        yield Pairs(tuple((critic, summary(points)) for critic, points in said.objections))
+        by_critic = tuple((critic, summary(points)) for critic, points in said.objections)
+        yield Pairs(by_critic, together=True)
     if said.clear:
         yield Line(wording.clear(said.clear))
     if said.undivided:

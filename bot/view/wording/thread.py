@@ -42,7 +42,7 @@ RESPONSE = "Response"
 BEGINNING = "how it begins"
 ORIGINAL = "Original response"
 CHANGES = "Changes"
-MARKED = "Struck-through words were removed, bold words added; \u2026 marks unchanged text."
+MARKED = "Removed words are struck through, added ones bold."
 
 VOTES = "Votes"
 BEST_FIRST = "Each reviewer's order, best first."
@@ -155,8 +155,8 @@ def undivided(critics: Iterable[str]) -> str:
     return f"Not divided: {listing(critics)} (Full reviews)"
 
 
-def objection(text: str, critic: str) -> str:
-    return f"{text} ({critic})"
+def objection_by(critic: str) -> str:
+    return f"{OBJECTION}, by {critic}"
 
 
 def average(position: str) -> str:

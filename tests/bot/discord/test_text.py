@@ -100,7 +100,7 @@ def test_the_answer_streams_into_the_card() -> None:
     """What the chairman has written is below the progress."""
     text = card(card_of(seen(34), 34.0))
     assert text.description.endswith(
-        "(\u201cRate limit reached for grok-4\u201d)\n\n"
+        "(\u201cRate limit reached for grok-4\u201d)\n"
         "### Final answer\n\n"
         "Move **only** the jobs that have several steps and must recover half-way; keep the rest on cron."
     )
@@ -151,18 +151,17 @@ def test_the_thread() -> None:
         [
             (
                 "## Ranking\n\n"
-                "Average vote (1 is best) beside each name.\n\n"
-                "Nobody ranks their own answer.\n\n"
+                "Average vote (1 is best) beside each name. Nobody ranks their own answer.\n\n"
                 "grok-4 did not answer: the provider was too busy, after 3 attempts "
                 "(\u201cRate limit reached for grok-4\u201d).\n\n"
                 "**1st claude-sonnet-4.5**: average vote 1\n"
                 "**Gravest objection**: not divided; see Full reviews\n"
-                "**Changed**: no, it kept its answer\n"
+                "**Changed**: no, it kept its answer\n\n"
                 "**2nd gemini-2.5-pro (The Pragmatist)**: average vote 1.5\n"
-                "**Gravest objection**: gemini-2.5-pro (The Pragmatist) solves overlap, not recovery. (gpt-5)\n"
-                "**Changed**: no, its correction failed\n"
+                "**Gravest objection, by gpt-5**: gemini-2.5-pro (The Pragmatist) solves overlap, not recovery.\n"
+                "**Changed**: no, its correction failed\n\n"
                 "**3rd gpt-5**: average vote 2\n"
-                "**Gravest objection**: gpt-5 forgets who runs the cluster. (claude-sonnet-4.5)\n"
+                "**Gravest objection, by claude-sonnet-4.5**: gpt-5 forgets who runs the cluster.\n"
                 "**Changed**: rewritten; now \u201cMove the jobs that must recover half-way. Start with one job. "
                 "Let a managed service run the cluster.\u201d"
             )
@@ -172,10 +171,10 @@ def test_the_thread() -> None:
         [
             (
                 "## gemini-2.5-pro (The Pragmatist)\n\n"
-                "Ranked 2nd of 3. The correction failed: it took too long. The original response is kept.\n\n"
+                "Ranked 2nd of 3. The correction failed: it took too long. The original response is kept.\n"
                 "### Objections\n\n"
                 "**gpt-5**: gemini-2.5-pro (The Pragmatist) solves overlap, not recovery.\n\n"
-                "Not divided: claude-sonnet-4.5 (Full reviews)\n\n"
+                "Not divided: claude-sonnet-4.5 (Full reviews)\n"
                 "### Response\n\n"
                 "Stay with cron and add a lock and an alert:\n\n"
                 "```sh\nflock -n /tmp/nightly.lock ./nightly\n```"
@@ -202,14 +201,14 @@ def test_the_thread() -> None:
             "changes",
             0,
             (
-                "## gpt-5\n\n"
+                "## gpt-5\n"
                 "### Changes\n\n"
                 "Corrected: 9 words removed, 19 added. "
-                "Struck-through words were removed, bold words added; \u2026 marks unchanged text.\n\n"
+                "Removed words are struck through, added ones bold.\n\n"
                 "Move ~~them. Temporal retries each step and shows its history~~\u200b"
                 "**the jobs that must recover half-way.**\n\n"
                 "**Start with one job.**\n\n"
-                "**Let a managed service run the cluster**\u200b.\n\n"
+                "**Let a managed service run the cluster**\u200b.\n"
                 "### Original response\n\n"
                 "Move them. Temporal retries each step and shows its history."
             ),
@@ -219,10 +218,10 @@ def test_the_thread() -> None:
             1,
             (
                 "## Reviews of claude-sonnet-4.5\n\n"
-                "Reviewers saw it as \u201cResponse A\u201d, without a name.\n\n"
+                "Reviewers saw it as \u201cResponse A\u201d, without a name.\n"
                 "### By gpt-5\n\n"
                 "Response A weighs the cost. Response B solves overlap, not recovery.\n\n"
-                "FINAL RANKING:\n\n1. Response A\n2. Response B\n\n"
+                "FINAL RANKING:\n\n1. Response A\n2. Response B\n"
                 "### By gemini-2.5-pro (The Pragmatist)\n\n"
                 "Response A is the most useful. Response C oversells.\n\n"
                 "FINAL RANKING:\n\n1. Response A\n2. Response C"
@@ -271,7 +270,7 @@ def test_every_block_has_its_form() -> None:
             "## Ranking\n\n"
             "1\\. is \\*best\\*\n\n"
             "**a\\_**: b\n**c**: d\n\n"
-            "```\nRank  Member\n----  ------\n1st   a|b\n```\n\n"
+            "```\nRank  Member\n----  ------\n1st   a|b\n```\n"
             "### Original response\n\n"
             "**Yes**\n\n- one\n\n"
             "-# 4 members"

@@ -216,8 +216,7 @@ def test_the_thread() -> None:
     assert messages["ranking"] == [
         [
             header("Ranking"),
-            section("Average vote (1 is best) beside each name."),
-            section("Nobody ranks their own answer."),
+            section("Average vote (1 is best) beside each name. Nobody ranks their own answer."),
             section(
                 "grok-4 did not answer: the provider was too busy, after 3 attempts "
                 "(\u201cRate limit reached for grok-4\u201d)."
@@ -228,20 +227,21 @@ def test_the_thread() -> None:
                 ("Gravest objection", True),
                 (": not divided; see Full reviews\n", False),
                 ("Changed", True),
-                (": no, it kept its answer\n", False),
+                (": no, it kept its answer", False),
+            ),
+            rich(
                 ("2nd gemini-2.5-pro (The Pragmatist)", True),
                 (": average vote 1.5\n", False),
-                ("Gravest objection", True),
-                (
-                    ": gemini-2.5-pro (The Pragmatist) solves overlap, not recovery. (gpt-5)\n",
-                    False,
-                ),
+                ("Gravest objection, by gpt-5", True),
+                (": gemini-2.5-pro (The Pragmatist) solves overlap, not recovery.\n", False),
                 ("Changed", True),
-                (": no, its correction failed\n", False),
+                (": no, its correction failed", False),
+            ),
+            rich(
                 ("3rd gpt-5", True),
                 (": average vote 2\n", False),
-                ("Gravest objection", True),
-                (": gpt-5 forgets who runs the cluster. (claude-sonnet-4.5)\n", False),
+                ("Gravest objection, by claude-sonnet-4.5", True),
+                (": gpt-5 forgets who runs the cluster.\n", False),
                 ("Changed", True),
                 (
                     f": rewritten; now \u201c{REWRITTEN}\u201d",
@@ -299,7 +299,7 @@ def test_the_thread() -> None:
                 rich(("Changes", True)),
                 section(
                     "Corrected: 9 words removed, 19 added. "
-                    "Struck-through words were removed, bold words added; \u2026 marks unchanged text."
+                    "Removed words are struck through, added ones bold."
                 ),
                 markdown(
                     "Move ~~them. Temporal retries each step and shows its history~~\u200b"

@@ -149,7 +149,7 @@ async def test_in_a_terminal_its_buttons_can_be_tried(tmp_path: Path) -> None:
     terminal.type(hint[1])
     changes = await terminal.until("\n> ")
     assert "grok-4" in changes
-    assert "Struck-through words were removed" in changes
+    assert "Removed words are struck through" in changes
     terminal.type("7")
     assert "Reviews of claude-sonnet-4.5" in await terminal.until("\n> ")
     terminal.type("nonsense")
