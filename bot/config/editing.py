@@ -54,17 +54,26 @@ def with_council(text: str, members: str, chairman: str) -> str:
     Both are values as TOML writes them. Raises `ValueError` where the file says them in a way that
     can't be changed without touching anything else.
     """
-    keys = {"members": members, "chairman": chairman}
+    return with_table(text, ("profiles", DEFAULT), {"members": members, "chairman": chairman})
+
+
+def with_table(text: str, table: tuple[str, ...], keys: Mapping[str, str]) -> str:
+    """Return the text of a TOML file in which a table has these keys; raises `ValueError` likewise."""
     before = tomllib.loads(text)
     lines = text.splitlines(keepends=True)
-    header = _header(lines)
+    header = _header(lines, table)
     if header is None:
         gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
-        changed = f"{text}{gap}[profiles.{DEFAULT}]\n" + "".join(_pairs(keys))
+        changed = f"{text}{gap}[{'.'.join(table)}]\n" + "".join(_pairs(keys))
     else:
         kept = _without(lines, header + 1, keys)
         changed = "".join([*lines[: header + 1], *_pairs(keys), *kept])
-    _check(before, changed, {key: tomllib.loads(f"x = {value}")["x"] for key, value in keys.items()})
+    inner = before
+    for name in table:
+        inner = cast("dict[str, Any]", inner.setdefault(name, {}))
+    inner.update({key: tomllib.loads(f"x = {value}")["x"] for key, value in keys.items()})
+    if tomllib.loads(changed) != before:
+        raise ValueError
     return changed
 
 
@@ -72,8 +81,9 @@ def _pairs(keys: Mapping[str, str]) -> list[str]:
     return [f"{key} = {value}\n" for key, value in keys.items()]
 
 
-def _header(lines: list[str]) -> int | None:
-    pattern = re.compile(rf"\s*\[\s*profiles\s*\.\s*{DEFAULT}\s*\]\s*(#.*)?$")
+def _header(lines: list[str], table: tuple[str, ...]) -> int | None:
+    name = r"\s*\.\s*".join(table)
+    pattern = re.compile(rf"\s*\[\s*{name}\s*\]\s*(#.*)?$")
     return next((number for number, line in enumerate(lines) if pattern.match(line)), None)
 
 
@@ -98,11 +108,3 @@ def _size(lines: list[str], first: int) -> int:
             continue
         return size
     raise ValueError
-
-
-def _check(before: dict[str, Any], changed: str, values: Mapping[str, object]) -> None:
-    """Make sure that the text says what it said before, and these values."""
-    profiles = cast("dict[str, Any]", before.setdefault("profiles", {}))
-    profiles.setdefault(DEFAULT, {}).update(values)
-    if tomllib.loads(changed) != before:
-        raise ValueError

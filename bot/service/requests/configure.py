@@ -84,7 +84,9 @@ def _shown(
     said: list[str] | None = None,
 ) -> Message:
     keys = [key for key in now.settings if who.platform != TERMINAL or key not in _WITHOUT_EFFECT]
-    rows = tuple((key, wording.row(_value(now, key), now.settings[key].origin)) for key in keys)
+    rows = tuple(
+        (wording.called(key), wording.row(_value(now, key), now.settings[key].origin)) for key in keys
+    )
     limits = now.operator.access.lists and who.platform != TERMINAL
     return Message(
         "config",
@@ -95,7 +97,11 @@ def _shown(
             *(Line(state(used)) for used in sums if used.scope == "channel"),
             *([Line(wording.OPERATOR_LIMITS)] if limits else []),
             Line(wording.APPLY_NEXT),
-            Line(wording.HOW_TO_CHANGE if is_admin else wording.who_changes(who.platform)),
+            Line(
+                wording.how_to_change(who.platform, keys)
+                if is_admin
+                else wording.who_changes(who.platform)
+            ),
         ),
     )
 
@@ -113,7 +119,7 @@ def _value(now: EffectiveSettings, key: str) -> str:
         case "retention":
             return wording.retention(value if isinstance(value, int) else None)
         case _:
-            return str(value)
+            return wording.value(key, value)
 
 
 def _changes(

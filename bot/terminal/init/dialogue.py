@@ -1,5 +1,6 @@
 """The questions in their order. Nothing is written before the last one is answered."""
 
+import re
 from collections.abc import Callable
 
 import typer
@@ -14,6 +15,8 @@ from bot.terminal.init.members import choose_members
 from bot.terminal.init.prompts import choose, fit, kept, prompt
 from bot.terminal.init.provider import choose_provider, demonstrate
 from bot.view.wording import init as wording
+
+_AMOUNT = re.compile(r"\d{1,6}(?:\.\d{1,2})?", re.ASCII)
 
 
 def init() -> bool:
@@ -54,7 +57,17 @@ def _plan(existing: Existing) -> Plan:
     else:
         choose_members(provider, plan)
     _ask_platforms(existing, plan)
+    is_paid = provider is not None and provider.endpoint is None
+    if is_paid and plan.serves and not existing.has_budgets:
+        plan.monthly = prompt(wording.MONTHLY, _dollars)
     return plan
+
+
+def _dollars(typed: str) -> str:
+    amount = typed.strip("$ ")
+    if typed and not (_AMOUNT.fullmatch(amount) and float(amount) > 0):
+        raise typer.BadParameter(wording.NO_AMOUNT)
+    return amount
 
 
 def _ask_platforms(existing: Existing, plan: Plan) -> None:
@@ -125,5 +138,5 @@ def _tell_what_is_next(plan: Plan) -> None:
         say(wording.invitation(discord_invite(plan.discord_token)))
     if plan.has_slack:
         say(wording.SLACK_INVITE)
-    served = wording.RUN if plan.discord_token or plan.has_slack else {}
+    served = wording.RUN if plan.serves else {}
     say(wording.next_steps(wording.DOCTOR | wording.ASK | served))

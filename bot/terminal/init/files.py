@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bot.config.editing import with_council, with_variables
+from bot.config.editing import with_council, with_table, with_variables
 from bot.config.settings import SecretFile, dotenv_variables, header, sources, variables
 from bot.errors import ConfigurationError, Problem
 from bot.service.options import DEFAULT
@@ -45,6 +45,11 @@ class Existing:
             raise _unreadable(council, error, wording.CORRECT) from error
         return cls(dotenv, dotenv_text, council, council_text, in_dotenv)
 
+    @property
+    def has_budgets(self) -> bool:
+        """Whether `council.toml` has any budget."""
+        return bool(tomllib.loads(self.council_text).get("budgets"))
+
     def secret(self, name: str) -> str:
         """Return a secret that is in force; empty where there is none that could be read."""
         given, name = variables(), name.lower()
@@ -65,8 +70,15 @@ class Plan:
 
     variables: dict[str, str] = field(default_factory=dict[str, str])
     council: tuple[str, str] | None = None
+    monthly: str = ""
+    """The most that a month may cost, in US dollars."""
     discord_token: str = field(default="", repr=False)
     has_slack: bool = False
+
+    @property
+    def serves(self) -> bool:
+        """Whether a team will ask on a platform."""
+        return bool(self.discord_token) or self.has_slack
 
     def changes(self, existing: Existing) -> dict[str, str]:
         """Return the variables that `.env` has otherwise."""
@@ -102,6 +114,9 @@ class Plan:
             if _has_default(existing.council_text):
                 say(wording.INSTEAD)
                 replaces = True
+        if self.monthly:
+            say(wording.to_write(existing.council))
+            say(wording.budget(self.monthly))
         if overridden := self.overridden():
             say(wording.overridden(overridden))
         return replaces
@@ -109,13 +124,19 @@ class Plan:
     def contents(self, existing: Existing) -> dict[Path, str]:
         """Return the files' new text. Raises `ConfigurationError` where one can't be changed."""
         contents: dict[Path, str] = {}
-        if self.council:
-            try:
-                contents[existing.council] = with_council(existing.council_text, *self.council)
-            except ValueError as error:
-                by_hand = wording.profile(DEFAULT, *self.council)
-                what, fix = wording.NOT_EDITABLE, wording.by_hand(by_hand)
-                raise ConfigurationError([Problem(str(existing.council), what, fix)]) from error
+        text = existing.council_text
+        try:
+            if self.council:
+                text = with_council(text, *self.council)
+            if self.monthly:
+                text = with_table(text, ("budgets",), {wording.MONTHLY_KEY: self.monthly})
+        except ValueError as error:
+            lines = [wording.profile(DEFAULT, *self.council)] if self.council else []
+            lines += [wording.budget(self.monthly)] if self.monthly else []
+            what, fix = wording.NOT_EDITABLE, wording.by_hand("\n\n".join(lines))
+            raise ConfigurationError([Problem(str(existing.council), what, fix)]) from error
+        if text != existing.council_text:
+            contents[existing.council] = text
         if changes := self.changes(existing):
             contents[existing.dotenv] = with_variables(existing.dotenv_text, changes)
         return contents

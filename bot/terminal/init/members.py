@@ -15,13 +15,16 @@ from bot.terminal.init.files import Plan
 from bot.terminal.init.prompts import prompt
 from bot.terminal.init.provider import Provider
 from bot.view.wording import init as wording
+from bot.view.wording.budgets import short_question
 from bot.view.wording.figures import NO_COST, money
 from bot.view.wording.terminal import seat
+from council.brief import Brief
+from council.estimate import Estimate, estimate
 from council.models.catalog import ModelListing, find_listing, most_like
 from council.models.suggestion import MODEL_ID, leading, suggest
 from council.personas import PRESETS
 from council.profile import MAX_MEMBERS, Member, Profile
-from council.usage import Usage
+from council.usage import Price, Usage
 
 MOST_SHOWN = 10
 """Models that are shown of a long list."""
@@ -31,6 +34,7 @@ def choose_members(provider: Provider, plan: Plan) -> None:
     """Ask who sits on the council, check them if allowed, and plan what that takes."""
     while True:
         profile = _profile(provider)
+        say(f"\n{short_question(_estimated(profile, provider))}")
         if not typer.confirm(wording.ask_each(_cost(profile, provider)), default=True):
             break
         checked = asyncio.run(_examined(provider, profile))
@@ -62,6 +66,16 @@ def choose_members(provider: Provider, plan: Plan) -> None:
 
 def _written(member: Member) -> str:
     return seat(member.model, member.endpoint, member.persona and member.persona.name)
+
+
+def _estimated(profile: Profile, provider: Provider) -> Estimate:
+    """Return what a question of a few words may cost with this council."""
+
+    def price(member: Member) -> Price | None:
+        listing = find_listing(provider.listings, member.model)
+        return Price(0, 0) if provider.endpoint is not None else listing and listing.price
+
+    return estimate(Brief(question="?", profile=profile, seed=0, boundary="0" * 16), price)
 
 
 def _cost(profile: Profile, provider: Provider) -> str | None:

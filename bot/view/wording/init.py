@@ -38,6 +38,13 @@ MEMBERS = "Members, separated by commas"
 CHAIRMAN = "Chairman, who writes the final answer"
 OTHERS = "Choose other models?"
 
+MONTHLY_KEY = "workspace_month"
+MONTHLY = (
+    "\nThe most that all questions of a month may cost on a server or in a workspace, in dollars "
+    "(press Enter for no limit)"
+)
+NO_AMOUNT = "Type an amount in dollars, such as 50, or press Enter for no limit."
+
 DEMONSTRATION_READY = "The demonstration model is installed and needs no setting."
 DEMONSTRATION_MISSING = "The demonstration model isn't installed yet. Install it: make setup"
 PLATFORMS = "\nWhere should people ask?"
@@ -76,7 +83,7 @@ OVERWRITE = "Write this, and replace the values above?"
 READABLE = "Save it as text that this user may read"
 CORRECT = "Correct it, or move it away"
 INSTEAD = "The members and the chairman that it has now are replaced."
-NOT_EDITABLE = "its members are written in a way that can't be changed here safely"
+NOT_EDITABLE = "it is written in a way that can't be changed here safely"
 NOT_UTF8 = "it isn't UTF-8 text"
 _ONE_MILLION = 1_000_000
 
@@ -174,6 +181,10 @@ def _shown(name: str, value: str) -> str:
 
 def profile(name: str, members: str, chairman: str) -> str:
     return f"[profiles.{name}]\nmembers = {members}\nchairman = {chairman}"
+
+
+def budget(monthly: str) -> str:
+    return f"[budgets]\n{MONTHLY_KEY} = {monthly}"
 
 
 def by_hand(lines: str) -> str:

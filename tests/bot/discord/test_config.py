@@ -52,8 +52,8 @@ async def test_an_admin_changes_what_the_next_question_gets(quiet: Office) -> No
         await quiet.ask()
         await quiet.council.until_called(held)
         said = await quiet.refused(configure(quiet, grace, profile="fast", rounds=2))
-        assert "Changed profile: it was default, and is now fast." in said
-        assert "Changed rounds: it was 1, and is now 2." in said
+        assert "Council that answers: it was default, and is now fast." in said
+        assert "Review rounds: it was 1, and is now 2." in said
         quiet.council.release(held)
         await quiet.dispatcher.tasks.settled()
         await quiet.asked()
@@ -95,7 +95,7 @@ async def test_opt_in_lets_nobody_ask_until_an_admin_switches_the_channel_on(
     assert told.text.endswith(refusal)
     assert not team.council.asked("stage1")
     said = await team.refused(configure(team, grace, who="@everyone"))
-    assert "Changed who: it was nobody, and is now everyone." in said
+    assert "Who may ask: it was nobody, and is now everyone." in said
     await team.asked()
     [card, *_] = await team.mentioned(private, f"<@{server.bot.id}> Shard?")
     assert "isn't switched on" not in card.text

@@ -40,8 +40,8 @@ async def test_an_admin_sets_what_is_kept_over_a_restart(tmp_path: Path) -> None
     async with at_work(tmp_path) as place:
         place.ada.is_admin = True
         said = await configured(place, place.ada, "--strategy coverage \u2014rounds 2")
-        assert "Changed strategy: it was consensus, and is now coverage." in said
-        assert "Changed rounds: it was 1, and is now 2." in said
+        assert "How the answers are combined: it was consensus, and is now coverage." in said
+        assert "Review rounds: it was 1, and is now 2." in said
         async with restarted(place) as dispatcher:
             await place.slack.slash(place.general, place.ada, "/council", "Shard?")
             card = await place.card()

@@ -62,6 +62,7 @@ NUMBER, HIDDEN_KEY = "Number [1]: ", "OpenRouter key (it isn't shown): "
 WHICH, CHAIR, ASK = "Members, separated by commas", "Chairman, who", "see that it answers?"
 WHERE, WRITE = "Number [4]: ", "Write this? [Y/n]: "
 DISCORD, SLACK_BOT, SLACK_APP = "Discord bot token", "Slack bot token", "Slack app-level token"
+MONTH = "The most that all questions of a month may cost"
 OPENROUTER_PATH = [
     (NUMBER, "1"),
     (HIDDEN_KEY, KEY),
@@ -72,6 +73,7 @@ OPENROUTER_PATH = [
     (DISCORD, BOT_TOKEN),
     (SLACK_BOT, BOT),
     (SLACK_APP, APP),
+    (MONTH, ""),
     (WRITE, ""),
 ]
 LAST = len(OPENROUTER_PATH) - 1
@@ -172,6 +174,7 @@ async def test_an_openrouter_key_and_both_platforms(desk: Desk) -> None:
     assert desk.ollama.history == []
     for part in (
         "  openai/gpt-6        $1.00 / $10.00",
+        "A short question may cost about $0.24, by the models' prices.",
         "The most it can cost: $0.0028.",
         "4 calls answered, $0.",
         "client_id=1234567890123456789&",
@@ -180,6 +183,31 @@ async def test_an_openrouter_key_and_both_platforms(desk: Desk) -> None:
         "make run",
     ):
         assert part in desk.said
+
+
+async def test_a_monthly_budget_is_written_beside_what_is_there(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In dollars; the file's other lines stay, and where there is a budget nobody is asked for one."""
+    desk.write("council.toml", "# ours\n[limits]\nruns_per_user = 1\n")
+    path = [step for step in OPENROUTER_PATH if step[0] != MONTH]
+    month = [(MONTH, "lots"), (MONTH, "0"), (MONTH, "$50")]
+    assert await desk.answer(*path[:-1], *month, (WRITE, "")) == 0
+    assert desk.files()["council.toml"] == (
+        "# ours\n[limits]\nruns_per_user = 1\n\n[budgets]\nworkspace_month = 50\n"
+    )
+    assert desk.said.count("Type an amount in dollars, such as 50, or press Enter for no limit.") == 2
+    monkeypatch.chdir(desk.folder)
+    assert load().budgets.workspace_month == 50
+    kept = [
+        (NUMBER, ""),
+        ("OPENROUTER_API_KEY is set already. Keep it?", ""),
+        *((WHICH, ""), (CHAIR, ""), (ASK, "n"), (WHERE, "3")),
+        ("DISCORD_TOKEN is set already. Keep it?", ""),
+        ("SLACK_BOT_TOKEN is set already. Keep it?", ""),
+    ]
+    assert await desk.answer(*kept) == 0
+    assert wording.NOTHING_TO_WRITE in desk.said
 
 
 async def test_what_is_written_can_be_used(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,6 +296,7 @@ async def test_a_second_time_keeps_what_is_there(desk: Desk) -> None:
         *((WHICH, ""), (CHAIR, ""), (ASK, "n"), (WHERE, "3")),
         ("DISCORD_TOKEN is set already. Keep it?", ""),
         ("SLACK_BOT_TOKEN is set already. Keep it?", ""),
+        (MONTH, ""),
     ]
     assert await desk.answer(*path) == 0
     assert wording.NOTHING_TO_WRITE in desk.said

@@ -87,17 +87,17 @@ async def test_each_value_says_where_it_comes_from(tmp_path: Path) -> None:
         channels = opened(library)
         before = await configure(channels, {}, HERE, PLACE, is_admin=False, used=nothing_used)
         assert shown(before) == {
-            "profile": "default (built in)",
-            "profiles": "default, fast (built in)",
-            "rounds": "1 (council.toml, [profiles.default])",
-            "strategy": "consensus (built in)",
-            "depth": "full (built in)",
-            "context": "thread (built in)",
-            "thread": "digest (built in)",
-            "who": "everyone (built in)",
-            "budget_day": "$10.00 (council.toml, [budgets])",
-            "budget_month": "no limit (built in)",
-            "retention": "deleted 30 days after the last answer (COUNCIL_RETENTION_DAYS in .env)",
+            "Council that answers": "default (built in)",
+            "Councils that may be asked": "default, fast (built in)",
+            "Review rounds": "1 (council.toml, [profiles.default])",
+            "How the answers are combined": "consensus (built in)",
+            "How deep a question is taken": "full (built in)",
+            "What is read with a question": "the thread it is asked in (built in)",
+            "What the thread shows": "how each corrected response begins (built in)",
+            "Who may ask": "everyone (built in)",
+            "Budget for a day": "$10.00 (council.toml, [budgets])",
+            "Budget for a month": "no limit (built in)",
+            "How long answers are kept": "deleted 30 days after the last answer (COUNCIL_RETENTION_DAYS in .env)",
         }
         assert lines(before)[-1] == (
             "Somebody with Manage Server, or one of the council's own admins, can change these."
@@ -108,19 +108,19 @@ async def test_each_value_says_where_it_comes_from(tmp_path: Path) -> None:
             "--budget_day $2.50 --budget_month 20 --retention 7",
         )
         assert shown(after) == {
-            "profile": "fast (this channel)",
-            "profiles": "default, fast (built in)",
-            "rounds": "3 (this channel)",
-            "strategy": "risk_averse (this channel)",
-            "depth": "quick (this channel)",
-            "context": "message (this channel)",
-            "thread": "full (this channel)",
-            "who": "role 4444444444444444 (this channel)",
-            "budget_day": "$2.50 (this channel)",
-            "budget_month": "$20.00 (this channel)",
-            "retention": "deleted 7 days after the last answer (this channel)",
+            "Council that answers": "fast (this channel)",
+            "Councils that may be asked": "default, fast (built in)",
+            "Review rounds": "3 (this channel)",
+            "How the answers are combined": "risk averse (this channel)",
+            "How deep a question is taken": "quick (this channel)",
+            "What is read with a question": "nothing else (this channel)",
+            "What the thread shows": "whole corrected responses (this channel)",
+            "Who may ask": "role 4444444444444444 (this channel)",
+            "Budget for a day": "$2.50 (this channel)",
+            "Budget for a month": "$20.00 (this channel)",
+            "How long answers are kept": "deleted 7 days after the last answer (this channel)",
         }
-        assert lines(after)[0] == "Changed profile: it was default, and is now fast."
+        assert lines(after)[0] == "Council that answers: it was default, and is now fast."
         assert (
             "Conversations whose last answer is older than 7 days are deleted for good, the first in an hour at "
             "the earliest. Reset retention before then to keep them."
@@ -128,8 +128,8 @@ async def test_each_value_says_where_it_comes_from(tmp_path: Path) -> None:
         again = await change(channels, "--rounds 3")
         assert lines(again)[0] == "Nothing changed: it was already set that way."
         reset = await change(channels, "--reset rounds, who")
-        assert shown(reset)["rounds"] == "2 (council.toml, [profiles.fast])"
-        assert shown(reset)["who"] == "everyone (built in)"
+        assert shown(reset)["Review rounds"] == "2 (council.toml, [profiles.fast])"
+        assert shown(reset)["Who may ask"] == "everyone (built in)"
         assert shown(await change(channels, "--reset all")) == shown(before)
     async with open_library(tmp_path) as library:
         assert await library.overrides.of(Scope.of(HERE)) == {}
@@ -355,13 +355,13 @@ async def test_at_the_terminal_nothing_is_limited(tmp_path: Path) -> None:
         channels = opened(library)
         message = await change(channels, "--rounds 2", terminal, AT_TERMINAL)
         assert [*shown(message)] == [
-            "profile",
-            "rounds",
-            "strategy",
-            "depth",
-            "context",
-            "thread",
-            "retention",
+            "Council that answers",
+            "Review rounds",
+            "How the answers are combined",
+            "How deep a question is taken",
+            "What is read with a question",
+            "What the thread shows",
+            "How long answers are kept",
         ]
         assert await refused(channels, "--who nobody --budget_day 1", terminal) == (
             "At the terminal, nothing limits who may ask or what a question may cost. So who and budget_day can't be "
