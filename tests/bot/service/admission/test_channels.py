@@ -269,7 +269,7 @@ async def test_who_takes_mentions_of_both_platforms(tmp_path: Path) -> None:
         await change(channels, "--who <@U0000001|ada l.>, <!subteam^S0000001|@the team>", slack)
         assert (await channels.in_force(slack)).groups == {"S0000001"}
         said = shown(await configure(channels, {}, slack, PLACE, is_admin=True, used=nothing_used))[
-            "who"
+            "Who may ask"
         ]
         assert said == "person U0000001, user group S0000001 (this channel)"
         await change(channels, "--who <!everyone>", slack)
