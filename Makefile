@@ -71,7 +71,7 @@ bench: setup ## Measure speed, as ratios in one run
 	$(RUN) python -m bench
 
 .venv/.made: pyproject.toml uv.lock | $(filter .tools/%,$(UV))
-	$(UV) sync --frozen --quiet --compile-bytecode --extra doors --extra local
+	$(UV) sync --frozen --quiet --compile-bytecode --extra doors --extra inputs --extra local
 	@.venv/bin/python -m compileall -q -j 0 bot council storage tests
 	@touch $@
 

@@ -38,7 +38,7 @@ from bot.service.requests.question import Question
 from bot.service.run_queue import LocalQueue
 from bot.service.runs import Runs, utc_now
 from bot.view.message import Message
-from council.brief import Brief, Discussion
+from council.brief import Brief, Discussion, SentFile
 from council.calls import Ask, Call, MemorySteps, Reply
 from council.document.conversation import Source
 from council.events import Event
@@ -118,6 +118,11 @@ class SilentVenue:
         """Return a thread without messages."""
         del brief, room
         return Discussion(until="0")
+
+    async def fetch(self, file: SentFile) -> bytes:
+        """Return an empty file."""
+        del file
+        return b""
 
     async def post_card(self, newest: Callable[[], Card], sent: Sent) -> str:
         """Take the card."""

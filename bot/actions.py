@@ -199,15 +199,11 @@ class Actions:
         self._clicks.append(click)
         return await self._dispatcher.is_first(click)
 
-    async def ask(
-        self, question: Question, reply: AskerReply, left_out: str | None = None
-    ) -> RunRow | None:
-        """Ask a question, and say which of its files were `left_out`; return its run if it is new."""
+    async def ask(self, question: Question, reply: AskerReply) -> RunRow | None:
+        """Ask a question; return its run if it is new."""
         run = await self._dispatcher.accept(question)
         if run is None:
             return None
-        if left_out:
-            await reply.say(left_out)
         self._dispatcher.tasks.begin(run, reply.venue(run))
         return run
 
@@ -330,6 +326,9 @@ class Actions:
             standing=await incoming.actor.standing(place),
             asker=incoming.actor.name,
             attachments=brief.attachments,
+            pictures=await self._dispatcher.pictures(run),
+            sent=brief.sent,
+            needs_files=brief.needs_files,
             context=context.without_messages if context else None,
             options=options,
         )

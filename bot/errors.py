@@ -2,13 +2,13 @@
 
     CouncilError
     ├── ConfigurationError  the settings can't be used; it has every problem
+    ├── NothingRead         a question holds nothing that can be read; the run ends before its first call
     ├── Refusal             a question, a click or a command is refused; one person reads why
     │   ├── OverBudget      it may cost more than is left
     │   ├── Unavailable     it can be asked again in a moment
     │   └── UsageError      it was asked for wrongly; the message says how to do it
     │       ├── NoProfile   there is no council of that name
-    │       ├── OverLimit   too many questions are waiting already
-    │       └── NotTaken    a file isn't read with a question
+    │       └── OverLimit   too many questions are waiting already
     ├── ChartError          the picture of the statistics couldn't be drawn; the text says it all
     └── VenueError          a platform didn't do what it was asked
         ├── Gone            the message, thread or channel isn't there any more
@@ -60,6 +60,10 @@ class Unavailable(Refusal):
     """The council restarts or can't save anything now; the same may be asked again in a moment."""
 
 
+class NothingRead(CouncilError):
+    """Nothing that came with a question can be read; the message says why, for its asker."""
+
+
 class UsageError(Refusal):
     """Something was asked for wrongly; the message says how to do it."""
 
@@ -70,15 +74,6 @@ class NoProfile(UsageError):
 
 class OverLimit(UsageError):
     """A question is over a limit; the message says the number and what to do."""
-
-
-class NotTaken(UsageError):
-    """A file isn't taken; the message says what to do, `why` says it in a few words."""
-
-    def __init__(self, name: str, message: str, why: str) -> None:
-        super().__init__(message)
-        self.name = name
-        self.why = why
 
 
 class ChartError(CouncilError):

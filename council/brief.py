@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Annotated, cast
+from typing import Annotated, Literal, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
@@ -41,19 +41,73 @@ class History(BaseModel):
         return not (self.turns or self.left_out)
 
 
+class Picture(BaseModel):
+    """A picture that members who see are sent: which one, and how large it was, in pixels.
+
+    `sha256` is of what is sent, and names it among the pictures of its run: `run`, or the run that it
+    was read for. `page` is the document's page that it shows, `tokens` about what it takes in a prompt.
+    """
+
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
+
+    sha256: str
+    media: Literal["image/png", "image/jpeg"]
+    width: int
+    height: int
+    page: int | None = None
+    tokens: int = 0
+    run: str | None = None
+
+
+FileKind = Literal["text", "pdf", "picture", "office", "page"]
+"""What a file is by its content; a `page` was fetched from a web address."""
+
+
 class Attachment(BaseModel):
-    """A text file that belongs to the question."""
+    """What was read of a file that belongs to the question.
+
+    `sha256` is of the content, `pages` counts all pages. `omitted` says in a few words, for people, what
+    wasn't read and why. `url` is the address that a page was fetched from.
+    """
 
     model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
     name: str
     text: str
+    kind: FileKind = "text"
+    sha256: str = ""
+    pages: int | None = None
+    pictures: tuple[Picture, ...] = ()
+    omitted: str | None = None
+    url: str | None = None
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether nothing of it was read."""
+        return self.omitted is not None and not (self.text or self.pictures)
+
+
+class SentFile(BaseModel):
+    """A file that came with a question and isn't read yet.
+
+    `address` is where its platform keeps it, `size` its bytes as the platform states them. `media` is
+    its type as the platform names it. `why` says why the platform's own limits or ours leave it out.
+    """
+
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
+
+    name: str
+    address: str = Field(default="", repr=False)
+    size: int = 0
+    media: str = ""
+    why: str | None = None
 
 
 class ThreadMessage(BaseModel):
     """What somebody wrote in the thread in which a question was asked.
 
-    `author` is the platform's id of the writer, `name` the name that people see there.
+    `author` is the platform's id of the writer, `name` the name that people see there. `sent` are files
+    that aren't read yet.
     """
 
     model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
@@ -62,6 +116,7 @@ class ThreadMessage(BaseModel):
     name: str
     text: str
     files: tuple[Attachment, ...] = ()
+    sent: tuple[SentFile, ...] = ()
 
 
 class Discussion(BaseModel):
@@ -131,10 +186,12 @@ class Brief(BaseModel):
     prompts; `notes_mark`, which only the chairman is given, parts its notes from the answer. All are
     drawn once, so a replay writes the same prompts again. Where the members of
     `profile` are asked, and with which keys, is never taken from here: a row could have been written by
-    anybody. `context` is the thread around the question, read before the first call. `history` is as
-    much of the conversation as fits. `ceilings` are a program's, and `request` is a digest of
-    what it sent: the same request may be sent again. `uncorrected` are the members whose corrections
-    are skipped, with the record that is the reason.
+    anybody. `sent` are files that are read before the first call, and are `attachments` from then on;
+    with `needs_files`, it is no question without them. `earlier` are the files of earlier questions.
+    `context` is the thread around the question, read before the first call. `history` is as much of the
+    conversation as fits. `ceilings` are a program's, and `request` is a digest of what it sent: the same
+    request may be sent again. `uncorrected` are the members whose corrections are skipped, with the
+    record that is the reason.
     """
 
     model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
@@ -146,6 +203,9 @@ class Brief(BaseModel):
     notes_mark: str | None = Field(default=None, min_length=8)
     asker: str | None = None
     attachments: tuple[Attachment, ...] = ()
+    sent: tuple[SentFile, ...] = ()
+    needs_files: bool = False
+    earlier: tuple[Attachment, ...] = ()
     context: Discussion | None = None
     history: History = History()
     uncorrected: dict[str, CorrectionRecord] = {}
@@ -158,6 +218,18 @@ class Brief(BaseModel):
     def _from_list(cls, stored: object) -> object:
         """Rows of earlier versions list the turns."""
         return {"turns": cast("object", stored)} if isinstance(stored, list | tuple) else stored
+
+    @property
+    def files(self) -> tuple[Attachment, ...]:
+        """Every file that the prompts hold: the question's, its thread's and earlier questions'."""
+        messages = self.context.messages if self.context else ()
+        return (*self.earlier, *(file for each in messages for file in each.files), *self.attachments)
+
+    @property
+    def pictures(self) -> tuple[Picture, ...]:
+        """The pictures of its files, each once, in the order in which prompts name them."""
+        found = {one.sha256: one for file in self.files for one in file.pictures}
+        return tuple(found.values())
 
     @cached_property
     def language(self) -> str:

@@ -9,6 +9,7 @@ from typing import Generic, Literal, Protocol, TypedDict, TypeVar
 import orjson
 from pydantic import BaseModel, ConfigDict
 
+from council.brief import Picture
 from council.consultation import Consultation
 from council.errors import Failure
 from council.profile import Member
@@ -100,10 +101,12 @@ class Call:
     member belongs to. `deadline` is wall-clock seconds for the call with all its retries,
     `idle_timeout` the seconds in which nothing may arrive, unless that is left to the client. `schema`
     asks endpoints that can for a JSON reply of that shape; `web` asks the council's own provider to
-    search the web first. `repeat_penalty` is only for llama.cpp's server, and replaces its own.
-    `on_text` gets the reply as it streams, `on_retry` each failed attempt with
-    the seconds until the next one (what streamed before it is void), and `on_withdrawn` is called when
-    what has streamed turns out to be the model's thoughts. `meter` has what its requests cost.
+    search the web first. `pictures` are shown to the model before its prompt's text; `images` are their
+    contents in Base64, in the same order, once they are loaded. `repeat_penalty` is only for
+    llama.cpp's server, and replaces its own. `on_text` gets the reply as it streams, `on_retry` each
+    failed attempt with the seconds until the next one (what streamed before it is void), and
+    `on_withdrawn` is called when what has streamed turns out to be the model's thoughts. `meter` has
+    what its requests cost.
     """
 
     step: str
@@ -114,6 +117,8 @@ class Call:
     profile: str = "default"
     schema: JsonObject | None = None
     web: bool = False
+    pictures: tuple[Picture, ...] = ()
+    images: tuple[str, ...] = field(default=(), repr=False)
     temperature: float | None = None
     max_tokens: int | None = None
     repeat_penalty: float | None = None
@@ -131,7 +136,8 @@ class Call:
     @property
     def digest(self) -> str:
         """A digest of the request: 32 hexadecimal digits that differ for another prompt or shape."""
-        asked = orjson.dumps((self.messages, self.schema), option=orjson.OPT_SORT_KEYS)
+        shown = ([each.sha256 for each in self.pictures],) if self.pictures else ()
+        asked = orjson.dumps((self.messages, self.schema, *shown), option=orjson.OPT_SORT_KEYS)
         return hashlib.blake2b(asked, digest_size=16).hexdigest()
 
 
@@ -150,7 +156,8 @@ class Reply(BaseModel):
     `truncated`: the reply was cut off by its length limit. `answered_by`: the id of the fallback
     model that answered instead of the one asked. `citations`: the pages it names as sources. If a
     consultation was asked for, `consultation` is the reply read as one and `text` its detailed
-    answer; if it couldn't be read, `unstructured` says why.
+    answer; if it couldn't be read, `unstructured` says why. `unseen`: the model's server refused the
+    pictures, so it answered without them.
     """
 
     model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
@@ -163,6 +170,7 @@ class Reply(BaseModel):
     citations: tuple[Citation, ...] = ()
     consultation: Consultation | None = None
     unstructured: str | None = None
+    unseen: bool = False
 
 
 Outcome = Reply | Failure

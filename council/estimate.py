@@ -128,9 +128,11 @@ def reply_tokens(profile: Profile) -> int:
 
 def _foreseen(brief: Brief) -> Iterator[_Asked]:
     given, is_first = _given(brief), brief.history.is_empty
+    shown = sum(picture.tokens for picture in brief.pictures)
     for call in _calls(brief.profile):
         if call.stage != "title" or is_first:
-            yield call._replace(prompt=call.prompt + given)
+            sees = call.member.vision and call.stage != "title"
+            yield call._replace(prompt=call.prompt + given + (shown if sees else 0))
 
 
 @lru_cache(maxsize=64)  # the same councils are asked again and again
@@ -196,7 +198,7 @@ def _given(brief: Brief) -> int:
 
 def _texts(brief: Brief) -> Iterator[str]:
     yield brief.question
-    yield from (file.text for file in brief.attachments)
+    yield from (file.text for file in (*brief.earlier, *brief.attachments))
     for turn in brief.history.turns:
         yield turn.question
         yield turn.answer or ""

@@ -5,7 +5,7 @@ them. `to_json` returns the event contract, one object per event:
 `{"type": "stage2_5_complete", "data": [...], "round": 1}`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal, Self
 
@@ -13,6 +13,8 @@ from council.brief import Discussion
 from council.document.conversation import (
     AggregateRanking,
     AssistantMessage,
+    FileRecord,
+    LinkRecord,
     Stage1Result,
     Stage2_5Result,
     Stage2Result,
@@ -191,6 +193,23 @@ class ContextRead:
 
 
 @dataclass(frozen=True, slots=True)
+class FilesRead:
+    """The question's files and links were read, as far as they can be; the calls come after that.
+
+    `earlier` names the files of earlier questions that the members read, too.
+    """
+
+    files: tuple[FileRecord, ...] = ()
+    links: tuple[LinkRecord, ...] = ()
+    earlier: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, files: Sequence[FileRecord], links: Sequence[LinkRecord]) -> Self | None:
+        """Return what was read of a stored question's files and links; `None` if it has none."""
+        return cls(tuple(files), tuple(links)) if files or links else None
+
+
+@dataclass(frozen=True, slots=True)
 class RunQueued:
     """The run waits for its turn; `position` is its place in the queue, 1 is next."""
 
@@ -230,6 +249,7 @@ Event = (
     | RunHeld
     | HistoryShortened
     | ContextRead
+    | FilesRead
 )
 _AboutRun = (
     CallSpent
@@ -288,6 +308,14 @@ def to_json(event: Event) -> JsonObject:
             }
         case MemberFailed():
             return {"type": "member_failed", **_member(event), "failure": _failure(event.failure)}
+        case FilesRead():
+            files, links = ([each.dump() for each in listed] for listed in (event.files, event.links))
+            return {
+                "type": "files_read",
+                "files": files,
+                "links": links,
+                "earlier": [*event.earlier],
+            }
         case _:
             return _of_run(event)
 

@@ -129,6 +129,9 @@ class Member(BaseModel):
     endpoint takes a JSON schema for the reply; where the configuration doesn't say, it is looked up when
     a run starts, or tried, and stored with the run.
 
+    `vision` says whether the model is sent pictures; where the configuration doesn't say, the provider's
+    list does when a run starts, and a model that it says nothing of gets none.
+
     `temperature`, `max_tokens` and `reasoning` are sent only if they are set here or, the first two, in
     the profile. `dialect` names the kind of server where its address doesn't tell; `extra` are fields
     of the request's body that are sent as they are. Both belong to today's configuration, too.
@@ -147,6 +150,7 @@ class Member(BaseModel):
     temperature: float | None = Field(default=None, ge=0, le=2, allow_inf_nan=False)
     max_tokens: Count | None = None
     reasoning: Reasoning | None = None
+    vision: bool | None = None
     dialect: DialectName | None = Field(default=None, exclude=True)
     extra: JsonText = Field(default="{}", exclude=True, repr=False)
     name: str = ""

@@ -57,10 +57,14 @@ WITHDRAWN_TOKENS = 1_500
 
 @dataclass(frozen=True, slots=True)
 class Deliberation:
-    """The result of a run: the message for the conversation document, and a title if one was wanted."""
+    """The result of a run: the message for the conversation document, and a title if one was wanted.
+
+    `saw` names who was shown the question's pictures.
+    """
 
     message: AssistantMessage
     title: str | None
+    saw: tuple[str, ...] = ()
 
 
 async def deliberate(
@@ -114,6 +118,7 @@ async def deliberate(
             finished_at=timestamp(now()),
         ),
         title=named if brief.history.is_empty else None,
+        saw=tuple(session.saw),
     )
 
 

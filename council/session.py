@@ -108,6 +108,8 @@ class Session:
         self.now = now
         self.stop = stop
         self.failures: list[FailedCall] = []
+        self.saw: dict[str, None] = {}
+        """The names of those who were shown the question's pictures, in the order of their answers."""
         self.was_stopped = False
         """Whether a press of Stop kept a member from being heard."""
         self._ask = ask
@@ -152,6 +154,8 @@ class Session:
                 self.emit(AnswerStreamed(member.name, rest))
             result, reply = await self._result(call, outcome, read, calls)
             if not isinstance(result, Failure):
+                if call.pictures and not outcome.unseen:
+                    self.saw[member.name] = None
                 took, used = reply.latency_ms, reply.usage
                 self.emit(MemberAnswered(stage.stage, member.name, result, took, used, stage.round))
                 stage.succeed()
@@ -190,6 +194,7 @@ class Session:
             idle_timeout=profile.idle_timeout,
             profile=profile.name,
             schema=request.schema,
+            pictures=self.brief.pictures if member.vision else (),
             web=profile.web and stage.stage in ("stage1", "stage2_5"),
             temperature=profile.temperature if member.temperature is None else member.temperature,
             max_tokens=FORM_TOKENS if is_form else member.max_tokens or profile.max_tokens,

@@ -205,7 +205,7 @@ class Forgetting:
 
 
 def _without_history(brief: JsonObject) -> JsonObject:
-    return {**brief, "history": {}}
+    return {**brief, "history": {}, **({"earlier": []} if brief.get("earlier") else {})}
 
 
 def _without_words(brief: JsonObject, user: str | None) -> JsonObject:

@@ -5,6 +5,7 @@ import os
 import pty
 import signal
 import sqlite3
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -185,11 +186,14 @@ class Watched(Journal):
         reservation: Reservation | None = None,
         entry: QueueEntry | None = None,
         bounds: Bounds | None = None,
+        pictures: Mapping[str, str] | None = None,
     ) -> Begun:
         """Look, and begin."""
         async with self._locks.acquire(run.id) as held:
             self.free.append(held)
-        return await super().begin(run, by=by, reservation=reservation, entry=entry, bounds=bounds)
+        return await super().begin(
+            run, by=by, reservation=reservation, entry=entry, bounds=bounds, pictures=pictures
+        )
 
 
 async def test_a_run_is_held_before_another_process_can_find_it(tmp_path: Path) -> None:

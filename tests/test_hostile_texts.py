@@ -150,7 +150,7 @@ async def test_file_names(tmp_path: Path) -> None:
         attached = await council("ask", "Why?", "--attachment", f"a{C1}\n.bin")
         absent = await council("ask", "Why?", "--attachment", f"b{C1}.bin")
     assert (attached.code, absent.code) == (2, 2)
-    assert "is not text" in attached.err
+    assert "neither text, PDF nor a picture" in attached.err
     assert_clean(attached.err, absent.err)
 
 

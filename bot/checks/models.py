@@ -462,6 +462,8 @@ def _learned(traits: Traits, format_sent: Format | None) -> Iterator[str]:
         yield f"{traits.limit} instead of {OTHER_LIMIT[traits.limit]}"
     if traits.merges_system:
         yield "instructions in the user's message"
+    if traits.blind:
+        yield "no pictures"
     if traits.whole or traits.whole_formats:
         yield "replies not streamed" if traits.whole else "JSON not streamed"
     yield from (f"no {name}" for name in traits.dropped)

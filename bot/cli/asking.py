@@ -21,14 +21,15 @@ from bot.cli.execution import (
     with_library,
 )
 from bot.errors import Refusal, UsageError
+from bot.inputs.limits import DOCUMENT_BYTES
+from bot.inputs.reading import FileContent
 from bot.service.commands import described
 from bot.service.options import RunOptions
-from bot.service.requests.attachments import LARGEST_FILE, text_file
+from bot.service.requests.attachments import one_line
 from bot.terminal.ask import say
 from bot.view.wording import budgets
 from bot.view.wording import cli as wording
 from bot.view.wording import terminal as terminal_wording
-from council.brief import Attachment
 
 
 class ThreadDetail(StrEnum):
@@ -94,7 +95,9 @@ def ask(
     criteria: Annotated[str | None, typer.Option(help=described("criteria"), callback=utf8)] = None,
     mode: Annotated[str | None, typer.Option(help=described("mode"))] = None,
     depth: Annotated[str | None, typer.Option(help=described("depth"))] = None,
-    attachment: Annotated[Path | None, typer.Option(help=described("attachment"))] = None,
+    attachment: Annotated[
+        list[Path] | None, typer.Option(help=f"{described('attachment')} May be repeated.")
+    ] = None,
     events: Annotated[bool, typer.Option("--events", help="Print events as JSON lines.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer's message as JSON.")] = False,
     thread: Annotated[
@@ -137,7 +140,7 @@ def ask(
     }
     try:
         options = RunOptions.read(given)
-        attachments = (_read(attachment),) if attachment else ()
+        contents = [*map(_read, attachment or ())]
     except UsageError as error:
         end(str(error), MISUSED)
     own = configured(for_people=not (events or as_json))
@@ -150,9 +153,10 @@ def ask(
             terminal = terminal_ask.Asking(library, council.runs, resume_within)
             try:
                 seats = (await council.runs.channels.in_force(terminal_ask.HERE)).asked(options)
+                files = await council.runs.files.read(contents)
                 if dry_run:
-                    return await terminal.estimate(seats, text, attachments, as_json=as_json)
-                return await terminal.ask(seats, text, surface, attachments=attachments, start_over=new)
+                    return await terminal.estimate(seats, text, files, as_json=as_json)
+                return await terminal.ask(seats, text, surface, files=files, start_over=new)
             except Refusal as error:
                 end(str(error), MISUSED)
 
@@ -203,10 +207,10 @@ def _piped() -> str:
         end(wording.input_unreadable(), MISUSED)
 
 
-def _read(file: Path) -> Attachment:
+def _read(file: Path) -> FileContent:
     name = os.fsencode(file.name).decode(errors="replace")
     try:
         with file.open("rb") as content:
-            return text_file(name, content.read(LARGEST_FILE + 1))
+            return FileContent(one_line(name), content.read(DOCUMENT_BYTES + 1))
     except OSError as error:
         raise UsageError(wording.file_unreadable(file, error.strerror)) from error

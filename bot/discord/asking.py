@@ -3,7 +3,6 @@
 A message's text comes with a mention of the bot, in direct messages, and with the message action.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TypeVar, cast
@@ -13,7 +12,7 @@ import structlog
 
 from bot.actions import Actions
 from bot.discord import typed
-from bot.discord.incoming import read_file, read_files
+from bot.discord.incoming import sent_files
 from bot.discord.location import Location
 from bot.discord.locations import Locations
 from bot.discord.notices import NOBODY, whisper
@@ -26,7 +25,7 @@ from bot.service.options import PROFILE_DEFAULTS, RunOptions
 from bot.service.requests.question import Question
 from bot.view.wording import discord as wording
 from bot.view.wording.commands import NO_TEXT, USE_THE_BUTTON
-from council.brief import Attachment, Discussion
+from council.brief import Discussion, SentFile
 
 log = structlog.get_logger()
 
@@ -51,23 +50,22 @@ class Asking:
         if given["private"] and interaction.guild_id:
             await self._ask_privately(interaction, text, file, options)
             return
-        files = (await read_file(file),) if file else ()
+        files = sent_files([file] if file else [])
         here = Location.of_interaction(interaction)
         here.require(interaction.app_permissions)
         text = await typed.of_interaction(self._client, interaction).typed(text)
         question = self._question(
-            text, here, interaction.user, interaction.id, attachments=files, options=options
+            text, here, interaction.user, interaction.id, files=files, options=options
         )
+        question = replace(question, needs_files=bool(files))
         await self._actions.ask(question, InteractionReply(self._locations, interaction))
 
     async def ask_about(self, interaction: discord.Interaction, message: discord.Message) -> None:
-        """Ask a message as a question, with its text files as attachments."""
-        (attachments, left_out), text = await asyncio.gather(
-            read_files(message.attachments),
-            typed.of_message(self._client, message).typed(message.content),
-        )
-        if not text and not attachments:
-            raise Refusal(" ".join(filter(None, (NO_TEXT, left_out))))
+        """Ask a message as a question, with its files."""
+        files = sent_files(message.attachments)
+        text = await typed.of_message(self._client, message).typed(message.content)
+        if not text and not files:
+            raise Refusal(NO_TEXT)
         here = Location.of_interaction(interaction)
         here.require(interaction.app_permissions)
         context = Discussion(until=str(interaction.id), question=str(message.id))
@@ -76,10 +74,10 @@ class Asking:
             here,
             interaction.user,
             interaction.id,
-            attachments=attachments,
+            files=files,
             context=context,
         )
-        await self._actions.ask(question, InteractionReply(self._locations, interaction), left_out)
+        await self._actions.ask(question, InteractionReply(self._locations, interaction))
 
     async def _ask_privately(
         self,
@@ -90,7 +88,7 @@ class Asking:
     ) -> None:
         """Run in the asker's direct messages, if they are open."""
         await interaction.response.defer(ephemeral=True, thinking=True)
-        attachments = (await read_file(file),) if file else ()
+        files = sent_files([file] if file else [])
         text = await typed.of_interaction(self._client, interaction).typed(text)
         asker = interaction.user
 
@@ -107,10 +105,11 @@ class Asking:
             raise Refusal(wording.UNREACHED) from error
         here, asked_in = Location(card.channel.id), Location.of_interaction(interaction)
         question = replace(
-            self._question(text, here, asker, interaction.id, attachments=attachments, options=options),
+            self._question(text, here, asker, interaction.id, files=files, options=options),
             source=here.source(asker.id).model_copy(update={"message": str(card.id)}),
             standing=self._locations.standing_of(asker, asked_in),
             asked_in=asked_in.source(asker.id),
+            needs_files=bool(files),
         )
         try:
             await self._actions.ask(question, InteractionReply(self._locations, interaction))
@@ -120,23 +119,21 @@ class Asking:
         await whisper(interaction, wording.in_direct(here.link(card.id)))
 
     async def ask_by_message(self, message: discord.Message) -> None:
-        """Ask what a message says besides its mention of the bot, with its text files."""
-        (attachments, left_out), asked = await asyncio.gather(
-            read_files(message.attachments), self._parsed(message)
-        )
-        if not asked.question and not attachments:
-            raise Refusal(" ".join(filter(None, (wording.HINT, left_out))))
+        """Ask what a message says besides its mention of the bot, with its files."""
+        files, asked = sent_files(message.attachments), await self._parsed(message)
+        if not asked.question and not files:
+            raise Refusal(wording.HINT)
         here, options = await self._locations.of_message(message), RunOptions.read(asked.given)
         question = self._question(
             asked.question,
             here,
             message.author,
             message.id,
-            attachments=attachments,
+            files=files,
             options=options,
             context=Discussion(until=str(message.id)),
         )
-        await self._actions.ask(question, self._below(message), left_out)
+        await self._actions.ask(question, self._below(message))
 
     async def ask_by_reply(self, message: discord.Message, replied: discord.Message) -> None:
         """Take a reply to one of the bot's messages as a follow-up, if it pings the bot.
@@ -153,9 +150,7 @@ class Asking:
         run = await self._dispatcher.run_shown_as(here.source(message.author.id), str(replied.id))
         if run is None:
             raise Refusal(wording.HINT)
-        (attachments, left_out), asked = await asyncio.gather(
-            read_files(message.attachments), self._parsed(message)
-        )
+        files, asked = sent_files(message.attachments), await self._parsed(message)
         below = await self._locations.thread_of(message.guild, here, run) or here
         question = self._dispatcher.follow_ups.question(
             run,
@@ -168,8 +163,8 @@ class Asking:
             context=Discussion(until=str(message.id)) if below.parent else None,
         )
         options = RunOptions.read(asked.given)
-        whole = replace(question, options=options, attachments=attachments)
-        await self._actions.ask(whole, self._below(message), left_out)
+        whole = replace(question, options=options, sent=files)
+        await self._actions.ask(whole, self._below(message))
 
     def _below(self, message: discord.Message) -> MessageReply:
         return MessageReply(self._locations, self._dispatcher.tasks, message)
@@ -184,7 +179,7 @@ class Asking:
         asker: discord.User | discord.Member,
         key: int,
         *,
-        attachments: tuple[Attachment, ...] = (),
+        files: tuple[SentFile, ...] = (),
         options: RunOptions = PROFILE_DEFAULTS,
         context: Discussion | None = None,
     ) -> Question:
@@ -194,7 +189,7 @@ class Asking:
             entry_key=str(key),
             asker=asker.display_name,
             standing=self._locations.standing_of(asker, here),
-            attachments=attachments,
+            sent=files,
             context=context if here.parent else None,
             options=options,
         )

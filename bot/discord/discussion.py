@@ -9,15 +9,15 @@ from typing import TypeVar
 import discord
 
 from bot.discord import typed
-from bot.discord.incoming import read_file
+from bot.discord.incoming import sent_file
 from bot.discord.location import Location, lacking
 from bot.discord.transport import DiscordTransport
-from bot.errors import Gone, NotAllowed, NotTaken
+from bot.errors import Gone, NotAllowed
 from bot.service.delivery.outbox import Urgency
 from bot.service.requests import discussion
 from bot.service.requests.discussion import Written
 from bot.view.wording import discord as wording
-from council.brief import Attachment, Brief, Discussion
+from council.brief import Brief, Discussion, SentFile
 
 LOOKED_THROUGH = 200
 """How many messages are read to find the last that people wrote."""
@@ -122,17 +122,6 @@ class _DiscordThread:
         """Return somebody's name, which comes with the message here."""
         return author
 
-    def file_name(self, file: discord.Attachment) -> str:
-        """Return a file's name."""
-        return file.filename
-
-    def file_size(self, file: discord.Attachment) -> int:
-        """Return a file's size in bytes."""
-        return file.size
-
-    async def file(self, file: discord.Attachment) -> Attachment | NotTaken:
-        """Fetch a text file."""
-        try:
-            return await read_file(file)
-        except NotTaken as error:
-            return error
+    def sent(self, file: discord.Attachment) -> SentFile:
+        """Return a file as the run fetches it."""
+        return sent_file(file)

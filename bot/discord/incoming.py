@@ -1,46 +1,38 @@
-"""Reads the files that people send on Discord."""
+"""The files that people send on Discord: which there are, and how they are fetched."""
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable
+from urllib.parse import urlsplit
 
 import aiohttp
 import discord
+from discord.http import Route
 
-from bot.errors import NotTaken
-from bot.service.requests.attachments import admitted, not_given, one_line, sorted_out, text_file
-from council.brief import Attachment
+from bot.errors import Unreachable
+from bot.service.requests.attachments import admitted
+from bot.view.wording import discord as wording
+from council.brief import SentFile
 
-FILE_SECONDS = 1.0
+HOSTS = frozenset({"https://cdn.discordapp.com", "https://media.discordapp.net"})
+"""Where Discord keeps files (https://discord.com/developers/docs/reference#image-formatting)."""
 
 
-async def read_file(file: discord.Attachment) -> Attachment:
-    """Return a text file. Raises `NotTaken`."""
-    name = one_line(file.filename)
-    [allowed] = _admitted([file])
-    if isinstance(allowed, NotTaken):
-        raise allowed
+def sent_files(files: Iterable[discord.Attachment]) -> tuple[SentFile, ...]:
+    """Return a message's files, to be read before the first call."""
+    return admitted(map(sent_file, files))
+
+
+def sent_file(file: discord.Attachment) -> SentFile:
+    """Return a file as a question names it."""
+    return SentFile(name=file.filename, address=file.url, size=file.size, media=file.content_type or "")
+
+
+async def fetch(client: discord.Client, file: SentFile) -> bytes:
+    """Fetch a file, only from Discord's own hosts. Raises `Unreachable`."""
+    parts = urlsplit(file.address)
+    api = urlsplit(Route.BASE)
+    if f"{parts.scheme}://{parts.netloc}" not in HOSTS | {f"{api.scheme}://{api.netloc}"}:
+        raise Unreachable(wording.NOT_DISCORDS)
     try:
-        # The command has to be answered in 3 seconds.
-        async with asyncio.timeout(FILE_SECONDS):
-            content = await file.read()
+        return await client.http.get_from_cdn(file.address)
     except (discord.HTTPException, aiohttp.ClientError, OSError) as error:
-        raise not_given(name, "Discord") from error
-    return text_file(name, content)
-
-
-async def read_files(
-    files: Sequence[discord.Attachment],
-) -> tuple[tuple[Attachment, ...], str | None]:
-    """Return a message's text files, and which of its files were left out and why."""
-
-    async def read(file: discord.Attachment | NotTaken) -> Attachment | NotTaken:
-        try:
-            return file if isinstance(file, NotTaken) else await read_file(file)
-        except NotTaken as error:
-            return error
-
-    return sorted_out(await asyncio.gather(*map(read, _admitted(files))))
-
-
-def _admitted(files: Sequence[discord.Attachment]) -> list[discord.Attachment | NotTaken]:
-    return admitted(files, name=lambda file: file.filename, size=lambda file: file.size)
+        raise Unreachable(wording.NO_FILE) from error

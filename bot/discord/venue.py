@@ -20,6 +20,7 @@ import structlog
 from bot.discord import discussion
 from bot.discord.card import Drawn, draw, embeds_of, view_of
 from bot.discord.errors import ARCHIVED, OLD_MESSAGE, THREAD_EXISTS, code_of
+from bot.discord.incoming import fetch
 from bot.discord.location import Location, lacking
 from bot.discord.notices import NOBODY, whisper
 from bot.discord.posting import Post, Posting, UrgencyNow
@@ -34,7 +35,7 @@ from bot.view.message import Message
 from bot.view.wording import discord as wording
 from bot.view.wording.card import BELOW, IN_THREAD
 from bot.view.wording.commands import NO_CARD
-from council.brief import Brief, Discussion
+from council.brief import Brief, Discussion, SentFile
 from storage.journal.rows import RunRow
 
 log = structlog.get_logger()
@@ -226,6 +227,10 @@ class DiscordVenue:
             room,
             may_read=self._reads_messages,
         )
+
+    async def fetch(self, file: SentFile) -> bytes:
+        """Fetch a file that came with the question."""
+        return await fetch(self._client, file)
 
     # ── the thread ───────────────────────────────────────────────────────────────────────────
 

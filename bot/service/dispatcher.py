@@ -31,9 +31,9 @@ from bot.service.runs import Runs
 from bot.view.details import Detail, detail
 from bot.view.fold import run_view
 from bot.view.message import Message
-from bot.view.wording import commands, failures
+from bot.view.wording import commands, failures, inputs
 from bot.view.wording.commands import NOT_HERE
-from council.brief import Attachment
+from council.brief import Attachment, SentFile
 from council.document.conversation import Conversation, Source
 from council.profile import Profile
 from storage.documents.conversations import Conversations
@@ -100,13 +100,17 @@ class Dispatcher:
         Files without a text hold the question. Raises `Refusal` or `UsageError` with what to tell the
         asker.
         """
-        text = question.text.strip() or _in_files(question.attachments)
+        words = question.text.strip()
+        files = (*question.attachments, *question.sent)
+        text = words or _in_files(files)
         if self.tasks.is_draining:
             raise Unavailable(commands.RESTARTING)
         if not text:
             raise Refusal(commands.NO_QUESTION)
         if len(text) > LONGEST_QUESTION:
             raise Refusal(commands.too_long(LONGEST_QUESTION))
+        if not words and all(file.why for file in question.sent) and not question.attachments:
+            raise Refusal(inputs.left_out([(file.name, file.why or "") for file in question.sent]))
         entry_key = f"{question.source.platform}:{question.entry_key}"
         by = asyncio.get_running_loop().time() + ACCEPT_SECONDS
         run: RunRow | None = None
@@ -120,7 +124,9 @@ class Dispatcher:
             here.check(question.source, question.standing, profile.name)
             # A private run is paid for where it takes place.
             budgets = None if question.asked_in else here.budgets
-            whole = replace(question, text=text, entry_key=entry_key)
+            whole = replace(
+                question, text=text, entry_key=entry_key, needs_files=question.needs_files or not words
+            )
             run = await self._write_down(whole, profile, by, budgets)
         except (TimeoutError, StorageError) as error:
             log.warning("question_not_taken", reason=error)
@@ -208,6 +214,14 @@ class Dispatcher:
         check_place(run.origin, here)
         return run
 
+    async def pictures(self, run: RunRow) -> dict[str, str]:
+        """Return the pictures that came with a run's question, in Base64. Raises `Refusal`."""
+        own = [picture for file in run.brief.attachments for picture in file.pictures]
+        try:
+            return await self._journal.pictures(run, own) if own else {}
+        except StorageError as error:
+            raise Refusal(failures.explain(error, run.id)) from error
+
     async def run_shown_as(self, here: Source, message: str) -> RunRow | None:
         """Find the run whose card or part is this message. Raises `Refusal`."""
         try:
@@ -288,6 +302,6 @@ class Dispatcher:
         return (await self.in_force(here)).open_profiles
 
 
-def _in_files(attachments: Sequence[Attachment]) -> str:
-    named = [file.name for file in attachments]
+def _in_files(files: Sequence[Attachment | SentFile]) -> str:
+    named = [file.name for file in files]
     return commands.in_files(named) if named else ""

@@ -188,7 +188,7 @@ class RunTasks:
             self._backlog.release(run.entry_key)
             begun = run.brief.started_at
             presenter.observe(RunAdmitted(self._runs.since(begun) if begun else 0.0))
-            await self._runs.carry_out(run, presenter.observe, stop, venue.read_discussion)
+            await self._runs.carry_out(run, presenter.observe, stop, venue.read_discussion, venue.fetch)
 
     async def _show(
         self, run: RunRow, presenter: Presenter, stop: Stop, resumed: Together | None

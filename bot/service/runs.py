@@ -5,7 +5,6 @@ import random
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -13,6 +12,7 @@ from typing import Any
 
 import structlog
 
+from bot.inputs.reading import FileReader
 from bot.service.acknowledgements import Acknowledgements
 from bot.service.admission.budget_warnings import BudgetWarnings
 from bot.service.admission.budgets import Budgets, is_exempt, refusal
@@ -20,12 +20,22 @@ from bot.service.admission.channels import Channels
 from bot.service.admission.costs import Costs, Prices, unknown
 from bot.service.admission.limits import entry_of, over_limit
 from bot.service.durable_writes import DurableSteps, connected, keep, until_written
+from bot.service.inputs import (
+    Fetch,
+    Prepared,
+    check,
+    files_read,
+    fit,
+    read_inputs,
+    records,
+    showing,
+)
 from bot.service.metrics import Metrics
 from bot.service.remedies import Remedies
 from bot.service.requests.question import Question
 from bot.service.traces import Trace, Traces, untraced
 from bot.view.wording.failures import INTERRUPTED, explain
-from council.brief import Brief, CorrectionRecord, Discussion, History
+from council.brief import Brief, CorrectionRecord, Discussion
 from council.calls import Ask, Call, Reply, wrap
 from council.cancel import Stop
 from council.document.conversation import (
@@ -99,6 +109,7 @@ class Runs:
     acknowledgements: Acknowledgements = field(default_factory=Acknowledgements)
     traces: Traces = untraced
     remedies: Remedies = field(default_factory=Remedies)
+    files: FileReader = field(default_factory=FileReader)
     wait_for_claim: Callable[[str], Awaitable[None]] = at_once
     """Returns when a run may make a call; never where it is another process's by now."""
     _not_closed: dict[str, tuple[Ended, EndReason | None]] = field(
@@ -144,7 +155,7 @@ class Runs:
             brief=brief,
         )
         if is_exempt(question.source):
-            return await self.journal.begin(run, by=by)
+            return await self.journal.begin(run, by=by, pictures=question.pictures)
         if budgets is None:
             async with asyncio.timeout_at(by):
                 budgets = await self.costs.budgets(question.source)
@@ -156,7 +167,12 @@ class Runs:
         try:
             entry = entry_of(run) if bounds else None
             begun = await self.journal.begin(
-                run, by=by, reservation=reservation, entry=entry, bounds=bounds
+                run,
+                by=by,
+                reservation=reservation,
+                entry=entry,
+                bounds=bounds,
+                pictures=question.pictures,
             )
         except BudgetExceeded as error:
             raise refusal(error, cost) from error
@@ -194,6 +210,7 @@ class Runs:
         emit: Emit,
         stop: Stop | None = None,
         read_discussion: ReadDiscussion | None = None,
+        fetch: Fetch | None = None,
     ) -> AssistantMessage | None:
         """Carry out an accepted run; return its answer, or `None` if it has none.
 
@@ -208,7 +225,8 @@ class Runs:
             # What an earlier process answered, and traced, is only shown again.
             with untraced(run) if run.is_over else self.traces(run) as trace:
                 told = wrap(emit, trace.heard, self._logged(run), self.metrics.timed)
-                message = await self._answer_or_fail(run, told, stop, read_discussion, trace)
+                sources = _Sources(read_discussion, fetch)
+                message = await self._answer_or_fail(run, told, stop, sources, trace)
             if message is None:
                 return None
             await self._close(run, "answered")
@@ -222,11 +240,11 @@ class Runs:
         run: RunRow,
         emit: Emit,
         stop: Stop | None,
-        read_discussion: ReadDiscussion | None,
+        sources: "_Sources",
         trace: Trace,
     ) -> AssistantMessage | None:
         try:
-            message = await self._answer(run, emit, stop, read_discussion, trace)
+            message = await self._answer(run, emit, stop, sources, trace)
         except RunSuperseded as error:  # it is another worker's to end
             trace.ended("failed", error)
             raise
@@ -282,12 +300,14 @@ class Runs:
         run: RunRow,
         emit: Emit,
         stop: Stop | None,
-        read_discussion: ReadDiscussion | None,
+        sources: "_Sources",
         trace: Trace,
     ) -> AssistantMessage:
-        brief = await self._prepared(run, emit, stop or Stop(), read_discussion)
+        brief = await self._prepared(run, emit, stop or Stop(), sources)
         if read := ContextRead.of(brief.context):
             emit(read)
+        if given := files_read(brief):
+            emit(given)
         if shortened := _shortened(brief):
             emit(shortened)
         steps = await until_written(lambda: self.journal.steps(run), emit)
@@ -299,6 +319,7 @@ class Runs:
                 self._claimed(run),
                 trace.asked,
                 self.costs.bounded(run, brief, steps, emit),
+                showing(brief, lambda: self.journal.pictures(run, brief.pictures)),
                 connected(emit),
                 self.metrics.counted,
             ),
@@ -308,6 +329,9 @@ class Runs:
             stop=stop,
             price_of=partial(self.prices, brief.profile.name),
         )
+        files, links = records(brief, deliberation.saw)
+        if brief.pictures and (seen := files_read(brief, deliberation.saw)) and seen != given:
+            emit(seen)
         message = deliberation.message.model_copy(update={"run_id": run.id, "asked_by": run.origin.user})
 
         async def save() -> Stored:
@@ -322,6 +346,8 @@ class Runs:
                 source=origin,
                 now=self.now(),
                 context=await self._context(run, brief),
+                files=files,
+                links=links,
             )
             return await self._without_forgotten(stored, run, brief)
 
@@ -431,55 +457,56 @@ class Runs:
             log.exception("run_not_closed")
             self._not_closed[run.id] = status, why
 
-    async def _prepared(
-        self, run: RunRow, emit: Emit, stop: Stop, read_discussion: ReadDiscussion | None
-    ) -> Brief:
+    async def _prepared(self, run: RunRow, emit: Emit, stop: Stop, sources: "_Sources") -> Brief:
         """Look up what the first call needs, once, and record it with the run.
 
-        That is: what the models support, the thread around the question, and the conversation, which is
-        complete now that earlier runs are over. Stop ends reading the thread, as it ends calls.
+        That is: what the models support, the thread around the question, the files of both, and the
+        conversation, which is complete now that earlier runs are over. Stop ends the reading, as it ends
+        calls. Raises `NothingRead`.
         """
         brief = run.brief
         if brief.started_at is not None:
             return brief
         profile = await self.catalog.resolve(brief.profile)
-        window, texts = (
-            self.catalog.window(profile),
-            [brief.question, *(file.text for file in brief.attachments)],
-        )
-        context = brief.context
-        if context and read_discussion:
-            reading = read_discussion(brief, room_beside(window, texts))
+        window = self.catalog.window(profile)
+        prepared = Prepared(brief)
+        if brief.context or brief.sent:
             try:
-                context = await stop.members.guard(reading)
+                prepared = await stop.members.guard(self._read(brief, window, sources))
             except ModelError as error:  # it is read again after a Retry
                 raise RunStopped from error
-        texts += context.texts if context else ()
-
-        async def earlier() -> History:
-            with suppress(ConversationNotFound):  # this question begins it
-                conversation = await until_written(lambda: self.store.load(run.conversation_id), emit)
-                return recent(turns(conversation), room_beside(window, texts))
-            return recent(run.brief.history.turns, room_beside(window, texts))
-
-        brief = brief.model_copy(
+        read = prepared.brief.model_copy(
             update={
                 "profile": profile,
-                "context": context,
                 "uncorrected": await self._uncorrected(profile, emit),
-                "history": await earlier(),
                 "started_at": timestamp(self.now()),
             }
         )
+
+        async def beside_earlier() -> Brief:
+            try:
+                conversation = await until_written(lambda: self.store.load(run.conversation_id), emit)
+            except ConversationNotFound:  # this question begins it
+                brief = fit(read, window)
+                history = recent(run.brief.history.turns, room_beside(window, _texts(brief)))
+                return brief.model_copy(update={"history": history})
+            files = await until_written(lambda: self.journal.earlier_files(run), emit)
+            brief = fit(read, window, files)
+            history = recent(turns(conversation), room_beside(window, _texts(brief)))
+            return brief.model_copy(update={"history": history})
+
+        brief = await beside_earlier()
+        check(brief)
         budgets = await self.costs.budgets_of(run, emit)
         while True:
             # Now the texts and the prices are known.
             reservation = budgets.reservation(self.costs.estimate(brief), run.origin)
-            await keep(partial(self.journal.prepare, run.id, brief, reservation), emit)
+            preparing = partial(self.journal.prepare, run.id, brief, reservation, prepared.pictures)
+            await keep(preparing, emit)
             # What is forgotten just now would stay in the row, and be sent.
-            if brief.history.is_empty or (history := await earlier()) == brief.history:
+            if brief.history.is_empty or (again := await beside_earlier()) == brief:
                 break
-            brief = brief.model_copy(update={"history": history})
+            brief = again
         self.costs.warn(run.origin, budgets)
         return brief
 
@@ -490,6 +517,31 @@ class Runs:
         records = await until_written(self.judged.records, emit)
         names = (member.name for member in profile.members)
         return {name: records[name] for name in names if name in records and spoils(records[name])}
+
+    async def _read(self, brief: Brief, window: int, sources: "_Sources") -> Prepared:
+        """Read the thread around a question, and the files of both."""
+        if brief.context and sources.read_discussion:
+            room = room_beside(window, _texts(brief))
+            context = await sources.read_discussion(brief, room)
+            brief = brief.model_copy(update={"context": context})
+        return await read_inputs(self.files, brief, sources.fetch)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sources:
+    """Where a run's platform lets it read the thread around a question, and files."""
+
+    read_discussion: ReadDiscussion | None
+    fetch: Fetch | None
+
+
+def _texts(brief: Brief) -> list[str]:
+    files = (*brief.attachments, *brief.earlier)
+    return [
+        brief.question,
+        *(file.text for file in files),
+        *(brief.context.texts if brief.context else ()),
+    ]
 
 
 def _to_nobody(event: Event) -> None:

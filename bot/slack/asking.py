@@ -52,7 +52,7 @@ class Asking:
     async def ask_about(
         self, message: Json, key: str, nothing: str, context: Discussion, reply: SlackReply
     ) -> None:
-        """Take a message as the question, with its text files; answer `nothing` to an empty one.
+        """Take a message as the question, with its files; answer `nothing` to an empty one.
 
         Options count in what somebody writes to the bot, not in a message that a shortcut picks: only
         that comes with the asker's name.
@@ -62,26 +62,26 @@ class Asking:
         async def name() -> str:
             return reply.name or (await self._reader.person(str(here.user))).name
 
-        (attachments, left_out), text, called, standing = await asyncio.gather(
+        files, text, called, standing = await asyncio.gather(
             self._reader.files(message),
             self._reader.typed(message.get("text", ""), self._me),
             name(),
             self._locations.standing_of(here),
         )
         typed = Typed(text, {}) if reply.name else parse_message(text)
-        if not typed.question and not attachments:
-            raise Refusal(" ".join(filter(None, (nothing, left_out))))
+        if not typed.question and not files:
+            raise Refusal(nothing)
         question = Question(
             text=typed.question,
             source=here,
             entry_key=key,
             standing=standing,
             asker=called,
-            attachments=attachments,
+            sent=files,
             context=None if here.thread is None or is_direct(here) else context,
             options=RunOptions.read(typed.given),
         )
-        await self._actions.ask(question, reply, left_out)
+        await self._actions.ask(question, reply)
 
 
 async def _unchanged(channel: str) -> str:

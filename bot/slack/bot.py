@@ -220,6 +220,7 @@ class SlackBot:
             url=str(bot.me["url"]),
             team=team,
             read_discussion=DiscussionReader(self._sender, self._outbox, reader, bot.me).read,
+            fetch=reader.fetch,
             clock=self._timing.clock,
             now=self._timing.now,
             sleep=self._timing.sleep,

@@ -11,17 +11,17 @@ from collections.abc import Awaitable, Callable
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.errors import NotAllowed, NotTaken
+from bot.errors import NotAllowed
 from bot.service.delivery.outbox import Lane, Outbox, Urgency
 from bot.service.requests import discussion
 from bot.service.requests.discussion import Written
 from bot.slack.client import Json, granted
-from bot.slack.incoming import Reader, file_name, file_size
+from bot.slack.incoming import Reader
 from bot.slack.manifest import THREADS
 from bot.slack.typed import plain, unnamed
 from bot.slack.workspace import AT_ONCE, BURST, TIER_3
 from bot.view.wording import slack as wording
-from council.brief import Attachment, Brief, Discussion
+from council.brief import Brief, Discussion, SentFile
 from council.document.conversation import Source
 from council.prompts.context import MOST_MESSAGES
 
@@ -136,19 +136,9 @@ class _SlackThread:
         """Return somebody's name; nothing if the bot may not ask."""
         return (await self._reader.person(author)).name
 
-    def file_name(self, file: Json) -> str:
-        """Return a file's name."""
-        return file_name(file)
-
-    def file_size(self, file: Json) -> int:
-        """Return a file's size in bytes."""
-        return file_size(file)
-
-    async def file(self, file: Json) -> Attachment | NotTaken:
-        """Fetch a text file."""
-        if "files:read" not in self._reader.scopes:
-            return NotTaken(file_name(file), "", wording.NO_FILES_SCOPE)
-        return await self._reader.file(file)
+    def sent(self, file: Json) -> SentFile:
+        """Return a file as the run fetches it."""
+        return self._reader.sent(file)
 
 
 def _shown(message: Json) -> str:

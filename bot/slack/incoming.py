@@ -14,22 +14,15 @@ import aiohttp
 import structlog
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.errors import NotTaken, Refusal, VenueError
+from bot.errors import Refusal, Unreachable, VenueError
+from bot.inputs.limits import DOCUMENT_BYTES
 from bot.service.acknowledgements import LOOKUP_SECONDS
-from bot.service.requests.attachments import (
-    LARGEST_FILE,
-    admitted,
-    not_given,
-    not_text,
-    one_line,
-    sorted_out,
-    text_file,
-)
+from bot.service.requests.attachments import admitted, one_line
 from bot.slack.client import Json, granted
 from bot.slack.typed import plain, unnamed
 from bot.view.wording import slack as wording
 from bot.view.wording.commands import GROUPS_UNKNOWN, NO_NAME
-from council.brief import Attachment
+from council.brief import SentFile
 
 log = structlog.get_logger()
 
@@ -45,7 +38,6 @@ CHECK_FILE = "check_file_info"
 """What a file from another workspace says in place of everything else; `files.info` tells the rest.
 Source: https://docs.slack.dev/apis/slack-connect/using-slack-connect-api#files
 """
-NOT_TEXT = ("audio/", "font/", "image/", "video/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,22 +183,26 @@ class Reader:
             self._groups[group] = self._clock(), known
         return known
 
-    async def files(self, message: Json) -> tuple[tuple[Attachment, ...], str | None]:
-        """Return the text files of a message, and which of its files were left out and why."""
+    async def files(self, message: Json) -> tuple[SentFile, ...]:
+        """Return the files of a message, to be read before the first call."""
         files: list[Json] = message.get("files") or []
-        if not files:
-            return (), None
-        if "files:read" not in self.scopes:
-            return (), wording.FILES_NOT_ALLOWED
         try:
             async with asyncio.timeout(LOOKUP_SECONDS):
                 known = await self.known(files)
-                read = await asyncio.gather(
-                    *map(self.file, admitted(known, name=file_name, size=file_size))
-                )
         except TimeoutError:
-            return (), wording.FILES_TOO_SLOW
-        return sorted_out(read)
+            return tuple(SentFile(name=file_name(each), why=wording.FILES_TOO_SLOW) for each in files)
+        return admitted(map(self.sent, known))
+
+    def sent(self, file: Json) -> SentFile:
+        """Return a file as a question names it."""
+        if "files:read" not in self.scopes:
+            return SentFile(name=file_name(file), why=wording.NO_FILES_SCOPE)
+        return SentFile(
+            name=file_name(file),
+            address=str(file.get("url_private") or ""),
+            size=file_size(file),
+            media=str(file.get("mimetype") or ""),
+        )
 
     async def known(self, files: Sequence[Json]) -> list[Json]:
         """Return files with their names, sizes and addresses, also those from other workspaces."""
@@ -222,39 +218,26 @@ class Reader:
             return {**file, "size": 0}  # it isn't there for the bot: no room is kept for it
         return found
 
-    async def file(self, file: Json | NotTaken) -> Attachment | NotTaken:
-        """Fetch a text file from a message, or return why it isn't accepted."""
-        if isinstance(file, NotTaken):
-            return file
-        name = file_name(file)
-        kind = str(file.get("mimetype") or "")
-        if kind.startswith(NOT_TEXT):
-            return not_text(name)
-        try:
-            address = str(file.get("url_private") or "")
-            return text_file(name, await self._download(address, kind, file_size(file)))
-        except NotTaken as error:
-            return error
-        except (aiohttp.ClientError, ValueError) as error:
-            log.info("file_unreadable", reason=error)
-            return not_given(name, "Slack")
-
-    async def _download(self, address: str, kind: str, size: int) -> bytes:
-        """Fetch a file, only from Slack's own hosts, since the token goes with the request."""
-        if urlsplit(address)[:2] not in self._hosts:
-            raise ValueError("the file isn't kept at Slack")
+    async def fetch(self, file: SentFile) -> bytes:
+        """Fetch a file, only from Slack's own hosts: the token goes with it. Raises `Unreachable`."""
+        if urlsplit(file.address)[:2] not in self._hosts:
+            raise Unreachable(wording.NOT_SLACKS)
         headers = {"Authorization": f"Bearer {self._client.token}"}
-        async with self._session.get(
-            address, headers=headers, proxy=self._client.proxy, allow_redirects=False
-        ) as response:
-            # A token that may not read the file is shown Slack's sign-in page, with status 200.
-            if response.status != 200 or (response.content_type == "text/html" and kind != "text/html"):
-                raise ValueError("Slack asked to sign in")
-            content = bytearray()
-            async for chunk in response.content.iter_any():
-                content += chunk
-                if len(content) > size:
-                    raise ValueError("the file is larger than Slack said")
+        content = bytearray()
+        try:
+            async with self._session.get(
+                file.address, headers=headers, proxy=self._client.proxy, allow_redirects=False
+            ) as response:
+                # A token that may not read the file is shown Slack's sign-in page, with status 200.
+                is_page = response.content_type == "text/html" and file.media != "text/html"
+                if response.status != 200 or is_page:
+                    raise Unreachable(wording.SIGN_IN)
+                async for chunk in response.content.iter_any():
+                    content += chunk
+                    if len(content) > file.size:
+                        raise Unreachable(wording.LARGER)
+        except (aiohttp.ClientError, ValueError) as error:
+            raise Unreachable(wording.NO_FILE) from error
         return bytes(content)
 
 
@@ -266,7 +249,7 @@ def file_name(file: Json) -> str:
 def file_size(file: Json) -> int:
     """Return the size that Slack states; without one, a file counts as the largest allowed."""
     size = file.get("size")
-    return size if isinstance(size, int) and size >= 0 else LARGEST_FILE
+    return size if isinstance(size, int) and size >= 0 else DOCUMENT_BYTES
 
 
 def _remember(memory: dict[str, T], key: str, value: T) -> None:

@@ -33,7 +33,7 @@ from bot.view.wording import slack as wording
 from bot.view.wording.card import BELOW, IN_THREAD
 from bot.view.wording.commands import no_thread
 from bot.view.wording.slack import NO_ANSWER
-from council.brief import Brief, Discussion
+from council.brief import Brief, Discussion, SentFile
 from council.document.conversation import Source
 
 log = structlog.get_logger()
@@ -136,6 +136,10 @@ class SlackVenue:
     async def read_discussion(self, brief: Brief, room: int) -> Discussion:
         """Read the human thread in which the question was asked."""
         return await self._workspace.read_discussion(self._run, self._where, brief, room)
+
+    async def fetch(self, file: SentFile) -> bytes:
+        """Fetch a file that came with the question."""
+        return await self._workspace.fetch(file)
 
     async def open_thread(self, title: str) -> tuple[str | None, str | None]:
         """Return the thread the run was asked in, or the card's: its first reply opens it."""

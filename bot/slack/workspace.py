@@ -16,7 +16,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.service.delivery.outbox import Lane, Outbox
 from bot.slack.client import Json, granted
-from council.brief import Brief, Discussion
+from council.brief import Brief, Discussion, SentFile
 from council.document.conversation import Source
 
 POST_SECONDS = 1.05
@@ -32,8 +32,8 @@ AT_ONCE = 4
 class Workspace:
     """What all places in a workspace share; `url` is its address and ends in a slash.
 
-    `read_discussion` reads the human thread of a run, given its id. `clock` is for durations, `now` for
-    seconds since 1970.
+    `read_discussion` reads the human thread of a run, given its id; `fetch` fetches a file. `clock` is
+    for durations, `now` for seconds since 1970.
     """
 
     client: AsyncWebClient
@@ -42,6 +42,7 @@ class Workspace:
     url: str
     team: str
     read_discussion: Callable[[str, Source, Brief, int], Awaitable[Discussion]]
+    fetch: Callable[[SentFile], Awaitable[bytes]]
     clock: Callable[[], float] = time.monotonic
     now: Callable[[], float] = time.time
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep

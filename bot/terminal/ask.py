@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import uuid
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable
 from contextlib import (
     AbstractContextManager,
     asynccontextmanager,
@@ -29,11 +29,13 @@ import structlog
 
 from bot.app import Library
 from bot.errors import Refusal
+from bot.inputs.reading import NO_FILES, FilesAsRead
 from bot.service.admission.access import AT_TERMINAL
+from bot.service.inputs import files_read, fit, nothing_readable
 from bot.service.requests.question import Question
 from bot.service.runs import Runs
 from bot.view.message import Line, Message, escaped, printable
-from bot.view.wording import budgets, failures
+from bot.view.wording import budgets, failures, inputs
 from bot.view.wording import terminal as wording
 from council.brief import Attachment
 from council.cancel import Stop
@@ -82,7 +84,7 @@ class Asking:
         surface: Surface,
         *,
         after: str | None = None,
-        attachments: tuple[Attachment, ...] = (),
+        files: FilesAsRead = NO_FILES,
         start_over: bool = False,
     ) -> str | None:
         """Ask and show; return the conversation's id, or `None` where there is no answer.
@@ -90,16 +92,20 @@ class Asking:
         `after` names a conversation to continue. The same question's interrupted run resumes, unless
         `start_over` is set.
         """
-        question = _question(text, attachments, after)
+        question = _question(text, files, after)
+        if files.attachments and all(each.is_unread for each in files.attachments):
+            raise Refusal(nothing_readable(files.attachments))
         async with self._data_stays(), self._run(question, profile, start_over) as run:
             return await self._show(run, surface, await self._typical())
 
-    async def estimate(
-        self, profile: Profile, text: str, attachments: tuple[Attachment, ...], *, as_json: bool
-    ) -> str:
+    async def estimate(self, profile: Profile, text: str, files: FilesAsRead, *, as_json: bool) -> str:
         """Print what a question may cost without asking it; return the printed text."""
-        await self.runs.catalog.refresh()
-        brief = _question(text, attachments).brief(profile, self.runs.entropy)
+        resolved = await self.runs.catalog.resolve(profile)
+        window = self.runs.catalog.window(resolved)
+        brief = fit(_question(text, files).brief(resolved, self.runs.entropy), window)
+        if (read := files_read(brief)) and not as_json:
+            for line in inputs.files_read(read.files, read.links):
+                say(line)
         found = self.runs.costs.estimate(brief)
         said = _json(found) if as_json else budgets.dry_run(found)
         say(said)
@@ -218,13 +224,15 @@ class Asking:
             warn(wording.too_old(question, run.id))
 
 
-def _question(text: str, attachments: tuple[Attachment, ...], after: str | None = None) -> Question:
+def _question(text: str, files: FilesAsRead, after: str | None = None) -> Question:
     return Question(
         standing=AT_TERMINAL,
         text=text,
         source=person(),
         entry_key=f"{HERE.platform}:{uuid.uuid4()}",
-        attachments=attachments,
+        attachments=files.attachments,
+        pictures=files.pictures,
+        needs_files=bool(files.attachments),
         conversation_id=after,
     )
 
@@ -237,11 +245,16 @@ def _json(found: Estimate) -> str:
 def _asks(run: RunRow, question: Question, profile: Profile) -> bool:
     asked = run.brief
     return (
-        (asked.question, asked.attachments) == (question.text, question.attachments)
+        (asked.question, _named(asked.attachments)) == (question.text, _named(question.attachments))
         and asked.profile.name == profile.name
         and _addresses(asked.profile) <= _addresses(profile)
         and question.conversation_id in (None, run.conversation_id)
     )
+
+
+def _named(files: Iterable[Attachment]) -> list[tuple[str, str]]:
+    """Return what tells files apart, also those of which a run reads less."""
+    return [(file.name, file.sha256) for file in files]
 
 
 def _addresses(profile: Profile) -> set[str | None]:

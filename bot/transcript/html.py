@@ -21,6 +21,7 @@ from bot.transcript.turns import ShownTurn, begun, turns
 from bot.transcript.votes import votes
 from bot.view.card import stored
 from bot.view.discussion import discussion
+from bot.view.discussion import files as files_of
 from bot.view.member import moved, names
 from bot.view.message import Block, Heading, Line, Message, Prose, Quote, printable
 from bot.view.ranking import counted_votes, ranked
@@ -141,7 +142,9 @@ def _seated(view: RunView) -> list[str]:
 
 def _exchange(turn: ShownTurn, number: int, numbered: bool) -> ExchangePage:
     heading = wording.question(number, of_several=numbered)
-    question = blocks.html([Quote(turn.question), *discussion(turn.read)], under=UNDER + 1)
+    question = blocks.html(
+        [Quote(turn.question), *files_of(turn.files), *discussion(turn.read)], under=UNDER + 1
+    )
     view = turn.view
     if view is None:
         nothing = blocks.html([Line(wording.NO_ANSWER)], under=UNDER)

@@ -6,7 +6,7 @@ from bot.render.markdown import render
 from bot.transcript.turns import begun, turns
 from bot.transcript.votes import votes
 from bot.view.card import stored
-from bot.view.discussion import discussion
+from bot.view.discussion import discussion, files
 from bot.view.message import Heading, Line, Message, Quote, Title
 from bot.view.record import record
 from bot.view.wording import transcript as wording
@@ -28,7 +28,10 @@ def _parts(conversation: Conversation) -> Iterator[str]:
     for number, turn in enumerate(asked, 1):
         which = wording.question(number, of_several=len(asked) > 1)
         yield render(
-            Message(f"question:{number}", (Heading(which), Quote(turn.question), *discussion(turn.read)))
+            Message(
+                f"question:{number}",
+                (Heading(which), Quote(turn.question), *files(turn.files), *discussion(turn.read)),
+            )
         )
         if turn.view is None:
             yield render(Message(f"answer:{number}", (Line(wording.NO_ANSWER),)))

@@ -7,6 +7,7 @@ from bot.view.state import RunView
 from bot.view.wording import figures
 from council.brief import Discussion
 from council.document.conversation import Conversation, Vote, exchanges
+from council.events import FilesRead
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,7 @@ class ShownTurn:
     view: RunView | None
     votes: tuple[Vote, ...] = ()
     read: Discussion | None = None
+    files: FilesRead | None = None
 
 
 def begun(conversation: Conversation) -> str:
@@ -36,6 +38,7 @@ def turns(conversation: Conversation) -> list[ShownTurn]:
             of_document(each.answer, each.question, conversation, each.context),
             tuple(each.answer.votes),
             each.context,
+            FilesRead.of(each.files, each.links),
         )
         if each.answer
         else ShownTurn(each.question, None)

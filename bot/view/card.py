@@ -21,7 +21,7 @@ from bot.view.state import (
     Working,
 )
 from bot.view.wording import card as wording
-from bot.view.wording import failures, figures, terminal, worth
+from bot.view.wording import failures, figures, inputs, terminal, worth
 from bot.view.wording.figures import listing
 from council.document.results import ChairNotes, Stage3Result
 from council.events import Stage
@@ -117,7 +117,9 @@ def _members(view: RunView, number: int) -> str:
 def _history(view: RunView) -> list[Line]:
     """Return what was read with the question of its thread and its conversation."""
     thread = [Line(wording.thread(view.context))] if view.context else []
-    return [*thread, *([Line(wording.conversation(view.history))] if view.history else [])]
+    given = view.files
+    files = [*map(Line, inputs.files_read(given.files, given.links, given.earlier))] if given else []
+    return [*thread, *files, *([Line(wording.conversation(view.history))] if view.history else [])]
 
 
 def _queued(view: RunView) -> list[Line]:

@@ -1,12 +1,19 @@
-"""The human thread that was read with a question, as transcripts show it."""
+"""The human thread and the files that were read with a question, as transcripts show them."""
 
-from bot.view.message import Block, Heading, Pairs
+from bot.view.message import Block, Heading, Line, Pairs
 from bot.view.wording import card as wording
+from bot.view.wording import inputs
 from council.brief import Discussion
+from council.events import FilesRead
 from council.text.characters import clip
 
 LONGEST = 2_000
 """How much of one message is shown."""
+
+
+def files(read: FilesRead | None) -> tuple[Block, ...]:
+    """Return what was read of a question's files and links, and what wasn't; nothing without any."""
+    return tuple(map(Line, inputs.files_read(read.files, read.links))) if read else ()
 
 
 def discussion(read: Discussion | None) -> tuple[Block, ...]:

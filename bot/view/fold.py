@@ -29,6 +29,7 @@ from council.brief import Discussion
 from council.document.conversation import (
     AssistantMessage,
     Conversation,
+    Exchange,
     Stage1Result,
     Stage2_5Result,
     Stage2Result,
@@ -45,6 +46,7 @@ from council.events import (
     ContextRead,
     DepthChosen,
     Event,
+    FilesRead,
     HistoryShortened,
     MemberAnswered,
     MemberFailed,
@@ -113,7 +115,8 @@ def _noted(
     | RunHeld
     | HistoryShortened
     | ContextRead
-    | DepthChosen,
+    | DepthChosen
+    | FilesRead,
     now: float,
 ) -> RunView:
     match event:
@@ -134,6 +137,8 @@ def _noted(
             return replace(view, context=event)
         case DepthChosen():
             return _with_depth(view, event.depth)
+        case FilesRead():
+            return replace(view, files=event)
 
 
 def of_document(
@@ -141,10 +146,11 @@ def of_document(
     question: str,
     conversation: Conversation,
     context: Discussion | None = None,
+    files: FilesRead | None = None,
 ) -> RunView:
     """Return the view of a stored answer; fields that the document lacks stay unknown.
 
-    `context` is the thread that was read with its question.
+    `context` is the thread that was read with its question, `files` what was read of its files.
     """
     profile = _profile(message)
     view = RunView(
@@ -161,6 +167,7 @@ def of_document(
         title=conversation.title,
         conversation_id=conversation.id,
         context=ContextRead.of(context),
+        files=files,
     )
     for answer in message.stage1:
         view = _with_result(view, answer)
@@ -178,7 +185,7 @@ def of_document(
 def run_views(conversation: Conversation) -> list[tuple[AssistantMessage, RunView]]:
     """Return a conversation's answers, oldest first, each with the view of its run."""
     return [
-        (each.answer, of_document(each.answer, each.question, conversation, each.context))
+        (each.answer, _of_exchange(each, each.answer, conversation))
         for each in exchanges(conversation)
         if each.answer
     ]
@@ -188,8 +195,13 @@ def run_view(conversation: Conversation, run_id: str) -> RunView | None:
     """Return the view of the answer that a run gave; `None` if the conversation has none."""
     for each in exchanges(conversation):
         if each.answer and each.answer.run_id == run_id:
-            return of_document(each.answer, each.question, conversation, each.context)
+            return _of_exchange(each, each.answer, conversation)
     return None
+
+
+def _of_exchange(asked: Exchange, answer: AssistantMessage, conversation: Conversation) -> RunView:
+    files = FilesRead.of(asked.files, asked.links)
+    return of_document(answer, asked.question, conversation, asked.context, files)
 
 
 def _profile(message: AssistantMessage) -> Profile | None:

@@ -19,6 +19,7 @@ from council.errors import Failure
 from council.events import (
     STAGES,
     ContextRead,
+    FilesRead,
     HistoryShortened,
     Stage,
 )
@@ -170,6 +171,7 @@ class RunView:
     held: str | None = None
     history: HistoryShortened | None = None
     context: ContextRead | None = None
+    files: FilesRead | None = None
     typical: Typical | None = None
 
     @property

@@ -44,6 +44,8 @@ __all__ = [
     "Conversation",
     "Exchange",
     "FailedCall",
+    "FileRecord",
+    "LinkRecord",
     "Message",
     "OtherMessage",
     "RankedAnswer",
@@ -92,12 +94,41 @@ class Vote(Record):
     reason: str | None = None
 
 
+class FileRecord(Record):
+    """A file that came with a question: what it is, how much of it was read, and who saw its pictures.
+
+    `sha256` is of its content, `pages` counts all of them, `characters` those that the members read.
+    `width` and `height` are a picture's, in pixels. `omitted` says for people what wasn't read, and why.
+    """
+
+    name: str
+    kind: str
+    sha256: str | None = None
+    pages: int | None = None
+    characters: int | None = None
+    width: int | None = None
+    height: int | None = None
+    seen_by: list[str] | None = None
+    omitted: str | None = None
+
+
+class LinkRecord(Record):
+    """A link that came with a question: its page's title, the words that were read, and what wasn't."""
+
+    url: str
+    title: str | None = None
+    words: int | None = None
+    omitted: str | None = None
+
+
 class UserMessage(Record):
-    """A question; `context` is the thread that was read with it."""
+    """A question; `context` is the thread that was read with it, beside its files and links."""
 
     role: Literal["user"]
     content: str
     context: Discussion | None = None
+    files: list[FileRecord] = Field(default_factory=list[FileRecord])
+    links: list[LinkRecord] = Field(default_factory=list[LinkRecord])
 
 
 class AssistantMessage(Record):
@@ -213,7 +244,7 @@ class Source(Record):
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A question with its answer, if it has one, and the thread that was read with it.
+    """A question with its answer, if it has one, and the thread, files and links that were read with it.
 
     An answer without a question has an empty one.
     """
@@ -221,6 +252,8 @@ class Exchange:
     question: str
     answer: AssistantMessage | None
     context: Discussion | None = None
+    files: Sequence[FileRecord] = ()
+    links: Sequence[LinkRecord] = ()
 
 
 class Conversation(Record):
@@ -261,15 +294,18 @@ def exchanges(conversation: Conversation) -> list[Exchange]:
     for message in conversation.messages:
         if isinstance(message, UserMessage):
             if asked:
-                found.append(Exchange(asked.content, None, asked.context))
+                found.append(_exchange(asked, None))
             asked = message
         elif isinstance(message, AssistantMessage):
-            question, context = (asked.content, asked.context) if asked else ("", None)
-            found.append(Exchange(question, message, context))
+            found.append(_exchange(asked, message) if asked else Exchange("", message))
             asked = None
     if asked:
-        found.append(Exchange(asked.content, None, asked.context))
+        found.append(_exchange(asked, None))
     return found
+
+
+def _exchange(asked: UserMessage, answer: AssistantMessage | None) -> Exchange:
+    return Exchange(asked.content, answer, asked.context, asked.files, asked.links)
 
 
 def _check_ballots(reviews: Iterable[Stage2Result], labels: Collection[str]) -> None:

@@ -34,13 +34,15 @@ class ModelListing:
     """One model of the list; `price` and `window` (in tokens) are `None` if none is named.
 
     `structured` says whether it takes a JSON schema, `None` where the list says nothing of that.
-    `created` is when the model came out, in seconds since 1970; 0 where that isn't said.
+    `vision` says whether it reads pictures, `None` likewise. `created` is when the model came out, in
+    seconds since 1970; 0 where that isn't said.
     """
 
     price: Price | None
     structured: bool | None
     window: int | None = None
     created: int = 0
+    vision: bool | None = None
 
 
 TakesSchema = Callable[[Member, bool | None], Awaitable[bool]]
@@ -141,10 +143,12 @@ class Catalog:
             self._missed = False
 
     async def _informed(self, member: Member) -> Member:
-        if member.endpoint_id is not None and member.structured is not None:
-            return member
         # The list is about the provider's own models.
         listing = None if member.endpoint_id else self._listing(member.model)
+        if member.vision is None and listing and listing.vision is not None:
+            member = member.model_copy(update={"vision": listing.vision})
+        if member.endpoint_id is not None and member.structured is not None:
+            return member
         takes = await self._takes_schema(member, listing.structured if listing else None)
         return member.model_copy(update={"structured": takes})
 
@@ -189,8 +193,25 @@ def _read(models: Iterable[JsonObject]) -> Iterable[tuple[str, ModelListing]]:
             since = created if isinstance(created, int) else 0
             yield (
                 name,
-                ModelListing(_price(model.get("pricing"), reasons), structured, _window(model), since),
+                ModelListing(
+                    _price(model.get("pricing"), reasons),
+                    structured,
+                    _window(model),
+                    since,
+                    _sees(model),
+                ),
             )
+
+
+def _sees(model: JsonObject) -> bool | None:
+    """Return whether a model reads pictures, as OpenRouter or Mistral name it."""
+    about = model.get("architecture")
+    reads = cast("JsonObject", about).get("input_modalities") if isinstance(about, dict) else None
+    if isinstance(reads, list):
+        return "image" in cast("list[object]", reads)
+    can = model.get("capabilities")
+    sees = cast("JsonObject", can).get("vision") if isinstance(can, dict) else None
+    return sees if isinstance(sees, bool) else None
 
 
 _WINDOWS = ("context_length", "max_model_len", "max_context_length", "context_window")

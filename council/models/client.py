@@ -133,6 +133,8 @@ class ModelClient:
                     continue
                 if model != call.member.model:
                     reply = reply.model_copy(update={"answered_by": model})
+                if call.pictures and (server.traits(model).blind or not call.images):
+                    reply = reply.model_copy(update={"unseen": True})
                 return reply.model_copy(update={"usage": call.meter.usage})
         attempts = sum(each.attempts for each in failures)
         why = {"attempts": attempts, "usage": call.meter.usage}

@@ -35,9 +35,9 @@ class Traits(BaseModel):
     `dropped` are fields that aren't sent, `limit` the name of the length limit where it isn't the
     dialect's, `format_steps` how many of the dialect's formats were refused. `whole`: replies aren't
     streamed, none or only those in a format. `merges_system`: the system's text goes before the
-    user's. `thinks_unmarked`: replies may begin with thoughts that only a closing tag ends. `prefix` is
-    what the address lacks before `/chat/completions`. `tried`: no change that can be tried helps against
-    a refusal that names nothing. `refusals` counts the refused requests.
+    user's. `blind`: pictures aren't sent. `thinks_unmarked`: replies may begin with thoughts that only a
+    closing tag ends. `prefix` is what the address lacks before `/chat/completions`. `tried`: no change
+    that can be tried helps against a refusal that names nothing. `refusals` counts the refused requests.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -48,6 +48,7 @@ class Traits(BaseModel):
     whole: bool = False
     whole_formats: bool = False
     merges_system: bool = False
+    blind: bool = False
     thinks_unmarked: bool = False
     prefix: str = ""
     tried: bool = False
@@ -62,6 +63,7 @@ class Traits(BaseModel):
             whole=self.whole or other.whole,
             whole_formats=self.whole_formats or other.whole_formats,
             merges_system=self.merges_system or other.merges_system,
+            blind=self.blind or other.blind,
             thinks_unmarked=self.thinks_unmarked or other.thinks_unmarked,
             prefix=self.prefix or other.prefix,
             tried=self.tried or other.tried,
@@ -99,6 +101,8 @@ def named_change(
     everywhere = bool(_UNKNOWN.search(words))
     if _has_system(body) and not traits.merges_system and _SYSTEM.search(words):
         return Lesson(Traits(merges_system=True))
+    if _has_pictures(body) and _PICTURES.search(words):
+        return Lesson(Traits(blind=True))
     for name in _named(error, words, body):
         if (changed := _without(name, body, dialect, traits)) is not None:
             # A format is a matter of the model, whatever the words.
@@ -116,7 +120,11 @@ def trials(
     """
     if dialect.names_fields or traits.tried or failure.cause not in _SILENT.get(failure.status or 0, ()):
         return []
-    changes = [_without("response_format", body, dialect, traits)] if "response_format" in body else []
+    changes: list[Traits | None] = []
+    if failure.status == _BAD_REQUEST and _has_pictures(body):
+        changes.append(Traits(blind=True))
+    if "response_format" in body:
+        changes.append(_without("response_format", body, dialect, traits))
     words = " ".join(_strings(error))[:MOST_WORDS]
     if failure.status == _BAD_REQUEST and not _CONTENT.search(words):
         fields = ("stream_options", *sorted(THINKING_FIELDS), "temperature", *OTHER_LIMIT)
@@ -164,6 +172,15 @@ _SYSTEM = re.compile(
     r"|roles must alternate",
     re.IGNORECASE | re.DOTALL,
 )
+_PICTURES = re.compile(
+    r"\bimages?\b|image_url|multi-?modal|\bvision\b"
+    r"|\bcontent\b.{0,40}\b(?:must be|should be|expected|valid)\b.{0,20}\bstr(?:ing)?\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What servers say of pictures that a model can't read: "No endpoints found that support image input"
+(OpenRouter, 404), "image input is not supported by this server" (llama.cpp, 500), "is not a multimodal
+model" (vLLM), "unknown variant `image_url`, expected `text`" (DeepSeek), "content must be a string"
+(Groq)."""
 _CONTENT = re.compile(r"\b(?:messages?|prompt|content|role)\b", re.IGNORECASE)
 """Words of refusals that are about what was said, not about how."""
 _FORMAT = re.compile(
@@ -277,6 +294,12 @@ def _strings(error: object, depth: int = 5) -> Iterator[str]:
 def _has_system(body: JsonObject) -> bool:
     messages = cast("list[JsonObject]", body["messages"])
     return any(message["role"] == "system" for message in messages)
+
+
+def _has_pictures(body: JsonObject) -> bool:
+    return any(
+        isinstance(message["content"], list) for message in cast("list[JsonObject]", body["messages"])
+    )
 
 
 def steps_left(dialect: Dialect, traits: Traits, model: str) -> tuple[Format, ...]:

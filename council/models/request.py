@@ -10,6 +10,7 @@ from council.models.dialects import Dialect, Format
 from council.models.learning import Traits, steps_left
 from council.text.json_objects import JsonObject
 
+_NOT_SHOWN = "The pictures that the question names can't be shown to you. Say so where it matters."
 _FOLLOWS_SCHEMA = "Reply with one JSON object that follows this JSON schema, and nothing else:"
 
 
@@ -72,9 +73,29 @@ def _messages(
         # Servers that take a bare `json_object` refuse prompts without the word JSON.
         schema = orjson.dumps(call.schema).decode()
         messages = _with_system(messages, f"{_FOLLOWS_SCHEMA}\n{schema}")
+    if call.pictures and (traits.blind or not call.images):
+        messages = _with_system(messages, _NOT_SHOWN)
     if traits.merges_system or dialect.merges_system(call.member.model):
         messages = _merged(messages)
+    if call.images and not traits.blind:
+        messages = _showing(call, messages)
     return messages
+
+
+def _showing(call: Call, messages: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
+    """Return messages whose first user text has the pictures before it.
+
+    Each stands in a part of its own, the text last, as it ends in its task.
+    Source: https://platform.openai.com/docs/guides/images-vision
+    """
+    place = next(i for i, message in enumerate(messages) if message["role"] == "user")
+    parts: list[JsonObject] = [
+        {"type": "image_url", "image_url": {"url": f"data:{picture.media};base64,{image}"}}
+        for picture, image in zip(call.pictures, call.images, strict=True)
+    ]
+    parts.append({"type": "text", "text": messages[place]["content"]})
+    shown = cast("ChatMessage", {"role": "user", "content": parts})
+    return (*messages[:place], shown, *messages[place + 1 :])
 
 
 def _with_system(messages: Sequence[ChatMessage], words: str) -> tuple[ChatMessage, ...]:

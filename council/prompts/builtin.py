@@ -120,7 +120,7 @@ def prompts_of(brief: Brief) -> Prompts:
     profile = brief.profile
     if not profile.demonstration:
         return Prompts(brief)
-    needs_more = brief.history.turns or brief.attachments or brief.context or profile.criteria
+    needs_more = brief.history.turns or brief.files or brief.context or profile.criteria
     if needs_more or profile.answer_format != "plain" or profile.strategy != "consensus":
         return ShortPrompts(brief)
     return BarePrompts(brief)

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from council.brief import Brief
+from council.brief import Attachment, Brief, Picture
 from council.calls import ChatMessage
 from council.document.conversation import AggregateRanking
 from council.document.corrections import KEEP
@@ -131,6 +131,10 @@ NOT_IN_FORM = (
 IN_A_THREAD = (
     "The question was asked in a thread. These are its messages before the question, oldest first."
 )
+SEEN_PICTURE = "(picture {number} of those above, {width} \u00d7 {height})"
+UNSEEN_PICTURE = "(a picture, {width} \u00d7 {height}, that you can't see)"
+NOT_READ = "(not read: {why})"
+CITE_PAGES = "Where you rely on a page of a file, cite it as its text names it, such as [p. 4]."
 NOTES = (
     "Your answer comes first. When it is complete, add a few notes for the team, in plain text. First a "
     "line that holds this mark alone:\n\n{mark}\n\n"
@@ -251,7 +255,7 @@ class Prompts:
         return _chat(
             brief,
             member,
-            *_question(brief),
+            *_question(brief, member),
             *_criteria(brief),
             *_answered(brief),
             *self._form(),
@@ -263,7 +267,7 @@ class Prompts:
         return _chat(
             brief,
             member,
-            *_question(brief),
+            *_question(brief, member),
             *_criteria(brief),
             "These are the answers of different models. You aren't told who wrote which.",
             *(_fence(brief, label, text) for label, text in answers),
@@ -279,7 +283,7 @@ class Prompts:
         return _chat(
             brief,
             judge,
-            *_question(brief),
+            *_question(brief, None),
             *_criteria(brief),
             judging.JUDGE,
             *(_fence(brief, label, text) for label, text in answers),
@@ -335,7 +339,7 @@ class Prompts:
     ) -> tuple[ChatMessage, ...]:
         """Hand a member its own answer with the points made about it, to correct itself (stage 2.5)."""
         brief = self.brief
-        *context, _ = _question(brief)
+        *context, _ = _question(brief, member)
         return _chat(
             brief,
             member,
@@ -359,7 +363,7 @@ class Prompts:
         return _chat(
             brief,
             member,
-            *_question(brief),
+            *_question(brief, member),
             *_criteria(brief),
             CHAIR,
             UNREVIEWED if given.skipped else REVIEWED,
@@ -390,7 +394,7 @@ class Prompts:
         return _chat(
             brief,
             member,
-            *_question(brief),
+            *_question(brief, None),
             f"Give this conversation a title of at most {TITLE_WORDS} words, in {brief.language}: the "
             "title alone, without quotes or a full stop.",
         )
@@ -438,7 +442,7 @@ def _answered(brief: Brief) -> list[str]:
     return [f"Answer the question in {brief.language}."]
 
 
-def _question(brief: Brief) -> list[str]:
+def _question(brief: Brief, member: Member | None) -> list[str]:
     titles = [turn.question for turn in brief.history.turns if turn.answer is None]
     listed = "\n".join(f"- {each}" for each in titles)
     earlier = [_fence(brief, "Earlier questions, answers not repeated", listed)] if titles else []
@@ -446,22 +450,55 @@ def _question(brief: Brief) -> list[str]:
         if turn.answer is not None:
             earlier.append(_fence(brief, "Earlier question", turn.question))
             earlier.append(_fence(brief, "The council's answer", turn.answer))
-    attached = (_fence(brief, f"Attachment {file.name}", file.text) for file in brief.attachments)
-    return [*earlier, *_thread(brief), *attached, _asked(brief)]
+    files = _Files(brief, sees=member is not None and bool(member.vision))
+    before = (files.part(f"Earlier attachment {file.name}", file) for file in brief.earlier)
+    attached = (files.part(_named(file), file) for file in brief.attachments)
+    thread = _thread(brief, files)
+    return [*earlier, *before, *thread, *attached, *files.rules(), _asked(brief)]
 
 
 def _asked(brief: Brief) -> str:
     return _fence(brief, "Question", brief.question)
 
 
-def _thread(brief: Brief) -> Iterator[str]:
+def _thread(brief: Brief, files: "_Files") -> Iterator[str]:
     messages = brief.context.messages if brief.context else ()
     if messages:
         yield IN_A_THREAD
     for message in messages:
         yield _fence(brief, f"Message by {message.name}", message.text)
         for file in message.files:
-            yield _fence(brief, f"File {file.name}, sent with the message above", file.text)
+            yield files.part(f"File {file.name}, sent with the message above", file)
+
+
+def _named(file: Attachment) -> str:
+    return f"Page {file.url}" if file.url else f"Attachment {file.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """The files of a question as one member reads them; pictures are numbered as they are sent."""
+
+    brief: Brief
+    sees: bool
+
+    def part(self, name: str, file: Attachment) -> str:
+        """Return a file's text, with what its pictures are and what is missing."""
+        drawn = [self._picture(picture) for picture in file.pictures]
+        missing = [NOT_READ.format(why=file.omitted)] if file.omitted else []
+        return _fence(self.brief, name, "\n\n".join(filter(None, (file.text, *drawn, *missing))))
+
+    def rules(self) -> list[str]:
+        """Return how pages are cited, if any of the files has pages."""
+        return [CITE_PAGES] if any(file.pages for file in self.brief.files) else []
+
+    def _picture(self, picture: Picture) -> str:
+        page = f"[p. {picture.page}] " if picture.page else ""
+        if not self.sees:
+            return page + UNSEEN_PICTURE.format(width=picture.width, height=picture.height)
+        sent = [one.sha256 for one in self.brief.pictures]
+        number = sent.index(picture.sha256) + 1
+        return page + SEEN_PICTURE.format(number=number, width=picture.width, height=picture.height)
 
 
 def _criteria(brief: Brief) -> list[str]:

@@ -22,6 +22,8 @@ from council.brief import Discussion
 from council.document.conversation import (
     AssistantMessage,
     Conversation,
+    FileRecord,
+    LinkRecord,
     Source,
     Vote,
     timestamp,
@@ -91,13 +93,15 @@ class Conversations(Protocol):
         source: Source | None,
         now: datetime,
         context: Discussion | None = None,
+        files: Sequence[FileRecord] = (),
+        links: Sequence[LinkRecord] = (),
     ) -> Stored:
         """Append a question and its answer, in one write, to a new or existing conversation.
 
-        `context` is the thread that was read with the question; its files aren't kept, as the question's
-        aren't. An answer with a `run_id` that is already there is not added again. Title and source are
-        used only for a new document. One that can't be read is copied aside, and a new one is created,
-        so that neither it nor the answer is lost.
+        `context` is the thread that was read with the question, without its files' texts; `files` and
+        `links` say what was read of the question's own. An answer with a `run_id` that is already there
+        is not added again. Title and source are used only for a new document. One that can't be read is
+        copied aside, and a new one is created, so that neither it nor the answer is lost.
         """
         ...
 
@@ -223,10 +227,11 @@ class ConversationStore(Documents):
         source: Source | None,
         now: datetime,
         context: Discussion | None = None,
+        files: Sequence[FileRecord] = (),
+        links: Sequence[LinkRecord] = (),
     ) -> Stored:
-        edit = edits.exchange(
-            conversation_id, question, answer, title=title, source=source, now=now, context=context
-        )
+        asked = edits.asked(question, context, files, links)
+        edit = edits.exchange(conversation_id, asked, answer, title=title, source=source, now=now)
         return self._left(await self._edit(conversation_id, edit, now))
 
     @override

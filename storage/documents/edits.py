@@ -12,6 +12,8 @@ from council.brief import Discussion
 from council.document.conversation import (
     AssistantMessage,
     Conversation,
+    FileRecord,
+    LinkRecord,
     Source,
     UserMessage,
     Vote,
@@ -72,22 +74,36 @@ def check_id(conversation_id: str) -> None:
         raise DocumentError("the conversation's id is not a uuid in lower case with hyphens")
 
 
+def asked(
+    question: str,
+    context: Discussion | None,
+    files: Sequence[FileRecord] = (),
+    links: Sequence[LinkRecord] = (),
+) -> UserMessage:
+    """Return a question as it is stored, with what was read beside it; texts of files aren't kept."""
+    return UserMessage(
+        role="user",
+        content=question,
+        context=context and _kept(context),
+        files=[*files],
+        links=[*links],
+    )
+
+
 def exchange(
     conversation_id: str,
-    question: str,
+    asked: UserMessage,
     answer: AssistantMessage,
     *,
     title: str,
     source: Source | None,
     now: datetime,
-    context: Discussion | None,
 ) -> Edit:
     """Append a question and its answer, creating the document if there is none.
 
     Raises `DocumentError` if the answer breaks the contract.
     """
     codec.check(answer)
-    asked = UserMessage(role="user", content=question, context=context and _kept(context))
 
     def edit(old: bytes | None) -> Edited:
         sets_aside, document = False, None

@@ -4,7 +4,7 @@ A run whose process has died is continued from it. It is the tables `runs`, `ste
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TypeVar, cast
@@ -12,7 +12,7 @@ from typing import TypeVar, cast
 import structlog
 from pydantic import ValidationError
 
-from council.brief import Brief
+from council.brief import Attachment, Brief, Picture
 from council.document.conversation import Source, timestamp
 from storage.database import Database, Row, SharedDatabase, SqlValue, Statement, listed
 from storage.errors import (
@@ -24,6 +24,7 @@ from storage.errors import (
     Used,
 )
 from storage.journal import spending
+from storage.journal.pictures import keep_pictures, load_earlier_files, load_pictures
 from storage.journal.progress import Posts, RunSteps, leave_out, load_steps
 from storage.journal.retractions import Retractions
 from storage.journal.rows import (
@@ -120,13 +121,15 @@ class Journal:
         reservation: Reservation | None = None,
         entry: QueueEntry | None = None,
         bounds: Bounds | None = None,
+        pictures: Mapping[str, str] | None = None,
     ) -> Begun:
         """Record a run as running, or find the one that was begun with its entry key before.
 
         `by` is a time on the event loop's clock. Raises `TimeoutError` where writing has not begun by
         then: the run is not there, nor will it be at the next start. A run is recorded with its
-        `reservation` and its `entry`, or not at all. Raises `BudgetExceeded`, and `QueueFull` where the
-        bounds forbid the entry. Only a database that processes share takes an entry.
+        `reservation`, its `entry` and its `pictures` (Base64 by SHA-256), or not at all. Raises
+        `BudgetExceeded`, and `QueueFull` where the bounds forbid the entry. Only a database that
+        processes share takes an entry.
         """
         now = self._now()
         created_at = timestamp(now)
@@ -145,7 +148,8 @@ class Journal:
             try:
                 # Nothing after this may fail: the run exists.
                 accepting = _accepting(entry, bounds)
-                await self._database.write((_BEGIN_RUN, row), *accepting, *reserving, by=by)
+                keeping = keep_pictures(run.id, pictures or {})
+                await self._database.write((_BEGIN_RUN, row), *keeping, *accepting, *reserving, by=by)
             except (StorageError, TimeoutError):
                 # Asked only now: whoever waits for an acknowledgement would wait for one more read.
                 if earlier := await self._delivered_before(run.entry_key):
@@ -284,12 +288,27 @@ class Journal:
         """Record where a run is shown: its card and its thread, as they become known."""
         await self._update("origin = ?", run_id, dump_origin(origin))
 
-    async def prepare(self, run_id: str, brief: Brief, reservation: Reservation | None = None) -> None:
-        """Complete a run's brief, before its first call, and correct what it has reserved.
+    async def prepare(
+        self,
+        run_id: str,
+        brief: Brief,
+        reservation: Reservation | None = None,
+        pictures: Mapping[str, str] | None = None,
+    ) -> None:
+        """Complete a run's brief and pictures, before its first call, and correct what it has reserved.
 
         Raises `BudgetExceeded`.
         """
-        await self._change(run_id, reservation, (_PREPARE, (brief.model_dump_json(), run_id)))
+        keeping = keep_pictures(run_id, pictures or {})
+        await self._change(run_id, reservation, (_PREPARE, (brief.model_dump_json(), run_id)), *keeping)
+
+    async def pictures(self, run: RunRow, wanted: Sequence[Picture]) -> dict[str, str]:
+        """Return pictures in Base64, by SHA-256; without those that were forgotten."""
+        return await load_pictures(self._database, run.id, wanted)
+
+    async def earlier_files(self, run: RunRow) -> tuple[Attachment, ...]:
+        """Return what was read of the files of a conversation's answered questions, oldest first."""
+        return await load_earlier_files(self._database, run)
 
     async def press_stop(self, run_id: str) -> None:
         """Record a press of Stop: a run that is continued after a crash stays stopped."""

@@ -9,7 +9,15 @@ from datetime import UTC, datetime
 from typing_extensions import override
 
 from council.brief import Discussion
-from council.document.conversation import AssistantMessage, Conversation, Source, Vote, timestamp
+from council.document.conversation import (
+    AssistantMessage,
+    Conversation,
+    FileRecord,
+    LinkRecord,
+    Source,
+    Vote,
+    timestamp,
+)
 from storage.atomic import Stamp
 from storage.database import Database, Statement, listed
 from storage.documents import edits
@@ -94,10 +102,11 @@ class PostgresDocuments(Documents):
         source: Source | None,
         now: datetime,
         context: Discussion | None = None,
+        files: Sequence[FileRecord] = (),
+        links: Sequence[LinkRecord] = (),
     ) -> Stored:
-        edit = edits.exchange(
-            conversation_id, question, answer, title=title, source=source, now=now, context=context
-        )
+        asked = edits.asked(question, context, files, links)
+        edit = edits.exchange(conversation_id, asked, answer, title=title, source=source, now=now)
         return self._left(await self._edit(conversation_id, edit, now))
 
     @override

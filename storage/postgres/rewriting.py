@@ -27,6 +27,7 @@ TABLES = (
     "runs",
     "steps",
     "posts",
+    "pictures",
     "conversations",
     "search",
     "answers",

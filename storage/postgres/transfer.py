@@ -38,6 +38,7 @@ TABLES = (
     "runs",
     "steps",
     "posts",
+    "pictures",
     "conversations",
     "answers",
     "seats",

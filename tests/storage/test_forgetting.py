@@ -58,15 +58,20 @@ class Place:
         context: Discussion | None = None,
         at: datetime = NOW,
         ends: bool = True,
+        picture: str = "",
+        files: tuple[Attachment, ...] = (),
+        earlier: tuple[Attachment, ...] = (),
     ) -> str:
         """Ask as the bot does, journal and all; return the conversation's id."""
         conversation = conversation_id or new_id()
         run = new_id()
         turns = (Turn(question=history, answer=history),) if history else ()
         asked = {"question": question, "history": History(turns=turns), "context": context}
+        asked |= {"attachments": files, "earlier": earlier}
         brief = BRIEF.model_copy(update=asked)
         await self.journal.begin(
-            NewRun(id=run, entry_key=run, conversation_id=conversation, origin=source, brief=brief)
+            NewRun(id=run, entry_key=run, conversation_id=conversation, origin=source, brief=brief),
+            pictures={"0" * 64: picture} if picture else None,
         )
         row = await self.journal.get(run)
         assert row is not None
@@ -188,6 +193,31 @@ async def test_another_channels_conversation_is_not_selected(place: Place, there
     assert (await place.forgetting.select.channel(SCOPE)).is_empty
     assert (await place.forgetting.select.older_than(SCOPE, NOW + timedelta(days=999))).is_empty
     assert not (await place.forgetting.select.conversation(Scope.of(there), elsewhere)).is_empty
+
+
+async def test_pictures_and_files_go_with_their_question(place: Place) -> None:
+    """The same picture in another conversation is that one's own; no byte of it is left at the end."""
+    first = await place.ask("What is this?", picture=f"{WORD}PICTURE" * 200)
+    second = await place.ask("And this?", picture=f"{WORD}PICTURE" * 200)
+    assert await place.count("pictures") == 2
+    await place.forget(await place.forgetting.select.conversation(SCOPE, first))
+    kept = await place.database.read("SELECT conversation_id FROM runs JOIN pictures ON run_id = id")
+    assert [row["conversation_id"] for row in kept] == [second]
+    await place.forget(await place.forgetting.select.conversation(SCOPE, second))
+    assert await place.count("pictures") == 0
+    assert place.bytes_hold(f"{WORD}PICTURE") == []
+
+
+async def test_files_of_a_forgotten_question_go_from_its_follow_ups(place: Place) -> None:
+    """They were read again with those of somebody else."""
+    bob = HERE.model_copy(update={"user": "bob"})
+    file = Attachment(name="plan.pdf", text=WORD, kind="pdf", pages=1)
+    conversation = await place.ask("Does it hold?", files=(file,))
+    await place.ask("Still?", source=bob, conversation_id=conversation, earlier=(file,))
+    assert place.bytes_hold(WORD) != []
+    await place.forget(await place.forgetting.select.user("discord", "ada"))
+    assert place.bytes_hold(WORD) == []
+    assert await place.count("runs") == 1
 
 
 async def test_a_run_without_answer_is_forgotten_too(place: Place) -> None:

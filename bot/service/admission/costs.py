@@ -12,6 +12,7 @@ from bot.service.admission.budget_warnings import BudgetWarnings
 from bot.service.admission.budgets import Budgets, RunBudget, nanos
 from bot.service.admission.channels import Channels
 from bot.service.durable_writes import keep, until_written
+from bot.service.inputs import fit, foreseen
 from council.brief import Brief, ThreadMessage
 from council.calls import Ask
 from council.document.conversation import Source
@@ -71,6 +72,8 @@ class Costs:
     async def foresee(self, brief: Brief, conversation_id: str | None) -> Estimate:
         """Return what a run may cost with the history and thread that it will probably have."""
         window = self.catalog.window(brief.profile)
+        files = (*brief.attachments, *map(foreseen, brief.sent))
+        brief = fit(brief.model_copy(update={"attachments": files}), window)
         room = room_beside(window, [brief.question, *(file.text for file in brief.attachments)])
         context, history = brief.context, brief.history
         if context:

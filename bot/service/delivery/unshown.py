@@ -10,7 +10,7 @@ from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.receipts import Receipt, Sent
 from bot.service.delivery.venue import Card, File, Mention, Part, Venue
 from bot.view.message import Message
-from council.brief import Brief, Discussion
+from council.brief import Brief, Discussion, SentFile
 
 
 class Unshown(Venue):
@@ -62,6 +62,10 @@ class Unshown(Venue):
 
     @override
     async def read_discussion(self, brief: Brief, room: int) -> Discussion:
+        raise _nowhere()
+
+    @override
+    async def fetch(self, file: SentFile) -> bytes:
         raise _nowhere()
 
     @override

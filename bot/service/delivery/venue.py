@@ -12,7 +12,7 @@ from bot.service.delivery.receipts import Ledger, Receipt, Sent
 from bot.view.details import Detail
 from bot.view.message import Message
 from bot.view.wording import figures, worth
-from council.brief import Brief, Discussion
+from council.brief import Brief, Discussion, SentFile
 from storage.journal.rows import MentionState
 
 REPLACED = "card replaced"
@@ -202,6 +202,10 @@ class Venue(Protocol):
         It takes a few seconds at most and raises no `VenueError`: the result says what couldn't be
         read.
         """
+        ...
+
+    async def fetch(self, file: SentFile) -> bytes:
+        """Fetch a file that came with the question. Raises `VenueError`."""
         ...
 
     async def direct(self, card: Card, mention: Mention) -> None:

@@ -8,11 +8,11 @@ from typing import Generic, Protocol, TypeVar
 
 import structlog
 
-from bot.errors import NotTaken, VenueError
+from bot.errors import VenueError
 from bot.service.requests.attachments import admitted, one_line
 from bot.view.wording.card import took_too_long
 from bot.view.wording.figures import COLLEAGUE
-from council.brief import Attachment, Brief, Discussion, ThreadMessage
+from council.brief import Brief, Discussion, SentFile, ThreadMessage
 from council.prompts.context import newest
 from council.task_group import TaskGroup
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 READ_SECONDS = 10.0
 """How long a platform may take to return a thread."""
 NAMES_SECONDS = 5.0
-"""How long it may take to return the names, and the files, of its messages."""
+"""How long it may take to return the names of its messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +57,8 @@ class HumanThread(Protocol[F]):
         """Return somebody's name there."""
         ...
 
-    def file_name(self, file: F) -> str:
-        """Return a file's name."""
-        ...
-
-    def file_size(self, file: F) -> int:
-        """Return a file's size in bytes, as the platform states it."""
-        ...
-
-    async def file(self, file: F) -> Attachment | NotTaken:
-        """Fetch a text file."""
+    def sent(self, file: F) -> SentFile:
+        """Return a file as it is fetched before the first call."""
         ...
 
 
@@ -82,13 +74,13 @@ async def read(thread: HumanThread[F], brief: Brief, context: Discussion, room: 
     texts = newest([each.text for each in written], room)
     kept = written[len(written) - len(texts) :]
     names = await _names(thread, kept)
-    files, files_left_out = await _files(thread, kept, brief)
+    files, files_left_out = _files(thread, kept, brief)
     messages = tuple(
         ThreadMessage(
             author=each.author,
             name=one_line(each.name or names.get(each.author, "")) or COLLEAGUE,
             text=text,
-            files=tuple(files.get(place, ())),
+            sent=tuple(files.get(place, ())),
         )
         for place, (each, text) in enumerate(zip(kept, texts, strict=True))
     )
@@ -108,21 +100,17 @@ async def _names(thread: HumanThread[F], kept: Sequence[Written[F]]) -> dict[str
     return dict(await _in_time(authors, thread.name))
 
 
-async def _files(
+def _files(
     thread: HumanThread[F], kept: Sequence[Written[F]], brief: Brief
-) -> tuple[dict[int, list[Attachment]], int]:
-    """Return the messages' text files by place, and how many were left out: the oldest ones first."""
-    sent = [(place, file) for place in reversed(range(len(kept))) for file in kept[place].files]
-    allowed = admitted(
-        sent,
-        name=lambda each: thread.file_name(each[1]),
-        size=lambda each: thread.file_size(each[1]),
-        beside=brief.attachments,
-    )
-    wanted = [each for each in allowed if not isinstance(each, NotTaken)]
-    taken: dict[int, list[Attachment]] = {}
-    for (place, _), file in await _in_time(wanted, lambda each: thread.file(each[1])):
-        if isinstance(file, Attachment):
+) -> tuple[dict[int, list[SentFile]], int]:
+    """Return the files to fetch, by their message's place, and how many were left out: older ones."""
+    sent = [
+        (place, thread.sent(file)) for place in reversed(range(len(kept))) for file in kept[place].files
+    ]
+    allowed = admitted((file for _, file in sent), beside=len(brief.sent) + len(brief.attachments))
+    taken: dict[int, list[SentFile]] = {}
+    for (place, _), file in zip(sent, allowed, strict=True):
+        if file.why is None:
             taken.setdefault(place, []).append(file)
     return taken, len(sent) - sum(map(len, taken.values()))
 

@@ -1,11 +1,12 @@
 """A question on its way from where it was asked to its run."""
 
 import random
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from bot.service.admission.access import Requester
 from bot.service.options import PROFILE_DEFAULTS, RunOptions
-from council.brief import Attachment, Brief, Ceilings, Discussion, History
+from council.brief import Attachment, Brief, Ceilings, Discussion, History, SentFile
 from council.document.conversation import Source
 from council.profile import Profile
 
@@ -18,7 +19,9 @@ class Question:
 
     `entry_key` is the same for every delivery of the same question. `asker` is the asker's name
     there, `standing` what the platform says about them. `conversation_id` names the conversation that it
-    continues, where that is known; `history` is what came before where that isn't stored. `context` says
+    continues, where that is known; `history` is what came before where that isn't stored. `attachments`
+    are files that are read already, with the contents of their `pictures` in Base64 by SHA-256; `sent`
+    are read before the run's first call. `needs_files`: without them, it isn't asked. `context` says
     which part of a thread comes before it. `asked_in` is where a private question was asked, if not at
     its `source`. `ceilings` and `request` are a program's. `run_id` is the run's, where whoever
     asks has to know it before.
@@ -30,6 +33,9 @@ class Question:
     standing: Requester
     asker: str | None = None
     attachments: tuple[Attachment, ...] = ()
+    pictures: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    sent: tuple[SentFile, ...] = ()
+    needs_files: bool = False
     context: Discussion | None = None
     options: RunOptions = PROFILE_DEFAULTS
     conversation_id: str | None = None
@@ -57,6 +63,8 @@ class Question:
             notes_mark=f"{entropy.getrandbits(64):016x}" if profile.chairman_notes else None,
             asker=self.asker,
             attachments=self.attachments,
+            sent=self.sent,
+            needs_files=self.needs_files,
             context=self.context,
             history=self.history,
             ceilings=self.ceilings,

@@ -18,7 +18,7 @@ ROUNDS = "Review rounds, 1 to 5; each costs as much again"
 STRATEGY = "How the chairman combines the answers"
 CRITERIA = "What matters, with weights; ! = must-have. Cost:3, Security:2!"
 MODE = "council: free text; consultants: pros, cons, confidence"
-ATTACHMENT = "A text file to read with the question"
+ATTACHMENT = "A file to read with the question: text, PDF or a picture"
 PRIVATE = "Answer me in a direct message"
 HELP = "How it works, who sees your question, cost"
 HISTORY = "The last answers in this channel"
@@ -286,44 +286,4 @@ def in_file(why: str, *, with_answer: bool) -> str:
     return f"The thread's {what} are in this file, because {why}."
 
 
-NAMED = 3
-"""How many files are named where several are left out for the same reason."""
 NO_NAME = "a file"
-
-
-def too_large(name: str, most: int) -> tuple[str, str]:
-    """Report that a file is larger than `most` kB."""
-    why = f"larger than {most} kB"
-    return f"{name} is {why}. Attach the part that matters.", why
-
-
-def too_many(name: str, most: int) -> tuple[str, str]:
-    """Report that a question has more files than are read."""
-    said = f"Only {most} files are read with a question, so {name} was left out."
-    return said, f"only {most} files are read"
-
-
-def too_large_together(name: str, most: int) -> tuple[str, str]:
-    """Report that a question's files are larger than `most` kB together."""
-    why = f"the files together exceed {most} kB"
-    return f"With {name}, {why}. Attach the parts that matter.", why
-
-
-def not_text(name: str) -> tuple[str, str]:
-    return f"{name} is not text. Attach plain text in UTF-8, such as .md, .txt or .csv.", "not text"
-
-
-def not_given(name: str, platform: str) -> tuple[str, str]:
-    return f"{platform} didn't provide {name}. Try again.", f"{platform} didn't provide it"
-
-
-def left_out(names_by_reason: Iterable[tuple[str, Sequence[str]]]) -> str:
-    """Return which files were left out and why; nothing where all were read."""
-    said = ", ".join(f"{_named(names)} ({why})" for why, names in names_by_reason)
-    return f"Left out: {said}." if said else ""
-
-
-def _named(names: Sequence[str]) -> str:
-    more = len(names) - NAMED
-    shown = [*names[:NAMED], *([f"{more:,} more"] if more > 0 else [])]
-    return listing(shown)

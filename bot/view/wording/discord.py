@@ -6,6 +6,8 @@ from bot.view.wording.figures import listing
 
 BUSY = "Discord is too busy"
 CONTENT = "Discord doesn't accept its content"
+NOT_DISCORDS = "the file isn't kept at Discord"
+NO_FILE = "the file can't be fetched"
 _BLOCKED = "Discord's content filter blocked it"
 _FILE = "Discord doesn't accept the file"
 _KIND = "this kind of channel doesn't support it"

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from bot.errors import NothingRead
 from bot.view.wording.budgets import USED_UP
 from council.errors import Cause, Failure, NoAnswers, RunForgotten, RunStopped
 from council.profile import Member
@@ -134,6 +135,8 @@ def explain(
         case RunStopped():
             again = "Ask again to start over." if at_terminal else "Press Start over to ask again."
             return f"The run was stopped before there were enough answers. {again}"
+        case NothingRead():
+            return str(error)
         case RunForgotten():
             return "The question was deleted while it was being answered. None of it is kept."
         case ConversationNotFound():

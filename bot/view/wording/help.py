@@ -76,7 +76,7 @@ def how_options_are_given(platform: str) -> tuple[str, ...]:
 def thread(messages: int) -> str:
     return (
         f"In a thread that people started, they also see up to its last {messages} messages with their "
-        "text files, if an admin has allowed it. The card says how much was read."
+        "files, if an admin has allowed it. The card says how much was read."
     )
 
 

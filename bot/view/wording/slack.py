@@ -133,7 +133,7 @@ SCOPES: Mapping[str, str] = {
     "channels:read": "check that an asker is still in a public channel before a direct message is sent, "
     "and call channels by their names",
     "chat:write.public": "answer in public channels without being invited",
-    "files:read": "read the text files of a message the council is asked about",
+    "files:read": "read the files of a message the council is asked about",
     "groups:read": "check that an asker is still in a private channel before a direct message is sent",
     "im:history": "take questions in direct messages",
     "im:write": "open a direct message for a private run, for an answer whose channel is lost, or to an "
@@ -146,8 +146,11 @@ SCOPES: Mapping[str, str] = {
 }
 """What each of the app's scopes is for."""
 NO_FILES_SCOPE = lacks_scope("files:read")
-FILES_NOT_ALLOWED = f"The message's files were left out: {NO_FILES_SCOPE}."
-FILES_TOO_SLOW = "The message's files were left out: Slack took too long to provide them."
+FILES_TOO_SLOW = "Slack took too long to describe it"
+NOT_SLACKS = "the file isn't kept at Slack"
+SIGN_IN = "Slack asks to sign in for the file"
+LARGER = "the file is larger than Slack said"
+NO_FILE = "the file can't be fetched"
 TOO_LONG = "it is too long"
 ASKED_IN_DIRECT = "it was asked in direct messages"
 NOT_IN_CHANNEL = "the asker is no longer in the channel"

@@ -22,6 +22,7 @@ from bot.service.dispatcher import Dispatcher
 from bot.view.wording.discord import HINT
 from storage.scope import Scope
 from tests.bot.discord.office import HELD, Office, impatient, office
+from tests.bot.inputs.pdfs import lines, pdf
 from tests.bot.sample_run import accepted
 from tests.bot.shown import FINISHED
 from tests.council.scripted import FOUR, ScriptedCouncil, failure
@@ -820,11 +821,11 @@ async def test_an_empty_mention_gets_a_hint(
 async def test_a_direct_message_is_a_question(
     server: DiscordServer, team: Office, council: ScriptedCouncil
 ) -> None:
-    """Card, parts and mention are direct messages; an empty message gets a hint."""
+    """Card, parts and mention are direct messages; one without words and files gets a hint."""
     direct = server.dm(team.ada)
-    server.say(direct, team.ada, "", files={"logo.bin": b"\x89\xff"})
+    server.say(direct, team.ada, server.bot.mention)
     [hint] = await server.until(lambda: server.messages(direct, by_bot=True))
-    assert hint.content == f"{HINT} Left out: logo.bin (not text)."
+    assert hint.content == HINT
     assert council.calls == []
     server.say(direct, team.ada, "Shard now?")
     [card, *_] = await server.until(lambda: server.messages(direct, by_bot=True)[1:])
@@ -929,81 +930,82 @@ async def test_a_text_file_reaches_the_members(
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "why"),
     [
-        (b"\x89PNG\r\n\xff", "is not text"),
-        (b"a\0b", "is not text"),
-        (b"x" * 200_001, "is larger than 200 kB"),
+        (b"\x89PNG\r\n\x1a\n\xff", "damaged or incomplete"),
+        (b"a\0b", "neither text, PDF nor a picture"),
+        (b"x" * 200_001, "larger than 200 kB"),
     ],
 )
-async def test_binary_and_large_files_are_refused(
-    server: DiscordServer, team: Office, council: ScriptedCouncil, data: bytes, said: str
+async def test_a_question_whose_file_cannot_be_read_is_refused(
+    server: DiscordServer, team: Office, council: ScriptedCouncil, data: bytes, why: str
 ) -> None:
-    """Only to the asker; nothing is asked."""
+    """Before any call is made; the card says why."""
     file = server.upload("file.bin", data, "application/octet-stream")
-    asked = server.slash(team.general, team.ada, "council", question="Why?", attachment=file)
-    assert said in await team.refused(asked)
+    card = await team.asked(attachment=file)
+    assert (
+        "Nothing that came with the question can be read, so nobody was asked and nothing paid. "
+        f"file.bin: {why}."
+    ) in card.text
     assert council.calls == []
 
 
-async def test_a_file_that_cannot_be_fetched_is_refused(server: DiscordServer, team: Office) -> None:
-    """In words."""
+async def test_a_file_that_cannot_be_fetched_is_refused(
+    server: DiscordServer, team: Office, council: ScriptedCouncil
+) -> None:
+    """In words; and nothing is fetched that isn't Discord's."""
     file = server.upload("notes.md", b"Two shards.")
-    asked = server.slash(team.general, team.ada, "council", question="Why?", attachment=file)
+    server.slash(team.general, team.ada, "council", question="Why?", attachment=file)
     del server.world.attachments[file.id]
-    assert "Discord didn't provide notes.md" in await team.refused(asked)
+    await server.until(lambda: server.messages(team.general, by_bot=True))
+    await team.dispatcher.tasks.settled()
+    [card] = server.messages(team.general, by_bot=True)[:1]
+    assert "notes.md: it can't be fetched." in card.text
+    assert council.calls == []
 
 
 TOO_MUCH = {"plan.md": b"Two shards.", "logo.bin": b"\x89\xff", "huge.log": b"x" * 200_001}
-LEFT_OUT = "Left out: logo.bin (not text), huge.log (larger than 200 kB)."
+READ = "Read plan.md.\n\nNot read: logo.bin (neither text, PDF nor a picture), huge.log (larger than 200 kB)."
 
 
 async def test_files_of_a_mention_reach_the_members(
     server: DiscordServer, team: Office, council: ScriptedCouncil
 ) -> None:
-    """A reply that pings nobody names the files left out."""
+    """The card names what was read and what was left out."""
     question = f"{server.bot.mention} Does it hold?"
-    asked = server.say(team.general, team.ada, question, files=TOO_MUCH)
-    await server.until(lambda: len(server.messages(team.general, by_bot=True)) == 2)
+    server.say(team.general, team.ada, question, files=TOO_MUCH)
+    [card] = await server.until(lambda: server.messages(team.general, by_bot=True))
     await team.dispatcher.tasks.settled()
-    [said] = [message for message in server.messages(team.general) if message.reply_to is asked]
-    assert said.content == LEFT_OUT
+    assert READ in card.text
     assert "Two shards." in council.prompt(f"stage1.1:{FOUR[0]}")
     assert [ping.id for ping in server.pings()] == [team.ada.id]
 
 
-async def test_files_that_are_too_large_together_are_left_out(
+async def test_a_pdf_is_cited_by_page(
     server: DiscordServer, team: Office, council: ScriptedCouncil
 ) -> None:
-    """Nothing beyond the limit is downloaded."""
-    files = {f"{number}.md": bytes([97 + number]) * 150_000 for number in range(4)}
-    files["note.md"] = b"Two shards."
-    message = server.say(team.general, team.ada, "Do they hold?", files=files)
-    assert await team.refused(server.menu(ACTION, message, team.ada)) == (
-        "Left out: 2.md and 3.md (the files together exceed 400 kB)."
-    )
-    await server.until(lambda: server.messages(team.general, by_bot=True)[1:])
-    await team.dispatcher.tasks.settled()
-    prompt = council.prompt(f"stage1.1:{FOUR[0]}")
-    assert all(f"\nAttachment {name}:\n" in prompt for name in ("0.md", "1.md", "note.md"))
-    assert "\nAttachment 2.md:\n" not in prompt
-    assert len(server.downloads) == 3
+    """Its pages reach the members as an answer cites them, and the citation reaches people."""
+    council.script["stage3"] = "Two shards, as [p. 2] says."
+    plan = pdf([lines("Load: 3 TB"), lines("Shards: 2")])
+    card = await team.asked(attachment=server.upload("plan.pdf", plan, "application/pdf"))
+    assert "[p. 2]\nShards: 2" in council.prompt(f"stage1.1:{FOUR[0]}")
+    assert "cite it as its text names it, such as [p. 4]" in council.prompt(f"stage1.1:{FOUR[0]}")
+    assert "Read plan.pdf, 2 pages." in card.text
+    assert r"as \[p. 2\] says" in card.text  # Discord shows the brackets alone
 
 
 async def test_files_of_a_message_reach_the_members_by_the_action(
     server: DiscordServer, team: Office, council: ScriptedCouncil
 ) -> None:
-    """Its user is told which files are left out; files without text are the question."""
+    """Files without text are the question."""
     message = server.say(team.general, team.ada, "", files=TOO_MUCH)
-    assert await team.refused(server.menu(ACTION, message, team.ada)) == LEFT_OUT
-    [card] = await server.until(lambda: server.messages(team.general, by_bot=True)[1:])
+    server.menu(ACTION, message, team.ada)
+    [card] = await server.until(lambda: server.messages(team.general, by_bot=True))
     await team.dispatcher.tasks.settled()
-    assert "The question is in plan.md." in card.history[0].embeds[0]["description"]
-    assert "Two shards." in council.prompt(f"stage1.1:{FOUR[0]}")
-    picture = server.say(team.general, team.ada, "", files={"logo.bin": b"\x89\xff"})
-    assert await team.refused(server.menu(ACTION, picture, team.ada)) == (
-        "There is no question: this message has no text. Left out: logo.bin (not text)."
+    assert (
+        "The question is in plan.md, logo.bin and huge.log." in card.history[0].embeds[0]["description"]
     )
+    assert "Two shards." in council.prompt(f"stage1.1:{FOUR[0]}")
 
 
 async def test_a_private_run_stays_in_direct_messages(server: DiscordServer, team: Office) -> None:

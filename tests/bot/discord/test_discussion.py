@@ -151,7 +151,7 @@ async def test_its_own_messages_and_later_ones_are_not_read(reading: Office) -> 
 async def test_text_files_come_with_their_messages(reading: Office) -> None:
     """Under the rules for attachments; the others are counted."""
     thread, people = discuss(reading, 1)
-    files = {"notes.md": b"Two terabytes.", "plan.png": b"\x89PNG\0"}
+    files = {"notes.md": b"Two terabytes.", "plan.png": b"\x89PNG\r\n\x1a\n"}
     reading.server.say(thread, people[1], "See these.", files=files)
     card = await asked(reading, thread, "Enough?")
     assert read_by(reading.council)[1:] == [

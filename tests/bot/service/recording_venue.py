@@ -9,7 +9,7 @@ from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.receipts import Sent
 from bot.service.delivery.venue import Card, File, Mention, Part
 from bot.view.message import Line, Message, Prose
-from council.brief import Brief, Discussion
+from council.brief import Brief, Discussion, SentFile
 from storage.journal.rows import MentionState
 
 
@@ -36,6 +36,7 @@ class RecordingVenue:
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     known: frozenset[str] = frozenset()
     thread: Discussion = field(default_factory=lambda: Discussion(until="1"))
+    files: dict[str, bytes] = field(default_factory=dict[str, bytes])
     readings: int = 0
     editing: int = 0
     most_editing: int = 0
@@ -54,6 +55,11 @@ class RecordingVenue:
         del brief, room
         self.readings += 1
         return self.thread
+
+    async def fetch(self, file: SentFile) -> bytes:
+        """Return a file's bytes."""
+        self._check("fetch")
+        return self.files[file.address]
 
     async def post_card(self, newest: Callable[[], Card], sent: Sent) -> str:
         """Take the first state."""

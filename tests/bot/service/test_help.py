@@ -135,7 +135,7 @@ async def test_models_and_limits_has_every_council(tmp_path: Path) -> None:
         "These models see your question, its files, and the earlier questions and answers of the same "
         "conversation, including other people's. A model after \u201cor\u201d sees them only if the one "
         "before it can't answer.\n\n"
-        "In a thread that people started, they also see up to its last 50 messages with their text files, "
+        "In a thread that people started, they also see up to its last 50 messages with their files, "
         "if an admin has allowed it. The card says how much was read.\n\n"
         "### Council \u201cdefault\u201d\n\n"
         "a/one or a/two or a/three, b/four as The Skeptic; chairman c/five or d/six; title and judge t/seven.\n\n"

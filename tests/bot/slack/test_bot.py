@@ -22,7 +22,6 @@ from bot.service.admission.limits import Limits
 from bot.service.admission.permissions import Admins
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
-from bot.service.requests.attachments import LARGEST_FILE
 from bot.service.run_queue import LocalQueue
 from bot.service.runs import Runs
 from bot.slack.bot import SlackAccess, SlackBot, Timing
@@ -34,6 +33,7 @@ from council.errors import ModelError
 from council.models.catalog import Catalog
 from storage.journal.rows import RunRow
 from storage.scope import Scope
+from tests.bot.inputs.pdfs import lines, pdf
 from tests.bot.shown import FINISHED
 from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile
 from tests.library import open_library
@@ -556,30 +556,34 @@ class TestWaysIn:
             assert run.brief.question == "Shall we move to x (https://x.example)?"
             assert place.pings() == [{place.ada.id}]
 
-    async def test_text_files_of_a_message_become_attachments(self, tmp_path: Path) -> None:
-        """What is too large, no text or kept elsewhere is left out, and the asker told."""
+    async def test_files_of_a_message_are_read(self, tmp_path: Path) -> None:
+        """What is too large, of no known kind or kept elsewhere is left out, and the card says so."""
         async with at_work(tmp_path) as place:
             slack, ada = place.slack, place.ada
             elsewhere = slack.add_file("else.txt", b"secret", ada)
             elsewhere.url_private = "http://127.0.0.1:9/else.txt"
             files = [
-                slack.add_file("plan.md", "Größe: 3 TB".encode(), ada),
+                slack.add_file("plan.pdf", pdf([lines("Load: 3 TB"), lines("Shards: 2")]), ada),
+                slack.add_file("note.md", "Größe: 3 TB".encode(), ada),
                 slack.add_file("logo.bin", b"\x89\x00\xff", ada),
-                slack.add_file("huge.log", b"x" * (LARGEST_FILE + 1), ada),
+                slack.add_file("huge.log", b"x" * 200_001, ada),
                 elsewhere,
             ]
             message = slack.post(place.general, ada, "Does this plan hold?", files=files)
             await slack.shortcut(SHORTCUT, message, ada)
-            assert await place.until_told(ada) == (
-                "Left out: logo.bin (not text), huge.log (larger than 200 kB), "
-                "else.txt (Slack didn't provide it)."
-            )
             await place.dispatcher.tasks.settled()
-            run = await place.run(place.cards(place.general)[0])
-            assert [(file.name, file.text) for file in run.brief.attachments] == [
-                ("plan.md", "Größe: 3 TB")
+            [card] = place.cards(place.general)
+            assert "Read plan.pdf, 2 pages; note.md." in card.text
+            assert (
+                "Not read: logo.bin (neither text, PDF nor a picture), huge.log (larger than 200 kB), "
+                "else.txt (it can't be fetched)."
+            ) in card.text
+            run = await place.run(card)
+            assert [(file.name, file.text) for file in run.brief.attachments[:2]] == [
+                ("plan.pdf", "[p. 1]\nLoad: 3 TB\n\n[p. 2]\nShards: 2"),
+                ("note.md", "Größe: 3 TB"),
             ]
-            assert "Größe: 3 TB" in place.council.prompt(f"stage1.1:{FOUR[0]}")
+            assert "[p. 2]\nShards: 2" in place.council.prompt(f"stage1.1:{FOUR[0]}")
 
     async def test_of_hundreds_of_files_a_few_are_fetched(self, tmp_path: Path) -> None:
         """Nothing beyond the limit is downloaded, and nothing beyond a file's own size."""
@@ -589,19 +593,20 @@ class TestWaysIn:
             files[3].content = b"x" * 1001
             message = slack.post(place.general, ada, "Do these hold?", files=files)
             await slack.shortcut(SHORTCUT, message, ada)
-            assert await place.until_told(ada) == (
-                "Left out: 3.md (Slack didn't provide it), 10.md, 11.md, 12.md and 387 more (only 10 files "
-                "are read)."
-            )
             await place.dispatcher.tasks.settled()
-            run = await place.run(place.cards(place.general)[0])
-            assert [file.name for file in run.brief.attachments] == [
+            [card] = place.cards(place.general)
+            assert (
+                "Not read: 3.md (it can't be fetched), 10.md, 11.md, 12.md and 387 more (only 10 files are "
+                "read)."
+            ) in card.text
+            run = await place.run(card)
+            assert [file.name for file in run.brief.attachments if not file.is_unread] == [
                 f"{number}.md" for number in range(10) if number != 3
             ]
             assert len(slack.api.files.downloads) == 10
 
-    async def test_a_text_file_alone_is_the_question(self, tmp_path: Path) -> None:
-        """Anything else alone isn't, and why is said."""
+    async def test_a_file_alone_is_the_question(self, tmp_path: Path) -> None:
+        """One that can't be read is refused before any call, and why is said."""
         async with at_work(tmp_path) as place:
             slack, ada = place.slack, place.ada
             plan = slack.add_file("plan.md", b"3 TB", ada)
@@ -611,11 +616,13 @@ class TestWaysIn:
             run = await place.run(place.cards(direct)[0])
             assert run.brief.question == "The question is in plan.md."
             assert [file.text for file in run.brief.attachments] == ["3 TB"]
+            calls = len(place.council.calls)
             logo = slack.add_file("logo.bin", b"\x89\x00\xff", ada)
             await slack.shortcut(SHORTCUT, slack.post(place.general, ada, "", files=[logo]), ada)
-            assert await place.until_told(ada) == (
-                "There is no question: this message has no text. Left out: logo.bin (not text)."
-            )
+            await place.dispatcher.tasks.settled()
+            [card] = place.cards(place.general)
+            assert "logo.bin: neither text, PDF nor a picture." in card.text
+            assert len(place.council.calls) == calls
 
     async def test_a_file_behind_slacks_sign_in_page_is_left_out(self, tmp_path: Path) -> None:
         """The page is no attachment."""
@@ -624,10 +631,10 @@ class TestWaysIn:
             plan = place.slack.add_file("plan.md", b"3 TB", place.ada)
             message = place.slack.post(place.general, place.ada, "Well?", files=[plan])
             await place.slack.shortcut(SHORTCUT, message, place.ada)
-            assert await place.until_told(place.ada) == "Left out: plan.md (Slack didn't provide it)."
             await place.dispatcher.tasks.settled()
-            run = await place.run(place.cards(place.general)[0])
-            assert run.brief.attachments == ()
+            [card] = place.cards(place.general)
+            assert "Not read: plan.md (it can't be fetched)." in card.text
+            assert len(place.council.asked("stage1")) == 4
 
     async def test_a_direct_message_is_a_question(self, tmp_path: Path) -> None:
         """Card, thread and mention stay between the two."""
@@ -936,11 +943,6 @@ class TestRefusals:
         [
             ("im:write", "private", "That isn't possible: the scope im:write is missing."),
             ("files:write", "transcript", "That isn't possible: the scope files:write is missing."),
-            (
-                "files:read",
-                "files",
-                "The message's files were left out: the scope files:read is missing.",
-            ),
             ("chat:write", "ask", "The council can't answer here: the scope chat:write is missing."),
         ],
     )
@@ -953,12 +955,8 @@ class TestRefusals:
                 case "private" | "ask":
                     text = "--private Shard?" if act == "private" else "Shard?"
                     await place.slack.slash(place.general, place.ada, "/council", text)
-                case "transcript":
-                    await place.slack.click(await place.ask(), "council_transcript", place.ada)
                 case _:
-                    plan = place.slack.add_file("plan.md", b"3 TB", place.ada)
-                    message = place.slack.post(place.general, place.ada, "Well?", files=[plan])
-                    await place.slack.shortcut(SHORTCUT, message, place.ada)
+                    await place.slack.click(await place.ask(), "council_transcript", place.ada)
             assert await place.until_told(place.ada) == said
             await place.dispatcher.tasks.settled()
 

@@ -122,7 +122,7 @@ class TestThread:
         """Under the rules for attachments; the others are counted."""
         async with at_work(tmp_path, scopes=frozenset(THREADS)) as place:
             notes = place.slack.add_file("notes.md", b"Two terabytes.", place.ada)
-            picture = place.slack.add_file("plan.png", b"\x89PNG\0", place.ada)
+            picture = place.slack.add_file("plan.png", b"\x89PNG\r\n\x1a\n", place.ada)
             first = place.slack.post(place.general, place.ada, "See these.", files=[notes, picture])
             await place.slack.mention(place.general, place.bob, "Enough?", thread_ts=first.ts)
             card = (await card_in(place, place.general, first.ts)).text

@@ -8,7 +8,7 @@ import pytest
 
 from bot.slack.incoming import MOST_NAMES
 from bot.slack.manifest import SHORTCUT, THREADS
-from bot.view.wording.slack import FILES_NOT_ALLOWED
+from bot.view.wording.slack import NO_FILES_SCOPE
 from tests.bot.shown import blocks_text
 from tests.bot.slack.test_bot import Place, at_work, restarted
 from tests.bot.slack.test_discussion import read_by
@@ -189,19 +189,21 @@ class TestConnectedFiles:
             plan.connected = gone.connected = True
             gone.content = None
             await place.slack.mention(place.general, place.ada, "Does it hold?", files=[plan, gone])
-            assert await place.until_told(place.ada) == "Left out: a file (Slack didn't provide it)."
             await place.dispatcher.tasks.settled()
-            run = await place.run(place.cards(place.general)[0])
-            assert [(file.name, file.text) for file in run.brief.attachments] == [("plan.md", "3 TB")]
+            [card] = place.cards(place.general)
+            assert "Read plan.md." in card.text
+            assert "Not read: a file (it can't be fetched)." in card.text
+            assert (await place.run(card)).brief.attachments[0].text == "3 TB"
 
-    async def test_without_the_scope_the_asker_reads_why(self, tmp_path: Path) -> None:
-        """In a sentence."""
+    async def test_without_the_scope_people_read_why(self, tmp_path: Path) -> None:
+        """On the card."""
         async with at_work(tmp_path, without=frozenset({"files:read"})) as place:
             plan = place.slack.add_file("plan.md", b"3 TB", place.ada)
             plan.connected = True
             await place.slack.mention(place.general, place.ada, "Does it hold?", files=[plan])
-            assert await place.until_told(place.ada) == FILES_NOT_ALLOWED
-            assert FILES_NOT_ALLOWED.startswith("The message's files were left out: ")
+            await place.dispatcher.tasks.settled()
+            [card] = place.cards(place.general)
+            assert f"Not read: a file ({NO_FILES_SCOPE})." in card.text  # Slack tells no name either
 
     async def test_in_a_thread_that_is_read_too(self, tmp_path: Path) -> None:
         """Beside the message that it came with."""

@@ -3,10 +3,11 @@
 import asyncio
 from dataclasses import dataclass, field
 
-from bot.errors import NotAllowed, NotTaken
-from bot.service.requests.attachments import LARGEST_FILE, MOST_FILES, not_text
+from bot.errors import NotAllowed
+from bot.inputs.limits import DOCUMENT_BYTES
+from bot.service.requests.attachments import MOST_FILES
 from bot.service.requests.discussion import NAMES_SECONDS, Written, read
-from council.brief import Attachment, Discussion
+from council.brief import Attachment, Discussion, SentFile
 from tests.council.scripted import ScriptedCouncil
 from tests.passing_time import let_pass
 
@@ -22,7 +23,6 @@ class Scripted:
     more: bool = False
     refusal: Exception | None = None
     slow: set[str] = field(default_factory=set[str])
-    fetched: list[str] = field(default_factory=list[str])
     size: int = 10
     platform: str = "Slack"
 
@@ -36,19 +36,9 @@ class Scripted:
         """Return the id in capitals."""
         return (await self._in_time(author)).upper()
 
-    def file_name(self, file: str) -> str:
-        """Return its name."""
-        return file
-
-    def file_size(self, file: str) -> int:
-        """Return the same for all."""
-        del file
-        return self.size
-
-    async def file(self, file: str) -> Attachment | NotTaken:
-        """Return a text with the file's name; a picture is refused."""
-        self.fetched.append(await self._in_time(file))
-        return not_text(file) if file.endswith("png") else Attachment(name=file, text=f"In {file}")
+    def sent(self, file: str) -> SentFile:
+        """Return it, as large as all."""
+        return SentFile(name=file, size=self.size)
 
     async def _in_time(self, name: str) -> str:
         if name in self.slow:
@@ -101,35 +91,29 @@ async def test_files_are_taken_from_the_newest_messages_first() -> None:
     mine = Attachment(name="mine.md", text="Mine.")
     thread = Scripted(written)
     found = await reading(thread, mine)
-    assert [file.name for each in found.messages for file in each.files] == [
+    assert [file.name for each in found.messages for file in each.sent] == [
         f"{number}.md" for number in range(1, MOST_FILES)
     ]
     assert found.files_left_out == 1
-    assert "0.md" not in thread.fetched
 
 
-async def test_binary_and_large_files_are_left_out() -> None:
-    """They are counted, and not fetched if their size is known to be too large."""
-    thread = Scripted([Written("u1", "See.", ["a.md", "b.png"])])
-    found = await reading(thread)
-    assert [file.text for file in found.messages[0].files] == ["In a.md"]
-    assert found.files_left_out == 1
-    large = Scripted([Written("u1", "See.", ["a.md"])], size=LARGEST_FILE + 1)
+async def test_large_files_are_left_out() -> None:
+    """They are counted, and not fetched: their size is known."""
+    large = Scripted([Written("u1", "See.", ["a.md"])], size=DOCUMENT_BYTES + 1)
     found = await reading(large)
-    assert (found.messages[0].files, found.files_left_out, large.fetched) == ((), 1, [])
+    assert (found.messages[0].sent, found.files_left_out) == ((), 1)
 
 
-async def test_slow_names_and_files_are_left_out() -> None:
-    """Somebody without a name is a colleague; a file is counted."""
-    thread = Scripted([Written("u1", "One.", ["a.md", "b.md"]), Written("u2", "Two.")])
-    thread.slow |= {"u1", "a.md"}
+async def test_slow_names_are_left_out() -> None:
+    """Somebody without a name is a colleague."""
+    thread = Scripted([Written("u1", "One."), Written("u2", "Two.")])
+    thread.slow |= {"u1"}
     task = asyncio.create_task(reading(thread))
     while not task.done():
         await asyncio.sleep(0.001)  # whatever isn't slow is there
         let_pass(NAMES_SECONDS)
     found = await task
-    assert [(each.name, len(each.files)) for each in found.messages] == [("a colleague", 1), ("U2", 0)]
-    assert found.files_left_out == 1
+    assert [each.name for each in found.messages] == ["a colleague", "U2"]
 
 
 async def test_a_refusal_is_explained_in_the_platforms_words() -> None:

@@ -1,0 +1,260 @@
+"""Reads one file's content: what the process that reads files does, and nothing else imports.
+
+What a library makes of a hostile file isn't trusted to end, or to fit: `bot.inputs.child` bounds it.
+"""
+
+import io
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from bot.inputs.kinds import Extractable
+from bot.inputs.limits import (
+    MOST_CHARACTERS,
+    MOST_PAGE_PICTURES,
+    MOST_PAGES,
+    MOST_PIXELS,
+    PICTURE_OUTPUT,
+    PICTURE_SIDE,
+)
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+Trouble = Literal["encrypted", "damaged", "too_many_pixels", "no_text", "not_a_page"]
+"""Why nothing of a file can be read."""
+
+SHARPEST = 200 / 72
+"""Pixels of a drawn page for each of its points: 200 dots an inch."""
+_BETWEEN = "\n\n"
+_PASSWORD = 4
+"""`FPDF_ERR_PASSWORD` (pdfium's public/fpdfview.h)."""
+_SECURITY = 5
+_QUALITIES = (90, 75, 60, 40)
+"""Of JPEG, tried in this order until a picture is small enough."""
+_ORIENTATION = 0x0112
+_FIRST_QUARTER_TURN = 5
+"""EXIF orientations from this one on exchange width and height."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractedPicture:
+    """A picture as it is sent: of a file, or of a document's page. Sizes are in pixels."""
+
+    media: str
+    width: int
+    height: int
+    content: bytes
+    page: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """What was read of a file.
+
+    `pages` counts all pages, `read` those that were looked at; `bare` are the numbers of those without
+    text. `cut`: the text is longer than was read.
+    """
+
+    text: str = ""
+    title: str = ""
+    pages: int | None = None
+    read: int | None = None
+    bare: tuple[int, ...] = ()
+    cut: bool = False
+    pictures: tuple[ExtractedPicture, ...] = field(default=())
+    trouble: Trouble | None = None
+
+    def described(self) -> dict[str, object]:
+        """Return everything but the pictures' content, for JSON."""
+        said = asdict(self)
+        said["pictures"] = [{**asdict(one), "content": len(one.content)} for one in self.pictures]
+        return said
+
+
+def extract(kind: Extractable, content: bytes) -> Extracted:
+    """Read a file of a kind; what can't be read is an `Extracted` with its `trouble`."""
+    return _READERS[kind](content)
+
+
+def _pdfium() -> Any:  # noqa: ANN401 - the library has no types
+    return import_module("pypdfium2")
+
+
+def _pdf(content: bytes) -> Extracted:
+    pypdfium2 = _pdfium()
+    try:
+        document: Any = pypdfium2.PdfDocument(content)
+    except pypdfium2.PdfiumError as error:
+        is_locked = error.err_code in (_PASSWORD, _SECURITY)
+        return Extracted(trouble="encrypted" if is_locked else "damaged")
+    pages = len(document)
+    texts: list[str] = []
+    bare: list[int] = []
+    pictures: list[ExtractedPicture] = []
+    characters = 0
+    read = 0
+    cut = False
+    for number in range(1, min(pages, MOST_PAGES) + 1):
+        try:
+            text = _page_text(document, number)
+        except pypdfium2.PdfiumError:
+            text = ""
+        if text:
+            said = f"[p. {number}]\n{text}"
+            if characters + len(said) > MOST_CHARACTERS:
+                if not texts:
+                    texts.append(said[:MOST_CHARACTERS])
+                    read = number
+                cut = True
+                break
+            characters += len(said) + len(_BETWEEN)
+            texts.append(said)
+        elif _has_something(document, number):
+            bare.append(number)
+            if len(pictures) < MOST_PAGE_PICTURES and (drawn := _drawn(document, number)):
+                pictures.append(drawn)
+        read = number
+    if not texts and not pictures:
+        return Extracted(pages=pages, trouble="no_text")
+    return Extracted(
+        _BETWEEN.join(texts),
+        pages=pages,
+        read=read,
+        bare=tuple(bare),
+        cut=cut or read < pages,
+        pictures=tuple(pictures),
+    )
+
+
+def _page_text(document: Any, number: int) -> str:  # noqa: ANN401
+    page = document[number - 1]
+    try:
+        found = page.get_textpage()
+        try:
+            lines = found.get_text_bounded().replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        finally:
+            found.close()
+    finally:
+        page.close()
+    return "\n".join(map(str.rstrip, lines)).replace("\0", "").strip()
+
+
+def _has_something(document: Any, number: int) -> bool:  # noqa: ANN401
+    page = document[number - 1]
+    try:
+        return any(True for _ in page.get_objects(max_depth=1))
+    finally:
+        page.close()
+
+
+def _drawn(document: Any, number: int) -> ExtractedPicture | None:  # noqa: ANN401
+    """Draw a page; `None` for one that can't be drawn."""
+    try:
+        page = document[number - 1]
+        width, height = page.get_size()
+        scale = min(PICTURE_SIDE / max(width, height), SHARPEST)
+        return _encoded(page.render(scale=scale).to_pil(), number)
+    except (_pdfium().PdfiumError, ValueError, ZeroDivisionError):
+        return None
+
+
+def _picture(content: bytes) -> Extracted:
+    from PIL import Image, ImageOps, UnidentifiedImageError
+
+    Image.MAX_IMAGE_PIXELS = MOST_PIXELS
+    formats = ("PNG", "JPEG", "WEBP", "GIF")
+    try:
+        with Image.open(io.BytesIO(content), formats=formats) as checked:
+            if checked.width * checked.height > MOST_PIXELS:
+                return Extracted(trouble="too_many_pixels")
+            checked.verify()
+        # `verify` leaves a file that has to be opened again (Pillow's documentation).
+        with Image.open(io.BytesIO(content), formats=formats) as image:
+            is_turned = image.getexif().get(_ORIENTATION, 1) >= _FIRST_QUARTER_TURN
+            size = (image.height, image.width) if is_turned else image.size
+            drawn = _encoded(ImageOps.exif_transpose(_small(image)))
+    except Image.DecompressionBombError:
+        return Extracted(trouble="too_many_pixels")
+    except (UnidentifiedImageError, OSError, SyntaxError, ValueError, EOFError, IndexError, TypeError):
+        # What Pillow raises for broken files depends on the format.
+        return Extracted(trouble="damaged")
+    return Extracted(pictures=(ExtractedPicture(drawn.media, *size, drawn.content),))
+
+
+def _small(image: "Image") -> "Image":
+    """Return a picture no larger than it is sent, with its metadata."""
+    image.draft("RGB", (PICTURE_SIDE, PICTURE_SIDE))
+    if image.mode == "P":
+        image = image.convert("RGBA" if "transparency" in image.info else "RGB")
+    elif image.mode.startswith(("I", "F")):
+        image = _eight_bits(image)
+    image.thumbnail((PICTURE_SIDE, PICTURE_SIDE))
+    return image
+
+
+def _eight_bits(image: "Image") -> "Image":
+    """Return a picture of 16 or 32 bits a pixel, its darkest one black and its brightest one white."""
+    low, high = cast("tuple[float, float]", image.getextrema())
+    scale = 255 / ((high - low) or 1)
+    return image.convert("F").point(lambda value: value * scale - low * scale).convert("L")
+
+
+def _encoded(image: "Image", page: int | None = None) -> ExtractedPicture:
+    """Return a small picture in a common format, without what its file said beside it."""
+    from PIL import Image
+
+    # A new image: no EXIF, colour profile or comment comes along.
+    bare = Image.new("RGB", image.size, "white")
+    if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
+        clear = image.convert("RGBA")
+        bare.paste(clear, mask=clear.getchannel("A"))
+    else:
+        bare.paste(image.convert("RGB"))
+    content, media = _saved(bare, "PNG"), "image/png"
+    for quality in _QUALITIES:
+        found = _saved(bare, "JPEG", quality=quality)
+        if len(found) < len(content):
+            content, media = found, "image/jpeg"
+        if len(content) <= PICTURE_OUTPUT:
+            break
+    return ExtractedPicture(media, bare.width, bare.height, content, page)
+
+
+def _saved(image: "Image", form: str, **options: int) -> bytes:
+    written = io.BytesIO()
+    image.save(written, form, **options)
+    return written.getvalue()
+
+
+def _page(content: bytes) -> Extracted:
+    import trafilatura
+
+    text = trafilatura.extract(content, include_comments=False, include_tables=True) or ""
+    about = trafilatura.extract_metadata(cast("Any", content))  # it takes bytes, too
+    title = " ".join((about.title or "").split()) if about else ""
+    if not text.strip():
+        return Extracted(title=title, trouble="not_a_page")
+    return Extracted(text[:MOST_CHARACTERS].strip(), title, cut=len(text) > MOST_CHARACTERS)
+
+
+def _office(content: bytes) -> Extracted:
+    library: Any = import_module("markitdown")  # an extra that isn't there in development
+    try:
+        converted = library.MarkItDown(enable_plugins=False).convert_stream(io.BytesIO(content))
+        text: str = converted.text_content
+    except (library.MarkItDownException, OSError, ValueError, KeyError):
+        return Extracted(trouble="damaged")
+    text = text.replace("\0", "").strip()
+    if not text:
+        return Extracted(trouble="no_text")
+    return Extracted(text[:MOST_CHARACTERS], cut=len(text) > MOST_CHARACTERS)
+
+
+_READERS: dict[Extractable, Callable[[bytes], Extracted]] = {
+    "pdf": _pdf,
+    "picture": _picture,
+    "page": _page,
+    "office": _office,
+}

@@ -1,0 +1,204 @@
+"""Fetches a page that a question links to, and nothing that isn't public.
+
+A name's addresses are looked up once, all of them are checked, and the connection is made to a checked
+one, with the name in the header and in TLS. Each redirect is checked likewise. No cookie, password or
+proxy of the environment goes with a request.
+"""
+
+import asyncio
+import re
+import socket
+import ssl
+import zlib
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from ipaddress import ip_address
+
+import aiohttp
+import structlog
+from aiohttp.abc import AbstractResolver, ResolveResult
+from typing_extensions import override
+from yarl import URL
+
+from bot.inputs.addresses import is_public
+from bot.inputs.reading import FileContent, unread
+from bot.view.wording import inputs as wording
+from council.brief import Attachment
+
+log = structlog.get_logger()
+
+MOST_LINKS = 3
+PAGE_BYTES = 5_000_000
+"""Of a page, unpacked."""
+PAGE_SECONDS = 10.0
+MOST_REDIRECTS = 5
+PORTS = (80, 443)
+_REDIRECTS = (301, 302, 303, 307, 308)
+_LOGIN = (401, 403, 407)
+_OK = 200
+_HEADERS = {
+    "User-Agent": "council-bot (reads a page that somebody asked about)",
+    "Accept": "text/html, application/xhtml+xml, text/plain, application/pdf;q=0.9, */*;q=0.1",
+    "Accept-Encoding": "gzip, deflate",
+}
+_AUTOMATIC = 47
+"""Window bits by which zlib tells gzip and deflate by themselves."""
+_LINK = re.compile(r"https?://[^\s<>\"'`|\\^{}\[\]]+", re.IGNORECASE)
+_AFTER = ".,;:!?*_~\u2026"
+
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+"""Looks up the addresses of a name. Raises `OSError`."""
+Reach = Callable[[str, int], tuple[str, int]]
+"""Returns where a checked address and port are reached; only tests need to know better."""
+
+
+class _NotFetched(Exception):
+    """A page isn't fetched; the message says why, in a few words."""
+
+
+async def look_up(host: str, port: int) -> Sequence[str]:
+    """Ask the system for a name's addresses."""
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(address[0]) for *_, address in found]
+
+
+class Fetcher:
+    """Fetches pages. `resolve` looks up names, `trust` makes what checks certificates."""
+
+    def __init__(
+        self,
+        *,
+        resolve: Resolve = look_up,
+        reach: Reach = lambda address, port: (address, port),
+        trust: Callable[[], ssl.SSLContext] = ssl.create_default_context,
+        seconds: float = PAGE_SECONDS,
+    ) -> None:
+        self._resolve = resolve
+        self._reach = reach
+        self._trust = trust
+        self._seconds = seconds
+        self._trusted: ssl.SSLContext | None = None
+
+    async def fetch(self, link: str) -> FileContent | Attachment:
+        """Fetch a page, or return why it isn't fetched."""
+        try:
+            async with asyncio.timeout(self._seconds):
+                return FileContent(link, await self._followed(link), url=link)
+        except _NotFetched as error:
+            why = str(error)
+        except TimeoutError:
+            why = wording.PAGE_TOO_SLOW
+        except (aiohttp.ClientError, OSError, ValueError, zlib.error) as error:
+            log.info("page_not_fetched", reason=type(error).__name__)
+            why = wording.NO_CONNECTION
+        return unread(link, why, "page", link)
+
+    async def _followed(self, link: str) -> bytes:
+        address = URL(link)
+        for _ in range(MOST_REDIRECTS + 1):
+            found = await self._page(address)
+            if isinstance(found, bytes):
+                return found
+            address = found
+        raise _NotFetched(wording.TOO_MANY_REDIRECTS)
+
+    async def _page(self, address: URL) -> bytes | URL:
+        """Return a page's content, or where it is now."""
+        addresses = await self._checked(address)
+        if self._trusted is None:
+            self._trusted = await asyncio.to_thread(self._trust)
+        resolver = _Resolved(addresses, self._reach)
+        connector = aiohttp.TCPConnector(
+            resolver=resolver, use_dns_cache=False, ssl=self._trusted, force_close=True
+        )
+        async with (
+            aiohttp.ClientSession(
+                connector=connector,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+                trust_env=False,
+            ) as session,
+            session.get(address, headers=_HEADERS, allow_redirects=False) as response,
+        ):
+            if response.status in _REDIRECTS and "Location" in response.headers:
+                return address.join(URL(response.headers["Location"]))
+            if response.status in _LOGIN:
+                raise _NotFetched(wording.NEEDS_LOGIN)
+            if response.status != _OK:
+                raise _NotFetched(wording.answered(response.status))
+            return await _content(response)
+
+    async def _checked(self, address: URL) -> list[str]:
+        """Return the addresses that may be connected to: none, unless all of a name's are public."""
+        host, port = address.raw_host, address.port
+        if address.scheme not in ("http", "https") or not host:
+            raise _NotFetched(wording.NOT_HTTP)
+        if address.raw_user is not None or address.raw_password is not None:
+            raise _NotFetched(wording.HOLDS_NAME)
+        if port not in PORTS:
+            raise _NotFetched(wording.OTHER_PORT)
+        try:
+            addresses = [str(ip_address(host))]
+        except ValueError:
+            addresses = [*await self._resolve(host, port)]
+        if not addresses or not all(map(is_public, addresses)):
+            raise _NotFetched(wording.NOT_PUBLIC)
+        return addresses
+
+
+class _Resolved(AbstractResolver):
+    """Gives the connection the addresses that were checked, whatever the name means by now."""
+
+    def __init__(self, addresses: Sequence[str], reach: Reach) -> None:
+        self._addresses = addresses
+        self._reach = reach
+
+    @override
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        del family
+        return [*self._results(host, port)]
+
+    def _results(self, host: str, port: int) -> Iterator[ResolveResult]:
+        for address in self._addresses:
+            reached, at = self._reach(address, port)
+            is_six = ip_address(reached).version == 6
+            yield ResolveResult(
+                hostname=host,
+                host=reached,
+                port=at,
+                family=socket.AF_INET6 if is_six else socket.AF_INET,
+                proto=0,
+                flags=socket.AI_NUMERICHOST,
+            )
+
+    @override
+    async def close(self) -> None:
+        """Close nothing."""
+
+
+async def _content(response: aiohttp.ClientResponse) -> bytes:
+    """Read a page, unpacked and bounded."""
+    encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
+    if encoding not in ("identity", "gzip", "x-gzip", "deflate", ""):
+        raise _NotFetched(wording.UNKNOWN_ENCODING)
+    unpack = zlib.decompressobj(_AUTOMATIC) if encoding not in ("identity", "") else None
+    content = bytearray()
+    async for piece in response.content.iter_any():
+        left = PAGE_BYTES + 1 - len(content)
+        content += unpack.decompress(piece, left) if unpack else piece
+        if len(content) > PAGE_BYTES:
+            raise _NotFetched(wording.too_large(PAGE_BYTES))
+    return bytes(content)
+
+
+def links_in(text: str) -> list[str]:
+    """Return the links in a text, each once, without what only follows them in a sentence."""
+    found: dict[str, None] = {}
+    for match in _LINK.finditer(text):
+        link = match[0].rstrip(_AFTER)
+        while link.endswith(")") and link.count(")") > link.count("("):
+            link = link[:-1].rstrip(_AFTER)
+        found[link] = None
+    return [*found]

@@ -1,0 +1,219 @@
+"""Reads the files of a question: each by its kind, bounded, with a reason for whatever isn't read."""
+
+import asyncio
+import base64
+import hashlib
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from math import ceil
+from typing import cast
+
+from bot.inputs import process
+from bot.inputs.extraction import Extracted, ExtractedPicture
+from bot.inputs.kinds import Extractable, Kind, is_old_office, kind_of, page_kind, text_of
+from bot.inputs.limits import (
+    AT_ONCE,
+    DOCUMENT_BYTES,
+    MOST_PAGE_PICTURES,
+    MOST_PICTURES,
+    PICTURE_BYTES,
+    PICTURE_SIDE,
+    PIXELS_PER_TOKEN,
+    TEXT_BYTES,
+)
+from bot.view.message import printable
+from bot.view.wording import inputs as wording
+from council.brief import Attachment, Picture
+
+MOST_TOGETHER = 150_000
+"""Characters of all that is read with a question."""
+
+_PAGE = re.compile(r"^\[p\. (\d{1,6})\]$", re.MULTILINE)
+
+_BYTES: Mapping[Kind, int] = {
+    "text": TEXT_BYTES,
+    "pdf": DOCUMENT_BYTES,
+    "office": DOCUMENT_BYTES,
+    "picture": PICTURE_BYTES,
+    "page": DOCUMENT_BYTES,
+}
+_NEEDS: Mapping[Kind, tuple[str, str]] = {
+    "pdf": ("pypdfium2", wording.INSTALL_INPUTS),
+    "picture": ("PIL", wording.INSTALL_INPUTS),
+    "page": ("trafilatura", wording.INSTALL_LINKS),
+    "office": ("markitdown", wording.INSTALL_OFFICE),
+}
+_WHY: Mapping[str, str] = {
+    "encrypted": wording.ENCRYPTED,
+    "damaged": wording.DAMAGED,
+    "too_many_pixels": wording.TOO_MANY_PIXELS,
+    "no_text": wording.NO_TEXT,
+    "not_a_page": wording.NOT_A_PAGE,
+    "too_slow": wording.TOO_SLOW,
+    "too_much_memory": wording.TOO_MUCH_MEMORY,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FileContent:
+    """A file's name and bytes; `url` where it is a page that was fetched from there."""
+
+    name: str
+    content: bytes
+    url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FilesAsRead:
+    """What was read of a question's files, in their order; those of which nothing was read say why.
+
+    `pictures` holds each picture's content in Base64, by its SHA-256.
+    """
+
+    attachments: tuple[Attachment, ...] = ()
+    pictures: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+NO_FILES = FilesAsRead()
+
+
+def unread(name: str, why: str, kind: Kind = "text", url: str | None = None) -> Attachment:
+    """Return a file of which nothing is read, with the reason in a few words."""
+    return Attachment(name=name, text="", kind=kind, omitted=why, url=url)
+
+
+_Found = tuple[Attachment, Sequence[ExtractedPicture], Sequence[int]]
+"""A file, the pictures that were made of it, and its pages that hold nothing else."""
+
+
+class FileReader:
+    """Reads files, a few at a time; `has` says whether a library is installed."""
+
+    def __init__(
+        self,
+        *,
+        extract: Callable[[Extractable, bytes], Awaitable[Extracted | process.Failed]] = process.extract,
+        has: Callable[[str], bool] = lambda library: find_spec(library) is not None,
+    ) -> None:
+        self._extract = extract
+        self._has = has
+        self._places = asyncio.Semaphore(AT_ONCE)
+
+    async def read(self, files: Sequence[FileContent | Attachment]) -> FilesAsRead:
+        """Read files; an `Attachment` among them is one of which it is known why it isn't read."""
+        found = await asyncio.gather(*map(self._file, files))
+        pictures: dict[str, str] = {}
+        attachments: list[Attachment] = []
+        files_left, pages_left = MOST_PICTURES, MOST_PAGE_PICTURES
+        for attachment, drawn, bare in found:
+            is_picture = attachment.kind == "picture" and bool(drawn)
+            if is_picture and files_left == 0:
+                why = wording.too_many_pictures(MOST_PICTURES)
+                attachments.append(unread(attachment.name, why, "picture"))
+                continue
+            taken = drawn if is_picture else drawn[:pages_left]
+            files_left -= is_picture
+            pages_left -= 0 if is_picture else len(taken)
+            shown: list[Picture] = []
+            for each in taken:
+                name = hashlib.sha256(each.content).hexdigest()
+                pictures[name] = base64.b64encode(each.content).decode()
+                media = "image/png" if each.media == "image/png" else "image/jpeg"
+                shown.append(
+                    Picture(
+                        sha256=name,
+                        media=media,
+                        width=each.width,
+                        height=each.height,
+                        page=each.page,
+                        tokens=_tokens(each),
+                    )
+                )
+            unseen = [page for page in bare if page not in {each.page for each in taken}]
+            omitted = [attachment.omitted, wording.not_shown(unseen) if unseen else None]
+            update = {"pictures": tuple(shown), "omitted": "; ".join(filter(None, omitted)) or None}
+            attachments.append(attachment.model_copy(update=update))
+        return FilesAsRead(tuple(attachments), pictures)
+
+    async def _file(self, file: FileContent | Attachment) -> _Found:
+        if isinstance(file, Attachment):
+            return file, (), ()
+        kind = kind_of(file.content)
+        if file.url and kind == "text":
+            kind = page_kind(file.content)
+        if kind is None:
+            is_old = is_old_office(file.content)
+            return unread(file.name, wording.OLD_OFFICE if is_old else wording.UNKNOWN_KIND), (), ()
+        if len(file.content) > _BYTES[kind]:
+            return unread(file.name, wording.too_large(_BYTES[kind]), kind, file.url), (), ()
+        digest = hashlib.sha256(file.content).hexdigest()
+        if kind == "text":
+            text = text_of(file.content) or ""
+            return Attachment(name=file.name, text=text, sha256=digest, url=file.url), (), ()
+        library, install = _NEEDS[kind]
+        if not self._has(library):
+            return unread(file.name, install, kind, file.url), (), ()
+        async with self._places:
+            found = await self._extract(kind, file.content)
+        if not isinstance(found, Extracted) or found.trouble:
+            why = _WHY[cast("str", found.trouble) if isinstance(found, Extracted) else found]
+            return unread(file.name, why, kind, file.url), (), ()
+        attachment = Attachment(
+            name=found.title or file.name if file.url else file.name,
+            text=printable(found.text),
+            kind=kind,
+            sha256=digest,
+            pages=found.pages,
+            omitted="; ".join(_omitted(found)) or None,
+            url=file.url,
+        )
+        return attachment, found.pictures, found.bare
+
+
+def _tokens(picture: ExtractedPicture) -> int:
+    scale = min(1.0, PICTURE_SIDE / max(picture.width, picture.height))
+    return ceil(picture.width * picture.height * scale**2 / PIXELS_PER_TOKEN)
+
+
+def _omitted(found: Extracted) -> list[str]:
+    said: list[str] = []
+    if found.bare:
+        said.append(wording.only_pictures(found.bare))
+    if found.pages is not None and found.read is not None and found.read < found.pages:
+        said.append(wording.pages_read(found.read, found.pages))
+    elif found.cut:
+        said.append(wording.characters_read(len(found.text)))
+    return said
+
+
+def fitted(files: Sequence[Attachment], room: int) -> tuple[Attachment, ...]:
+    """Return files as far as they fit together into `room` characters, in their order.
+
+    A document is cut between pages where it has them. What is left out is named.
+    """
+    left = min(room, MOST_TOGETHER)
+    kept: list[Attachment] = []
+    for file in files:
+        if len(file.text) > left:
+            file = _cut(file, left)  # noqa: PLW2901 - the same file, shorter
+        kept.append(file)
+        left -= len(file.text)
+    return tuple(kept)
+
+
+def _cut(file: Attachment, room: int) -> Attachment:
+    text = file.text[:room]
+    if file.pages is not None:
+        marks = [*_PAGE.finditer(text)]
+        if len(marks) > 1:
+            text = text[: marks.pop().start()].rstrip()
+        page = int(marks[-1][1]) if marks else 0
+        why = wording.pages_read(page, file.pages) if page < file.pages else None
+    else:
+        why = wording.characters_read(len(text))
+    if not text:
+        why = wording.NO_ROOM
+    said = "; ".join(filter(None, (file.omitted if text else None, why)))
+    return file.model_copy(update={"text": text, "omitted": said or file.omitted})

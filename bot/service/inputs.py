@@ -1,0 +1,262 @@
+"""What comes with a question beside its words: fetched, read and fitted before the first call is made.
+
+Nothing is paid for until this is done. What can't be read is named, and a question that holds nothing
+else is refused.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import structlog
+
+from bot.errors import NothingRead, VenueError
+from bot.inputs.limits import (
+    MOST_CHARACTERS,
+    MOST_PAGE_PICTURES,
+    PICTURE_SIDE,
+    PIXELS_PER_TOKEN,
+    TEXT_BYTES,
+)
+from bot.inputs.reading import FileContent, FileReader, fitted, unread
+from bot.view.wording import inputs as wording
+from council.brief import Attachment, Brief, Discussion, Picture, SentFile
+from council.calls import Ask, Call, Reply
+from council.document.conversation import FileRecord, LinkRecord
+from council.events import FilesRead
+from council.profile import Profile
+from council.usage import BYTES_PER_TOKEN, tokens
+
+log = structlog.get_logger()
+
+FETCH_SECONDS = 30.0
+"""How long a platform may take to hand over a file."""
+SHARE = 3 / 4
+"""Of the smallest context window, for question and files: answers and reviews need the rest."""
+
+BYTES_A_CHARACTER = 10
+"""Of a document, for each character that can be read in it: fonts and pictures take the rest."""
+
+Fetch = Callable[[SentFile], Awaitable[bytes]]
+"""Fetches a file from where its platform keeps it. Raises `VenueError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A brief with everything read that came with it; `pictures` are what it shows, by SHA-256."""
+
+    brief: Brief
+    pictures: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+async def read_inputs(reader: FileReader, brief: Brief, fetch: Fetch | None) -> Prepared:
+    """Fetch and read the files of a question and of its thread."""
+    messages = brief.context.messages if brief.context else ()
+    sent = [*brief.sent, *(file for message in messages for file in message.sent)]
+    if not sent:
+        return Prepared(brief)
+    contents = await asyncio.gather(*(_fetched(file, fetch) for file in sent))
+    found = await reader.read(contents)
+    own = len(brief.sent)
+    context = brief.context and _with_files(brief.context, found.attachments[own:])
+    read = brief.model_copy(
+        update={
+            "sent": (),
+            "attachments": (*brief.attachments, *found.attachments[:own]),
+            "context": context,
+        }
+    )
+    return Prepared(read, found.pictures)
+
+
+async def _fetched(file: SentFile, fetch: Fetch | None) -> FileContent | Attachment:
+    if file.why is not None:
+        return unread(file.name, file.why)
+    if fetch is None:
+        return unread(file.name, wording.NOT_GIVEN)
+    try:
+        async with asyncio.timeout(FETCH_SECONDS):
+            return FileContent(file.name, await fetch(file))
+    except (TimeoutError, VenueError) as error:
+        log.info("file_not_fetched", reason=error)
+        return unread(file.name, wording.NOT_GIVEN)
+
+
+def _with_files(context: Discussion, files: Sequence[Attachment]) -> Discussion:
+    """Hand a thread's files to their messages; those of which nothing was read are counted."""
+    left = [*files]
+    messages = tuple(
+        message.model_copy(
+            update={
+                "sent": (),
+                "files": tuple(file for file in taken if not file.is_unread),
+            }
+        )
+        for message in context.messages
+        for taken in [[left.pop(0) for _ in message.sent]]
+    )
+    lost = sum(file.is_unread for file in files)
+    update = {"messages": messages, "files_left_out": context.files_left_out + lost}
+    return context.model_copy(update=update)
+
+
+def fit(brief: Brief, window: int, earlier: Sequence[Attachment] = ()) -> Brief:
+    """Return a brief whose files fit into a context window of so many tokens, beside its other texts.
+
+    Its own come first, then its thread's, then those of earlier questions, the newest first.
+    """
+    said = [brief.question, *(each.text for each in brief.context.messages)] if brief.context else []
+    room = int(window * SHARE) - sum(map(tokens, said or [brief.question]))
+    messages = brief.context.messages if brief.context else ()
+    of_thread = [file for message in messages for file in message.files]
+    files = [*brief.attachments, *of_thread, *reversed(earlier)]
+    kept = fitted(files, max(0, _characters(files, room)))
+    own, thread = len(brief.attachments), len(brief.attachments) + len(of_thread)
+    context = brief.context and _refilled(brief.context, kept[own:thread])
+    before = [file for file in kept[thread:] if not file.is_unread]
+    update = {
+        "attachments": kept[:own],
+        "context": context,
+        "earlier": tuple(reversed(_few_pictures(before))),
+    }
+    return brief.model_copy(update=update)
+
+
+def foreseen(file: SentFile) -> Attachment:
+    """Return about what a file will take: its size and its stated type are known, and no more."""
+    if file.media.startswith("image/"):
+        whole = Picture(
+            sha256=file.address,
+            media="image/png",
+            width=PICTURE_SIDE,
+            height=PICTURE_SIDE,
+            tokens=PICTURE_SIDE**2 // PIXELS_PER_TOKEN,
+        )
+        return Attachment(name=file.name, text="", kind="picture", pictures=(whole,))
+    is_text = file.size <= TEXT_BYTES
+    characters = file.size if is_text else file.size // BYTES_A_CHARACTER
+    return Attachment(name=file.name, text="-" * min(characters, MOST_CHARACTERS))
+
+
+def _characters(files: Sequence[Attachment], room: int) -> int:
+    """Return how many characters of these files fit into `room` tokens."""
+    text = "".join(file.text[:10_000] for file in files)
+    size = len(text.encode(errors="replace"))
+    return room * BYTES_PER_TOKEN * len(text) // size if size else room * BYTES_PER_TOKEN
+
+
+def _refilled(context: Discussion, files: Sequence[Attachment]) -> Discussion:
+    left = [*files]
+    messages = tuple(
+        message.model_copy(update={"files": tuple(left.pop(0) for _ in message.files)})
+        for message in context.messages
+    )
+    return context.model_copy(update={"messages": messages})
+
+
+def _few_pictures(files: Sequence[Attachment]) -> list[Attachment]:
+    left = MOST_PAGE_PICTURES
+    kept: list[Attachment] = []
+    for file in files:
+        pictures = file.pictures[:left]
+        left -= len(pictures)
+        if file.text or pictures:
+            kept.append(file.model_copy(update={"pictures": pictures}))
+    return kept
+
+
+def check(brief: Brief) -> None:
+    """Refuse a question that needs its files, where nothing of them can be read. Raises `NothingRead`.
+
+    Pictures that nobody sees are as good as nothing.
+    """
+    if not brief.needs_files or not brief.attachments:
+        return
+    sees = bool(seeing(brief.profile))
+    if not any(
+        file.text or (sees and file.pictures) or (file.omitted is None and not file.pictures)
+        for file in brief.attachments
+    ):
+        raise NothingRead(nothing_readable(brief.attachments, seeing(brief.profile)))
+
+
+def nothing_readable(attachments: Sequence[Attachment], sees: Sequence[str] = ()) -> str:
+    """Return why nothing of these files and links can be read, for people."""
+    return wording.nothing_read(*_records(attachments, sees))
+
+
+def seeing(profile: Profile) -> tuple[str, ...]:
+    """Name the members, and the chairman, that are sent pictures."""
+    seats = (*profile.members, profile.chairman)
+    return tuple(dict.fromkeys(seat.name for seat in seats if seat.vision))
+
+
+def records(brief: Brief, saw: Sequence[str]) -> tuple[tuple[FileRecord, ...], tuple[LinkRecord, ...]]:
+    """Return what is stored and shown of a question's files and links; `saw` names who saw pictures."""
+    return _records(brief.attachments, saw)
+
+
+def _records(
+    attachments: Sequence[Attachment], saw: Sequence[str]
+) -> tuple[tuple[FileRecord, ...], tuple[LinkRecord, ...]]:
+    files = tuple(_file(each, saw) for each in attachments if each.url is None)
+    links = tuple(_link(each.url, each) for each in attachments if each.url is not None)
+    return files, links
+
+
+def _file(file: Attachment, saw: Sequence[str]) -> FileRecord:
+    omitted = file.omitted
+    if file.pictures and not saw and file.kind == "picture":
+        omitted = wording.NOBODY_SEES
+    whole = file.pictures[0] if file.kind == "picture" and file.pictures else None
+    return FileRecord(
+        name=file.name,
+        kind=file.kind,
+        sha256=file.sha256 or None,
+        pages=file.pages,
+        characters=len(file.text) or None,
+        width=whole and whole.width,
+        height=whole and whole.height,
+        seen_by=[*saw] if file.pictures else None,
+        omitted=omitted,
+    )
+
+
+def _link(url: str, page: Attachment) -> LinkRecord:
+    return LinkRecord(
+        url=url,
+        title=None if page.is_unread else page.name,
+        words=None if page.is_unread else len(page.text.split()),
+        omitted=page.omitted,
+    )
+
+
+def files_read(brief: Brief, saw: Sequence[str] | None = None) -> FilesRead | None:
+    """Return what people are told of a question's files; `saw` names who has seen pictures by now."""
+    files, links = records(brief, seeing(brief.profile) if saw is None else saw)
+    earlier = tuple(dict.fromkeys(file.name for file in brief.earlier))
+    return FilesRead(files, links, earlier) if files or links or earlier else None
+
+
+def showing(brief: Brief, load: Callable[[], Awaitable[Mapping[str, str]]]) -> Callable[[Ask], Ask]:
+    """Return what hands calls the pictures that they show; they are loaded once, with the first."""
+    if not brief.pictures:
+        return lambda ask: ask
+    loading: asyncio.Future[Mapping[str, str]] | None = None
+
+    def layer(ask: Ask) -> Ask:
+        async def asked(call: Call) -> Reply:
+            nonlocal loading
+            if not call.pictures:
+                return await ask(call)
+            if loading is None:
+                loading = asyncio.ensure_future(load())
+            contents = await asyncio.shield(loading)
+            # One may have been forgotten with the question that it came with.
+            there = tuple(each for each in call.pictures if each.sha256 in contents)
+            images = tuple(contents[each.sha256] for each in there)
+            return await ask(replace(call, pictures=there or call.pictures, images=images))
+
+        return asked
+
+    return layer

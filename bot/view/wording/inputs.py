@@ -1,0 +1,174 @@
+"""What people read about the files, pictures and links of a question.
+
+Reasons are a few words without a full stop: they follow a file's name in brackets.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from bot.view.wording.figures import count, listing
+from council.document.conversation import FileRecord, LinkRecord
+
+INSTALL_INPUTS = "PDF and pictures need the extra inputs: pip install 'council-bot[inputs]'"
+INSTALL_OFFICE = "Office files need the extra office, or send it as PDF"
+INSTALL_LINKS = "links need the extra inputs: pip install 'council-bot[inputs]'"
+
+NAMED = 3
+"""How many files that aren't read for one reason are named; the rest is counted."""
+ENCRYPTED = "encrypted"
+DAMAGED = "damaged or incomplete"
+TOO_MANY_PIXELS = "more than 50 megapixels"
+NO_TEXT = "no text in it"
+NOT_A_PAGE = "no readable text on the page"
+TOO_SLOW = "took longer than 10 seconds to read"
+TOO_MUCH_MEMORY = "took more than 512 MB to read"
+OLD_OFFICE = "an Office file of before 2007; send it as PDF"
+UNKNOWN_KIND = "neither text, PDF nor a picture"
+PAGE_TOO_SLOW = "the site took longer than 10 seconds"
+NO_CONNECTION = "the site can't be reached"
+TOO_MANY_REDIRECTS = "the site redirects too often"
+NEEDS_LOGIN = "needs a login"
+NOT_HTTP = "not a web address"
+HOLDS_NAME = "the address holds a name or password"
+OTHER_PORT = "only ports 80 and 443 are asked"
+NOT_PUBLIC = "not a public address"
+UNKNOWN_ENCODING = "packed in an unknown way"
+LINKS_OFF = "links aren't read here; an admin can allow them"
+NOT_GIVEN = "it can't be fetched"
+NO_ROOM = "no room left beside the other files"
+NOBODY_SEES = "no member of this council sees pictures"
+
+
+def too_large(most: int) -> str:
+    return (
+        f"larger than {most // 1_000_000} MB" if most >= 1_000_000 else f"larger than {most // 1000} kB"
+    )
+
+
+def too_many_pictures(most: int) -> str:
+    return f"only {most} pictures are read"
+
+
+def answered(status: int) -> str:
+    return f"the site answers with status {status}"
+
+
+def too_many_links(most: int) -> str:
+    return f"only {most} links are read"
+
+
+def too_many(most: int) -> str:
+    return f"only {most} files are read"
+
+
+def too_large_together(most: int) -> str:
+    return f"the files together exceed {most // 1_000_000} MB"
+
+
+def pages_read(read: int, pages: int) -> str:
+    """Report that a document is longer than is read."""
+    return (
+        f"pages {read + 1:,}\u2013{pages:,} left out" if pages > read + 1 else f"page {pages:,} left out"
+    )
+
+
+def characters_read(characters: int) -> str:
+    return f"only the first {characters:,} characters"
+
+
+def only_pictures(pages: Sequence[int]) -> str:
+    """Name the pages that have no text."""
+    named = listing([*_spans(pages)])
+    if len(pages) == 1:
+        return f"page {named} holds only a picture"
+    return f"pages {named} hold only pictures"
+
+
+def not_shown(pages: Sequence[int]) -> str:
+    """Name the pages whose pictures aren't sent to anybody."""
+    return f"{'page' if len(pages) == 1 else 'pages'} {listing([*_spans(pages)])} not shown"
+
+
+def _spans(pages: Sequence[int]) -> Iterator[str]:
+    """Write page numbers, those that follow each other as a span."""
+    start = 0
+    for place in range(1, len(pages) + 1):
+        if place == len(pages) or pages[place] != pages[place - 1] + 1:
+            first, last = pages[start], pages[place - 1]
+            yield f"{first:,}" if first == last else f"{first:,}\u2013{last:,}"
+            start = place
+
+
+def left_out(files: Sequence[tuple[str, str]]) -> str:
+    """Report which of a question's files aren't read, by their reasons."""
+    reasons: dict[str, list[str]] = {}
+    for name, why in files:
+        reasons.setdefault(why, []).append(name)
+    return f"Not read: {', '.join(f'{_few(names)} ({why})' for why, names in reasons.items())}."
+
+
+def _few(names: Sequence[str]) -> str:
+    more = len(names) - NAMED
+    return listing([*names[:NAMED], *([f"{more:,} more"] if more > 0 else [])])
+
+
+def nothing_read(files: Sequence[FileRecord], links: Sequence[LinkRecord]) -> str:
+    """Report that a question holds nothing that can be read, so that nobody was asked."""
+    why = "; ".join(
+        [*(f"{file.name}: {file.omitted}" for file in files if file.omitted), *_unread_links(links)]
+    )
+    return (
+        f"Nothing that came with the question can be read, so nobody was asked and nothing paid. {why}."
+    )
+
+
+def _unread_links(links: Iterable[LinkRecord]) -> Iterator[str]:
+    return (f"{link.url}: {link.omitted}" for link in links if link.words is None)
+
+
+def is_unread(file: FileRecord) -> bool:
+    """Return whether nothing of a file was read."""
+    return file.omitted is not None and not file.characters and file.width is None and not file.seen_by
+
+
+def files_read(
+    files: Sequence[FileRecord], links: Sequence[LinkRecord] = (), earlier: Sequence[str] = ()
+) -> Iterator[str]:
+    """Return what was read of the files and links, who sees the pictures, and what was left out.
+
+    `earlier` names the files of earlier questions that are read again.
+    """
+    read = [_read(file) for file in files if not is_unread(file)]
+    pages = [_page(link) for link in links if link.words is not None]
+    if read or pages:
+        yield f"Read {'; '.join([*read, *pages])}."
+    left = [(file.name, file.omitted or "") for file in files if is_unread(file)]
+    left += [(_short(link.url), link.omitted or "") for link in links if link.words is None]
+    if left:
+        yield left_out(left)
+    if earlier:
+        yield f"Read again from earlier: {listing(earlier)}."
+
+
+def _read(file: FileRecord) -> str:
+    said = [file.name]
+    if file.pages is not None:
+        said.append(count(file.pages, "page"))
+    if file.kind == "picture" and file.width and file.height:
+        said.append(f"a picture, {file.width:,} \u00d7 {file.height:,}")
+    if file.omitted:
+        said.append(file.omitted)
+    if file.seen_by is not None:
+        who = listing(file.seen_by) if file.seen_by else "nobody"
+        said.append(f"seen by {who}" if file.kind == "picture" else f"its pictures seen by {who}")
+    return ", ".join(said)
+
+
+def _page(link: LinkRecord) -> str:
+    more = f", {link.omitted}" if link.omitted else ""
+    return f"{_short(link.url)}, {count(link.words or 0, 'word')}{more}"
+
+
+def _short(url: str) -> str:
+    """Return an address as people name it: without its scheme, and shortened."""
+    bare = url.partition("://")[2] or url
+    return bare.rstrip("/") if len(bare) <= 80 else f"{bare[:79]}\u2026"

@@ -1,0 +1,324 @@
+"""Files as they are read: in their own process, bounded, with a reason for whatever isn't read."""
+
+import asyncio
+import base64
+import io
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from bot.inputs import process
+from bot.inputs.extraction import Extracted
+from bot.inputs.kinds import Extractable
+from bot.inputs.limits import MOST_CHARACTERS
+from bot.inputs.reading import FileContent, FileReader, fitted
+from council.brief import Attachment
+from tests.bot.inputs.pdfs import BLANK, box, lines, pdf, stream
+from tests.bot.inputs.pictures import animated, bomb, plain, saved, turned
+
+LOCKED = (
+    b"/Encrypt << /Filter /Standard /V 1 /R 2 /O <" + b"41" * 32 + b"> /U <" + b"42" * 32 + b"> /P -4 >>"
+    b" /ID [<00112233445566778899aabbccddeeff> <00112233445566778899aabbccddeeff>]"
+)
+COLUMNS = lines("Left one", "Left two") + b"\n" + lines("Right one", "Right two", x=330)
+TABLE = b"\n".join(
+    lines(cell, x=72 + 120 * place) for place, cell in enumerate(("Region", "2026", "41 %"))
+)
+FORM = b"<< /Type /Annot /Subtype /Widget /FT /Tx /T (name) /V (Ada) /Rect [100 700 200 720] >>"
+SCRIPT = b"/OpenAction << /S /JavaScript /JS (app.alert\\(1\\)) >>"
+HEBREW = "\u05e9\u05dc\u05d5\u05dd"
+TO_UNICODE = stream(
+    b"/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapName /X def /CMapType 2 def "
+    b"1 begincodespacerange <00> <FF> endcodespacerange 4 beginbfchar <01> <05E9> <02> <05DC> <03> <05D5> "
+    b"<04> <05DD> endbfchar endcmap end end"
+)
+
+
+def right_to_left() -> bytes:
+    """Return a file whose font is Hebrew, written from right to left."""
+    made = pdf([b"BT /F1 12 Tf 72 700 Td <04030201> Tj ET"], more=[TO_UNICODE])
+    font = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"
+    return made.replace(font, font[:-3] + b" /ToUnicode 4 0 R >>")
+
+
+def packed(size: int) -> bytes:
+    """Return a file whose page is a small stream that unpacks to so many bytes."""
+    import zlib
+
+    content = zlib.compress(b"q Q " * (size // 4), 9)
+    made = pdf([b"@"])
+    plain_page = stream(b"@")
+    return made.replace(plain_page, stream(content, "/Filter /FlateDecode"))
+
+
+def with_attachment() -> bytes:
+    """Return a file with another file inside."""
+    inside = stream(b"SECRET INSIDE", "/Type /EmbeddedFile")
+    names = b"/Names << /EmbeddedFiles << /Names [(x.txt) << /Type /Filespec /F (x.txt) /EF << /F 4 0 R >> >>] >> >>"
+    return pdf([lines("Outside")], root=names, more=[inside])
+
+
+PDFS = {
+    "text": (pdf([lines("Hello", "there")]), "[p. 1]\nHello\nthere", None),
+    "pages": (pdf([lines("One"), lines("Two")]), "[p. 1]\nOne\n\n[p. 2]\nTwo", None),
+    "columns": (pdf([COLUMNS]), "[p. 1]\nLeft one\nLeft two\nRight one\nRight two", None),
+    "table": (pdf([TABLE]), "[p. 1]\nRegion 2026 41 %", None),
+    "scan": (
+        pdf([lines("One"), box(), box(), lines("Four")]),
+        "[p. 1]\nOne\n\n[p. 4]\nFour",
+        "pages 2\u20133 hold only pictures",
+    ),
+    "one picture": (pdf([box(), lines("Two")]), "[p. 2]\nTwo", "page 1 holds only a picture"),
+    "only pictures": (pdf([box()]), "", "page 1 holds only a picture"),
+    "right to left": (right_to_left(), f"[p. 1]\n{HEBREW}", None),
+    "form": (
+        pdf([lines("Name:")], more=[FORM], root=b"/AcroForm << /Fields [4 0 R] >>"),
+        "[p. 1]\nName:",
+        None,
+    ),
+    "script": (pdf([lines("Hi")], root=SCRIPT), "[p. 1]\nHi", None),
+    "attachment inside": (with_attachment(), "[p. 1]\nOutside", None),
+    "looks like markers": (pdf([lines("[p. 9]", "Not nine")]), "[p. 1]\n[p. 9]\nNot nine", None),
+    "500 pages": (pdf([lines(f"Page {n}") for n in range(1, 501)]), None, "pages 201\u2013500 left out"),
+    "long": (pdf([lines(*["x" * 90] * 45)] * 40), None, "pages 25\u201340 left out"),
+    "encrypted": (pdf([lines("Hello")], trailer=LOCKED), "", "encrypted"),
+    "truncated": (pdf([lines("Hello")])[:120], "", "damaged or incomplete"),
+    "empty page": (pdf([BLANK]), "", "no text in it"),
+    "no pages": (pdf([]), "", "damaged or incomplete"),
+    "header alone": (b"%PDF-1.7\n", "", "damaged or incomplete"),
+    "unpacks to 60 MB": (packed(60_000_000), "", None),
+}
+"""Of each file: its content, the text that is read (where it is short), and what people read was left out."""
+
+
+@pytest.mark.parametrize("name", PDFS)
+async def test_a_pdf_is_read_by_page(name: str) -> None:
+    """Pages are named as answers cite them; what isn't read has its reason."""
+    content, text, omitted = PDFS[name]
+    [file] = (await FileReader().read([FileContent(f"{name}.pdf", content)])).attachments
+    assert file.kind == "pdf"
+    if name == "unpacks to 60 MB":  # a page of nothing: unpacked in bounds, or given up
+        assert file.is_unread
+        return
+    assert file.omitted == omitted
+    assert len(file.text) <= MOST_CHARACTERS
+    if text is not None:
+        assert file.text == text
+
+
+PICTURES = {
+    "PNG": (plain(), (1200, 800)),
+    "JPEG": (plain(form="JPEG"), (1200, 800)),
+    "WebP": (plain(form="WEBP"), (1200, 800)),
+    "GIF": (animated(), (40, 30)),
+    "large": (plain(6000, 3000), (6000, 3000)),
+    "turned": (turned(6), (400, 600)),
+    "upside down": (turned(3), (600, 400)),
+    "CMYK": (saved(Image.new("CMYK", (300, 200)), "JPEG"), (300, 200)),
+    "transparent": (plain(300, 200, "RGBA"), (300, 200)),
+    "palette": (plain(300, 200, "P"), (300, 200)),
+    "16 bits": (saved(Image.new("I;16", (300, 200)), "PNG"), (300, 200)),
+    "1 x 30,000": (plain(1, 30_000), (1, 30_000)),
+}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+async def test_a_picture_is_made_small_and_bare(name: str) -> None:
+    """It is as large as people know it, at most 1,568 pixels as it is sent, and says nothing else."""
+    content, size = PICTURES[name]
+    read = await FileReader().read([FileContent(name, content)])
+    [file] = read.attachments
+    [picture] = file.pictures
+    assert (file.kind, file.omitted, (picture.width, picture.height)) == ("picture", None, size)
+    sent = base64.b64decode(read.pictures[picture.sha256])
+    assert b"SECRET PLACE" not in sent
+    with Image.open(io.BytesIO(sent)) as shown:
+        assert max(shown.size) == min(max(size), 1568)
+        assert (shown.width > shown.height) == (size[0] > size[1])
+        assert shown.mode == "RGB"
+        assert not shown.getexif()
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (bomb(40_000, 40_000), "more than 50 megapixels"),
+        (bomb(8_000, 7_000), "more than 50 megapixels"),
+        (plain()[:200], "damaged or incomplete"),
+        (b"\x89PNG\r\n\x1a\n" + b"x" * 100, "damaged or incomplete"),
+        (b"\xff\xd8\xff" + b"\0" * 100, "damaged or incomplete"),
+    ],
+)
+async def test_a_bomb_or_a_broken_picture_is_refused(content: bytes, why: str) -> None:
+    """A bomb before it is decoded."""
+    [file] = (await FileReader().read([FileContent("x.png", content)])).attachments
+    assert (file.is_unread, file.omitted) == (True, why)
+
+
+async def test_what_is_sent_at_most() -> None:
+    """Four pictures, and eight drawn pages of all documents; the others are named."""
+    pictures = [FileContent(f"{n}.png", plain(30 + n, 20)) for n in range(5)]
+    read = await FileReader().read(pictures)
+    assert [file.omitted for file in read.attachments] == [None] * 4 + ["only 4 pictures are read"]
+    scan = pdf([box() + b"%%%d" % n for n in range(6)])
+    read = await FileReader().read([FileContent("a.pdf", scan), FileContent("b.pdf", scan)])
+    assert [len(file.pictures) for file in read.attachments] == [6, 2]
+    assert [file.omitted for file in read.attachments] == [
+        "pages 1\u20136 hold only pictures",
+        "pages 1\u20136 hold only pictures; pages 3\u20136 not shown",
+    ]
+
+
+async def test_without_the_libraries_people_read_what_to_install() -> None:
+    """Nothing is started."""
+
+    async def never(kind: Extractable, content: bytes) -> Extracted:
+        raise AssertionError(kind, content)
+
+    reader = FileReader(extract=never, has=lambda library: False)  # noqa: ARG005
+    office = FileContent("plan.docx", b"PK\x03\x04 [Content_Types].xml word/document.xml")
+    files = [FileContent("plan.pdf", pdf([lines("x")])), FileContent("shot.png", plain()), office]
+    assert [file.omitted for file in (await reader.read(files)).attachments] == [
+        "PDF and pictures need the extra inputs: pip install 'council-bot[inputs]'",
+        "PDF and pictures need the extra inputs: pip install 'council-bot[inputs]'",
+        "Office files need the extra office, or send it as PDF",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"x" * 200_001, "larger than 200 kB"),
+        (plain() + b"\0" * 10_000_000, "larger than 10 MB"),
+        (pdf([lines("x")]) + b"%" * 20_000_000, "larger than 20 MB"),
+        (b"a\0b", "neither text, PDF nor a picture"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0", "an Office file of before 2007; send it as PDF"),
+    ],
+)
+async def test_what_is_not_read_is_never_handed_on(content: bytes, why: str) -> None:
+    """By size and kind, before any process is started."""
+
+    async def never(kind: Extractable, content: bytes) -> Extracted:
+        raise AssertionError(kind, content)
+
+    [file] = (await FileReader(extract=never).read([FileContent("x", content)])).attachments
+    assert (file.is_unread, file.omitted) == (True, why)
+
+
+SPINNING = """
+import subprocess, sys, time
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+open({mark!r}, "w").write(str(__import__("os").getpid()))
+while True: pass
+"""
+
+
+def hostile(folder: Path, script: str) -> dict[str, str]:
+    """Return an environment in which the child's module is this script."""
+    package = folder / "bot" / "inputs"
+    package.mkdir(parents=True)
+    for each in (folder / "bot", package):
+        (each / "__init__.py").touch()
+    (package / "child.py").write_text(script)
+    return {"PYTHONPATH": str(folder)}
+
+
+def alive_in_group(group: int) -> list[int]:
+    """Return the processes of a group that aren't over."""
+    found: list[int] = []
+    for each in Path("/proc").iterdir():
+        try:
+            state, _, of = (each / "stat").read_text().rpartition(")")[2].split()[:3]
+        except OSError:
+            continue
+        if int(of) == group and state != "Z":
+            found.append(int(each.name))
+    return found
+
+
+async def test_a_process_that_does_not_end_is_ended_with_its_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also what it has started; and likewise where the reading is cancelled."""
+    mark = tmp_path / "started"
+    monkeypatch.setattr(process, "_ENVIRONMENT", hostile(tmp_path, SPINNING.format(mark=str(mark))))
+    monkeypatch.setattr(process, "STARTING", 0.0)
+    assert await process.extract("pdf", b"x", seconds=1.0) == "too_slow"
+    assert alive_in_group(int(mark.read_text())) == []
+    mark.unlink()
+    reading = asyncio.create_task(process.extract("pdf", b"x", seconds=60.0))
+    while not (mark.exists() and mark.read_text()):
+        await asyncio.sleep(0.005)
+    reading.cancel()
+    await asyncio.wait({reading})
+    assert alive_in_group(int(mark.read_text())) == []
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("import sys; sys.exit(3)", "too_much_memory"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGXCPU)", "too_slow"),
+        ("import os; os.abort()", "damaged"),
+        ("print('{}')", "damaged"),
+        ("import sys; sys.stdout.write('x' * (25 * 2**20))", "damaged"),
+        ("print('{\"text\": \"' + 'x' * 100001 + '\"}')", "damaged"),
+    ],
+)
+async def test_what_a_process_says_is_checked(
+    script: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However it ends, and whatever it writes: whoever breaks it can say no more than a file can."""
+    monkeypatch.setattr(process, "_ENVIRONMENT", hostile(tmp_path, script))
+    assert await process.extract("pdf", b"x") == said
+
+
+async def test_the_process_is_bounded_and_knows_no_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In memory, time and files, before it looks at its input."""
+    monkeypatch.setenv("OPENROUTER_API_KEY", "sk-secret")
+    run = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-P",
+        "-c",
+        "import os, resource; from bot.inputs.child import bound; bound()\n"
+        "try: bytearray(600 * 2**20)\n"
+        "except MemoryError: print('memory')\n"
+        "try:\n with open('written', 'w') as file: file.write('x')\n"
+        "except OSError: print('files')\n"
+        "print(resource.getrlimit(resource.RLIMIT_CPU)[0], 'OPENROUTER_API_KEY' in os.environ)",
+        cwd=tmp_path,
+        env=process._ENVIRONMENT,  # pyright: ignore[reportPrivateUsage]
+        stdout=asyncio.subprocess.PIPE,
+    )
+    said, _ = await run.communicate()
+    assert said.split() == [b"memory", b"files", b"10", b"False"]
+
+
+async def test_a_picture_near_the_limit_is_read_within_memory_and_time() -> None:
+    """Fifty megapixels, of which only a small copy is ever made."""
+    started = time.monotonic()
+    [file] = (await FileReader().read([FileContent("large.png", plain(8000, 6200, "L"))])).attachments
+    assert file.omitted is None
+    assert time.monotonic() - started < 10 + process.STARTING
+
+
+def test_documents_are_cut_between_pages() -> None:
+    """What is left out is named; a file for which no room is left isn't read at all."""
+    pages = "\n\n".join(f"[p. {n}]\n{'x' * 90}" for n in range(1, 11))
+    document = Attachment(name="plan.pdf", text=pages, kind="pdf", pages=10)
+    text = Attachment(name="notes.txt", text="y" * 100)
+    first, second = fitted([document, text], 500)
+    assert first.text.startswith("[p. 1]\n")
+    assert first.text.endswith("x" * 90)
+    assert "[p. 4]" in first.text
+    assert "[p. 5]" not in first.text
+    assert first.omitted == "pages 5\u201310 left out"
+    assert (len(second.text), second.omitted) == (100, None)
+    assert fitted([text, document], 100)[1].omitted == "no room left beside the other files"
+    assert fitted([text], 40)[0].omitted == "only the first 40 characters"
+    assert fitted([document, text], 10_000) == (document, text)
