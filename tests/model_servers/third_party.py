@@ -116,13 +116,18 @@ async def aimock(folder: Path) -> AsyncGenerator[str]:
         yield f"{url}/v1"
 
 
-async def installed(requirement: str) -> Path:
-    """Install a package into an environment of its own, unless it is there; return its programs' folder."""
+async def installed(requirement: str, *beside: str) -> Path:
+    """Install a package into an environment of its own, unless it is there; return its programs' folder.
+
+    `beside` is what it needs and doesn't declare.
+    """
     place = ROOT / ".tools" / requirement.replace("[proxy]", "").replace("==", "-")
     if not (place / ".made").exists():
         uv = shutil.which("uv") or str(ROOT / ".tools/bin/uv")
         await _done(uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(place))
-        await _done(uv, "pip", "install", "--quiet", "--python", str(place / "bin/python"), requirement)
+        await _done(
+            uv, "pip", "install", "--quiet", "--python", str(place / "bin/python"), requirement, *beside
+        )
         (place / ".made").touch()
     return place / "bin"
 
