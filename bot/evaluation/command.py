@@ -104,7 +104,7 @@ async def evaluate(configuration: Configuration, library: Library, options: Eval
             finally:
                 for number in (signal.SIGINT, signal.SIGTERM):
                     loop.remove_signal_handler(number)
-    summary = summarize(plan, evaluated, labels)
+    summary = await asyncio.to_thread(summarize, plan, evaluated, labels)
     # What corrections = "auto" and the statistics go by.
     await library.judged.add(
         JudgedCorrection(each.member, digest((each.item,)), each.was_right, each.is_right)

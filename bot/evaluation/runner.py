@@ -121,9 +121,10 @@ class Evaluation:
 
     def stop(self, why: Stopped) -> None:
         """End the calls in flight; what was recorded is kept for the next time."""
-        if self._working is not None and self._stopped is None:
+        if self._stopped is None:
             self._stopped = why
-            self._working.cancel()
+            if self._working is not None:
+                self._working.cancel()
 
     async def carry_out(self) -> Evaluated:
         """Answer every question by every arm, as far as that wasn't done before.
@@ -136,6 +137,8 @@ class Evaluation:
             run = await self._begun()
             answering = await self._answering(run)
             self._working = asyncio.create_task(self._work(answering))
+            if self._stopped is not None:  # before anything was asked
+                self._working.cancel()
             try:
                 await self._working
             except asyncio.CancelledError:

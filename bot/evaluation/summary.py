@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from bot.evaluation.plan import EvalPlan
 from bot.evaluation.runner import Evaluated
 from bot.view.wording import evaluation as wording
+from council.evaluation.arms import AUTO
 from council.evaluation.comparison import ArmFigures, Flips, checked, compare_arms, flips
 from council.evaluation.comparison import kappa as cohens_kappa
 from council.evaluation.judging import HandLabel, JudgedArm, order_bias, paired_labels
@@ -61,7 +62,7 @@ def summarize(plan: EvalPlan, evaluated: Evaluated, labels: Sequence[HandLabel] 
         questions=len(evaluated.answers),
         baseline=plan.baseline,
         kappa=judge.kappa if judge else None,
-        judged_by_member=bool(judge) and plan.profile.judged_by_a_member,
+        judged_by_member=plan.profile.judged_by_a_member and (bool(judge) or AUTO in plan.arms),
         stopped_for=evaluated.stopped,
     )
     result = EvalResult(

@@ -55,12 +55,14 @@ def plan(questions: int, members: int, arms: int, pilot: int, judged: int) -> st
     first = f"The pilot asks each member {pilot} of them three times. " if pilot else ""
     return (
         f"{figures.count(questions, 'question')}{by}, {figures.count(members, 'member')}, "
-        f"{figures.count(arms, 'arm')}. {first}The rule is written; Ctrl-C stops, and the same command "
+        f"{figures.count(arms, 'arm')}. {first}The rule is on record; Ctrl-C stops, and the same command "
         "continues."
     )
 
 
 def progress(done: int, of: int, seconds: float | None, dollars: float | None) -> str:
+    if done == of:
+        return f"{done} of {of}"
     left = "" if seconds is None else f", about {figures.duration(seconds)} left"
     cost = "" if not dollars else f", about {figures.dollars(dollars)} more"
     return f"{done} of {of}{left}{cost}"
@@ -101,10 +103,16 @@ def against(found: Against | None) -> str:
     if found is None:
         return ""
     if found.pairs < LEAST_DECIDED:
-        return f"{found.difference * found.pairs:+g} of {found.pairs}"
+        return _counted(found)
     low, high = found.interval
     decided = _DECIDED[found.decision]
     return f"{points(found.difference)} ({points(low)} to {points(high)}), {decided}"
+
+
+def _counted(found: Against) -> str:
+    """Return a difference as a count: `+2 of 9`."""
+    more = found.difference * found.pairs
+    return f"{more:+.3g} of {found.pairs}".replace("-", "\u2212") if more else f"0 of {found.pairs}"
 
 
 def cost(dollars: float | None) -> str:
@@ -256,7 +264,7 @@ def figures_row(each: ArmFigures, why_invalid: str | None) -> tuple[str, ...]:
 
 def decided(found: Against) -> str:
     if found.pairs < LEAST_DECIDED:
-        return f"{found.difference * found.pairs:+g} of {found.pairs}"
+        return _counted(found)
     word = "within margin" if found.decision == "within_margin" else found.decision
     return f"{points(found.difference)}, {word}"
 
