@@ -55,7 +55,7 @@ def plan(questions: int, members: int, arms: int, pilot: int, judged: int) -> st
     first = f"The pilot asks each member {pilot} of them three times. " if pilot else ""
     return (
         f"{figures.count(questions, 'question')}{by}, {figures.count(members, 'member')}, "
-        f"{figures.count(arms, 'arm')}. {first}The rule is on record; Ctrl-C stops, and the same command "
+        f"{figures.count(arms, 'arm')}. {first}The rule is on record. Ctrl-C stops; the same command "
         "continues."
     )
 
