@@ -148,8 +148,8 @@ NOTES = (
     "write the rest in {language}. Write the mark nowhere else."
 )
 CHANGED = "- CHANGED: which claim was dropped, added or corrected after the reviews, and by whom.\n"
-ANSWER_FIRST = "Write the final answer first, then the notes."
-ANSWER_ONLY = "Write the final answer."
+ANSWER_FIRST = "Write the answer first, then the notes."
+ANSWER_ONLY = "Write the answer."
 REPEATED = 600
 """A question of at most so many characters is asked again below long answers: small models forget it."""
 NO_ANSWER = "Those are notes alone. Write the answer to the question in {language}, and no notes."

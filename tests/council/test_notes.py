@@ -280,7 +280,7 @@ async def test_only_the_chairman_is_given_the_mark() -> None:
     assert told == {"stage3.1:chair/man:chairman"}
     prompt = council.prompt("stage3.1:chair/man:chairman")
     assert f"this mark alone:\n\n{MARK}\n\nBelow it" in prompt
-    assert prompt.endswith("\n[end b0undary]\n\nWrite the final answer first, then the notes.")
+    assert prompt.endswith("\n[end b0undary]\n\nWrite the answer first, then the notes.")
     assert message.stage3.notes == NOTED
 
 

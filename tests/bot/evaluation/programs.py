@@ -44,7 +44,7 @@ def stage_of(exchange: Exchange) -> str:
         return "judge"
     if "Your peers reviewed your answer" in prompt:
         return "correction"
-    if "Write the final answer" in prompt:
+    if "You are the chairman of the council" in prompt:
         return "synthesis"
     return "review" if "FINAL RANKING" in prompt else "answer"
 

@@ -39,7 +39,7 @@ def stage(exchange: Exchange) -> str:
     task = exchange.prompt.splitlines()[-1]
     if task.startswith("Now compare"):
         return "judge"
-    if task.startswith("Write the final answer"):
+    if task.startswith("Write the answer"):
         return "final"
     ends = {"Answer the question in English.": "answer", "3. Response ?": "review"}
     return ends.get(task, "correction")
