@@ -36,8 +36,8 @@ MOST_MEMBERS = 12
 SECONDS = 60.0
 _WIDTH, _HEIGHT, _ROW, _BAR, _LEFT = 14.0, 1.5, 0.55, 0.18, 0.02
 _PAD, _APART = 0.15, 0.02  # inches, and a share of an axes
-LONGEST_ALT = 1024
-"""Characters of a file's description on Discord."""
+LONGEST_ALT = 1000
+"""Characters of a file's description: on Slack 1,000 (`alt_txt_too_large`), on Discord 1,024."""
 _LONGEST_NAME = 36
 _DPI = 150
 _TEXT, _QUIET, _TRACK = "#1c1d20", "#5c6067", "#ececec"

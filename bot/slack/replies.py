@@ -78,8 +78,9 @@ class SlackReply:
             venue = SlackVenue(self.locations.workspace, str(self.here.user), self.tell, channel)
             for number, part in enumerate(await slack_past.parts(sheet, self.name)):
                 await venue.post(part, "", unrecorded(f"shared.{number}", sent))
-            if picture := await chart.drawn(sheet.chart):
-                await self._attach(self.here, PICTURE, "picture", sent, File(chart.PICTURE, picture))
+            if sheet.chart and (picture := await chart.drawn(sheet.chart)):
+                file = File(chart.PICTURE, picture, chart.alt_text(sheet.chart))
+                await self._attach(self.here, PICTURE, "picture", sent, file)
 
         await self.later(share)
 

@@ -13,6 +13,8 @@ from tests.slack_server.workspace import StoredFile, Team
 Meet = Callable[[str, web.Request, Call], Awaitable[web.Response | None]]
 """Returns what is sent instead of the answer where a test has set a fault."""
 
+LONGEST_ALT = 1000
+
 
 class Files:
     """The three steps of an upload, and the private URLs."""
@@ -36,7 +38,11 @@ class Files:
         if not arguments.get("filename") or not str(arguments.get("length", "")).isdigit():
             raise Refused("invalid_arguments")
         name, length = str(arguments["filename"]), int(arguments["length"])
+        alt = str(arguments.get("alt_txt") or "")
+        if len(alt) > LONGEST_ALT:
+            raise Refused("alt_txt_too_large")
         file = self.new(team, name, length, team.bot.id)
+        file.alt_txt = alt
         return {"upload_url": f"{self.world.origin}/upload/v1/{file.id}", "file_id": file.id}
 
     def new(self, team: Team, name: str, length: int, user: str) -> StoredFile:

@@ -91,6 +91,8 @@ class StoredFile:
     url_private: str
     content: bytes | None = None
     title: str = ""
+    alt_txt: str = ""
+    """What a picture shows, at most 1,000 characters."""
     connected: bool = False
     """Whether it comes from another workspace: messages then say nothing but its id."""
     shared_in: list[str] = field(default_factory=list[str])

@@ -96,10 +96,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file to give to people: text, or a picture's bytes."""
+    """A file to give to people: text, or a picture's bytes; `alt` is what a picture shows, in words."""
 
     name: str
     content: str | bytes
+    alt: str = ""
 
     @property
     def data(self) -> bytes:

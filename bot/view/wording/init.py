@@ -51,16 +51,17 @@ PLATFORMS = "\nWhere should people ask?"
 DISCORD, SLACK, BOTH, NEITHER = "Discord", "Slack", "both", "nowhere yet: in this terminal only"
 DISCORD_STEPS = """
 Discord (docs/discord.md has every switch):
-  1. discord.com/developers/applications > New Application
-  2. Installation > Install Link > None; then Bot > switch Public Bot off
+  1. discord.com/developers/applications > New Application, type its name, Create
+  2. Installation > Install Link > None; then Bot > switch Public Bot off: only you can add it then
   3. Bot > Reset Token, and copy the token"""
 SLACK_STEPS = """
 Slack (docs/slack.md says more):
   1. In another terminal, print the manifest: .venv/bin/council manifest slack
-  2. api.slack.com/apps > Create New App > From a manifest, and paste it
+  2. api.slack.com/apps > Create New App > From a manifest, choose the workspace, Next, paste the
+     manifest, Next, Create
   3. Install App > Install to Workspace, and copy the Bot User OAuth Token (xoxb-)
-  4. Basic Information > App-Level Tokens > Generate Token and Scopes, with connections:write,
-     and copy it (xapp-)"""
+  4. Basic Information > App-Level Tokens > Generate Token and Scopes, a name such as socket, the
+     scope connections:write, Generate, and copy it (xapp-)"""
 DISCORD_TOKEN = "Discord bot token (it isn't shown; press Enter to do this later)"  # noqa: S105 - words about one
 BOT_TOKEN = "Slack bot token (it isn't shown; press Enter to do this later)"  # noqa: S105 - words about one
 APP_TOKEN = "Slack app-level token (it isn't shown; press Enter to do this later)"  # noqa: S105 - words about one

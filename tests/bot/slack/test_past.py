@@ -126,6 +126,9 @@ async def test_shared_statistics_come_with_a_picture(
         await pressed(place, figures, "Share here")
         [file] = [file for message in place.slack.messages(place.general) for file in message.files]
     assert (file.name, file.content) == (PICTURE, b"Statistics of this channel, last 3,650 days")
+    assert file.alt_txt.startswith(
+        "Statistics of this channel, last 3,650 days. gpt-5, 1 run: mean rank 1 is best 1, "
+    )
 
 
 async def test_nothing_reaches_another_channel_or_workspace(tmp_path: Path) -> None:
