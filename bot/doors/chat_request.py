@@ -5,6 +5,9 @@ would change the answer and isn't offered is refused; fields that wouldn't are i
 https://platform.openai.com/docs/api-reference/chat/create
 """
 
+import base64
+import binascii
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -14,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bot.doors.door import Asked
 from bot.doors.rejections import Rejected
+from bot.inputs.reading import FileContent
 from bot.service.dispatcher import LONGEST_QUESTION
 from bot.view.wording import doors as wording
 from council.brief import Attachment, History, Turn
@@ -24,6 +28,13 @@ LONGEST_KEY = 200
 MOST_TURNS = 50
 """How many earlier turns are taken; prompts repeat as many of them as have room."""
 SYSTEM = "system message"
+_DATA = re.compile(r"data:image/[a-z.+-]+;base64,([A-Za-z0-9+/=\s]+)", re.IGNORECASE)
+
+
+class ImageUrl(BaseModel):
+    """Where a picture is: here, in the address itself."""
+
+    url: str
 
 
 class ContentPart(BaseModel):
@@ -31,6 +42,7 @@ class ContentPart(BaseModel):
 
     type: str
     text: str | None = None
+    image_url: ImageUrl | None = None
 
 
 class ChatTurn(BaseModel):
@@ -69,9 +81,13 @@ class ChatBody(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatRequest:
-    """A question, and how its answer is sent back; `model` as the client wrote it."""
+    """A question, and how its answer is sent back; `model` as the client wrote it.
+
+    `pictures` came with the question and aren't read yet.
+    """
 
     asked: Asked
+    pictures: tuple[FileContent, ...]
     model: str
     is_streamed: bool
     includes_usage: bool
@@ -89,7 +105,7 @@ def read_request(body: bytes, key: str | None, *, is_repeated: bool) -> ChatRequ
     said = [turn for turn in read.messages if turn.role not in ("system", "developer")]
     if not said or said[-1].role != "user":
         raise _invalid(wording.NO_USER_MESSAGE, "messages")
-    text = _text(said[-1])
+    text, pictures = _question(said[-1]), tuple(_pictures(said[-1]))
     if not text.strip():
         raise _invalid(wording.EMPTY, "messages")
     if len(text) > LONGEST_QUESTION:
@@ -111,6 +127,7 @@ def read_request(body: bytes, key: str | None, *, is_repeated: bool) -> ChatRequ
             key=key,
             is_repeated=is_repeated,
         ),
+        pictures=pictures,
         model=read.model,
         is_streamed=bool(read.stream),
         includes_usage=read.stream_options is not None and read.stream_options.include_usage,
@@ -152,10 +169,33 @@ def _text(turn: ChatTurn) -> str:
     if not isinstance(turn.content, list):
         return turn.content or ""
     for part in turn.content:
-        if part.type not in ("text", "refusal"):
-            is_picture = part.type == "image_url"
-            raise _invalid(wording.NO_PICTURES if is_picture else wording.no_part(part.type), "messages")
-    return "\n".join(part.text or "" for part in turn.content)
+        if part.type not in ("text", "refusal", "image_url"):
+            raise _invalid(wording.no_part(part.type), "messages")
+    return "\n".join(
+        wording.PICTURE if part.type == "image_url" else part.text or "" for part in turn.content
+    )
+
+
+def _question(turn: ChatTurn) -> str:
+    """Return the text of the message that asks; its pictures are read beside it."""
+    if not isinstance(turn.content, list):
+        return _text(turn)
+    texts = [part for part in turn.content if part.type != "image_url"]
+    return _text(turn.model_copy(update={"content": texts}))
+
+
+def _pictures(turn: ChatTurn) -> Iterator[FileContent]:
+    """Return the pictures of a message. Raises `Rejected` for one that isn't in the request itself."""
+    parts = turn.content if isinstance(turn.content, list) else []
+    for number, part in enumerate((each for each in parts if each.type == "image_url"), 1):
+        found = _DATA.fullmatch(part.image_url.url) if part.image_url else None
+        try:
+            content = base64.b64decode(found[1], validate=True) if found else b""
+        except binascii.Error:
+            content = b""
+        if not content:
+            raise _invalid(wording.NO_PICTURE_DATA, "messages")
+        yield FileContent(wording.picture(number), content)
 
 
 def _turns(messages: Sequence[ChatTurn]) -> Iterator[Turn]:

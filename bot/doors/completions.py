@@ -5,7 +5,7 @@ stream are those of https://html.spec.whatwg.org/multipage/server-sent-events.ht
 """
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from http import HTTPStatus
 from time import monotonic
@@ -15,7 +15,7 @@ from aiohttp import web
 
 from bot.arrivals import SECONDS
 from bot.doors.chat_request import PREFIX, ChatRequest, read_request
-from bot.doors.door import LOOK_SECONDS, Caller, Door, RunProgress
+from bot.doors.door import LOOK_SECONDS, Asked, Caller, Door, RunProgress
 from bot.doors.rejections import Rejected, rejection
 from bot.errors import Unavailable
 from bot.view.state import Answered, Failed, RunView
@@ -50,9 +50,22 @@ async def complete(door: Door, caller: Caller, request: web.BaseRequest) -> web.
         request.headers.get("Idempotency-Key"),
         is_repeated=_count(request.headers.get("x-stainless-retry-count", "")) > 0,
     )
-    run = await door.ask(caller, chat.asked)
+    run = await door.ask(caller, await _with_pictures(door, chat))
     reply = _Reply(door, caller, request, chat, run)
     return await (reply.stream() if chat.is_streamed else reply.whole())
+
+
+async def _with_pictures(door: Door, chat: ChatRequest) -> Asked:
+    """Return what is asked, with its pictures read. Raises `Rejected` for one that can't be read."""
+    if not chat.pictures:
+        return chat.asked
+    found = await door.reader.read(chat.pictures)
+    for file in found.attachments:
+        if file.omitted:
+            said = wording.picture_unread(file.name, file.omitted)
+            raise Rejected(HTTPStatus.BAD_REQUEST, said, "invalid_image", param="messages")
+    files = (*chat.asked.files, *found.attachments)
+    return replace(chat.asked, files=files, pictures=found.pictures)
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ import asyncio
 import hashlib
 import uuid
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,6 +21,7 @@ from bot.app import Library
 from bot.doors.queue import ProgramQueue
 from bot.doors.tokens import STDIO
 from bot.errors import Refusal
+from bot.inputs.reading import FileReader
 from bot.past.pages import Sheet
 from bot.service.admission.access import NOBODY, Requester
 from bot.service.admission.budgets import NANO
@@ -105,8 +106,8 @@ class Caller:
 class Asked:
     """What a program asks: `max_cost` in US dollars; `history` and `files` are data beside the question.
 
-    `key` makes it the same request however often it is sent; without one, `is_repeated` says that the
-    client sends it again.
+    `pictures` are the contents of the files' pictures in Base64, by SHA-256. `key` makes it the same
+    request however often it is sent; without one, `is_repeated` says that the client sends it again.
     """
 
     text: str
@@ -115,6 +116,7 @@ class Asked:
     depth: Depth | None = None
     history: History = NO_HISTORY
     files: tuple[Attachment, ...] = ()
+    pictures: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     key: str | None = None
     is_repeated: bool = False
 
@@ -202,6 +204,7 @@ class Door:
         self._actions = actions
         self._library = library
         self._runs = runs
+        self.reader = FileReader()
         self._queue = queue
         self._holds = holds
         self._beginning: set[asyncio.Future[RunRow]] = set()
@@ -249,6 +252,7 @@ class Door:
             standing=caller.requester,
             asker=wording.program(caller.name),
             attachments=asked.files,
+            pictures=asked.pictures,
             options=RunOptions(profile=asked.profile or caller.profile, depth=asked.depth),
             history=asked.history,
             ceilings=Ceilings(run=asked.max_cost, day=caller.day),

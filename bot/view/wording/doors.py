@@ -98,7 +98,8 @@ NO_USER_MESSAGE = "The last message must be the user's: it is the question."
 EMPTY = "There is no question in the last message."
 NO_TOOLS = "A council calls no tools."
 NO_AUDIO = "A council neither hears nor speaks."
-NO_PICTURES = "Pictures can't be read here. Send text."
+NO_PICTURE_DATA = "A picture has to be in the request itself, as data:image/png;base64,\u2026"
+PICTURE = "(a picture)"
 ONE_CHOICE = "A council gives one answer: n must be 1."
 NO_ANSWER = "There is no answer."
 CHAIRMAN_AGAIN = "[The chairman began again:]"
@@ -157,3 +158,11 @@ UNKNOWN = "unknown"
 
 def no_tool(name: str, names: Iterable[str]) -> str:
     return f"There is no tool {name!r}. There are {', '.join(names)}."
+
+
+def picture(number: int) -> str:
+    return f"picture {number}"
+
+
+def picture_unread(name: str, why: str) -> str:
+    return f"The {name} isn't read: {why}."

@@ -1,6 +1,7 @@
 """`/v1/chat/completions` as OpenAI's own client reads it, and what no client may do there."""
 
 import asyncio
+import base64
 import io
 import json
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from bot.doors.rejections import Rejected
 from bot.doors.tokens import read_scope
 from bot.view.wording import doors as wording
 from tests.bot.doors.ports import HERE, THERE, Port, port
+from tests.bot.inputs.pictures import plain
 from tests.council.scripted import ScriptedCouncil, failure
 
 ANSWER = "The council's answer, written by chair/man."
@@ -122,7 +124,7 @@ REFUSED: list[tuple[str, Mapping[str, Any], int, str]] = [
             ]
         },
         400,
-        wording.NO_PICTURES,
+        wording.NO_PICTURE_DATA,
     ),
     ("metadata", {"metadata": {"cancel_on_disconnect": True}}, 400, "metadata.cancel_on_disconnect"),
     ("key", {"metadata": {"idempotency_key": "x" * 201}}, 400, wording.key_too_long(200)),
@@ -147,6 +149,34 @@ async def test_what_is_not_offered_is_refused_in_openais_shape(tmp_path: Path) -
         assert (await post(at, {"model": "council", "messages": ASKED, **ignored}))[0] == 200
         for broken in ({"model": MODEL}, {"messages": ASKED}, {"model": 1, "messages": "x"}):
             assert (await post(at, broken))[0] == 400
+
+
+def shown(content: bytes) -> list[dict[str, Any]]:
+    """Write a message with a picture."""
+    url = f"data:image/png;base64,{base64.b64encode(content).decode()}"
+    parts = [
+        {"type": "text", "text": "What is this?"},
+        {"type": "image_url", "image_url": {"url": url}},
+    ]
+    return [{"role": "user", "content": parts}]
+
+
+async def test_a_picture_is_read_or_its_reason_told(tmp_path: Path) -> None:
+    """As files in chat are: in a process of its own, before anything is paid for."""
+    async with port(tmp_path) as at:
+        council = at.doorway.office.council
+        broken = b"\x89PNG\r\n\x1a\n" + b"x" * 100
+        status, said, _ = await post(at, {"model": MODEL, "messages": shown(broken)})
+        assert (status, said["error"]["code"]) == (400, "invalid_image")
+        assert said["error"]["message"] == "The picture 1 isn't read: damaged or incomplete."
+        assert council.calls == []
+        body = {"model": MODEL, "messages": shown(plain(120, 80)), "metadata": {"idempotency_key": "k"}}
+        first = await post(at, body)
+        assert first[0] == 200, first[1]
+        assert (first[0], (await post(at, body))[1]["id"]) == (200, first[1]["id"])
+        assert "120 \u00d7 80" in council.prompt("stage1.1:openai/gpt-5")
+        other = {**body, "messages": shown(plain(121, 80))}
+        assert (await post(at, other))[0] == 409
 
 
 async def test_tokens_that_open_nothing(tmp_path: Path) -> None:
