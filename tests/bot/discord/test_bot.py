@@ -399,6 +399,20 @@ async def test_an_answer_too_long_for_the_card_continues_in_the_thread(
     assert [line for line in whole.split("\n") if line.startswith("Reason")] == lines
 
 
+async def test_a_quick_answer_is_asked_again_in_full(
+    server: DiscordServer, team: Office, council: ScriptedCouncil
+) -> None:
+    """By the button beside what says that nobody has checked it."""
+    await team.ask(depth="quick")
+    await team.dispatcher.tasks.settled()
+    [card] = server.messages(team.general)
+    assert "Reviews skipped, as asked: nobody has checked the answers." in card.text
+    assert council.asked("stage2") == []
+    await team.card(server.click(card, button(card, "Ask again in full"), team.ada))
+    await team.dispatcher.tasks.settled()
+    assert len(council.asked("stage2")) == 4
+
+
 async def test_the_options_change_the_run_and_are_kept_when_it_is_asked_again(
     server: DiscordServer, team: Office, council: ScriptedCouncil
 ) -> None:

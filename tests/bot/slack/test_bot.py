@@ -473,6 +473,20 @@ class TestWaysIn:
             assert again is not card
             assert (await place.run(again)).brief.profile == profile
 
+    async def test_a_quick_answer_is_asked_again_in_full(self, tmp_path: Path) -> None:
+        """By the button beside what says that nobody has checked it, whoever presses."""
+        async with at_work(tmp_path) as place:
+            card = await place.ask("--depth quick Shard?")
+            await place.dispatcher.tasks.settled()
+            assert "Reviews skipped, as asked: nobody has checked the answers." in card.text
+            assert "Ask again in full" in str(card.blocks)
+            assert place.council.asked("stage2") == []
+            assert (await place.slack.click(card, "council_full", place.bob)).acked
+            await place.dispatcher.tasks.settled()
+            again = place.cards(place.general)[-1]
+            assert (await place.run(again)).brief.profile.depth == "full"
+            assert len(place.council.asked("stage2")) == 4
+
     async def test_help_says_which_models_see_the_question(self, tmp_path: Path) -> None:
         """To whoever asks, alone."""
         async with at_work(tmp_path) as place:
