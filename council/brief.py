@@ -187,7 +187,8 @@ class Brief(BaseModel):
     drawn once, so a replay writes the same prompts again. Where the members of
     `profile` are asked, and with which keys, is never taken from here: a row could have been written by
     anybody. `sent` are files that are read before the first call, and are `attachments` from then on;
-    with `needs_files`, it is no question without them. `earlier` are the files of earlier questions.
+    with `needs_files`, it is no question without them. `links` are addresses that its asker has named
+    beside it, whatever the profile says of links. `earlier` are the files of earlier questions.
     `context` is the thread around the question, read before the first call. `history` is as much of the
     conversation as fits. `ceilings` are a program's, and `request` is a digest of what it sent: the same
     request may be sent again. `uncorrected` are the members whose corrections are skipped, with the
@@ -205,6 +206,7 @@ class Brief(BaseModel):
     attachments: tuple[Attachment, ...] = ()
     sent: tuple[SentFile, ...] = ()
     needs_files: bool = False
+    links: tuple[str, ...] = ()
     earlier: tuple[Attachment, ...] = ()
     context: Discussion | None = None
     history: History = History()

@@ -238,6 +238,9 @@ class Profile(BaseModel, frozen=True):
     web: bool = False
     """Whether members answer and correct with the provider's web search; it costs, and the question
     leaves further."""
+    links: bool | None = None
+    """Whether the pages that a question links to are fetched and read. Unset, they aren't, but a
+    channel's admins may allow it; the sites learn that this server asked."""
     context: Literal["thread", "message"] = "thread"
     """`thread`: a question asked in a human thread is read with the messages before it."""
     thread: Literal["digest", "full"] = "digest"

@@ -98,6 +98,10 @@ def ask(
     attachment: Annotated[
         list[Path] | None, typer.Option(help=f"{described('attachment')} May be repeated.")
     ] = None,
+    link: Annotated[
+        list[str] | None,
+        typer.Option(help="A page to read with the question. May be repeated."),
+    ] = None,
     events: Annotated[bool, typer.Option("--events", help="Print events as JSON lines.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer's message as JSON.")] = False,
     thread: Annotated[
@@ -156,7 +160,9 @@ def ask(
                 files = await council.runs.files.read(contents)
                 if dry_run:
                     return await terminal.estimate(seats, text, files, as_json=as_json)
-                return await terminal.ask(seats, text, surface, files=files, start_over=new)
+                return await terminal.ask(
+                    seats, text, surface, files=files, links=tuple(link or ()), start_over=new
+                )
             except Refusal as error:
                 end(str(error), MISUSED)
 

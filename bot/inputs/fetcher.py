@@ -40,6 +40,7 @@ _HEADERS = {
     "Accept": "text/html, application/xhtml+xml, text/plain, application/pdf;q=0.9, */*;q=0.1",
     "Accept-Encoding": "gzip, deflate",
 }
+UNPACKED_AT_ONCE = 2**16
 _AUTOMATIC = 47
 """Window bits by which zlib tells gzip and deflate by themselves."""
 _LINK = re.compile(r"https?://[^\s<>\"'`|\\^{}\[\]]+", re.IGNORECASE)
@@ -186,11 +187,23 @@ async def _content(response: aiohttp.ClientResponse) -> bytes:
     unpack = zlib.decompressobj(_AUTOMATIC) if encoding not in ("identity", "") else None
     content = bytearray()
     async for piece in response.content.iter_any():
-        left = PAGE_BYTES + 1 - len(content)
-        content += unpack.decompress(piece, left) if unpack else piece
-        if len(content) > PAGE_BYTES:
-            raise _NotFetched(wording.too_large(PAGE_BYTES))
+        packed = piece
+        while packed:
+            content += unpack.decompress(packed, UNPACKED_AT_ONCE) if unpack else packed
+            packed = unpack.unconsumed_tail if unpack else b""
+            if len(content) > PAGE_BYTES:
+                raise _NotFetched(wording.too_large(PAGE_BYTES))
+            await asyncio.sleep(0)  # a small piece may unpack to a thousand times its size
     return bytes(content)
+
+
+def host_of(link: str) -> str:
+    """Return the site that a link leads to, as people name it."""
+    try:
+        host = URL(link).host or link
+    except ValueError:
+        return link
+    return host.casefold().removeprefix("www.")
 
 
 def links_in(text: str) -> list[str]:

@@ -140,15 +140,13 @@ class FileReader:
     async def _file(self, file: FileContent | Attachment) -> _Found:
         if isinstance(file, Attachment):
             return file, (), ()
-        kind = kind_of(file.content)
-        if file.url and kind == "text":
-            kind = page_kind(file.content)
+        # Twenty megabytes take longer to look through than others should wait.
+        kind, digest = await asyncio.to_thread(_looked_at, file)
         if kind is None:
             is_old = is_old_office(file.content)
             return unread(file.name, wording.OLD_OFFICE if is_old else wording.UNKNOWN_KIND), (), ()
         if len(file.content) > _BYTES[kind]:
             return unread(file.name, wording.too_large(_BYTES[kind]), kind, file.url), (), ()
-        digest = hashlib.sha256(file.content).hexdigest()
         if kind == "text":
             text = text_of(file.content) or ""
             return Attachment(name=file.name, text=text, sha256=digest, url=file.url), (), ()
@@ -170,6 +168,14 @@ class FileReader:
             url=file.url,
         )
         return attachment, found.pictures, found.bare
+
+
+def _looked_at(file: FileContent) -> tuple[Kind | None, str]:
+    """Return what a file is, and its SHA-256."""
+    kind = kind_of(file.content)
+    if file.url and kind == "text":
+        kind = page_kind(file.content)
+    return kind, hashlib.sha256(file.content).hexdigest()
 
 
 def _tokens(picture: ExtractedPicture) -> int:

@@ -121,6 +121,7 @@ CONFIG = Command(
         Option("depth", worth.DEPTH_CHANNEL, "choice", choices=get_args(Depth)),
         Option("context", wording.CONTEXT, "choice", choices=("thread", "message")),
         Option("thread", wording.THREAD, "choice", choices=("digest", "full")),
+        Option("links", wording.LINKS, "choice", choices=("on", "off")),
         Option("who", wording.WHO, "text"),
         Option("budget_day", wording.BUDGET_DAY, "text"),
         Option("budget_month", wording.BUDGET_MONTH, "text"),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 import structlog
 
 from bot.errors import NothingRead, VenueError
+from bot.inputs.fetcher import MOST_LINKS, Fetcher, host_of, links_in
 from bot.inputs.limits import (
     MOST_CHARACTERS,
     MOST_PAGE_PICTURES,
@@ -49,15 +50,27 @@ class Prepared:
     pictures: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-async def read_inputs(reader: FileReader, brief: Brief, fetch: Fetch | None) -> Prepared:
-    """Fetch and read the files of a question and of its thread."""
+def has_inputs(brief: Brief) -> bool:
+    """Return whether something has to be fetched before a question is asked."""
+    return bool(brief.context or brief.sent or links_of(brief))
+
+
+async def read_inputs(
+    reader: FileReader, brief: Brief, fetch: Fetch | None, fetcher: Fetcher
+) -> Prepared:
+    """Fetch and read the files and links of a question, and the files of its thread."""
     messages = brief.context.messages if brief.context else ()
+    links = links_of(brief)
     sent = [*brief.sent, *(file for message in messages for file in message.sent)]
-    if not sent:
+    if not sent and not links:
         return Prepared(brief)
-    contents = await asyncio.gather(*(_fetched(file, fetch) for file in sent))
-    found = await reader.read(contents)
     own = len(brief.sent)
+    files = (_fetched(file, fetch) for file in sent)
+    pages = (_page(link, place, brief, fetcher) for place, link in enumerate(links))
+    contents = await asyncio.gather(*files, *pages)
+    contents = [*contents[:own], *contents[len(sent) :], *contents[own : len(sent)]]
+    found = await reader.read(contents)
+    own += len(links)
     context = brief.context and _with_files(brief.context, found.attachments[own:])
     read = brief.model_copy(
         update={
@@ -67,6 +80,28 @@ async def read_inputs(reader: FileReader, brief: Brief, fetch: Fetch | None) -> 
         }
     )
     return Prepared(read, found.pictures)
+
+
+def links_of(brief: Brief) -> list[str]:
+    """Return the links of a question: named beside it, in its words, or in its thread by their host.
+
+    Only what the question refers to in its thread counts: a link whose site it names.
+    """
+    if brief.profile.demonstration or brief.profile.example:
+        return []
+    found = [*brief.links, *links_in(brief.question)]
+    words = brief.question.casefold()
+    for message in brief.context.messages if brief.context else ():
+        found += (link for link in links_in(message.text) if host_of(link) in words)
+    return [*dict.fromkeys(found)]
+
+
+async def _page(link: str, place: int, brief: Brief, fetcher: Fetcher) -> FileContent | Attachment:
+    if not brief.profile.links and link not in brief.links:
+        return unread(link, wording.LINKS_OFF, "page", link)
+    if place >= MOST_LINKS:
+        return unread(link, wording.too_many_links(MOST_LINKS), "page", link)
+    return await fetcher.fetch(link)
 
 
 async def _fetched(file: SentFile, fetch: Fetch | None) -> FileContent | Attachment:

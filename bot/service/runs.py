@@ -12,6 +12,7 @@ from typing import Any
 
 import structlog
 
+from bot.inputs.fetcher import Fetcher
 from bot.inputs.reading import FileReader
 from bot.service.acknowledgements import Acknowledgements
 from bot.service.admission.budget_warnings import BudgetWarnings
@@ -26,6 +27,7 @@ from bot.service.inputs import (
     check,
     files_read,
     fit,
+    has_inputs,
     read_inputs,
     records,
     showing,
@@ -110,6 +112,7 @@ class Runs:
     traces: Traces = untraced
     remedies: Remedies = field(default_factory=Remedies)
     files: FileReader = field(default_factory=FileReader)
+    fetcher: Fetcher = field(default_factory=Fetcher)
     wait_for_claim: Callable[[str], Awaitable[None]] = at_once
     """Returns when a run may make a call; never where it is another process's by now."""
     _not_closed: dict[str, tuple[Ended, EndReason | None]] = field(
@@ -470,7 +473,7 @@ class Runs:
         profile = await self.catalog.resolve(brief.profile)
         window = self.catalog.window(profile)
         prepared = Prepared(brief)
-        if brief.context or brief.sent:
+        if has_inputs(brief):
             try:
                 prepared = await stop.members.guard(self._read(brief, window, sources))
             except ModelError as error:  # it is read again after a Retry
@@ -524,7 +527,7 @@ class Runs:
             room = room_beside(window, _texts(brief))
             context = await sources.read_discussion(brief, room)
             brief = brief.model_copy(update={"context": context})
-        return await read_inputs(self.files, brief, sources.fetch)
+        return await read_inputs(self.files, brief, sources.fetch, self.fetcher)
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,7 @@ class Asking:
         *,
         after: str | None = None,
         files: FilesAsRead = NO_FILES,
+        links: tuple[str, ...] = (),
         start_over: bool = False,
     ) -> str | None:
         """Ask and show; return the conversation's id, or `None` where there is no answer.
@@ -92,7 +93,8 @@ class Asking:
         `after` names a conversation to continue. The same question's interrupted run resumes, unless
         `start_over` is set.
         """
-        question = _question(text, files, after)
+        needs_files = bool(files.attachments or links)
+        question = replace(_question(text, files, after), links=links, needs_files=needs_files)
         if files.attachments and all(each.is_unread for each in files.attachments):
             raise Refusal(nothing_readable(files.attachments))
         async with self._data_stays(), self._run(question, profile, start_over) as run:
@@ -246,6 +248,7 @@ def _asks(run: RunRow, question: Question, profile: Profile) -> bool:
     asked = run.brief
     return (
         (asked.question, _named(asked.attachments)) == (question.text, _named(question.attachments))
+        and asked.links == question.links
         and asked.profile.name == profile.name
         and _addresses(asked.profile) <= _addresses(profile)
         and question.conversation_id in (None, run.conversation_id)

@@ -44,6 +44,7 @@ class ChannelSettings(BaseModel):
     depth: Depth | None = None
     context: Literal["thread", "message"] | None = None
     thread: Literal["digest", "full"] | None = None
+    links: Literal["on", "off"] | None = None
     who: Who | None = None
     budget_day: Dollars | None = None
     budget_month: Dollars | None = None
@@ -108,6 +109,7 @@ def resolve(operator: Operator, own: ChannelSettings) -> dict[str, Setting]:
         "depth": of_profile(own.depth, "depth"),
         "context": of_profile(own.context, "context"),
         "thread": of_profile(own.thread, "thread"),
+        "links": _links(operator, own, chosen),
         "who": _who(operator, own),
         **{
             key: _strictest(
@@ -117,6 +119,15 @@ def resolve(operator: Operator, own: ChannelSettings) -> dict[str, Setting]:
         },
         "retention": _strictest(own.retention, operator.retention, operator, "COUNCIL_RETENTION_DAYS"),
     }
+
+
+def _links(operator: Operator, own: ChannelSettings, chosen: str) -> Setting:
+    """Return whether links are read; what the operator has forbidden, nobody allows."""
+    profile = operator.profiles.get(chosen)
+    theirs = profile.links if profile else None
+    if own.links is None or theirs is False:
+        return Setting("on" if theirs else "off", operator.origin(f"profiles.{chosen}.links"))
+    return Setting(own.links, wording.CHANNEL)
 
 
 def _who(operator: Operator, own: ChannelSettings) -> Setting:
@@ -174,7 +185,10 @@ class EffectiveSettings:
             depth=options.depth or self.own.depth,
         ).applied(self.operator.profiles)
         set_here = {"context": self.own.context, "thread": self.own.thread}
-        return profile.model_copy(update={key: value for key, value in set_here.items() if value})
+        set_here = {key: value for key, value in set_here.items() if value}
+        if self.own.links is not None and profile.links is not False:
+            return profile.model_copy(update={**set_here, "links": self.own.links == "on"})
+        return profile.model_copy(update=set_here)
 
     def asked(self, options: RunOptions) -> Profile:
         """Return the council that a question is put to, if it can go as deep as it has to.

@@ -14,7 +14,7 @@ from bot.service.commands import CONFIG, Given, Option
 from bot.service.options import PROFILE_DEFAULTS
 from bot.view.message import Heading, Line, Message, Pairs
 from bot.view.wording import channels as wording
-from bot.view.wording import worth
+from bot.view.wording import inputs, worth
 from bot.view.wording.budgets import state
 from bot.view.wording.commands import NOT_CHANGED
 from council.document.conversation import Source
@@ -152,6 +152,8 @@ def _contradictions(changes: Mapping[str, object], now: EffectiveSettings) -> It
     if own.profile and own.profiles and own.profile not in own.profiles:
         yield wording.not_among(own.profile, sorted(own.profiles))
     after = EffectiveSettings(now.operator, own).profile(PROFILE_DEFAULTS)
+    if changes.get("links") == "on" and after.links is False:
+        yield inputs.LINKS_FORBIDDEN
     if changes.get("depth") == "auto" and after.judge is None:
         yield worth.NO_JUDGE
 

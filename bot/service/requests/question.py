@@ -21,10 +21,10 @@ class Question:
     there, `standing` what the platform says about them. `conversation_id` names the conversation that it
     continues, where that is known; `history` is what came before where that isn't stored. `attachments`
     are files that are read already, with the contents of their `pictures` in Base64 by SHA-256; `sent`
-    are read before the run's first call. `needs_files`: without them, it isn't asked. `context` says
-    which part of a thread comes before it. `asked_in` is where a private question was asked, if not at
-    its `source`. `ceilings` and `request` are a program's. `run_id` is the run's, where whoever
-    asks has to know it before.
+    are read before the run's first call. `needs_files`: without them, it isn't asked. `links` are pages
+    to read with it. `context` says which part of a thread comes before it. `asked_in` is where a private
+    question was asked, if not at its `source`. `ceilings` and `request` are a program's. `run_id` is the
+    run's, where whoever asks has to know it before.
     """
 
     text: str
@@ -36,6 +36,7 @@ class Question:
     pictures: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     sent: tuple[SentFile, ...] = ()
     needs_files: bool = False
+    links: tuple[str, ...] = ()
     context: Discussion | None = None
     options: RunOptions = PROFILE_DEFAULTS
     conversation_id: str | None = None
@@ -65,6 +66,7 @@ class Question:
             attachments=self.attachments,
             sent=self.sent,
             needs_files=self.needs_files,
+            links=self.links,
             context=self.context,
             history=self.history,
             ceilings=self.ceilings,

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from storage.journal.rows import RunRow
 from storage.scope import Scope
 from tests.bot.inputs.pdfs import box, lines, pdf
 from tests.bot.inputs.pictures import plain
+from tests.bot.inputs.test_fetcher import online
 from tests.bot.service.test_runs import TEAM, opened, question
 from tests.council.scripted import FOUR, ScriptedCouncil, profile
 
@@ -254,3 +256,76 @@ async def test_a_picture_that_is_gone_is_said_to_be(
         await carried_out(runs, council, asking("shot"), seeing(0))
     [call] = [call for call in council.calls if call.step == f"stage1.1:{FOUR[0]}"]
     assert (len(call.pictures), call.images) == (1, ())
+
+
+LINKED = "Is https://example.org/post right about https://example.org/gone?"
+
+
+async def linked(folder: Path, text: str, seats: Profile, **asked: object) -> ScriptedCouncil:
+    """Ask with links, the internet being one local server."""
+    council = ScriptedCouncil()
+    async with opened(folder, council) as (runs, _), online() as (_, fetcher):
+        given = replace(asking(), text=text, **asked)  # pyright: ignore[reportArgumentType]
+        await carried_out(replace(runs, fetcher=fetcher), council, given, seats)
+    return council
+
+
+def links_read(council: ScriptedCouncil) -> list[tuple[str, int | None, str | None]]:
+    """Return what people are told of the links."""
+    return [
+        (link.url, link.words, link.omitted)
+        for event in council.events
+        if isinstance(event, FilesRead)
+        for link in event.links
+    ]
+
+
+async def test_links_are_read_where_they_are_allowed(tmp_path: Path) -> None:
+    """What isn't read is named, to people and to the members."""
+    council = await linked(tmp_path, LINKED, profile(links=True))
+    assert links_read(council) == [
+        ("https://example.org/post", 17, None),
+        ("https://example.org/gone", None, "the site answers with status 404"),
+    ]
+    prompt = council.prompt(f"stage1.1:{FOUR[0]}")
+    assert "Page https://example.org/post:\n\n" in prompt
+    assert "Two shards hold three terabytes" in prompt
+    assert "(not read: the site answers with status 404)" in prompt
+
+
+async def test_links_are_off_until_somebody_allows_them(tmp_path: Path) -> None:
+    """Nothing is asked; at the terminal, naming a page is consent to that one."""
+    off = "links aren't read here; an admin can allow them"
+    council = await linked(tmp_path / "off", LINKED, profile())
+    assert [why for *_, why in links_read(council)] == [off, off]
+    given = ("https://example.org/plain",)
+    council = await linked(tmp_path / "named", LINKED, profile(), links=given)
+    assert links_read(council)[0] == (*given, 2, None)
+    assert [why for *_, why in links_read(council)[1:]] == [off, off]
+
+
+async def test_of_a_thread_only_links_that_the_question_names_are_read(tmp_path: Path) -> None:
+    """By their site; and three at most."""
+    messages = (
+        ThreadMessage(author="U2", name="Bob", text="https://example.org/post https://other.example/x"),
+    )
+    context = Discussion(until="9", messages=messages)
+    council = ScriptedCouncil()
+
+    async def read(brief: object, room: int) -> Discussion:
+        del brief, room
+        return context
+
+    async with opened(tmp_path, council) as (runs, _), online() as (_, fetcher):
+        given = replace(asking(context=Discussion(until="9")), text="Is the example.org post right?")
+        run = (await runs.record(given, profile(links=True))).run
+        online_runs = replace(runs, fetcher=fetcher)
+        await online_runs.carry_out(run, council.events.append, None, read, fetch)
+    assert [url for url, *_ in links_read(council)] == ["https://example.org/post"]
+
+
+async def test_three_links_are_read(tmp_path: Path) -> None:
+    """The others are named."""
+    text = " ".join(f"https://example.org/{number}" for number in range(5))
+    council = await linked(tmp_path, text, profile(links=True))
+    assert [why for *_, why in links_read(council)] == [None] * 3 + ["only 3 links are read"] * 2

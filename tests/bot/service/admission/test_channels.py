@@ -1,5 +1,6 @@
 """What is in force in a channel, and where each value comes from."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -17,7 +18,7 @@ from bot.service.admission.channels import (
     resolve,
 )
 from bot.service.commands import CONFIG, parse_options
-from bot.service.options import RunOptions
+from bot.service.options import PROFILE_DEFAULTS, RunOptions
 from bot.service.requests.configure import configure
 from bot.view.message import Line, Message, Pairs
 from council.document.conversation import Source
@@ -94,6 +95,7 @@ async def test_each_value_says_where_it_comes_from(tmp_path: Path) -> None:
             "How deep a question is taken": "full (built in)",
             "What is read with a question": "the thread it is asked in (built in)",
             "What the thread shows": "how each corrected response begins (built in)",
+            "Links that are read": "off (built in)",
             "Who may ask": "everyone (built in)",
             "Budget for a day": "$10.00 (council.toml, [budgets])",
             "Budget for a month": "no limit (built in)",
@@ -104,7 +106,7 @@ async def test_each_value_says_where_it_comes_from(tmp_path: Path) -> None:
         )
         after = await change(
             channels,
-            "--profile fast --rounds 3 --strategy Risk-averse --depth quick --context message --thread full --who <@&4444444444444444> "
+            "--profile fast --rounds 3 --strategy Risk-averse --depth quick --context message --thread full --links on --who <@&4444444444444444> "
             "--budget_day $2.50 --budget_month 20 --retention 7",
         )
         assert shown(after) == {
@@ -115,6 +117,7 @@ async def test_each_value_says_where_it_comes_from(tmp_path: Path) -> None:
             "How deep a question is taken": "quick (this channel)",
             "What is read with a question": "nothing else (this channel)",
             "What the thread shows": "whole corrected responses (this channel)",
+            "Links that are read": "on (this channel)",
             "Who may ask": "role 4444444444444444 (this channel)",
             "Budget for a day": "$2.50 (this channel)",
             "Budget for a month": "$20.00 (this channel)",
@@ -348,6 +351,28 @@ async def test_a_profile_that_isn_t_open_to_the_channel_can_t_be_its_own(tmp_pat
         )
 
 
+async def test_what_the_operator_forbids_no_channel_allows(tmp_path: Path) -> None:
+    """Links: unset, an admin may allow them; `false` is the last word."""
+    async with open_library(tmp_path) as library:
+        channels = opened(library)
+        here = await channels.in_force(HERE)
+        assert here.profile(PROFILE_DEFAULTS).links is None
+        await change(channels, "--links on")
+        here = await channels.in_force(HERE)
+        assert here.profile(PROFILE_DEFAULTS).links is True
+        closed = {
+            name: each.model_copy(update={"links": False})
+            for name, each in channels.operator.profiles.items()
+        }
+        channels.operator = replace(channels.operator, profiles=closed)
+        here = await channels.in_force(HERE)
+        assert here.profile(PROFILE_DEFAULTS).links is False
+        assert here.settings["links"].value == "off"
+        assert await refused(channels, "--links on") == (
+            "links: whoever runs the bot has turned them off for this council. Nothing was changed."
+        )
+
+
 async def test_at_the_terminal_nothing_is_limited(tmp_path: Path) -> None:
     """Its settings are shown without what has no effect there."""
     terminal = Source(platform="terminal", user="ada")
@@ -361,6 +386,7 @@ async def test_at_the_terminal_nothing_is_limited(tmp_path: Path) -> None:
             "How deep a question is taken",
             "What is read with a question",
             "What the thread shows",
+            "Links that are read",
             "How long answers are kept",
         ]
         assert await refused(channels, "--who nobody --budget_day 1", terminal) == (
