@@ -168,6 +168,7 @@ class RunTasks:
             asker=run.brief.asker,
             now=self._clock(),
             typical=await looking if looking else None,
+            estimated=self._runs.costs.estimate(run.brief).cost if looking else 0.0,
         )
         posts = await self._journal.posts(run, is_new=is_new)
         record = _Record(run, self._runs, self._journal, self._store, run.origin)

@@ -105,9 +105,9 @@ def origin(view: RunView) -> Iterator[str]:
 
 
 def expected(view: RunView) -> Iterator[str]:
-    """Return what a question takes there, if that is known."""
-    if view.typical:
-        yield wording.lately(view.typical)
+    """Return what a question takes there, measured or estimated."""
+    if said := wording.expected(view.typical, view.estimated):
+        yield said
 
 
 def _members(view: RunView, number: int) -> str:
@@ -267,7 +267,7 @@ def _body(
         Prose(final.response),
         *([Line(wording.CUT_OFF)] if final.truncated else []),
         *_notes(view, final.notes, note_length),
-        Footer(_joined([*_voices(view, final), *_effort(view, now)])),
+        Footer(_joined([*_voices(view, final, is_card=note_length is not None), *_effort(view, now)])),
     )
 
 
@@ -442,16 +442,17 @@ def _kept(unsaved: Stage3Result | None) -> tuple[Block, ...]:
     return (Line(wording.ONLY_HERE), Prose(unsaved.response))
 
 
-def _voices(view: RunView, final: Stage3Result) -> Iterator[str]:
+def _voices(view: RunView, final: Stage3Result, *, is_card: bool) -> Iterator[str]:
     """Return who took part, how answers were combined, and how alike the reviewers ranked.
 
-    If the chairman names dissent, readers need that: alike rankings are no agreement.
+    A card doesn't name the chairman; the transcript does. If the chairman names dissent, readers need
+    that: alike rankings are no agreement.
     """
     short = names(view)
     given = sum(seat.answer is not None for seat in view.seats)
     members = _members(view, len(view.seats))
     yield members if given == len(view.seats) else wording.part_of(given, members)
-    if final.source == "chairman":
+    if final.source == "chairman" and not is_card:
         yield wording.chairman(short[final.model])
     if view.strategy != "consensus" and final.source not in ("verbatim", "single"):
         yield wording.strategy(view.strategy)

@@ -173,6 +173,7 @@ class RunView:
     context: ContextRead | None = None
     files: FilesRead | None = None
     typical: Typical | None = None
+    estimated: float = 0.0
 
     @property
     def is_over(self) -> bool:
@@ -218,8 +219,9 @@ def opening(
     asker: str | None = None,
     now: float,
     typical: Typical | None = None,
+    estimated: float = 0.0,
 ) -> RunView:
-    """Return the view of a run that was accepted and hasn't begun."""
+    """Return the view of a run that was accepted and hasn't begun; `estimated` is in US dollars."""
     return RunView(
         question=question,
         asker=asker,
@@ -236,6 +238,7 @@ def opening(
         seats=seats_of(profile),
         started=now,
         typical=typical,
+        estimated=estimated,
     )
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from bot.view.wording.figures import count, duration, listing, ordinal, took
+from bot.view.wording import figures
+from bot.view.wording.figures import count, duration, listing, ordinal
 from council.document.iteration import IterationState, TerminationReason
 from council.events import ContextRead, HistoryShortened, Stage
 from storage.index.statistics import Typical
@@ -108,8 +109,9 @@ def queued(position: int, *, is_exact: bool) -> str:
     return f"Waiting for its turn: {place} in the queue."
 
 
-def lately(typical: Typical) -> str:
-    return f"Recent questions here typically took {took(typical)}."
+def expected(typical: Typical | None, estimated: float) -> str:
+    said = figures.expected(typical, estimated)
+    return f"{said[:1].upper()}{said[1:]}." if said else ""
 
 
 def criteria(names: object) -> str:

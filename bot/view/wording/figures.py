@@ -53,10 +53,15 @@ def paid(spent: Spent) -> str:
     return "no known cost" if spent.tokens else NO_COST
 
 
-def took(typical: Typical) -> str:
-    """Return how long a question took, and what it cost: `1 min 5 s and cost $0.12`."""
-    cost = f" and cost {dollars(typical.cost)}" if typical.cost else ""
-    return f"{duration(typical.seconds)}{cost}"
+def expected(typical: Typical | None, estimated: float) -> str:
+    """Return what a question takes: `usually 14 s, $0.21`, as was measured where it is asked.
+
+    Before there are enough answers, `about $0.20 (estimate)`; nothing where that costs nothing.
+    """
+    if typical:
+        cost = f", {dollars(typical.cost)}" if typical.cost else ""
+        return f"usually {duration(typical.seconds)}{cost}"
+    return f"about {dollars(estimated)} (estimate)" if estimated else ""
 
 
 def dollars(amount: float) -> str:

@@ -134,7 +134,7 @@ async def test_a_command_becomes_card_thread_answer_and_one_mention(
     posted = server.messages(thread, by_bot=True)
     assert len(posted) == 1 + len(FOUR) + 2
     ranking, *members = [message for message in posted if message.embeds]
-    assert ranking.text.startswith("## Ranking\n\nAverage vote (1 is best) beside each name.\n\n")
+    assert ranking.text.startswith("## Ranking\n\nAverage vote (1 is best) beside each name. Nobody")
     assert [part["label"] for part in ranking.buttons] == ["Votes"]
     for name in FOUR:
         [member] = [

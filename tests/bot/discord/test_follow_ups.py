@@ -211,8 +211,8 @@ async def test_what_cannot_be_followed_up_says_why(
     council.script["stage1"] = failure("not_found")
     failed = await team.asked()
     for part in failed.buttons:
-        part["custom_id"] = part["custom_id"].replace(":again:", ":follow:")
-    said = await team.refused(server.click(failed, button(failed, "Ask again"), team.ada))
+        part["custom_id"] = part["custom_id"].replace(":over:", ":follow:")
+    said = await team.refused(server.click(failed, button(failed, "Start over"), team.ada))
     assert said.startswith("This run gave no answer, so there is nothing to follow up.")
 
 

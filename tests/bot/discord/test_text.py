@@ -122,7 +122,7 @@ def test_the_finished_card() -> None:
             "2. Move one multi-step job to a managed Temporal, and compare after a month.\n\n"
             "The council did not agree on whether Temporal is worth running yourselves."
         ),
-        footer="3 of 4 members \u00b7 chairman claude-opus-4.1 \u00b7 44 s \u00b7 $0.019",
+        footer="3 of 4 members \u00b7 44 s \u00b7 $0.019",
         cut=False,
     )
 

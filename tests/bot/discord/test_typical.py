@@ -30,7 +30,7 @@ async def test_the_first_card_says_what_a_question_takes_here(
         "",
         "Asked by Ada. Council \u201cdefault\u201d, 4 members.",
         "",
-        "Recent questions here typically took 1 min 20 s and cost $0.12.",
+        "Usually 1 min 20 s, $0.12.",
     ]
     council.release(HELD["Answers"])
     await team.dispatcher.tasks.settled()

@@ -98,6 +98,6 @@ async def test_a_run_without_an_answer_takes_no_vote(
     council.script["stage1"] = failure("not_found")
     card = await team.asked()
     for part in card.buttons:
-        part["custom_id"] = part["custom_id"].replace(":again:", ":helpful:")
-    said = await team.refused(server.click(card, button(card, "Ask again"), team.ada))
+        part["custom_id"] = part["custom_id"].replace(":over:", ":helpful:")
+    said = await team.refused(server.click(card, button(card, "Start over"), team.ada))
     assert said == "This run has no answer to vote on."

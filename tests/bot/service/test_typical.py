@@ -23,7 +23,7 @@ from tests.bot.service.test_dispatcher import TEAM, office
 from tests.council.scripted import ScriptedCouncil
 
 LATELY = Typical(3, 80.0, 0.12)
-LINE = "Recent questions here typically took 1 min 20 s and cost $0.12.\n"
+LINE = "Usually 1 min 20 s, $0.12.\n"
 
 
 def text(view: RunView, now: float = 0.3) -> str:
@@ -37,17 +37,20 @@ def test_a_new_card_says_what_a_question_takes_here() -> None:
     assert text(view).startswith(
         f"> Why?\n\nAsked by Ada. Council \u201cdefault\u201d, 4 members.\n\n{LINE}\n- Answers: waiting\n"
     )
+    estimated = opening("Why?", PROFILE, asker="Ada", now=0.0, estimated=0.197)
+    assert "\nAbout $0.20 (estimate).\n" in text(estimated)
+    assert "(estimate)" not in text(replace(estimated, typical=LATELY))
     free = replace(view, typical=Typical(20, 12.0, 0.0))
-    assert "\nRecent questions here typically took 12 s.\n" in text(free)
-    assert "Recent questions" not in text(replace(view, typical=None))
+    assert "\nUsually 12 s.\n" in text(free)
+    assert "Usually" not in text(replace(view, typical=None))
 
 
 def test_it_goes_once_there_is_something_to_read() -> None:
     """From the final answer's first word on, and on the finished card."""
     view = replace(seen(12.6), typical=LATELY)
     assert LINE in text(view, 12.6)
-    assert "Recent questions" not in text(fold(view, AnswerStreamed("chair", "So far"), 13.0), 13.0)
-    assert "Recent questions" not in text(replace(seen(), typical=LATELY), 44.3)
+    assert "Usually" not in text(fold(view, AnswerStreamed("chair", "So far"), 13.0), 13.0)
+    assert "Usually" not in text(replace(seen(), typical=LATELY), 44.3)
     assert QUESTION in text(view, 12.6)
 
 
@@ -58,14 +61,14 @@ async def test_the_first_state_of_a_card_has_it(tmp_path: Path, monkeypatch: pyt
     async with office(tmp_path, ScriptedCouncil()) as place:
         for number in range(3):
             await place.see(venue := RecordingVenue(), key=str(number))
-            assert not any("Recent questions" in text for text in venue.texts)
+            assert not any("Usually" in text for text in venue.texts)
         await place.see(fourth := RecordingVenue(), key="4")
         await place.see(other := RecordingVenue(), key="5", source=elsewhere)
-    lines = {line for text in fourth.texts for line in text.splitlines() if "Recent questions" in line}
-    assert "Recent questions" in fourth.texts[0]
+    lines = {line for text in fourth.texts for line in text.splitlines() if "Usually" in line}
+    assert "Usually" in fourth.texts[0]
     assert len(lines) == 1
-    assert "Recent questions" not in fourth.texts[-1]
-    assert not any("Recent questions" in text for text in other.texts)
+    assert "Usually" not in fourth.texts[-1]
+    assert not any("Usually" in text for text in other.texts)
 
 
 @pytest.mark.parametrize("fault", ["slow", "broken"])
@@ -89,7 +92,7 @@ async def test_a_question_does_not_wait_for_it(
         assert run
         place.dispatcher.tasks.begin(run, venue)
         await place.dispatcher.tasks.settled()
-    assert not any("Recent questions" in text for text in venue.texts)
+    assert not any("Usually" in text for text in venue.texts)
     assert venue.mentions == ["The council has answered."]
 
 
@@ -117,5 +120,5 @@ async def test_a_resumed_card_is_without_it(tmp_path: Path, monkeypatch: pytest.
         await place.dispatcher.tasks.resuming.resume(runs, lambda _: after)
         await place.dispatcher.tasks.settled()
     assert LINE in before.texts[0]
-    assert not any("Recent questions" in text for text in after.texts[1:])
+    assert not any("Usually" in text for text in after.texts[1:])
     assert "The council's answer" in after.texts[-1]

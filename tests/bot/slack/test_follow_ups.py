@@ -165,7 +165,7 @@ async def test_what_cannot_be_followed_up_says_why(tmp_path: Path) -> None:
         place.council.script["stage1"] = failure("not_found")
         failed = await place.ask()
         for element, _ in failed.elements():
-            element["action_id"] = element["action_id"].replace("council_again", FOLLOW)
+            element["action_id"] = element["action_id"].replace("council_over", FOLLOW)
         await place.slack.click(failed, FOLLOW, place.ada)
         await place.dispatcher.tasks.settled()
         assert place.told(place.ada)[-1].startswith("This run gave no answer")

@@ -160,7 +160,7 @@ def test_the_finished_card() -> None:
         "3 of 4 members answered; grok-4 failed (the provider was too busy). "
         "gemini-2.5-pro (The Pragmatist)'s correction failed (it took too long)."
     )
-    footer = "3 of 4 members \u00b7 chairman claude-opus-4.1 \u00b7 44 s \u00b7 $0.019"
+    footer = "3 of 4 members \u00b7 44 s \u00b7 $0.019"
     assert card(card_of(seen(), 44.3)) == CardBlocks(
         blocks=[
             ASKED,

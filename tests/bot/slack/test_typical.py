@@ -32,7 +32,7 @@ async def test_the_first_card_says_what_a_question_takes_here(
         assert card.history[0].text.splitlines()[:3] == [
             "Shard or scale up?",
             "Asked by ada. Council \u201cdefault\u201d, 4 members.",
-            "Recent questions here typically took 1 min 20 s and cost $0.12.",
+            "Usually 1 min 20 s, $0.12.",
         ]
         await council.until_called(held)
         council.release(held)

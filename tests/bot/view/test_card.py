@@ -142,7 +142,7 @@ def test_the_finished_card_is_the_answer() -> None:
         "# Cron or Temporal for nightly jobs\n\n"
         "reviews corrected gpt-5\n\n"
         f"{FINAL.response}\n\n"
-        "_3 of 4 members \u00b7 chairman claude-opus-4.1 \u00b7 44 s \u00b7 $0.019_\n"
+        "_3 of 4 members \u00b7 44 s \u00b7 $0.019_\n"
     )
 
 
@@ -419,9 +419,7 @@ def test_agreement_is_named() -> None:
     shown = answered(
         failures=[], settings=None, aggregate_ranking=ranking, stage2_5=None, usage=None, started_at=None
     )
-    assert shown.splitlines()[-1] == (
-        "_3 members \u00b7 chairman claude-opus-4.1 \u00b7 reviewers ranked alike_"
-    )
+    assert shown.splitlines()[-1] == ("_3 members \u00b7 reviewers ranked alike_")
 
 
 def test_alike_rankings_are_not_set_beside_named_dissent() -> None:
@@ -494,7 +492,7 @@ def test_a_strategy_other_than_the_usual_one_is_named() -> None:
     view = opening("Why?", profile, asker="Ada", now=0.0)
     assert "Asked by Ada. Council \u201cdefault\u201d, 4 members, strategy compare_only." in text(view)
     facts = answered(strategy="coverage").splitlines()[-1]
-    assert " \u00b7 chairman claude-opus-4.1 \u00b7 strategy coverage \u00b7 " in facts
+    assert " \u00b7 strategy coverage \u00b7 " in facts
     verbatim = FINAL.model_copy(update={"source": "verbatim", "model": CLAUDE})
     assert "strategy" not in answered(strategy="coverage", stage3=verbatim)
     assert "strategy" not in answered(strategy="consensus")
