@@ -21,6 +21,7 @@ from bot.errors import Unavailable
 from bot.view.state import Answered, Failed, RunView
 from bot.view.wording import commands
 from bot.view.wording import doors as wording
+from bot.view.wording.terminal import TINY_MODEL
 from council.calls import JsonObject
 from council.errors import CouncilError
 from council.usage import Usage
@@ -252,6 +253,8 @@ def about(progress: RunProgress) -> JsonObject:
     """Return what else is known of an answer: its run, whose words it is, and the chairman's notes."""
     final = progress.view.final if progress.view else None
     said: JsonObject = {"run": progress.run.id, "conversation": progress.run.conversation_id}
+    if progress.view and progress.view.demonstration:
+        said["note"] = TINY_MODEL
     if final:
         said["source"] = final.source
         if final.notes:

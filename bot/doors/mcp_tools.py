@@ -30,6 +30,7 @@ from bot.past.pages import Sheet
 from bot.render.markdown import render
 from bot.service.commands import SEARCH, SHOW
 from bot.view.wording import doors as wording
+from bot.view.wording.terminal import TINY_MODEL
 from council.calls import JsonObject
 from council.errors import CouncilError
 from storage.journal.rows import RunRow
@@ -201,6 +202,8 @@ def _told(progress: RunProgress) -> JsonObject:
     if view and view.final and view.is_over and not view.error:
         final = view.final
         said["source"] = final.source
+        if view.demonstration:
+            said["note"] = TINY_MODEL
         notes = final.notes.dump() if final.notes else {}
         said["untrusted"] = {
             "answer": final.response,

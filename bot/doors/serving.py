@@ -22,6 +22,7 @@ from bot.http_server import serving
 from bot.program import EVERYTHING, Program
 from bot.serve import HANDOVER_SECONDS, Surfaces, hold_data, serve
 from bot.service.dispatcher import Dispatcher
+from bot.terminal.ask import say
 from bot.view.wording import doors as wording
 from storage.index.rows import IndexRow
 
@@ -86,6 +87,7 @@ async def _start(
     with listening(("--host", "--port"), host, port):
         await stack.enter_async_context(serving(endpoint.routes, host, port, refuse=refused))
     log.info("programs_served", port=port)
+    say(wording.serving(host, port, has_mcp=mcp is not None))
     await door.resume(stdio=False)
 
 

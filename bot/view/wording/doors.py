@@ -166,3 +166,9 @@ def picture(number: int) -> str:
 
 def picture_unread(name: str, why: str) -> str:
     return f"The {name} isn't read: {why}."
+
+
+def serving(host: str, port: int, *, has_mcp: bool) -> str:
+    name = "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104 - nothing listens here
+    at = f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
+    return f"Serving {at}/v1{f' and {at}/mcp' if has_mcp else ''} until Ctrl-C."

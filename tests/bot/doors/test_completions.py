@@ -19,9 +19,12 @@ from bot.doors.chat_request import read_request
 from bot.doors.rejections import Rejected
 from bot.doors.tokens import read_scope
 from bot.view.wording import doors as wording
+from council.document.conversation import Source
+from storage.journal.rows import NewRun
 from tests.bot.doors.ports import HERE, THERE, Port, port
 from tests.bot.inputs.pictures import plain
 from tests.council.scripted import ScriptedCouncil, failure
+from tests.storage.journal.test_journal import BRIEF
 
 ANSWER = "The council's answer, written by chair/man."
 MODEL = "council/default"
@@ -199,6 +202,21 @@ async def test_tokens_that_open_nothing(tmp_path: Path) -> None:
                 assert got["WWW-Authenticate"] == "Bearer"
         with pytest.raises(openai.AuthenticationError):
             await at.openai(forged).models.list()
+        assert at.doorway.office.council.calls == []
+
+
+async def test_a_token_of_a_thread_that_turns_out_private_opens_nothing(tmp_path: Path) -> None:
+    """Nobody knew when it was made; the first question there tells."""
+    thread = Source(
+        platform="discord", workspace="1" * 18, channel="2" * 18, thread="2" * 18, parent="3" * 18
+    )
+    async with port(tmp_path) as at:
+        token = await at.new_token("thread", f"discord:{thread.workspace}/{thread.channel}")
+        headers = {"Authorization": f"Bearer {token}"}
+        body = {"model": MODEL, "messages": ASKED}
+        run = NewRun(id="r", entry_key="e", conversation_id="c", origin=thread, brief=BRIEF)
+        await at.doorway.office.library.journal.begin(run)
+        assert (await post(at, body, **headers))[0] == 401
         assert at.doorway.office.council.calls == []
 
 
