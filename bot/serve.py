@@ -212,8 +212,8 @@ def tune_interpreter() -> None:
 
 
 async def hold_data(configuration: Configuration, library: Library, stack: AsyncExitStack) -> None:
-    """Keep a database that is shared from being moved. Raises `ConfigurationError`."""
-    if shares(configuration):
+    """Keep a database from being moved. Raises `ConfigurationError`."""
+    if configuration.database:
         holding = library.locks.acquire(SHARED, wait=LOOK_SECONDS, shared=True)
         if not await stack.enter_async_context(holding):
             raise ConfigurationError([Problem("DATABASE_URL", wording.MOVING, wording.WAIT)])

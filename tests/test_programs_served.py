@@ -13,6 +13,7 @@ from openai import AsyncOpenAI
 from tests.bot.doors.test_mcp import said
 from tests.model_server import ModelServer, Turn
 from tests.ports import free_port
+from tests.stores import Home
 from tests.test_program import COUNCIL, PLAIN, QUESTION, Process, Program, asked
 
 CHAIR = "chair/man"
@@ -80,26 +81,28 @@ async def test_a_killed_server_continues_and_its_client_gets_the_run(tmp_path: P
         assert answered.choices[0].message.content == council.document().answers[0].stage3.response
 
 
-async def test_the_same_key_is_the_same_run_after_a_kill(tmp_path: Path) -> None:
-    """Whether or not the run is over by then."""
-    async with asked(tmp_path) as (council, server):
+async def test_the_same_key_is_the_same_run_after_a_kill(tmp_path: Path, home: Home) -> None:
+    """Whether or not the run is over by then, and whatever it is kept in."""
+    async with asked(tmp_path) as (plain, server):
+        address = {"DATABASE_URL": home.address} if home.address else {}
+        council = Program(plain.folder, plain.environment | address)
         token, port = await token_of(council), free_port()
         server.script(CHAIR, Turn(latency=60))
         body = {"model": "council", "messages": [{"role": "user", "content": QUESTION}]}
         headers = {"Authorization": f"Bearer {token}", "Idempotency-Key": "build-7"}
-        address = f"http://127.0.0.1:{port}/v1/chat/completions"
+        url = f"http://127.0.0.1:{port}/v1/chat/completions"
         async with aiohttp.ClientSession(headers=headers) as session:
             async with served(council, port) as process:
-                streaming = await session.post(address, json={**body, "stream": True})
+                streaming = await session.post(url, json={**body, "stream": True})
                 line = await streaming.content.readline()
                 await until_asked(server, CHAIR)
                 process.kill()
                 streaming.close()
                 await process.communicate()
             async with served(council, port):
-                async with session.post(address, json=body) as response:
+                async with session.post(url, json=body) as response:
                     first = await response.json()
-                async with session.post(address, json=body) as response:
+                async with session.post(url, json=body) as response:
                     second = await response.json()
         assert first["id"] == second["id"]
         assert first["id"].encode() in line
