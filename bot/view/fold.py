@@ -64,8 +64,7 @@ from council.events import (
     TitleCompleted,
 )
 from council.profile import Profile
-from council.reviews.critiques import points_of
-from council.reviews.prose import read_praise
+from council.reviews.critiques import divided
 from council.usage import total
 
 RoundEvent = (
@@ -366,17 +365,7 @@ def _in_round(view: RunView, number: int) -> RunView:
 
 def _with_round(view: RunView, held: Round) -> RunView:
     """Adopt what the document says about the view's round; older reviews are read here, once."""
-    reviews = (
-        review
-        if review.points is not None
-        else review.model_copy(
-            update={
-                "points": points_of(review, held.labels),
-                "cleared": [*read_praise(review.ranking, held.labels)],
-            }
-        )
-        for review in held.reviews
-    )
+    reviews = (divided(review, held.labels) for review in held.reviews)
     for result in (*reviews, *held.corrections):
         view = _with_result(view, result)
     # All reviews may have failed: then there is the ranking of no votes.

@@ -28,7 +28,7 @@ from council.reviews.ballot_text import (
     ranking_at,
     unwrapped,
 )
-from council.reviews.prose import LONGEST_POINT, read_praise, read_prose
+from council.reviews.prose import LONGEST_POINT, read_review
 from council.reviews.reviewer_lines import LONGEST_LINE, LONGEST_REVIEW, bare, says, sentences
 from council.reviews.score_text import BEST, WORST, Scored, parse_scores, scores_of, scores_text
 from council.text.characters import clip
@@ -110,7 +110,8 @@ def read_ballot(
     own = _counted(written)
     if own is None:
         scores = parse_scores(text, labels, criteria)
-        return Ballot(text, tuple(listed), scores, read_prose(prose, labels), read_praise(prose, labels))
+        read = read_review(prose, labels)
+        return Ballot(text, tuple(listed), scores, read.points, read.cleared)
     said, lines = own.ballot.without_copies(copied), BallotLines(body)
     is_listed = listed and (not said.ranking or line > lines.number(own.span.end - 1))
     ranking = listed if is_listed else said.ranking
@@ -121,7 +122,8 @@ def read_ballot(
         return Ballot(_rendered(said, ranking, scores), counted, scores, tuple(_points(said)))
     kept = text if is_listed else with_ranking(text, ranking)
     scores = scores or parse_scores(text, labels, criteria)
-    return Ballot(kept, tuple(ranking), scores, read_prose(prose, labels), read_praise(prose, labels))
+    read = read_review(prose, labels)
+    return Ballot(kept, tuple(ranking), scores, read.points, read.cleared)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import cast
 
 from council.document.iteration import CritiqueItem
 from council.document.results import GRADES, ReviewPoint, Stage2Result
-from council.reviews.prose import LONGEST_POINT, read_prose
+from council.reviews.prose import LONGEST_POINT, read_review
 from council.usage import CHARACTERS_PER_TOKEN
 
 SAME_ABOVE = 0.7
@@ -67,20 +67,28 @@ def extract_critiques_from_rankings(
 
 
 def points_of(review: Stage2Result, labels: Collection[str]) -> list[ReviewPoint] | None:
-    """Return a review's points about these answers: as they are stored, else as its text is read.
+    """Return a review's points about these answers: as they are stored, else as its text is read."""
+    if review.points is not None:
+        return [point for point in review.points if point.label in labels]
+    return divided(review, labels).points
+
+
+def divided(review: Stage2Result, labels: Collection[str]) -> Stage2Result:
+    """Return a review with its points; that of an older document is read here.
 
     Older documents have the objections of a JSON ballot as `critiques`, and all else in the text alone.
     """
     if review.points is not None:
-        return [point for point in review.points if point.label in labels]
-    read = read_prose(review.ranking, labels)
-    if review.critiques is None:
-        return read
-    strengths = [point for point in read or () if point.kind == "strength"]
-    objections = [
-        ReviewPoint(kind="objection", source="structured", **dict(each)) for each in review.critiques
-    ]
-    return [*strengths, *(point for point in objections if point.label in labels)]
+        return review
+    reading = read_review(review.ranking, labels)
+    points = reading.points
+    if review.critiques is not None:
+        strengths = [point for point in points or () if point.kind == "strength"]
+        objections = [
+            ReviewPoint(kind="objection", source="structured", **dict(each)) for each in review.critiques
+        ]
+        points = [*strengths, *(point for point in objections if point.label in labels)]
+    return review.model_copy(update={"points": points, "cleared": [*reading.cleared]})
 
 
 def _as_review(result: Stage2Result | Mapping[str, object]) -> Stage2Result:

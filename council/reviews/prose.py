@@ -34,34 +34,43 @@ LONGEST_POINT = 600
 """The length of a point in characters; a longer one is cut between words."""
 
 
-def read_prose(text: str, labels: Collection[str]) -> list[ReviewPoint] | None:
-    """Return the points of a review in its order, about these answers; `None` if nothing is certain."""
+@dataclass(frozen=True, slots=True)
+class ProseReading:
+    """What a review says: its `points` in order, `None` if none is certain.
+
+    `cleared` are the answers whose sections are praise alone, in every sentence.
+    """
+
+    points: list[ReviewPoint] | None
+    cleared: tuple[str, ...]
+
+
+def read_review(text: str, labels: Collection[str]) -> ProseReading:
+    """Read what a review says about these answers."""
     known = by_letter(labels)
     sections = _sections(own_lines(text), known)
     last = next((section for section in reversed(sections) if section.letter), None)
-    return [
+    points = [
         point
         for section in sections
         for paragraph in _paragraphs(section, is_last=section is last)
         for point in (_below_heading if section.letter else _by_beginnings)(paragraph, known)
-    ] or None
+    ]
+    return ProseReading(points or None, _cleared(sections, known))
 
 
-def read_praise(text: str, labels: Collection[str]) -> tuple[str, ...]:
-    """Return the answers whose sections are praise alone, in every sentence."""
-    known = by_letter(labels)
-    sections = _sections(own_lines(text), known)
-    read: dict[str, list[bool]] = {}
+def _cleared(sections: "Iterable[_Section]", known: Mapping[str, str]) -> tuple[str, ...]:
+    praised: dict[str, list[bool]] = {}
     for section in sections:
         if section.letter:
-            praise = read.setdefault(section.letter, [])
+            praise = praised.setdefault(section.letter, [])
             praise += [
                 _is_praise(sentence, paragraph.part, section.letter, known)
                 for paragraph in _paragraphs(section, is_last=False)
                 for sentence in paragraph.sentences
                 if not is_nothing(sentence)
             ]
-    return tuple(known[letter] for letter, praise in read.items() if praise and all(praise))
+    return tuple(known[letter] for letter, praise in praised.items() if praise and all(praise))
 
 
 def _is_praise(sentence: str, part: PointKind | None, letter: str, known: Mapping[str, str]) -> bool:

@@ -37,7 +37,7 @@ from council.events import (
     TitleCompleted,
 )
 from council.profile import Member, Persona, Profile
-from council.reviews.prose import read_prose
+from council.reviews.prose import read_review
 from council.usage import Usage, total
 from storage.journal.rows import RunRow
 
@@ -112,7 +112,7 @@ _REVIEWS = {
     ),
 }
 REVIEWS = {
-    name: review.model_copy(update={"points": read_prose(review.ranking, LABELS)})
+    name: review.model_copy(update={"points": read_review(review.ranking, LABELS).points})
     for name, review in _REVIEWS.items()
 }
 RANKING = AggregateRanking(

@@ -13,7 +13,7 @@ from council.document.changes import ORDERED_LIMIT, share_changed, summarize_cha
 from council.reviews.ballot_text import parse_ranking
 from council.reviews.ballots import read_ballot
 from council.reviews.critiques import extract_critiques_from_rankings
-from council.reviews.prose import read_prose
+from council.reviews.prose import read_review
 from council.reviews.score_text import parse_scores
 from tests.council.reviews.ballots import LABELS
 
@@ -58,7 +58,7 @@ def scores(text: str) -> object:
 
 def points(text: str) -> object:
     """Read a review's points."""
-    return read_prose(text, LABELS)
+    return read_review(text, LABELS).points
 
 
 def merged(text: str) -> object:

@@ -3,12 +3,12 @@
 import pytest
 
 from council.document.results import PointKind, Severity
-from council.reviews.prose import read_prose
+from council.reviews.prose import read_review
 
 
 def read(sentence: str) -> tuple[PointKind, Severity | None] | None:
     """Return what is read of a sentence below an answer's heading: its kind and how grave it is."""
-    points = read_prose(f"### Response A\n\n{sentence}", ["Response A", "Response B"])
+    points = read_review(f"### Response A\n\n{sentence}", ["Response A", "Response B"]).points
     if points is None:
         return None
     [point] = points

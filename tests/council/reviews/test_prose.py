@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from council.document.results import ReviewPoint
 from council.reviews.ballots import read_ballot
-from council.reviews.prose import read_prose
+from council.reviews.prose import read_review
 from tests.council.reviews import ballots, divided, reviews
 from tests.council.reviews.ballots import LABELS
 from tests.council.reviews.reviews import CASES, JSON_CASES
@@ -26,7 +26,7 @@ ALL_CASES = [
 
 def objections(text: str) -> list[ReviewPoint]:
     """Return what a review holds against the answers."""
-    return [point for point in read_prose(text, LABELS) or () if point.kind == "objection"]
+    return [point for point in read_review(text, LABELS).points or () if point.kind == "objection"]
 
 
 def belongs(point: ReviewPoint, labelled: Labelled) -> str | None:
@@ -43,7 +43,7 @@ def test_no_point_is_credited_to_the_wrong_answer(text: str, labelled: Labelled)
         meant = [each for words in others.values() for each in words if each[2:] in point.text]
         assert belongs(point, labelled) or not meant, point
         assert point.label[-1] in labelled, point
-    for point in read_prose(text, LABELS) or ():
+    for point in read_review(text, LABELS).points or ():
         assert point.kind == "objection" or not belongs(point, labelled), point
 
 
@@ -114,7 +114,7 @@ FRAGMENTS = [
 @given(st.text() | made_of([f"{each} " for each in FRAGMENTS], 30))
 def test_any_text_is_read(text: str) -> None:
     """Only known labels come out, and no point without words."""
-    for point in read_prose(text, LABELS) or ():
+    for point in read_review(text, LABELS).points or ():
         assert point.label in LABELS
         assert point.text.strip()
 
@@ -129,7 +129,7 @@ def words(text: str) -> str:
 )
 def test_no_sentence_is_under_the_wrong_answer(text: str, said: dict[str, str]) -> None:
     """A careful reader takes every point to be about that answer alone."""
-    for point in read_prose(text, LABELS) or ():
+    for point in read_review(text, LABELS).points or ():
         assert words(point.text) in words(said.get(point.label[-1], "")), point
 
 
@@ -142,7 +142,7 @@ def test_much_of_what_is_said_is_a_point() -> None:
     right = marked = 0
     for _, text, said in divided.CASES:
         marked += sum(len(words(each)) for each in said.values())
-        right += sum(len(words(point.text)) for point in read_prose(text, LABELS) or ())
+        right += sum(len(words(point.text)) for point in read_review(text, LABELS).points or ())
     print(  # noqa: T201 - the figures are for people
         f"\n{len(divided.CASES)} reviews, {marked} characters about one answer: recall {right / marked:.2f}"
     )
@@ -153,7 +153,7 @@ def test_much_of_what_is_said_is_a_point() -> None:
 def test_no_point_names_another_answer() -> None:
     """Nor does any contain the ballot."""
     for name, text in ALL_CASES:
-        for point in read_prose(text, LABELS) or ():
+        for point in read_review(text, LABELS).points or ():
             for other in (*LABELS, "final ranking"):
                 assert other == point.label or other.lower() not in unquoted(point.text), (name, point)
 
@@ -167,16 +167,19 @@ def read(text: str) -> list[tuple[str, str, str | None, str]]:
     """Return the points about Response A: kind, text, severity, source."""
     return [
         (point.kind, point.text, point.severity, point.source)
-        for point in read_prose(text, LABELS) or ()
+        for point in read_review(text, LABELS).points or ()
         if point.label == "Response A"
     ]
 
 
 def test_a_review_that_only_compares_has_no_points() -> None:
     """Nothing is guessed."""
-    assert read_prose("Response A is better than Response B. Response C beats both.", LABELS) is None
-    assert read_prose("The first is fine, the second has a bug.", LABELS) is None
-    assert read_prose("", LABELS) is None
+    assert (
+        read_review("Response A is better than Response B. Response C beats both.", LABELS).points
+        is None
+    )
+    assert read_review("The first is fine, the second has a bug.", LABELS).points is None
+    assert read_review("", LABELS).points is None
 
 
 def test_a_title_says_which_kind_its_points_are() -> None:
@@ -214,7 +217,7 @@ def test_severity_is_what_the_reviewer_gave() -> None:
 def test_a_heading_that_only_says_review_is_no_part() -> None:
     """A part names a kind of remarks; *Review* doesn't."""
     text = "**Review of Response A**\nIt is wrong.\n\n**Weaknesses of Response B**\n- the year"
-    assert [(each.label, each.kind, each.text) for each in read_prose(text, LABELS) or ()] == [
+    assert [(each.label, each.kind, each.text) for each in read_review(text, LABELS).points or ()] == [
         ("Response A", "objection", "It is wrong."),
         ("Response B", "objection", "the year"),
     ]
