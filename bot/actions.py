@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Protocol, get_args
+from typing import Protocol, cast, get_args
 
 import structlog
 
@@ -34,7 +34,7 @@ from bot.view.details import Detail
 from bot.view.message import Line, Message
 from bot.view.wording.commands import NOT_OFFERED
 from bot.view.wording.past import NOTHING_DELETED, done
-from council.brief import Discussion
+from council.brief import Discussion, SentFile
 from council.document.conversation import Source
 from storage.journal.rows import RunRow
 
@@ -357,6 +357,7 @@ class Actions:
         below, given = await reply.below(run), incoming.payload.given
         standing = await incoming.actor.standing(below)
         is_read = below.thread is not None and not standing.is_direct
+        files = cast("tuple[SentFile, ...]", given.get("files") or ())
         question = self._dispatcher.follow_ups.question(
             run,
             below,
@@ -368,6 +369,7 @@ class Actions:
             standing=standing,
             context=Discussion(until=incoming.now) if is_read else None,
         )
+        question = replace(question, sent=files)
         await reply.asked(below, is_new=await self.ask(question, reply) is not None)
 
     async def _vote(self, incoming: Incoming, run: RunRow, reply: Responder) -> None:

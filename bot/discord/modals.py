@@ -14,17 +14,19 @@ from discord import ui
 
 from bot.actions import Action
 from bot.service.commands import Given
+from bot.service.requests.attachments import MOST_FILES, admitted
 from bot.service.requests.follow_ups import LONGEST_TEXT, Form
 from bot.service.requests.votes import LONGEST_REASON, ReasonForm
 from bot.view.wording import commands as following
 from bot.view.wording.figures import ANSWER_IT, FOLLOW_UP, UNHELPFUL
+from council.brief import SentFile
 
 Json = Mapping[str, Any]
 
 _WHY, _FOLLOW = "council-why", "council-follow"
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _SUBMITTED = re.compile(rf"{_WHY}:(?P<why>{_UUID})|{_FOLLOW}:(?P<follow>{_UUID}):(?P<opened>\d{{1,20}})")
-_REASON, _TEXT, _PROFILE = "reason", "text", "profile"
+_REASON, _TEXT, _PROFILE, _FILES = "reason", "text", "profile", "files"
 _MOST_OPTIONS = 25
 
 
@@ -67,7 +69,14 @@ def _follow_up(form: Form, opened: int) -> ui.Modal:
         component=text,
     )
     title = ANSWER_IT if form.answers else FOLLOW_UP
-    return _form(title, f"{_FOLLOW}:{form.run_id}:{opened}", label, *_profiles(form))
+    return _form(title, f"{_FOLLOW}:{form.run_id}:{opened}", label, _upload(), *_profiles(form))
+
+
+def _upload() -> ui.Label[ui.Modal]:
+    files = ui.FileUpload[ui.Modal](
+        custom_id=_FILES, required=False, min_values=0, max_values=MOST_FILES
+    )
+    return ui.Label(text=following.FORM_FILES, description=following.FILES_HINT, component=files)
 
 
 def _profiles(form: Form) -> Iterator[ui.Label[ui.Modal]]:
@@ -93,8 +102,27 @@ def read(interaction: discord.Interaction) -> Submitted | None:
     given = dict(_values(data.get("components", [])))
     if found["why"]:
         return Submitted("reason", found["why"], "", {"reason": given.get(_REASON, "")})
-    asked = {"text": given.get(_TEXT, ""), "profile": given.get(_PROFILE, "")}
+    asked: dict[str, object] = {
+        "text": given.get(_TEXT, ""),
+        "profile": given.get(_PROFILE, ""),
+        "files": admitted(_files(data)),
+    }
     return Submitted("question", found["follow"], found["opened"], asked)
+
+
+def _files(data: Json) -> Iterator[SentFile]:
+    """Yield the files of a submitted form, as the interaction describes them."""
+    known: Json = data.get("resolved", {}).get("attachments", {})
+    for row in data.get("components", []):
+        field: Json = row.get("component") or {}
+        for number in field.get("values", []) if field.get("custom_id") == _FILES else []:
+            if file := known.get(number):
+                yield SentFile(
+                    name=str(file.get("filename") or following.NO_NAME),
+                    address=str(file.get("url") or ""),
+                    size=int(file.get("size") or 0),
+                    media=str(file.get("content_type") or ""),
+                )
 
 
 def _form(title: str, custom_id: str, *items: ui.Item[ui.Modal]) -> ui.Modal:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from . import errors, limits
 from .state import Json
 
-TEXT, SELECT, LABEL = 4, 3, 18
+TEXT, SELECT, LABEL, FILES = 4, 3, 18, 19
 TITLE, TOP_LEVEL, LABEL_TEXT, DESCRIPTION, TYPED = 45, 5, 45, 100, 4000
 
 
@@ -48,6 +48,10 @@ def _check_field(at: str, field: Json) -> None:
             _length(f"{at}.options.{number}.value", option.get("value"), 100)
         if sum(bool(option.get("default")) for option in options) > 1:
             raise errors.invalid(f"{at}.options", "SELECT_COMPONENT_INVALID_DEFAULT_VALUES", "Too many")
+    elif field["type"] == FILES:
+        least, most = field.get("min_values", 1), field.get("max_values", 1)
+        if not (0 <= least <= 10 and 1 <= most <= 10 and least <= most):
+            raise errors.bad_length(f"{at}.max_values", 1, 10)
     else:
         raise errors.invalid(f"{at}.type", "UNION_TYPE_CHOICES", "Unknown field")
 
@@ -63,21 +67,24 @@ def fields(form: Json) -> Iterator[Json]:
         yield row["component"]
 
 
-def submitted(form: Json, values: Mapping[str, str]) -> Json:
+def submitted(form: Json, values: Mapping[str, str], files: Mapping[str, Json] | None = None) -> Json:
     """Return the data of a submission: each field as it was prefilled, unless somebody wrote otherwise.
+
+    `files` are those that somebody uploads, by their ids.
 
     Raises `LookupError` for a field that isn't there, and for what a client doesn't let anybody enter.
     """
     if strange := values.keys() - {field["custom_id"] for field in fields(form)}:
         raise LookupError(f"no such fields: {strange}")
     rows = [
-        {"type": LABEL, "id": number, "component": _filled(number, field, values)}
+        {"type": LABEL, "id": number, "component": _filled(number, field, values, [*(files or {})])}
         for number, field in enumerate(fields(form), 1)
     ]
-    return {"custom_id": form["custom_id"], "components": rows}
+    resolved: Json = {"resolved": {"attachments": dict(files)}} if files else {}
+    return {"custom_id": form["custom_id"], "components": rows, **resolved}
 
 
-def _filled(number: int, field: Json, values: Mapping[str, str]) -> Json:
+def _filled(number: int, field: Json, values: Mapping[str, str], files: list[str]) -> Json:
     name = field["custom_id"]
     told: Json = {"type": field["type"], "id": 100 + number, "custom_id": name}
     if field["type"] == TEXT:
@@ -87,6 +94,10 @@ def _filled(number: int, field: Json, values: Mapping[str, str]) -> Json:
         ):
             raise LookupError(f"{name} takes no such text")
         return {**told, "value": text}
+    if field["type"] == FILES:
+        if not field.get("min_values", 1) <= len(files) <= field.get("max_values", 1):
+            raise LookupError(f"{name} takes not so many files")
+        return {**told, "values": files}
     options: list[Json] = field["options"]
     preset = [option["value"] for option in options if option.get("default")]
     chosen = [values[name]] if name in values else preset

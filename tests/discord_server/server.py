@@ -279,12 +279,15 @@ class DiscordServer:
             self._check_pressable(message, custom_id, user, {2})
         return self._press(message, user, {"component_type": 2, "custom_id": custom_id})
 
-    def submit(self, opened: Interaction, **values: str) -> Interaction:
-        """Fill in the form that an interaction was answered with, and send it."""
+    def submit(
+        self, opened: Interaction, *, files: Sequence[Attachment] = (), **values: str
+    ) -> Interaction:
+        """Fill in the form that an interaction was answered with, with files to upload, and send it."""
         if opened.callback != FORM or opened.response is None:
             raise Impossible("this opened no form")
         try:
-            data = modals.submitted(opened.response, values)
+            uploaded = {str(file.id): wire.attachment(file, ephemeral=True) for file in files}
+            data = modals.submitted(opened.response, values, uploaded)
         except LookupError as error:
             raise Impossible(str(error)) from error
         return self._interact(MODAL, opened.channel, opened.user, data, opened.source)

@@ -8,6 +8,7 @@ from bot.service.admission.channels import Operator
 from council.document.conversation import Conversation, UserMessage
 from tests.bot.discord.office import HELD, Office
 from tests.bot.discord.test_bot import ANSWER, button
+from tests.bot.inputs.pdfs import lines, pdf
 from tests.council.scripted import FOUR, ScriptedCouncil, asking, failure, profile
 from tests.discord_server import Channel, DiscordServer, Interaction, Message, User
 
@@ -89,7 +90,8 @@ async def test_answer_it_opens_the_form_with_the_chairmans_question(
     assert labels == ["Answer it", "Follow up", "Transcript", "Ask again", "Helpful", "Not helpful"]
     form = await opened(server, card, team.ada, "Answer it")
     assert form.response is not None
-    [label] = form.response["components"]
+    label, upload = form.response["components"]
+    assert upload["component"]["type"] == 19
     assert label["component"]["value"] == f"{ASK}\n\n"
     sent = server.submit(form, text=f"{ASK}\n\nAbout forty.")
     await told(server, sent)
@@ -97,6 +99,20 @@ async def test_answer_it_opens_the_form_with_the_chairmans_question(
     found = [await team.library.store.load(one) for one in await team.documents()]
     [continued] = [one for one in found if len(one.messages) == 4]
     assert questions(continued) == ["Cron or Temporal?", f"{ASK}\n\nAbout forty."]
+
+
+async def test_a_form_takes_files(server: DiscordServer, team: Office, council: ScriptedCouncil) -> None:
+    """They are read with its question, and the card says so."""
+    card = await team.asked()
+    council.calls.clear()
+    plan = server.upload("plan.pdf", pdf([lines("Shards: 2")]), "application/pdf")
+    note = server.upload("note.md", b"3 TB")
+    form = await opened(server, card, team.ada)
+    await told(server, server.submit(form, files=[plan, note], text="And with this?"))
+    await team.dispatcher.tasks.settled()
+    prompt = council.prompt(f"stage1.1:{FOUR[0]}")
+    assert "Attachment plan.pdf:\n\n[p. 1]\nShards: 2" in prompt
+    assert "Attachment note.md:\n\n3 TB" in prompt
 
 
 async def test_a_form_asks_once_however_often_it_is_sent(server: DiscordServer, quiet: Office) -> None:
@@ -160,7 +176,7 @@ async def test_one_of_several_profiles_is_chosen_in_the_form(
     card = await team.asked()
     form = await opened(server, card, team.ada)
     assert form.response is not None
-    offered = form.response["components"][1]["component"]["options"]
+    offered = form.response["components"][2]["component"]["options"]
     assert [(one["value"], one.get("default", False)) for one in offered] == [
         ("default", True),
         ("fast", False),

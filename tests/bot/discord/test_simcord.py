@@ -399,7 +399,7 @@ async def test_answer_it_is_there_where_the_chairman_asks(tmp_path: Path) -> Non
             await here.env.restart_bot(client_of(after.dispatcher))
             form = await opened(here.ada, card, "Answer it")
             assert form.modal
-            [field] = form.modal["components"]
+            field, _ = form.modal["components"]
             assert field["component"]["value"] == f"{wanted}\n\n"
             await sent(here.ada, form, text=f"{wanted}\n\nAbout forty.")
             assert await questions(after) == [QUESTION, f"{wanted}\n\nAbout forty."]
