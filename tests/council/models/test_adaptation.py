@@ -3,10 +3,12 @@
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import cast
 
 import pytest
 
+from council.brief import Picture
 from council.calls import Call
 from council.errors import Cause, ModelError
 from council.models.client import ModelClient
@@ -221,3 +223,69 @@ async def test_a_reply_that_may_not_be_streamed_is_read_whole() -> None:
         server.script("m", refused, Turn(SAID, streamed=False))
         assert (await client.ask(call())).text == SAID
     assert [exchange.request["stream"] for exchange in server.history] == [True, False]
+
+
+SHOT = Picture(sha256="0" * 64, media="image/png", width=1200, height=800)
+
+
+def showing(model: str = "m") -> Call:
+    """Make a call that shows a picture."""
+    return replace(call(model), pictures=(SHOT,), images=("aGVsbG8=",))
+
+
+def parts_of(exchange: Exchange) -> list[object]:
+    """Return the contents of a request's messages."""
+    return [each["content"] for each in cast("list[JsonObject]", exchange.request["messages"])]
+
+
+async def test_pictures_are_parts_of_the_first_question() -> None:
+    """Before its text, as data URLs; the system's words stay a text."""
+    async with ModelServer() as server, opened(server) as client:
+        reply = await client.ask(showing())
+        assert not reply.unseen
+        [exchange] = server.history
+        assert parts_of(exchange) == [
+            "Be brief.",
+            [
+                {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGVsbG8="}},
+                {"type": "text", "text": "Why?"},
+            ],
+        ]
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (404, "No endpoints found that support image input"),
+        (500, "image input is not supported by this server"),
+        (400, "unknown variant `image_url`, expected `text`"),
+        (400, "'messages.1.content' must be a string"),
+        (400, "m is not a multimodal model"),
+    ],
+)
+async def test_a_model_that_takes_no_pictures_is_asked_without(status: int, said: str) -> None:
+    """At once and once: the next call shows none. The model is told, and the reply says so."""
+
+    def habit(exchange: Exchange) -> Turn:
+        has_pictures = any(isinstance(each, list) for each in parts_of(exchange))
+        return Turn(status=status, body={"error": {"message": said}}) if has_pictures else Turn(SAID)
+
+    async with ModelServer() as server, opened(server) as client:
+        server.always("m", habit)
+        reply = await client.ask(showing())
+        assert (reply.text, reply.unseen) == (SAID, True)
+        assert (await client.ask(showing())).unseen
+        assert len(server.history) == 3
+        system, asked = parts_of(server.history[-1])
+        assert "can't be shown to you" in str(system)
+        assert asked == "Why?"
+        assert not (await client.ask(call())).unseen
+
+
+async def test_a_server_that_breaks_down_is_still_shown_pictures() -> None:
+    """What has nothing to do with them teaches nothing."""
+    async with ModelServer() as server, opened(server) as client:
+        server.script("m", Turn(status=500, body={"error": {"message": "overloaded"}}))
+        with pytest.raises(ModelError):
+            await client.ask(showing())
+        assert not (await client.ask(showing())).unseen
