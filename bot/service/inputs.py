@@ -241,8 +241,8 @@ def _records(
 
 def _file(file: Attachment, saw: Sequence[str]) -> FileRecord:
     omitted = file.omitted
-    if file.pictures and not saw and file.kind == "picture":
-        omitted = wording.NOBODY_SEES
+    if file.pictures and not saw:
+        omitted = "; ".join(filter(None, (omitted, wording.NOBODY_SEES)))
     whole = file.pictures[0] if file.kind == "picture" and file.pictures else None
     return FileRecord(
         name=file.name,

@@ -117,9 +117,22 @@ def _members(view: RunView, number: int) -> str:
 def _history(view: RunView) -> list[Line]:
     """Return what was read with the question of its thread and its conversation."""
     thread = [Line(wording.thread(view.context))] if view.context else []
-    given = view.files
-    files = [*map(Line, inputs.files_read(given.files, given.links, given.earlier))] if given else []
+    files = [*map(Line, _files(view))]
     return [*thread, *files, *([Line(wording.conversation(view.history))] if view.history else [])]
+
+
+def _files(view: RunView) -> Iterator[str]:
+    """Return what was read of the question's files and links, those who saw pictures by short names."""
+    if (given := view.files) is None:
+        return iter(())
+    short = names(view)
+    files = [
+        each.model_copy(update={"seen_by": [short.get(name, name) for name in each.seen_by]})
+        if each.seen_by
+        else each
+        for each in given.files
+    ]
+    return inputs.files_read(files, given.links, given.earlier)
 
 
 def _queued(view: RunView) -> list[Line]:

@@ -128,7 +128,7 @@ def _unread_links(links: Iterable[LinkRecord]) -> Iterator[str]:
 
 def is_unread(file: FileRecord) -> bool:
     """Return whether nothing of a file was read."""
-    return file.omitted is not None and not file.characters and file.width is None and not file.seen_by
+    return file.omitted is not None and not file.characters and not file.seen_by
 
 
 def files_read(
@@ -155,17 +155,16 @@ def _read(file: FileRecord) -> str:
     if file.pages is not None:
         said.append(count(file.pages, "page"))
     if file.kind == "picture" and file.width and file.height:
-        said.append(f"a picture, {file.width:,} \u00d7 {file.height:,}")
-    if file.omitted:
-        said.append(file.omitted)
-    if file.seen_by is not None:
-        who = listing(file.seen_by) if file.seen_by else "nobody"
-        said.append(f"seen by {who}" if file.kind == "picture" else f"its pictures seen by {who}")
-    return ", ".join(said)
+        said.append(f"a picture, {file.width} \u00d7 {file.height}")
+    more = [file.omitted] if file.omitted else []
+    if file.seen_by:
+        more.append(f"seen by {listing(file.seen_by)}")
+    whole = ", ".join(said)
+    return f"{whole} ({', '.join(more)})" if more else whole
 
 
 def _page(link: LinkRecord) -> str:
-    more = f", {link.omitted}" if link.omitted else ""
+    more = f" ({link.omitted})" if link.omitted else ""
     return f"{_short(link.url)}, {count(link.words or 0, 'word')}{more}"
 
 

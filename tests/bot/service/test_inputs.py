@@ -98,9 +98,7 @@ async def test_pictures_go_to_those_who_see(tmp_path: Path) -> None:
         ]
         [read] = [event for event in council.events if isinstance(event, FilesRead)]
         assert read.files == tuple(asked.files)
-        assert "Read plan.x, 3 pages, page 3 holds only a picture, its pictures seen by" in to_markdown(
-            conversation
-        )
+        assert "Read plan.x, 3 pages (page 3 holds only a picture, seen by" in to_markdown(conversation)
 
 
 async def test_a_chairman_that_sees_is_shown_them_too(tmp_path: Path) -> None:
