@@ -115,8 +115,10 @@ def _files(data: Json) -> Iterator[SentFile]:
     known: Json = data.get("resolved", {}).get("attachments", {})
     for row in data.get("components", []):
         field: Json = row.get("component") or {}
-        for number in field.get("values", []) if field.get("custom_id") == _FILES else []:
-            if file := known.get(number):
+        numbers: list[str] = field.get("values", []) if field.get("custom_id") == _FILES else []
+        for number in numbers:
+            file: Json | None = known.get(number)
+            if file:
                 yield SentFile(
                     name=str(file.get("filename") or following.NO_NAME),
                     address=str(file.get("url") or ""),
