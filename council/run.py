@@ -27,7 +27,7 @@ from council.document.conversation import (
     Stage3Result,
     timestamp,
 )
-from council.document.depth import RunDepth, was_skipped
+from council.document.depth import DepthReason, RunDepth, was_skipped
 from council.document.results import MemberAnswer
 from council.errors import Failure, NoAnswers, RunStopped
 from council.events import DepthChosen, Emit, StageCompleted, StageStarted, TitleCompleted
@@ -235,7 +235,7 @@ async def _synthesis(
             scores=last.scores,
             disagreements=disagreements(votes, last.labels),
             reviews=[(each.model, text) for each, text in zip(last.reviews, critiques, strict=True)],
-            skipped=depth.reason if depth and depth.ran == "quick" else None,
+            skipped=_skipped(depth, reviewed),
         )
         prompt = partial(session.prompts.synthesis, member, given)
         penalty = session.prompts.repeat_penalty
@@ -254,6 +254,13 @@ async def _synthesis(
                 raise RunStopped(enough=True)
     session.emit(StageCompleted("stage3", (result,)))
     return result
+
+
+def _skipped(depth: RunDepth | None, reviewed: Reviewed) -> DepthReason | None:
+    """Return why nobody reviewed the answers; `None` if somebody was asked to."""
+    if depth and depth.ran == "quick":
+        return depth.reason
+    return "stopped" if reviewed.corrections is None else None
 
 
 def _withdrawn(corrections: Sequence[Stage2_5Result]) -> list[tuple[str, str]]:

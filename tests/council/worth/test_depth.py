@@ -304,3 +304,20 @@ def test_the_judges_schema_is_strict() -> None:
     text = json.dumps(comparison_schema(["Response A", "Response B"]))
     assert text.count('"additionalProperties": false') == text.count('"type": "object"') == 2
     assert "minItems" not in text
+
+
+async def test_a_chairman_after_stop_is_told_that_nobody_reviewed() -> None:
+    """As it is after a choice: it would read the answers as corrected ones."""
+    scripted = council()
+    scripted.held = {f"stage1.1:{FOUR[3]}"}
+    running = asyncio.create_task(scripted.run(profile()))
+    await scripted.until_called(*(f"stage1.1:{name}" for name in FOUR))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    scripted.stop.press()
+    message = (await running).message
+    assert message.stage3.stopped_early
+    assert not message.stage2
+    told = scripted.prompt("stage3.1:chair/man:chairman")
+    assert "The reviews were skipped" in told
+    assert "corrected themselves" not in told
