@@ -22,6 +22,8 @@ from bot.config.ports import most_connections
 
 log = structlog.get_logger()
 
+NO_ROUTE = "no_route"
+"""Why a request is refused that nothing answers."""
 BACKLOG = 128
 """How many connections the kernel keeps until they are accepted."""
 
@@ -44,6 +46,8 @@ Refuse = Callable[[RequestRefused], web.Response]
 
 def refused(error: RequestRefused) -> web.Response:
     """Return what is answered to a request that isn't what it should be."""
+    if error.cause == NO_ROUTE:
+        return web.Response(status=error.status)
     return web.json_response({"error": "invalid request"}, status=error.status)
 
 
@@ -158,9 +162,9 @@ class HttpServer(web.Server):
     async def _route(self, request: web.BaseRequest) -> web.StreamResponse:
         if route := self._routes.get((request.method, request.path)):
             return await route(request)
-        if request.path in self._paths:
-            return web.Response(status=HTTPStatus.METHOD_NOT_ALLOWED)
-        return web.Response(status=HTTPStatus.NOT_FOUND)
+        is_known = request.path in self._paths
+        status = HTTPStatus.METHOD_NOT_ALLOWED if is_known else HTTPStatus.NOT_FOUND
+        return self._refuse(RequestRefused(status, NO_ROUTE))
 
 
 async def _read(request: web.BaseRequest) -> None:

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from bot.doors.door import OtherRequest
 from bot.errors import NoProfile, OverBudget, OverLimit, Refusal, Unavailable, UsageError
-from bot.http_server import RequestRefused
+from bot.http_server import NO_ROUTE, RequestRefused
 from bot.view.wording import doors as wording
 from council.calls import JsonObject
 from council.errors import CouncilError
@@ -88,6 +88,8 @@ def refused(error: RequestRefused) -> web.Response:
     """Return what is answered to what isn't a whole request."""
     if error.cause == "too_large":
         status, said = HTTPStatus.REQUEST_ENTITY_TOO_LARGE, wording.TOO_LARGE
+    elif error.cause == NO_ROUTE:
+        status, said = error.status, wording.NO_ROUTE
     else:
         status, said = error.status, wording.NO_REQUEST
     return Rejected(status, said, error.cause).response

@@ -366,6 +366,7 @@ async def test_the_port_has_three_addresses(tmp_path: Path) -> None:
         ):
             async with session.request(method, f"{at.base}{path}") as response:
                 assert (path, response.status) == (path, status)
+                assert (await response.json())["error"]["message"] == wording.NO_ROUTE
         large = io.BytesIO(b"x" * 2_000_000)
         async with session.post(f"{at.base}/v1/chat/completions", data=large) as response:
             said = await response.json()
