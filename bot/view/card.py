@@ -151,9 +151,16 @@ def stage_line(view: RunView, stage: StageView, now: float) -> tuple[str, str]:
         said = _writing(view, now) if stage.stage == "stage3" else _count_done(view, stage)
     elif stage.progress == "done" and stage.started is not None and stage.ended is not None:
         said = wording.stage_done(stage.ended - stage.started, *_given(view, stage))
+    elif stage.stage == "stage2" and stage.progress == "waiting" and _is_compared(view):
+        said = worth.COMPARING
     else:
         said = stage.progress
     return name, said
+
+
+def _is_compared(view: RunView) -> bool:
+    """Return whether the judge is reading the answers just now."""
+    return view.asks_judge and view.depth is None and view.stage("stage1").progress == "done"
 
 
 def _states(view: RunView, stage: StageView) -> list[State]:

@@ -134,7 +134,8 @@ class RunView:
     the final answer as far as it has streamed; `final` is the whole of it. Reviews, corrections, labels
     and ranking are those of the round `number`; `earlier` holds the view at the end of every round
     before. `iteration` is known once the run is over. `typical` is what an answer took lately where it
-    was asked. `depth` is known once it was decided, and only where it wasn't plainly full.
+    was asked. `depth` is known once it was decided, and only where it wasn't plainly full;
+    `asks_judge` says that the judge is asked for it.
     """
 
     question: str
@@ -161,6 +162,7 @@ class RunView:
     scores: ScoringMatrix | None = None
     depth: RunDepth | None = None
     judged_by_member: bool = False
+    asks_judge: bool = False
     number: int = 1
     earlier: tuple["RunView", ...] = ()
     iteration: IterationState | None = None
@@ -235,6 +237,7 @@ def opening(
         thread=profile.thread,
         criteria=profile.criteria,
         judged_by_member=profile.judged_by_a_member,
+        asks_judge=profile.depth == "auto",
         seats=seats_of(profile),
         started=now,
         typical=typical,

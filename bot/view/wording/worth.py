@@ -15,6 +15,7 @@ NO_JUDGE = (
 NEEDS_JUDGE = "it needs a judge, which compares the answers"
 SET_JUDGE = "Set judge_model (COUNCIL_JUDGE_MODEL), or a title_model that isn't a member's model"
 QUICK = "Reviews skipped, as asked: nobody has checked the answers."
+COMPARING = "the judge compares the answers"
 JUDGED_BY_MEMBER = "the judge is one of the members"
 
 

@@ -2,11 +2,17 @@
 
 import pytest
 
+from bot.render.markdown import render
 from bot.transcript.markdown import to_markdown
+from bot.view.card import card
+from bot.view.fold import fold
+from bot.view.state import opening
 from bot.view.wording import worth
 from council.document.comparisons import DifferingPoint
 from council.document.depth import DepthReason, JudgeReport, RunDepth, Saved
-from tests.bot.sample_run import ASSISTANT, CONVERSATION
+from council.events import DepthChosen, StageCompleted, StageStarted
+from council.profile import Member
+from tests.bot.sample_run import ANSWERS, ASSISTANT, CONVERSATION, GPT, PROFILE
 
 
 def depth(reason: DepthReason, *, points: int = 0, saved: Saved | None = None) -> RunDepth:
@@ -85,3 +91,17 @@ def test_the_record_has_what_the_judge_found() -> None:
     )
     shadow = depth("different").model_copy(update={"asked": "full", "shadow": "quick"})
     assert worth.known_since(shadow) == "With depth auto, this run would have skipped the reviews."
+
+
+def test_the_card_says_what_the_judge_does_meanwhile() -> None:
+    """Between the answers and the reviews, or what is skipped."""
+    auto = PROFILE.model_copy(update={"depth": "auto", "judge_model": Member(model="judge/model")})
+    view = opening("Why?", auto, now=0.0)
+    assert "Reviews: waiting" in render(card(view, 1.0))
+    view = fold(view, StageStarted("stage1", (GPT,)), 1.0)
+    view = fold(view, StageCompleted("stage1", (ANSWERS[GPT],)), 2.0)
+    assert "Reviews: the judge compares the answers" in render(card(view, 2.0))
+    skipped = fold(view, DepthChosen(depth("agreed")), 3.0)
+    assert "Reviews: skipped" in render(card(skipped, 3.0))
+    reviewed = fold(view, DepthChosen(depth("different")), 3.0)
+    assert "Reviews: waiting" in render(card(reviewed, 3.0))
