@@ -150,6 +150,14 @@ _NEXT_CLAUSE = re.compile(
 )
 _COMPARES = re.compile(r"compared|in comparison|than\b", re.IGNORECASE)
 _GRADED = re.compile(r"\[(?P<grade>high|medium|low)\]\s*")
+_ANNOUNCES = re.compile(
+    r"(?:(?:I (?:see|find|found|have|noticed?)|there (?:are|is|remain)|it has|here are)\s+)"
+    r"(?:(?:only|just|still)\s+)?(?:an?|one|two|three|four|five|some|several|a few|the following)\s+"
+    r"(?:\w+\s+)?(?:gaps?|issues?|problems?|concerns?|weakness(?:es)?|flaws?|objections?|errors?|mistakes?)"
+    r"(?:\s+(?:here|with it|though|however))?[.:!]?",
+    re.IGNORECASE,
+)
+"""A sentence that only says how many objections follow."""
 _CONTINUES = re.compile(
     r"(?:however|but|still|yet|also|moreover|unfortunately|it|its|there|a minor|the main)\b",
     re.IGNORECASE,
@@ -294,7 +302,7 @@ def _judged(label: str, sentence: str, part: PointKind | None, source: PointSour
     if part == "objection" and (said != own or kind == "strength"):
         return []
     kind = part or kind
-    if not kind or not says(text):
+    if not kind or not says(text) or _ANNOUNCES.fullmatch(text):
         return []
     grade: Severity | None = "low" if is_minor else "high" if is_grave else None
     severity = cast("Severity", graded["grade"]) if graded else grade

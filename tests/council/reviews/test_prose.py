@@ -221,3 +221,10 @@ def test_a_heading_that_only_says_review_is_no_part() -> None:
         ("Response A", "objection", "It is wrong."),
         ("Response B", "objection", "the year"),
     ]
+
+
+def test_a_sentence_that_only_announces_objections_is_none() -> None:
+    """What follows it is; it would be shown behind its own points, as less grave than they are."""
+    said = "### Response A\nI see two gaps. It is wrong about the year. There are three issues:"
+    assert [text for _, text, _, _ in read(said)] == ["It is wrong about the year."]
+    assert read("### Response A\nThere is a problem with the year, which is wrong.") != []
