@@ -132,11 +132,13 @@ class DepthChoice:
 
         The first answers agreed, so one of them stands for all: the one of the first label.
         """
-        if not any(correction.changed for correction in corrections):
-            return False
-        session, judge = self._session, self._session.brief.profile.judge
-        if judge is None:
+        session, profile = self._session, self._session.brief.profile
+        if all(correction.fallback for correction in corrections) or profile.judge is None:
             return None
+        # Without corrections, reviews change the final answer by the ranking alone.
+        if profile.corrections != "off" and not any(each.changed for each in corrections):
+            return False
+        judge = profile.judge
         [first, *_] = label_answers([each.model for each in self._answers], session.brief.seed).values()
         before = next(each.text for each in self._answers if each.model == first)
         answers = (("Response A", before), ("Response B", final.response))

@@ -321,3 +321,13 @@ async def test_a_chairman_after_stop_is_told_that_nobody_reviewed() -> None:
     told = scripted.prompt("stage3.1:chair/man:chairman")
     assert "The reviews were skipped" in told
     assert "corrected themselves" not in told
+
+
+async def test_an_audit_without_corrections_is_judged_and_a_lost_one_is_unknown() -> None:
+    """Where all corrections failed, nobody knows what they would have changed."""
+    ranked = council(**{JUDGE: AGREED, AFTER: DIFFERENT})
+    depth = await depth_of(ranked, auto(depth_audit=ALWAYS, corrections="off"))
+    assert depth.changed is True
+    lost = council(stage2_5=failure())
+    depth = await depth_of(lost, auto(depth_audit=ALWAYS))
+    assert (depth.audited, depth.changed) == (True, None)
