@@ -47,17 +47,18 @@ class EvalItem(BaseModel):
 
     `target` lists the accepted answers; where there are `choices`, each is one of them or its letter.
     `rubric` lists the points of a good answer, for the judge. Of `metadata`, two entries are read:
-    `checker` names the checker, and `tolerance` is how far a number may be off.
+    `checker` names the checker, and `tolerance` is how far a number may be off. Other fields of a file
+    are left out.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
     id: Annotated[str, BeforeValidator(_text), Field(min_length=1)]
     input: str = Field(min_length=1)
     target: Annotated[tuple[str, ...], BeforeValidator(_texts)] = ()
     choices: Annotated[tuple[str, ...], BeforeValidator(_texts), Field(max_length=MOST_CHOICES)] = ()
     rubric: Annotated[tuple[str, ...], BeforeValidator(_texts)] = ()
-    metadata: Mapping[str, object] = {}
+    metadata: Annotated[Mapping[str, object], BeforeValidator(lambda value: value or {})] = {}
 
     @model_validator(mode="after")
     def _can_be_scored(self) -> Self:

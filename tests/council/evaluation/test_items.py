@@ -15,7 +15,7 @@ def test_a_question_has_an_id_a_text_and_what_is_right() -> None:
     """A target may be one answer or several, a number or a text."""
     first, second, third = read_items(
         lines(
-            {"id": "a", "input": "6 * 7?", "target": 42},
+            {"id": "a", "input": "6 * 7?", "target": 42, "difficulty": "low", "metadata": None},
             {"id": 2, "input": "Which?", "choices": ["red", "blue"], "target": "blue"},
             {"id": "c", "input": "Why?", "rubric": ["names the lock", "says when"]},
         )
