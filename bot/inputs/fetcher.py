@@ -36,7 +36,7 @@ _REDIRECTS = (301, 302, 303, 307, 308)
 _LOGIN = (401, 403, 407)
 _OK = 200
 _HEADERS = {
-    "User-Agent": "council-bot (reads a page that somebody asked about)",
+    "User-Agent": wording.USER_AGENT,
     "Accept": "text/html, application/xhtml+xml, text/plain, application/pdf;q=0.9, */*;q=0.1",
     "Accept-Encoding": "gzip, deflate",
 }

@@ -14,6 +14,8 @@ INSTALL_LINKS = "links need the extra inputs: pip install 'council-bot[inputs]'"
 
 NAMED = 3
 """How many files that aren't read for one reason are named; the rest is counted."""
+USER_AGENT = "council-bot (reads a page that somebody asked about)"
+"""How sites see who asks."""
 ENCRYPTED = "encrypted"
 DAMAGED = "damaged or incomplete"
 TOO_MANY_PIXELS = "more than 50 megapixels"
