@@ -319,7 +319,7 @@ def display(message: Message) -> None:
 def paragraph(text: str) -> None:
     """Write a paragraph to standard output; where somebody watches, it is broken between words."""
     if sys.stdout.isatty():
-        text = fill(text, get_terminal_size().columns)
+        text = fill(text, get_terminal_size().columns, break_on_hyphens=False)
     say(text)
 
 

@@ -147,8 +147,9 @@ MOVING = "what this database holds is being copied or replaced"
 WAIT = "Start again when council migrate or council restore has ended"
 NO_PLATFORM = "neither Discord nor Slack is configured"
 SET_A_PLATFORM = (
-    "Set DISCORD_TOKEN, or SLACK_BOT_TOKEN with SLACK_APP_TOKEN (Socket Mode) or with "
-    "SLACK_SIGNING_SECRET and SLACK_HTTP_PORT (HTTP); docs/discord.md and docs/slack.md are the guides"
+    "Run `council init`, or set DISCORD_TOKEN, or SLACK_BOT_TOKEN with SLACK_APP_TOKEN (Socket Mode) or "
+    "with SLACK_SIGNING_SECRET and SLACK_HTTP_PORT (HTTP); docs/discord.md and docs/slack.md are the "
+    "guides"
 )
 HALF_SLACK = "Slack is only half configured"
 COMPLETE_SLACK = (
