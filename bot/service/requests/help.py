@@ -65,7 +65,8 @@ class Help:
                 (wording.DELETE, wording.DELETED),
                 *self._who_sees(),
                 *((wording.COST, said) for said in [" ".join(self._cost())] if said),
-            )
+            ),
+            together=True,
         )
 
     def _who_sees(self) -> Iterator[tuple[str, str]]:

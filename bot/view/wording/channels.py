@@ -26,7 +26,7 @@ _NAMES: Mapping[str, str] = {
     "who": "Who may ask",
     "budget_day": "Budget for a day",
     "budget_month": "Budget for a month",
-    "retention": "How long answers are kept",
+    "retention": "Old answers",
 }
 _VALUES: Mapping[tuple[str, str], str] = {
     ("context", "thread"): "the thread it is asked in",

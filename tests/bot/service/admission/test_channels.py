@@ -99,7 +99,7 @@ async def test_each_value_says_where_it_comes_from(tmp_path: Path) -> None:
             "Who may ask": "everyone (built in)",
             "Budget for a day": "$10.00 (council.toml, [budgets])",
             "Budget for a month": "no limit (built in)",
-            "How long answers are kept": "deleted 30 days after the last answer (COUNCIL_RETENTION_DAYS in .env)",
+            "Old answers": "deleted 30 days after the last answer (COUNCIL_RETENTION_DAYS in .env)",
         }
         assert lines(before)[-1] == (
             "Somebody with Manage Server, or one of the council's own admins, can change these."
@@ -121,7 +121,7 @@ async def test_each_value_says_where_it_comes_from(tmp_path: Path) -> None:
             "Who may ask": "role 4444444444444444 (this channel)",
             "Budget for a day": "$2.50 (this channel)",
             "Budget for a month": "$20.00 (this channel)",
-            "How long answers are kept": "deleted 7 days after the last answer (this channel)",
+            "Old answers": "deleted 7 days after the last answer (this channel)",
         }
         assert lines(after)[0] == "Council that answers: it was default, and is now fast."
         assert (
@@ -387,7 +387,7 @@ async def test_at_the_terminal_nothing_is_limited(tmp_path: Path) -> None:
             "What is read with a question",
             "What the thread shows",
             "Links that are read",
-            "How long answers are kept",
+            "Old answers",
         ]
         assert await refused(channels, "--who nobody --budget_day 1", terminal) == (
             "At the terminal, nothing limits who may ask or what a question may cost. So who and budget_day can't be "
