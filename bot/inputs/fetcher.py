@@ -6,7 +6,6 @@ proxy of the environment goes with a request.
 """
 
 import asyncio
-import re
 import socket
 import ssl
 import zlib
@@ -26,7 +25,6 @@ from council.brief import Attachment
 
 log = structlog.get_logger()
 
-MOST_LINKS = 3
 PAGE_BYTES = 5_000_000
 """Of a page, unpacked."""
 PAGE_SECONDS = 10.0
@@ -43,9 +41,6 @@ _HEADERS = {
 UNPACKED_AT_ONCE = 2**16
 _AUTOMATIC = 47
 """Window bits by which zlib tells gzip and deflate by themselves."""
-_LINK = re.compile(r"https?://[^\s<>\"'`|\\^{}\[\]]+", re.IGNORECASE)
-_AFTER = ".,;:!?*_~\u2026"
-
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """Looks up the addresses of a name. Raises `OSError`."""
 Reach = Callable[[str, int], tuple[str, int]]
@@ -195,23 +190,3 @@ async def _content(response: aiohttp.ClientResponse) -> bytes:
                 raise _NotFetched(wording.too_large(PAGE_BYTES))
             await asyncio.sleep(0)  # a small piece may unpack to a thousand times its size
     return bytes(content)
-
-
-def host_of(link: str) -> str:
-    """Return the site that a link leads to, as people name it."""
-    try:
-        host = URL(link).host or link
-    except ValueError:
-        return link
-    return host.casefold().removeprefix("www.")
-
-
-def links_in(text: str) -> list[str]:
-    """Return the links in a text, each once, without what only follows them in a sentence."""
-    found: dict[str, None] = {}
-    for match in _LINK.finditer(text):
-        link = match[0].rstrip(_AFTER)
-        while link.endswith(")") and link.count(")") > link.count("("):
-            link = link[:-1].rstrip(_AFTER)
-        found[link] = None
-    return [*found]

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 import structlog
 
 from bot.errors import NothingRead, VenueError
-from bot.inputs.fetcher import MOST_LINKS, Fetcher, host_of, links_in
 from bot.inputs.limits import (
     MOST_CHARACTERS,
     MOST_PAGE_PICTURES,
@@ -19,6 +18,7 @@ from bot.inputs.limits import (
     PIXELS_PER_TOKEN,
     TEXT_BYTES,
 )
+from bot.inputs.links import MOST_LINKS, PageFetcher, host_of, links_in
 from bot.inputs.reading import FileContent, FileReader, fitted, unread
 from bot.view.wording import inputs as wording
 from council.brief import Attachment, Brief, Discussion, Picture, SentFile
@@ -56,7 +56,7 @@ def has_inputs(brief: Brief) -> bool:
 
 
 async def read_inputs(
-    reader: FileReader, brief: Brief, fetch: Fetch | None, fetcher: Fetcher
+    reader: FileReader, brief: Brief, fetch: Fetch | None, fetcher: PageFetcher
 ) -> Prepared:
     """Fetch and read the files and links of a question, and the files of its thread."""
     messages = brief.context.messages if brief.context else ()
@@ -96,7 +96,7 @@ def links_of(brief: Brief) -> list[str]:
     return [*dict.fromkeys(found)]
 
 
-async def _page(link: str, place: int, brief: Brief, fetcher: Fetcher) -> FileContent | Attachment:
+async def _page(link: str, place: int, brief: Brief, fetcher: PageFetcher) -> FileContent | Attachment:
     if not brief.profile.links and link not in brief.links:
         return unread(link, wording.LINKS_OFF, "page", link)
     if place >= MOST_LINKS:

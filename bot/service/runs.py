@@ -12,7 +12,7 @@ from typing import Any
 
 import structlog
 
-from bot.inputs.fetcher import Fetcher
+from bot.inputs.links import PageFetcher, PublicPages
 from bot.inputs.reading import FileReader
 from bot.service.acknowledgements import Acknowledgements
 from bot.service.admission.budget_warnings import BudgetWarnings
@@ -112,7 +112,7 @@ class Runs:
     traces: Traces = untraced
     remedies: Remedies = field(default_factory=Remedies)
     files: FileReader = field(default_factory=FileReader)
-    fetcher: Fetcher = field(default_factory=Fetcher)
+    fetcher: PageFetcher = field(default_factory=PublicPages)
     wait_for_claim: Callable[[str], Awaitable[None]] = at_once
     """Returns when a run may make a call; never where it is another process's by now."""
     _not_closed: dict[str, tuple[Ended, EndReason | None]] = field(

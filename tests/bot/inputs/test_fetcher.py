@@ -14,7 +14,8 @@ import trustme
 from aiohttp import web
 
 from bot.inputs.addresses import is_public
-from bot.inputs.fetcher import PAGE_BYTES, Fetcher, host_of, links_in
+from bot.inputs.fetcher import PAGE_BYTES, Fetcher
+from bot.inputs.links import host_of, links_in
 from bot.inputs.reading import FileContent, FileReader
 from council.brief import Attachment
 
