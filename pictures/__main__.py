@@ -26,17 +26,17 @@ DOLLARS_A_TOKEN = {"prompt": "0.000003", "completion": "0.000015"}
 
 
 async def record() -> tuple[list[Picture], str]:
-    """Do all runs, one after the other; return what to draw, and the transcript's page."""
+    """Do all runs, platform by platform; return what to draw, and the transcript's page.
+
+    Each platform has a program and models of its own: what one leaves unsaid, the other doesn't hear.
+    """
     priced = (*scenario.MEMBERS, scenario.CHAIRMAN, scenario.TITLE_MODEL)
     listed: list[Json] = [{"id": model, "pricing": DOLLARS_A_TOKEN} for model in priced]
-    async with (
-        DiscordServer() as discord,
-        SlackServer() as slack,
-        ModelServer(play, models=listed) as models,
-        council(discord, slack, models),
-    ):
-        pictures, page = await OnDiscord(discord, models).record()
-        return [*pictures, *await OnSlack(slack, models).record()], page
+    async with DiscordServer() as discord, SlackServer() as slack:
+        async with ModelServer(play, models=listed) as models, council(discord, slack, models):
+            pictures, page = await OnDiscord(discord, models).record()
+        async with ModelServer(play, models=listed) as models, council(discord, slack, models):
+            return [*pictures, *await OnSlack(slack, models).record()], page
 
 
 def main() -> None:

@@ -134,9 +134,11 @@ def rehearse_refusal(models: ModelServer) -> None:
 @asynccontextmanager
 async def held(models: ModelServer, card: Callable[[], object]) -> AsyncGenerator[None]:
     """Hold the run where some corrections are in and the card says so."""
+    before = len(models.history)  # calls of earlier runs may have been cut off
 
     def corrected() -> bool:
-        asked = [each for each in models.history if part(each.request) == "correction"]
+        calls = models.history[before:]
+        asked = [each for each in calls if part(each.request) == "correction"]
         late = sum(each.completed is None for each in asked)
         return bool(asked) and late == len(scenario.MEMBERS) - CORRECTED_EARLY
 
