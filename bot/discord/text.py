@@ -146,8 +146,7 @@ def _block(block: m.Block, level: int) -> Iterator[SplitBlock]:
         case m.Footer(text) if text:
             yield Text(plain(text, DIALECT), "-# ")
         case m.Pairs(rows) if rows:
-            together = [(row,) for row in rows] if block.are_paragraphs else [rows]
-            yield from (Text(tuple(_pairs(each))) for each in together)
+            yield from _rows(block)
         case m.Entry():
             yield Text(tuple(_entry(block)))
         case m.Table():
@@ -179,6 +178,14 @@ def _question(begun: str, length: int) -> tuple[SplitBlock, ...]:
 
 clear_cache = _question.cache_clear
 """Clear the cache of rendered questions."""
+
+
+def _rows(block: m.Pairs) -> Iterator[SplitBlock]:
+    if block.listed:
+        yield listed((f"{name}: {said}" for name, said in block.rows), DIALECT)
+        return
+    together = [(row,) for row in block.rows] if block.are_paragraphs else [block.rows]
+    yield from (Text(tuple(_pairs(each))) for each in together)
 
 
 def _pairs(rows: Iterable[tuple[str, str]]) -> Iterator[Word]:

@@ -165,7 +165,9 @@ def fallback(message: m.Message) -> str:
 def _said(block: m.Block) -> str:
     match block:
         case m.Pairs(rows):
-            return "\n".join(f"{name}: {said}" for name, said in rows)
+            return "\n".join(
+                _listed(rows) if block.listed else (f"{name}: {said}" for name, said in rows)
+            )
         case m.Table(header, rows):
             return "\n".join(", ".join(row) for row in (header, *rows))
         case m.Columns(columns):
@@ -205,12 +207,9 @@ def _elements(
             case m.Line(text) if text:
                 yield from (_sentence(line, strong=block.strong) for line in _lines(text))
             case m.Footer(text) if text:
-                yield from (
-                    _plain("context", {"elements": [_text(line)]}, line) for line in _lines(text)
-                )
-            case m.Pairs(rows):
-                together = [(row,) for row in rows] if block.are_paragraphs else [rows]
-                yield from chain.from_iterable(map(_pairs, together))
+                yield from map(_small, _lines(text))
+            case m.Pairs():
+                yield from _rows(block)
             case m.Entry():
                 yield _entry(block)
             case m.Table():
@@ -237,6 +236,26 @@ def _sentence(text: str, *, strong: bool) -> _Element:
     return _rich([_run(text, "bold")]) if strong else _plain("section", {"text": _text(text)}, text)
 
 
+def _small(text: str) -> _Element:
+    return _plain("context", {"elements": [_text(text)]}, text)
+
+
+def _listed(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
+    return (f"{BULLET} {name}: {said}" for name, said in rows)
+
+
+def _joined(lines: Iterable[str]) -> Iterator[str]:
+    """Join lines to texts as long as a block may be."""
+    text = ""
+    for line in chain.from_iterable(map(_lines, lines)):
+        if text and len(text) + len(line) >= PLAIN:
+            yield text
+            text = ""
+        text = f"{text}\n{line}" if text else line
+    if text:
+        yield text
+
+
 def _plain(kind: str, content: Json, *texts: str, leads: bool = False) -> _Element:
     return _Element({"type": kind, **content}, _Size(sum(map(len, texts)), stored=1), leads)
 
@@ -254,6 +273,13 @@ def _run(text: str, style: str | None = None) -> Json:
 def _rich(runs: list[Json], *, leads: bool = False) -> _Element:
     section = {"type": "rich_text_section", "elements": runs}
     return _plain("rich_text", {"elements": [section]}, *(run["text"] for run in runs), leads=leads)
+
+
+def _rows(block: m.Pairs) -> Iterator[_Element]:
+    if block.listed:
+        return map(_small, _joined(_listed(block.rows)))
+    together = [(row,) for row in block.rows] if block.are_paragraphs else [block.rows]
+    return chain.from_iterable(map(_pairs, together))
 
 
 def _pairs(rows: Iterable[tuple[str, str]]) -> Iterator[_Element]:

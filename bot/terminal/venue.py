@@ -259,7 +259,7 @@ def _draw(block: m.Block, level: int, console: Console) -> RenderableType:
         case m.Footer(text):
             return Text(text, style="dim")
         case m.Pairs(rows):
-            return _pairs(rows)
+            return _indented(_pairs(rows, style="")) if block.listed else _pairs(rows)
         case m.Entry(text, said, at):
             facts = (figures.here(at) if at else "", said)
             found = Text.assemble(*((part, "bold" if marked else "") for part, marked in block.excerpt))
@@ -290,9 +290,9 @@ def _indented(part: RenderableType) -> Padding:
     return Padding(part, (0, 0, 0, INDENT))
 
 
-def _pairs(rows: Iterable[tuple[str, str]]) -> RichTable:
+def _pairs(rows: Iterable[tuple[str, str]], style: str = "bold") -> RichTable:
     grid = RichTable.grid(padding=(0, 2))
-    grid.add_column(style="bold")
+    grid.add_column(style=style)
     grid.add_column()
     for name, said in rows:
         grid.add_row(Text(name), Text(said))

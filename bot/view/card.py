@@ -69,7 +69,7 @@ def progress(view: RunView, now: float) -> Message:
         *_queued(view),
         *([Line(view.held)] if view.held else []),
         Pairs(tuple(stage_line(view, stage, now) for stage in view.stages)),
-        Pairs(tuple((short[seat.name], _mark(seat, now)) for seat in view.seats)),
+        Pairs(tuple((short[seat.name], _mark(seat, now)) for seat in view.seats), listed=True),
     ]
     if written:
         blocks += [Heading(wording.FINAL_ANSWER, 3), Prose(written)]

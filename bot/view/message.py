@@ -87,11 +87,13 @@ class Footer(_Plain):
 class Pairs:
     """Names with a text for each, one pair per line, or paragraphs if the texts are long.
 
-    Those that are `together` are lines in any case.
+    Those that are `together` are lines in any case. Those that are `listed` are a plain list, set apart
+    from pairs with bold names above it.
     """
 
     rows: tuple[tuple[str, str], ...]
     together: bool = False
+    listed: bool = False
 
     def __post_init__(self) -> None:
         rows = tuple((_one_line(name), _one_line(said)) for name, said in self.rows)

@@ -75,7 +75,7 @@ def prose(content: str) -> str:
 
 
 def test_the_running_card() -> None:
-    """The question, who asked, a line a stage, a line a member; what it took so far in the footer."""
+    """The question, who asked, a line a stage, a list of members; what it took so far in the footer."""
     assert card(card_of(seen(13), 13.0)) == CardText(
         title="",
         description=(
@@ -85,10 +85,10 @@ def test_the_running_card() -> None:
             "**Reviews**: running, 2 of 3 done\n"
             "**Corrections**: running, 0 of 3 done\n"
             "**Final answer**: waiting\n\n"
-            "**gpt-5**: reviewed\n"
-            "**claude-sonnet-4.5**: reviewed\n"
-            "**gemini-2.5-pro (The Pragmatist)**: reviewing, correcting\n"
-            "**grok-4**: failed: the provider was too busy, after 3 attempts "
+            "- gpt-5: reviewed\n"
+            "- claude-sonnet-4.5: reviewed\n"
+            "- gemini-2.5-pro (The Pragmatist): reviewing, correcting\n"
+            "- grok-4: failed: the provider was too busy, after 3 attempts "
             "(\u201cRate limit reached for grok-4\u201d)"
         ),
         footer="13 s, $0.01 so far",

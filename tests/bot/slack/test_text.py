@@ -100,7 +100,7 @@ def rich(*runs: tuple[str, bool]) -> Json:
 
 
 def test_the_running_card() -> None:
-    """The question, who asked, a line a stage, a line a member, what it took so far."""
+    """The question, who asked, a line a stage, the members in small text, what it took so far."""
     assert card(card_of(seen(13), 13.0)).blocks == [
         markdown("> Should we move our nightly batch jobs from cron to Temporal?"),
         section("Asked by Ada. Council \u201cdefault\u201d, 4 members."),
@@ -114,24 +114,27 @@ def test_the_running_card() -> None:
             ("Final answer", True),
             (": waiting", False),
         ),
-        rich(
-            ("gpt-5", True),
-            (": reviewed\n", False),
-            ("claude-sonnet-4.5", True),
-            (": reviewed\n", False),
-            ("gemini-2.5-pro (The Pragmatist)", True),
-            (": reviewing, correcting\n", False),
-            ("grok-4", True),
-            (
-                (
-                    ": failed: the provider was too busy, after 3 attempts "
-                    "(\u201cRate limit reached for grok-4\u201d)"
-                ),
-                False,
-            ),
+        context(
+            "\u2022 gpt-5: reviewed\n"
+            "\u2022 claude-sonnet-4.5: reviewed\n"
+            "\u2022 gemini-2.5-pro (The Pragmatist): reviewing, correcting\n"
+            "\u2022 grok-4: failed: the provider was too busy, after 3 attempts "
+            "(\u201cRate limit reached for grok-4\u201d)"
         ),
         context("13 s, $0.01 so far"),
     ]
+
+
+def test_a_long_list_keeps_to_the_limits() -> None:
+    """Its small text is cut between lines, and within one that is too long by itself."""
+    rows = [(f"member-{number}", "word " * 20) for number in range(30)]
+    shown = card(Message("card", (Pairs((*rows, ("last", "a " * 2_000)), listed=True),)))
+    accepted(shown.blocks, shown.text)
+    texts = [block["elements"][0]["text"] for block in shown.blocks]
+    assert max(map(len, texts)) <= 2_900
+    lines = "\n".join(texts).split("\n")
+    assert lines[:30] == [f"\u2022 {name}: {said.strip()}" for name, said in rows]
+    assert "".join(lines[30:]).count("a ") >= 1_990
 
 
 def test_the_answer_streams_into_the_card() -> None:

@@ -173,7 +173,8 @@ def test_the_streaming_answer_shows_its_end() -> None:
 def test_an_interrupted_run_leaves_the_card() -> None:
     """Without an end there is no thread and no answer, only the progress."""
     shown, _ = played(events(13), live=True)
-    assert "Reviews       running, 2 of 3 done" in shown
+    assert "\nReviews       running, 2 of 3 done" in shown
+    assert "\n  gpt-5   " in shown  # the members are set in below the stages
     assert "Ranking" not in shown
 
 
