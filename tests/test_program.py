@@ -479,7 +479,7 @@ async def test_chat_accepts_the_commands_of_a_teams_chat(tmp_path: Path) -> None
     assert "Type a number: 1 for the answer.\n" in text
     assert "**Question 2 of 2.**" in text
     assert "**Question 1 of 2.**" in text
-    assert "/council-search needs a value for words:" in text
+    assert "Say what to search for: words" in text
     assert "There is no such answer here." in text
     assert "## Delete this channel's whole history?" in text
     assert text.endswith("(all they asked, for admins), or `channel`.\n")

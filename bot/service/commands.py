@@ -32,7 +32,7 @@ class Option:
     A `number` is whole and between `least` and `most`; a `choice` is one of `choices`; a `profile`
     is the name of one and a `conversation` the beginning of an id or title, known only at run time; a
     `flag` is on or off. A `text` may have at most `most` characters, where that isn't 0. `missing` is
-    the reply if it is required and left out, where the description isn't clear enough.
+    the reply where it is required and left out.
     """
 
     name: str
@@ -93,10 +93,25 @@ HISTORY = Command(
 SEARCH = Command(
     "council-search",
     wording.SEARCH,
-    (Option("words", wording.WORDS, "text", required=True, most=LONGEST_WORDS),),
+    (
+        Option(
+            "words",
+            wording.WORDS,
+            "text",
+            required=True,
+            most=LONGEST_WORDS,
+            missing=wording.WORDS_ARE_MISSING,
+        ),
+    ),
 )
 SHOW = Command(
-    "council-show", wording.SHOW, (Option("answer", wording.ANSWER, "conversation", required=True),)
+    "council-show",
+    wording.SHOW,
+    (
+        Option(
+            "answer", wording.ANSWER, "conversation", required=True, missing=wording.ANSWER_IS_MISSING
+        ),
+    ),
 )
 STATS = Command(
     "council-stats",
@@ -214,7 +229,7 @@ def parse_options(command: Command, text: str) -> Given:
     given: dict[str, str] = {}
     for flag in flags:
         typed, value = re.split(r"[\s=]+|$", flag.strip(), maxsplit=1)
-        option = options.get(name := typed.lower())
+        option = options.get(name := typed.lower().replace("-", "_"))
         if option is None:
             raise UsageError(_unknown(typed, command))
         if name in given:
@@ -246,8 +261,7 @@ def argument(command: Command, text: str) -> Given:
         if value:
             return {option.name: _number(option, value) if option.kind == "number" else value}
         if option.required:
-            said = wording.missing(command.name, option.name, option.description)
-            raise UsageError(option.missing or said)
+            raise UsageError(option.missing)
     return {}
 
 

@@ -198,7 +198,7 @@ def _resets(text: str) -> list[str]:
     known = [*ChannelSettings.model_fields]
     if text.lower() == ALL:
         return known
-    keys = [part.strip().lower() for part in re.split(r"[,\s]+", text) if part.strip()]
+    keys = [part.strip().lower().replace("-", "_") for part in re.split(r"[,\s]+", text) if part.strip()]
     for key in keys:
         if key not in known:
             raise _Wrong(wording.no_option(key, _nearest(key, [*known, ALL]), [*known, ALL]))

@@ -25,8 +25,12 @@ HISTORY = "The last answers in this channel"
 COUNT = "Answers per page"
 SEARCH = "Find answers in this channel by their words"
 WORDS = 'Words to find; "quotes" for an exact phrase'
+WORDS_ARE_MISSING = 'Say what to search for: words, or an "exact phrase" in quotes.'
 SHOW = "Show a past answer of this channel"
 ANSWER = "Start of its title or id"
+ANSWER_IS_MISSING = (
+    "Say which answer to show: the start of its title or id. `/council-history` lists them."
+)
 STATS = "Usage, cost and how each model did"
 FORGET = "Delete one answer, one person's questions, or this channel's history"
 WHAT = "Start of an answer's title or id; me; @person (for admins); or channel"
@@ -73,10 +77,6 @@ def choice(choices: Iterable[str]) -> str:
 
 def described(description: str, allowed: str = "") -> str:
     return f"{description}; {allowed}." if allowed else f"{description}."
-
-
-def missing(command: str, option: str, description: str) -> str:
-    return f"/{command} needs a value for {option}: {description[0].lower()}{description[1:]}."
 
 
 def wrong(option: str, value: str, allowed: str) -> str:

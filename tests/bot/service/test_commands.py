@@ -135,9 +135,13 @@ def test_a_command_of_one_option_takes_the_rest_of_the_line(
         (
             SEARCH,
             " ",
-            '/council-search needs a value for words: words to find; "quotes" for an exact phrase.',
+            'Say what to search for: words, or an "exact phrase" in quotes.',
         ),
-        (SHOW, "", "/council-show needs a value for answer: start of its title or id."),
+        (
+            SHOW,
+            "",
+            "Say which answer to show: the start of its title or id. `/council-history` lists them.",
+        ),
         (
             FORGET,
             "",

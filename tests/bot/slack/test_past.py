@@ -107,7 +107,7 @@ async def test_answers_are_searched_listed_and_counted(tmp_path: Path) -> None:
         assert labels(await told(place, "show shard")) == ["1", "2"]
         assert ANSWER in (await told(place, "show shard by")).text
         assert "2 answers, 0 runs failed" in (await told(place, "stats 3650")).text
-        assert "needs a value for answer" in (await told(place, "show")).text
+        assert "Say which answer to show" in (await told(place, "show")).text
         assert "a whole number from 1 to 10" in (await told(place, "history many")).text
 
 

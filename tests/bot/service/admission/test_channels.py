@@ -107,7 +107,7 @@ async def test_each_value_says_where_it_comes_from(tmp_path: Path) -> None:
         after = await change(
             channels,
             "--profile fast --rounds 3 --strategy Risk-averse --depth quick --context message --thread full --links on --who <@&4444444444444444> "
-            "--budget_day $2.50 --budget_month 20 --retention 7",
+            "--budget_day $2.50 --budget-month 20 --retention 7",
         )
         assert shown(after) == {
             "Council that answers": "fast (this channel)",
