@@ -2,7 +2,9 @@
 
 import asyncio
 import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import orjson
@@ -18,40 +20,53 @@ SCHEMAS = Path(__file__).with_name("every_eval_ever")
 BROKEN = frozenset({"stage2"})
 
 
+READ = """
+import sys
+from inspect_ai.log import read_eval_log
+logs = (read_eval_log(path, format="json").model_dump_json() for path in sys.argv[1:])
+print("[" + ",".join(logs) + "]")
+"""
+
+
+async def inspected(folder: Path, logs: dict[str, bytes]) -> dict[str, Any]:
+    """Return what Inspect's own reader makes of logs, by name.
+
+    In a process of its own: Inspect changes asyncio for the whole process (nest_asyncio2).
+    """
+    write(logs, folder)
+    reader = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", READ, *(str(folder / name) for name in logs), stdout=subprocess.PIPE
+    )
+    out, _ = await reader.communicate()
+    assert reader.returncode == 0
+    return dict(zip(logs, orjson.loads(out), strict=True))
+
+
 async def test_inspect_reads_its_logs(tmp_path: Path) -> None:
     """By its own reader: the samples, what they scored, and why an arm is invalid."""
-    from inspect_ai.log import read_eval_log
-
     summary = await sample(12)
     logs = inspect_logs(summary, "questions", CREATED)
-    write({name: orjson.dumps(log) for name, log in logs.items()}, tmp_path)
     assert len(logs) == len(ARMS)
     figures = {each.name: each for each in summary.figures}
-    for name in logs:
-        log = read_eval_log(str(tmp_path / name), format="json")
-        assert log.status == "success"
-        assert log.results is not None
-        assert log.samples is not None
-        arm = log.eval.model.removeprefix("council/")
-        [score] = log.results.scores
-        assert score.metrics["accuracy"].value == figures[arm].score
-        values = [(sample.scores or {})["council"].value for sample in log.samples]
+    read = await inspected(tmp_path, {name: orjson.dumps(log) for name, log in logs.items()})
+    for log in read.values():
+        assert log["status"] == "success"
+        arm = log["eval"]["model"].removeprefix("council/")
+        [score] = log["results"]["scores"]
+        assert score["metrics"]["accuracy"]["value"] == figures[arm].score
+        values = [sample["scores"]["council"]["value"] for sample in log["samples"]]
         assert values.count("C") / 12 == figures[arm].score
-        assert log.samples[0].output.completion.startswith("I tried each key.")
-        assert log.eval.metadata == summary.plan.rule
+        assert log["samples"][0]["output"]["completion"].startswith("I tried each key.")
+        assert log["eval"]["metadata"] == summary.plan.rule
 
 
 async def test_an_invalid_arm_exports_no_score(tmp_path: Path) -> None:
     """Inspect's log says why; Every Eval Ever records scores, so it gets none."""
-    from inspect_ai.log import read_eval_log
-
     summary = await sample(12, models=KnownModels(QUALITY, broken=BROKEN))
-    write({"full.json": orjson.dumps(inspect_logs(summary, "q", CREATED)["full.json"])}, tmp_path)
-    log = read_eval_log(str(tmp_path / "full.json"), format="json")
-    assert log.results is not None
-    [score] = log.results.scores
-    assert score.metrics == {}
-    assert score.metadata == {"invalid": "12 of 12 questions have no review"}
+    logs = {"full.json": orjson.dumps(inspect_logs(summary, "q", CREATED)["full.json"])}
+    [score] = (await inspected(tmp_path, logs))["full.json"]["results"]["scores"]
+    assert score["metrics"] == {}
+    assert score["metadata"] == {"invalid": "12 of 12 questions have no review"}
     assert not any("/full/" in name for name in every_eval_ever(summary, "q", CREATED))
 
 
