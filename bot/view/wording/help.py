@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from bot.view.wording.budgets import about
 from bot.view.wording.commands import ASK_ABOUT
-from bot.view.wording.figures import NO_COST, count, dollars, duration, paid, runs
+from bot.view.wording.figures import NO_COST, count, expected, paid, runs
 from council.estimate import Estimate
 from storage.index.statistics import Spent, Typical
 
@@ -93,9 +93,9 @@ def so_far(spent: Spent) -> str:
 
 
 def typical(lately: Typical) -> str:
-    """Return how long a question takes here, and what it costs."""
-    cost = f" and {dollars(lately.cost)}" if lately.cost else ""
-    return f"{duration(lately.seconds)}{cost} (median of the last {lately.answers} answers)."
+    """Return how long a question takes here, and what it costs, as a card says it."""
+    said = expected(lately, 0)
+    return f"{said[:1].upper()}{said[1:]} (median of the last {lately.answers} answers)."
 
 
 def estimated(estimate: Estimate) -> str:

@@ -92,7 +92,7 @@ async def test_what_a_question_cost_here_comes_before_any_estimate(tmp_path: Pat
             assert "- Cost: about $" in await page(place, TEAM)
             await place.see(RecordingVenue(), key=str(number))
         assert re.search(
-            r"- Cost: [\d.]+ s and \$0\.013 \(median of the last 3 answers\)\.",
+            r"- Cost: Usually [\d.]+ s, \$0\.013 \(median of the last 3 answers\)\.",
             await page(place, TEAM),
         )
         assert "- Cost: about $" in await page(place, elsewhere)
