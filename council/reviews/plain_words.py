@@ -66,6 +66,7 @@ CLEARED = partial(
     r"(?:no|not|nothing|never|hardly any|without|free (?:of|from)|(?:contain|have|make)s? any"
     r"|(?:avoid|handl|address|fix|identif|explain|warn|catch|mention|spot|cover|point|flag)\w*)"
     rf" (?:\w+ ){{0,2}}?{_FAULT}(?:,? (?:or|and) {_FAULT})*",
+    rf"(?:(?<!not )(?:correct|right) about|(?<!never )thinks of) (?:\w+ ){{0,2}}?{_FAULT}",
     rf"(?:does not|doesn't) (?:contain|have|make|show) (?:any |a )?(?:\w+ )?{_FAULT}(?: or {_FAULT})*",
     r"(?:leaves|misses|lacks) nothing(?: out)?|none of (?:\w+ ){1,2}(?:lacks|misses|is)\b[^.;]*",
     r"no (?:mention of )?(?:any )?(?:\w+ or )?steering|error[ -](?:handling|messages?|rates?)",
