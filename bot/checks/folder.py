@@ -1,6 +1,7 @@
 """The data folder: whether it is writable, private and consistent, and has room."""
 
 import asyncio
+import errno
 import shutil
 import stat
 import tempfile
@@ -61,11 +62,15 @@ class FolderChecks:
                 file.write(b"\n")
         except OSError as error:
             reason = explain_system(nearest, error).partition(": ")[2]
+            remedy = (
+                "Free some space there"
+                if error.errno in (errno.ENOSPC, errno.EDQUOT)
+                else "Make it writable for the user that runs the council"
+            )
             return wrong(
                 where,
                 f"nothing can be written there ({reason})",
-                "Make it writable for the user that runs the council, or set COUNCIL_DATA_DIR to "
-                "another folder",
+                f"{remedy}, or set COUNCIL_DATA_DIR to another folder",
             )
         if nearest != self._folder:
             return Outcome(NOT_YET)

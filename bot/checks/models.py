@@ -225,7 +225,7 @@ class ModelChecks:
                 "warning",
             )
             for model, listing in listed
-            if not (listing and listing.price)
+            if listing and not listing.price  # one that isn't listed is a finding of its own
         )
         return Outcome("known", tuple(findings))
 

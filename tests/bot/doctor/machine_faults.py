@@ -1,7 +1,9 @@
 """Faults of the settings, the machine and the data folder."""
 
+import errno
 import shutil
 import sqlite3
+import tempfile
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -26,6 +28,13 @@ def _full_disk(scene: Scene) -> None:
         return usage
 
     scene.patch.setattr(shutil, "disk_usage", disk_usage)
+
+
+def _no_room(scene: Scene) -> None:
+    def refused(**_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    scene.patch.setattr(tempfile, "TemporaryFile", refused)
 
 
 def _damaged(scene: Scene) -> None:
@@ -87,7 +96,7 @@ PLANTS: dict[str, Callable[[Scene], object]] = {
     "unknown setting": setting("COUNCIL_MEMBRS", "a/b"),
     "nobody to ask": _without("COUNCIL_MEMBERS"),
     "half of Slack": _without("SLACK_APP_TOKEN"),
-    ".env for all": lambda s: s.write(".env", "COUNCIL_OWN_NAME=one\n", 0o644),
+    ".env for all": lambda s: s.write(".env", "PAGER=less\n", 0o644),
     "secret file for all": _secret_file,
     "status port taken": _taken("COUNCIL_STATUS_PORT"),
     "foreign status host": setting("COUNCIL_STATUS_HOST", "192.0.2.1"),
@@ -100,6 +109,7 @@ PLANTS: dict[str, Callable[[Scene], object]] = {
     "unwritable folder": setting("COUNCIL_DATA_DIR", "/sys/council"),
     "folder for all": lambda s: s.data.chmod(0o755),
     "database for all": lambda s: (s.data / "council.db").chmod(0o644),
+    "disk without any room": _no_room,
     "full disk": _full_disk,
     "damaged database": _damaged,
     "newer database": lambda s: s.sql("INSERT INTO migrations VALUES (9999, 'later', 't')"),
