@@ -144,7 +144,7 @@ def too_slow(seconds: float) -> str:
 
 MESSAGES_TOO = (
     "The council's own messages about it are deleted, too: cards, threads, and what was shared. "
-    "What people have written stays, and so do transcripts that somebody has saved."
+    "What people have written stays, and so do transcripts that somebody has saved, and backups."
 )
 NOTHING_DELETED = "Nothing was deleted."
 SHARED = "Where others have asked in the same conversation, their questions and answers stay."

@@ -253,7 +253,7 @@ async def test_the_asker_can_delete_an_answer_after_confirming(room: Room) -> No
         "That is 1 conversation and 1 run: questions, answers, and everything the models wrote.\n\n"
         "Runs in progress will be stopped first.\n\n"
         "The council's own messages about it are deleted, too: cards, threads, and what was shared. What "
-        "people have written stays, and so do transcripts that somebody has saved.\n\n"
+        "people have written stays, and so do transcripts that somebody has saved, and backups.\n\n"
         "This can't be undone.\n"
     )
     delete, _ = asked.choices
