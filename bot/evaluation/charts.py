@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from bot.transcript import svg
 from council.text.characters import clip
 
 WIDTH = 640
@@ -16,12 +17,6 @@ _RIGHT = 118.0
 _ROW = 30
 _TOP = 10
 _LONGEST_NAME = 32
-
-_CHART = Markup('<svg viewBox="0 0 {0} {1:g}" role="img" aria-label="{2}">{3}</svg>')
-_TEXT = Markup('<text x="{0:g}" y="{1:g}" class="{2}">{3}</text>')
-_LINE = Markup('<line x1="{0:g}" y1="{1:g}" x2="{2:g}" y2="{3:g}" class="{4}"/>')
-_CIRCLE = Markup('<circle cx="{0:g}" cy="{1:g}" r="{2:g}" class="{3}"/>')
-_RECT = Markup('<rect x="{0:g}" y="{1:g}" width="{2:g}" height="{3:g}" class="{4}"/>')
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,26 +51,26 @@ def intervals(
     def marks() -> Iterator[Markup]:
         if margin is not None:
             left, right = across(max(first, -margin)), across(min(last, margin))
-            yield _RECT.format(left, _TOP, right - left, height - _TOP, "margin")
+            yield svg.RECT.format(left, _TOP, right - left, height - _TOP, "margin")
         for value, label in ticks:
-            yield _LINE.format(
+            yield svg.LINE.format(
                 across(value),
                 _TOP,
                 across(value),
                 height,
                 "zero" if not value and margin is not None else "grid",
             )
-            yield _TEXT.format(across(value), height + 16, "tick", label)
+            yield svg.TEXT.format(across(value), height + 16, "tick", label)
         for number, row in enumerate(rows):
             middle = _TOP + number * _ROW + _ROW / 2
-            yield _TEXT.format(0, middle + 4, "name", clip(row.name, _LONGEST_NAME))
-            yield _TEXT.format(WIDTH - _RIGHT + 12, middle + 4, "right", row.said)
+            yield svg.TEXT.format(0, middle + 4, "name", clip(row.name, _LONGEST_NAME))
+            yield svg.TEXT.format(WIDTH - _RIGHT + 12, middle + 4, "right", row.said)
             if row.value is not None:
-                yield _LINE.format(across(row.low), middle, across(row.high), middle, "interval")
-                yield _CIRCLE.format(across(row.value), middle, 5, "value")
+                yield svg.LINE.format(across(row.low), middle, across(row.high), middle, "interval")
+                yield svg.CIRCLE.format(across(row.value), middle, 5, "value")
 
     said = "; ".join(f"{row.name}: {row.said}" for row in rows)
-    return _CHART.format(WIDTH, height + 22, said, Markup("\n").join(marks()))
+    return svg.CHART.format(WIDTH, height + 22, said, Markup("\n").join(marks()))
 
 
 def bars(rows: Sequence[tuple[str, float, str]]) -> Markup:
@@ -87,9 +82,9 @@ def bars(rows: Sequence[tuple[str, float, str]]) -> Markup:
     def marks() -> Iterator[Markup]:
         for number, (name, value, said) in enumerate(rows):
             middle = _TOP + number * _ROW + _ROW / 2
-            yield _TEXT.format(0, middle + 4, "name", clip(name, _LONGEST_NAME))
-            yield _RECT.format(_LEFT, middle - 6, value / most * room, 12, "bar")
-            yield _TEXT.format(_LEFT + value / most * room + 8, middle + 4, "right", said)
+            yield svg.TEXT.format(0, middle + 4, "name", clip(name, _LONGEST_NAME))
+            yield svg.RECT.format(_LEFT, middle - 6, value / most * room, 12, "bar")
+            yield svg.TEXT.format(_LEFT + value / most * room + 8, middle + 4, "right", said)
 
     said = "; ".join(f"{name}: {words}" for name, _, words in rows)
-    return _CHART.format(WIDTH, height, said, Markup("\n").join(marks()))
+    return svg.CHART.format(WIDTH, height, said, Markup("\n").join(marks()))

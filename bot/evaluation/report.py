@@ -1,29 +1,17 @@
 """An evaluation as one HTML file that needs nothing else: no network and no script."""
 
-import base64
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.resources import files
-
-from markupsafe import Markup
 
 from bot.evaluation.charts import IntervalRow, bars, intervals
 from bot.evaluation.summary import Summary
+from bot.transcript.template import Drawing, asset, environment, policy
 from bot.view.message import printable
 from bot.view.wording import evaluation as wording
 from council.evaluation.comparison import LEAST_DECIDED, ArmFigures
 
+PACKAGE = "bot.evaluation"
 QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
-
-
-@dataclass(frozen=True, slots=True)
-class EvalChart:
-    """A chart with what it shows."""
-
-    caption: str
-    drawing: Markup
-    note: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,29 +27,22 @@ class QuestionPart:
 
 def to_page(summary: Summary, name: str, created: str) -> str:
     """Return the page. Long evaluations take a while: don't call it on an event loop."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("bot.evaluation", "page"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    own = (files("bot.evaluation") / "page" / "report.css").read_text("utf-8")
-    style = (files("bot.transcript") / "page" / "style.css").read_text("utf-8") + own
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    return environment.get_template("report.html").render(
-        title=printable(name),
-        facts=[*_facts(summary, created)],
-        sentences=summary.sentences,
-        charts=[*_charts(summary)],
-        heads=wording.HEADS,
-        rows=[wording.figures_row(each, summary.reason(each)) for each in summary.figures],
-        questions=[*_questions(summary)],
-        footer=wording.FOOTER,
-        style=Markup(style),  # noqa: S704 - ours
-        policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'",
+    style = asset("style.css") + asset("report.css", PACKAGE)
+    return (
+        environment(PACKAGE)
+        .get_template("report.html")
+        .render(
+            title=printable(name),
+            facts=[*_facts(summary, created)],
+            sentences=summary.sentences,
+            charts=[*_charts(summary)],
+            heads=wording.HEADS,
+            rows=[wording.figures_row(each, summary.reason(each)) for each in summary.figures],
+            questions=[*_questions(summary)],
+            footer=wording.FOOTER,
+            style=style,
+            policy=policy(style),
+        )
     )
 
 
@@ -80,9 +61,9 @@ def _facts(summary: Summary, created: str) -> Iterator[tuple[str, str]]:
     yield wording.SEED, str(plan.seed)
 
 
-def _charts(summary: Summary) -> Iterator[EvalChart]:
+def _charts(summary: Summary) -> Iterator[Drawing]:
     figures = summary.figures
-    yield EvalChart(
+    yield Drawing(
         wording.SCORES,
         intervals(
             [_score_row(each) for each in figures],
@@ -98,7 +79,7 @@ def _charts(summary: Summary) -> Iterator[EvalChart]:
             max(abs(bound) for bound in each.against.interval) for each in compared if each.against
         )
         edge = max(0.25, -(-widest // 0.25) * 0.25)
-        yield EvalChart(
+        yield Drawing(
             wording.differences(summary.plan.baseline),
             intervals(
                 [_difference_row(each) for each in compared],
@@ -110,7 +91,7 @@ def _charts(summary: Summary) -> Iterator[EvalChart]:
             wording.DIFFERENCES_NOTE,
         )
     asked = max(len(summary.evaluated.answers), 1)
-    yield EvalChart(
+    yield Drawing(
         wording.TOKENS,
         bars([(each.name, each.tokens / asked, f"{each.tokens / asked:,.0f}") for each in figures]),
         wording.TOKENS_NOTE,

@@ -5,18 +5,14 @@ It adds what only a page can show: a tab per member, what each correction change
 word, and small charts.
 """
 
-import base64
-import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
-from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
 from bot.transcript import blocks, charts, diff
 from bot.transcript.charts import Moved, RankRow, Sure
+from bot.transcript.template import Drawing, asset, environment, policy
 from bot.transcript.turns import ShownTurn, begun, turns
 from bot.transcript.votes import votes
 from bot.view.card import stored
@@ -35,9 +31,6 @@ from council.document.changes import words_changed
 from council.document.conversation import Conversation
 from council.usage import total
 
-if TYPE_CHECKING:
-    from jinja2 import Environment
-
 NAMED_BY_ID = ("discord", "slack")
 """Where a document's `user` is a number to people."""
 UNDER = 1
@@ -46,15 +39,6 @@ UNDER = 1
 
 Sections = Mapping[tuple[SectionKind, int, str | None], Message]
 """The record of a run, by kind, round and member."""
-
-
-@dataclass(frozen=True, slots=True)
-class Drawing:
-    """A drawing with what it shows."""
-
-    caption: str
-    drawing: Markup
-    note: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +80,9 @@ def to_html(conversation: Conversation) -> str:
     """
     all_turns = turns(conversation)
     exchanges = [_exchange(turn, number, len(all_turns) > 1) for number, turn in enumerate(all_turns, 1)]
-    style, script = _asset("style.css"), _asset("script.js")
+    style, script = asset("style.css"), asset("script.js")
     return (
-        _environment()
+        environment()
         .get_template("page.html")
         .render(
             title=printable(conversation.title),
@@ -107,10 +91,7 @@ def to_html(conversation: Conversation) -> str:
             exchanges=exchanges,
             style=style,
             script=script,
-            policy=(
-                f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
-                "base-uri 'none'; form-action 'none'"
-            ),
+            policy=policy(style, script),
         )
     )
 
@@ -286,26 +267,3 @@ def _standings(view: RunView) -> Iterator[RankRow]:
             if place.label in ballot
         )
         yield RankRow(short.get(place.model, place.model), tuple(votes), place.mean_position)
-
-
-@cache
-def _environment() -> "Environment":
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    return Environment(
-        loader=PackageLoader("bot.transcript", "page"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-
-
-@cache
-def _asset(name: str) -> Markup:
-    return Markup((files("bot.transcript") / "page" / name).read_text("utf-8"))  # noqa: S704 - ours
-
-
-def _digest(text: str) -> str:
-    """Name the one inline script or style that the page's policy lets through."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
