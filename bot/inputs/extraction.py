@@ -73,6 +73,10 @@ class Extracted:
         return said
 
 
+PdfDocument = Any
+"""pypdfium2's document: the library has no types."""
+
+
 def extract(kind: Extractable, content: bytes) -> Extracted:
     """Read a file of a kind; what can't be read is an `Extracted` with its `trouble`."""
     return _READERS[kind](content)
@@ -85,7 +89,7 @@ def _pdfium() -> Any:  # noqa: ANN401 - the library has no types
 def _pdf(content: bytes) -> Extracted:
     pypdfium2 = _pdfium()
     try:
-        document: Any = pypdfium2.PdfDocument(content)
+        document: PdfDocument = pypdfium2.PdfDocument(content)
     except pypdfium2.PdfiumError as error:
         is_locked = error.err_code in (_PASSWORD, _SECURITY)
         return Extracted(trouble="encrypted" if is_locked else "damaged")
@@ -128,7 +132,7 @@ def _pdf(content: bytes) -> Extracted:
     )
 
 
-def _page_text(document: Any, number: int) -> str:  # noqa: ANN401
+def _page_text(document: PdfDocument, number: int) -> str:
     page = document[number - 1]
     try:
         found = page.get_textpage()
@@ -141,7 +145,7 @@ def _page_text(document: Any, number: int) -> str:  # noqa: ANN401
     return "\n".join(map(str.rstrip, lines)).replace("\0", "").strip()
 
 
-def _has_something(document: Any, number: int) -> bool:  # noqa: ANN401
+def _has_something(document: PdfDocument, number: int) -> bool:
     page = document[number - 1]
     try:
         return any(True for _ in page.get_objects(max_depth=1))
@@ -149,7 +153,7 @@ def _has_something(document: Any, number: int) -> bool:  # noqa: ANN401
         page.close()
 
 
-def _drawn(document: Any, number: int) -> ExtractedPicture | None:  # noqa: ANN401
+def _drawn(document: PdfDocument, number: int) -> ExtractedPicture | None:
     """Draw a page; `None` for one that can't be drawn."""
     try:
         page = document[number - 1]
