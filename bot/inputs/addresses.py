@@ -34,7 +34,7 @@ def _is_public_4(address: IPv4Address) -> bool:
 
 
 def _within(address: IPv6Address) -> IPv4Address | None:
-    """Return the IPv4 address that an IPv6 one stands for, if it does: mapped, NAT64 or 6to4."""
+    """Return the IPv4 address inside a mapped, NAT64 or 6to4 IPv6 address, if there is one."""
     if address.ipv4_mapped is not None:
         return address.ipv4_mapped
     if address in _NAT64:

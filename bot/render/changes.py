@@ -78,7 +78,7 @@ class _Apart:
 
 
 def _token(number: int) -> str:
-    """Return what stands for a block of code: a character that no text has."""
+    """Return the placeholder of a block of code: a character that no text has."""
     return chr(0xF0000 + number)
 
 

@@ -31,7 +31,7 @@ def default_arms(profile: Profile) -> tuple[str, ...]:
 
 
 def read_arms(given: str | None, profile: Profile) -> tuple[str, ...]:
-    """Read a list of arms, separated by commas; `members` stands for each of them.
+    """Read a list of arms, separated by commas; `members` means each of them.
 
     Raises `ValueError` with a sentence for an arm that there isn't.
     """

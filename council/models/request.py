@@ -85,7 +85,7 @@ def _messages(
 def _showing(call: Call, messages: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
     """Return messages whose first user text has the pictures before it.
 
-    Each stands in a part of its own, the text last, as it ends in its task.
+    Each is a part of its own; the text comes last, since it ends in its task.
     Source: https://platform.openai.com/docs/guides/images-vision
     """
     place = next(i for i, message in enumerate(messages) if message["role"] == "user")

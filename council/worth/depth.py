@@ -130,7 +130,7 @@ class DepthChoice:
     async def _changed(self, corrections: Sequence[Stage2_5Result], final: Stage3Result) -> bool | None:
         """Return whether the reviews changed what an audited run recommends.
 
-        The first answers agreed, so one of them stands for all: the one of the first label.
+        The first answers agreed, so any of them will do: the one of the first label.
         """
         session, profile = self._session, self._session.brief.profile
         if all(correction.fallback for correction in corrections) or profile.judge is None:

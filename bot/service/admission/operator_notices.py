@@ -47,7 +47,7 @@ class OperatorNotices:
     async def tell(self, where: Source, causes: Sequence[OperatorCause]) -> bool:
         """Tell whoever doesn't know yet; return whether an admin has been told of every cause today.
 
-        It returns after some seconds in any case, and goes on in the background.
+        It returns after some seconds in any case, and continues in the background.
         """
         try:
             tasks = [task for cause in causes for task in await self._start(where, cause)]

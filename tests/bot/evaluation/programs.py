@@ -54,7 +54,7 @@ def known(exchange: Exchange) -> Turn:
     if stage_of(exchange) == "review":
         return Turn()
     [door, *_] = re.findall(r"code of door (\d+)", exchange.prompt)
-    # Boundaries are drawn anew for each evaluation; without them a prompt is the same again.
+    # Boundaries are drawn for each evaluation; without them, equal prompts are equal.
     prompt = re.sub(r"\b[0-9a-f]{16}\b", "", exchange.prompt)
     drawn = zlib.crc32(f"{exchange.model} {prompt}".encode()) % 1000 / 1000
     right = drawn < QUALITY[exchange.model]

@@ -199,7 +199,7 @@ async def test_a_redirect_is_checked_again(where: str) -> None:
 
 
 async def test_a_name_that_changes_its_answer_is_asked_once() -> None:
-    """The connection goes to what was checked, and each redirect is looked up anew."""
+    """The connection goes to what was checked, and each redirect is looked up again."""
     async with online() as (internet, fetcher):
         internet.names["rebind.example"] = [[PUBLIC], ["127.0.0.1"]]
         assert isinstance(await fetcher.fetch("http://rebind.example/post"), FileContent)
