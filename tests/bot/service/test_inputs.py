@@ -143,6 +143,31 @@ async def test_what_is_not_read_is_named_and_the_rest_is_asked(tmp_path: Path) -
     assert names.index("FilesRead") < names.index("MemberStarted")
 
 
+async def test_a_run_that_was_killed_while_it_read_reads_again(tmp_path: Path) -> None:
+    """Nobody was asked before, so nothing was paid for."""
+    council, fetching = ScriptedCouncil(), asyncio.Event()
+
+    async def hanging(file: SentFile) -> bytes:
+        del file  # it never arrives
+        fetching.set()
+        return await asyncio.Future[bytes]()
+
+    async with opened(tmp_path, council) as (runs, _):
+        run = (await runs.record(asking("plan"), profile())).run
+        going = asyncio.create_task(runs.carry_out(run, council.events.append, None, None, hanging))
+        await fetching.wait()
+        going.cancel()
+        await asyncio.wait({going})
+    assert council.calls == []
+    again = ScriptedCouncil()
+    async with opened(tmp_path, again) as (runs, library):
+        left = await library.journal.get(run.id)
+        assert left is not None
+        assert [file.address for file in left.brief.sent] == ["plan"]
+        await runs.carry_out(left, again.events.append, None, None, fetch)
+    assert "[p. 1]\nLoad: 3 TB" in again.prompt(f"stage1.1:{FOUR[0]}")
+
+
 async def test_a_run_that_was_killed_goes_on_with_what_it_read(tmp_path: Path) -> None:
     """Nothing is fetched or read again, and its pictures are there."""
     council = ScriptedCouncil(held={f"stage2.1:{FOUR[0]}"})
