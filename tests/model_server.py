@@ -367,7 +367,7 @@ def council_member(request: Json) -> str:
         reviews = "\n".join(f"{label}: clear, but short on reasons." for label in labels)
         places = "\n".join(f"{place}. {label}" for place, label in enumerate(labels, start=1))
         return f"{reviews}\n\nFINAL RANKING:\n{places}"
-    if "final answer" in task:
+    if "final answer" in task or "then the notes" in task:
         return f"{model} concludes that it depends on the load, and says on which."
     if "title" in task:
         return "It depends on the load"

@@ -39,6 +39,7 @@ def test_a_json_ballot_follows_its_schema() -> None:
         ("Answer the question.", "a/b thinks that it depends on the load."),
         ("Give the whole corrected answer.", "a/b holds, having read its peers, that it depends"),
         ("Write the final answer.", "a/b concludes that it depends on the load"),
+        ("Write the answer first, then the notes.", "a/b concludes that it depends on the load"),
         ("Give it a title.", "It depends on the load"),
     ],
 )
