@@ -97,7 +97,7 @@ TARGETS = (
     Target("Slack", "chat.scheduledMessages.list", "the mention arrived", scene="schedule lost"),
     Target("Slack", "chat.scheduledMessages.list", "no mention arrived", scene="schedule reset"),
     Target("Slack", "chat.update"),
-    Target("Slack", "chat.postEphemeral", way="file"),
+    Target("Slack", "download", way="file"),
     Target("Slack", "users.info", way="mention"),
     Target("Slack", "conversations.open", "private run", way="private"),
     Target("Slack", "conversations.open", "channel archived", scene="closed"),
@@ -132,6 +132,7 @@ ASIDE = {
     "GET /guilds/{guild_id}": "looked up by a worker, which has no gateway, before a direct message",
     f"GET /{ORIGINAL}": "asked for a card whose receipt names no message",
     "GET /channels/{channel_id}/messages/{message_id}": "reads what a human thread was opened on",
+    "chat.postEphemeral": "tells one person why a question isn't taken; there is no answer then",
     "chat.delete": "deletes what was forgotten, after the answer; tried again for days",
     "files.delete": "likewise",
     "PATCH /channels/{channel_id}": "takes the name off the thread of a forgotten answer",
@@ -159,7 +160,7 @@ EVENTS: dict[str, tuple[Event, float | None]] = {
 """What admins do in mid-run, and after how many seconds they undo it."""
 NOBODY_LEFT = ("channel deleted",)
 """After these nobody can know any more who may read the answer: it is kept, and not told."""
-NO_METHODS = ("upload", "response_url")
+NO_METHODS = ("upload", "download", "response_url")
 """Addresses that Slack gives out; they answer by a status, and document no errors."""
 
 HANGS = (

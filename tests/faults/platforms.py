@@ -361,7 +361,7 @@ class SlackAsker:
             case "mention":
                 server.mention(self.channel, self.user, question)
             case "file":
-                file = server.add_file("picture.png", b"\x89PNG\x00\xff", self.user)
+                file = server.add_file("notes.txt", b"The load doubles in May.", self.user)
                 server.mention(self.channel, self.user, question, files=[file])
 
     @property
