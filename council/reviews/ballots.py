@@ -18,16 +18,8 @@ from council.reviews.ballot_json import (
     listed_names,
     read_json_ballots,
 )
-from council.reviews.ballot_text import (
-    BallotLines,
-    by_letter,
-    label_named,
-    opening_labels,
-    parse_ranking,
-    plain,
-    ranking_at,
-    unwrapped,
-)
+from council.reviews.ballot_lines import BallotLines, plain, unwrapped
+from council.reviews.ballot_text import by_letter, label_named, opening_labels, parse_ranking, ranking_at
 from council.reviews.prose import LONGEST_POINT, read_review
 from council.reviews.reviewer_lines import LONGEST_LINE, LONGEST_REVIEW, bare, says, sentences
 from council.reviews.score_text import BEST, WORST, Scored, parse_scores, scores_of, scores_text

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from council.reviews.ballot_text import LEAD_IN, unwrapped
+from council.reviews.ballot_lines import LEAD_IN, unwrapped
 
 LONGEST_REVIEW = 200_000
 """How many characters of a review are read."""

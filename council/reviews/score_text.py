@@ -12,7 +12,8 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import cast
 
-from council.reviews.ballot_text import by_letter, is_attributed, plain, unquoted_lines
+from council.reviews.ballot_lines import is_attributed, plain, unquoted_lines
+from council.reviews.ballot_text import by_letter
 
 Scored = Mapping[str, Mapping[str, int]]
 """Scores by label and criterion."""
