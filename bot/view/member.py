@@ -14,6 +14,7 @@ from council.calls import Citation
 from council.document.changes import share_changed, words_changed
 from council.document.conversation import Stage1Result, Stage2_5Result, Stage2Result
 from council.text.characters import clip
+from council.text.sentences import sentence_ends
 
 BEGINNING = 400
 """How many characters of a corrected response a digest shows, about."""
@@ -21,7 +22,6 @@ REASON_LENGTH = 200
 """How much is said of why a member kept its answer."""
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _LEADS = re.compile(r" {0,3}#{1,6} |\s*(?:[-*+]|\d{1,3}[.)])\s*$|\s*\*\*[^*]+\*\*:?\s*$|.*:\s*$")
-_SENTENCE_END = re.compile(r"[.!?\u2026][\"')\]*]*(?=\s|$)|[\u3002\uff01\uff1f]")
 
 
 def names(view: RunView) -> dict[str, str]:
@@ -133,7 +133,7 @@ def beginning(markdown: str, length: int = BEGINNING) -> str:
 
 def _sentences_of(line: str, room: int, *, is_first: bool) -> str:
     """Return the sentences of a line that fit whole; of the first line, its words."""
-    ends = (found.end() for found in _SENTENCE_END.finditer(line, 0, room))
+    ends = sentence_ends(line, room)
     whole = [end for end in ends if not (line.count("**", 0, end) % 2 or line.count("`", 0, end) % 2)]
     if whole:
         return line[: whole[-1]].rstrip()

@@ -11,6 +11,7 @@ from difflib import SequenceMatcher
 from bot.view.objections import weight
 from council.document.results import ReviewPoint
 from council.reviews.critiques import EMPTY_WORDS
+from council.text.sentences import sentences
 
 LONGEST = 20_000
 """Characters up to which texts are compared sentence by sentence: a hundredth of a second."""
@@ -25,7 +26,6 @@ _MARK = re.compile(r"\s*(?:(?:#{1,6}|>|[-*+]|\d{1,3}[.)])\s+)*")
 _INLINE = re.compile(
     r"\*\*|__|~~|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)|!?\[(?=[^\]\n]*\]\()|(?<=\S)\]\([^)\s]*\)"
 )
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])")
 _WORD = re.compile(r"\w[\w'.-]*\w|\w")
 
 
@@ -118,7 +118,7 @@ def _sentences(markdown: str) -> Iterator[str]:
             fence = mark[1]
         elif not line.lstrip().startswith("|"):
             text = _INLINE.sub("", _MARK.sub("", line, 1))
-            yield from (" ".join(part.split()) for part in _SENTENCE_END.split(text) if part.strip())
+            yield from (" ".join(each.split()) for each in sentences(text))
 
 
 def _words(text: str) -> set[str]:

@@ -1,14 +1,13 @@
 """How far a correction moved from the answer before it (the refinement contract's rule)."""
 
-import re
 from collections import Counter
 from difflib import SequenceMatcher
 
 from rapidfuzz.distance import LCSseq
 
 from council.text.characters import set_apart
+from council.text.sentences import sentences
 
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])|\n+")
 UNCHANGED_ABOVE = 0.95
 CHANGED_BELOW = 0.5
 NEW_WORDS_ABOVE = 0.1
@@ -133,5 +132,5 @@ def _kept(before: list[str], after: list[str]) -> int:
 def dropped(original: str, refined: str) -> list[str]:
     """Return the sentences and lines of a text that another one doesn't contain, in their order."""
     kept = " ".join(refined.split())
-    sentences = (" ".join(sentence.split()) for sentence in _SENTENCE_END.split(original))
-    return [sentence for sentence in sentences if sentence and sentence not in kept]
+    said = (" ".join(each.split()) for line in original.splitlines() for each in sentences(line))
+    return [sentence for sentence in said if sentence not in kept]

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from council.text.sentences import sentences
+
 _NAMES = (
     r"(?:the\s+)?(?:correct\s+|right\s+|final\s+|short\s+)?(?:answer|result|solution)"
     r"|(?:die\s+|meine\s+)?(?:richtige\s+|endgültige\s+|kurze\s+)?(?:antwort|lösung)|(?:das\s+)?(?:end)?ergebnis"
@@ -35,8 +37,6 @@ _HEDGED = re.compile(
     r"|zwischen|wohl|ou|soit|peut-être|entre|o bien|quizás|tal vez|unclear|unklar|unknown)\b|\s[oó]\s|\?",
     re.IGNORECASE,
 )
-_MONTHS = "Jan|Jän|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez"
-_SENTENCE_END = re.compile(rf"(?<=[.!?])\s+(?=[A-ZÄÖÜÉÈ¿¡*(])(?!(?:{_MONTHS})\w*)|(?<=[a-zäöüß%)])\.\s+")
 _PARENTHESIS = re.compile(r"\([^()]*\)")
 
 
@@ -108,7 +108,7 @@ def _bare(line: str) -> str:
 
 
 def _sentences(line: str) -> list[str]:
-    return [part for part in _SENTENCE_END.split(line) if part.strip()] or [line]
+    return sentences(line) or [line]
 
 
 def code_blocks(reply: str) -> Iterator[str]:

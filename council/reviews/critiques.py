@@ -8,6 +8,7 @@ from typing import cast
 from council.document.iteration import CritiqueItem
 from council.document.results import GRADES, ReviewPoint, Stage2Result
 from council.reviews.prose import LONGEST_POINT, read_review
+from council.text.sentences import sentence_ends
 from council.usage import CHARACTERS_PER_TOKEN
 
 SAME_ABOVE = 0.7
@@ -21,7 +22,6 @@ MAX_CRITIQUES = 5
 MOST_POINTS = 50
 """How many points of a review against one answer are compared with those of other reviews."""
 
-SENTENCE_END = re.compile(r"[.!?][\"')\]]*(?=\s)|[\u3002\uff01\uff1f]|\n")
 _WORD = re.compile(r"[^\W_]+(?:'\w+)?")
 _EMPTY = """
     a an and are as at be but for from has have in is it its of on or so some that the this to was
@@ -156,6 +156,6 @@ def _common_limit(lengths: Sequence[int], room: int) -> int:
 
 
 def _cut(text: str, limit: int) -> str:
-    ends = [match.end() for match in SENTENCE_END.finditer(text, 0, limit + 1) if match.end() <= limit]
-    kept = text[: ends[-1] if ends else limit].rstrip()
+    ends = [text.rfind("\n", 0, limit), *sentence_ends(text, limit)]
+    kept = text[: max(ends) if max(ends) > 0 else limit].rstrip()
     return f"{kept}\n[shortened: {len(kept):,} of {len(text):,} characters]"

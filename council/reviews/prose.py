@@ -26,9 +26,9 @@ from council.reviews.reviewer_lines import (
     is_nothing,
     own_lines,
     says,
-    sentences,
 )
 from council.text.characters import clip
+from council.text.sentences import sentences
 
 LONGEST_POINT = 600
 """The length of a point in characters; a longer one is cut between words."""

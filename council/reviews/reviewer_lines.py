@@ -166,26 +166,6 @@ def _is_continued(line: ReviewLine, following: ReviewLine) -> bool:
     )
 
 
-# Sentences ---------------------------------------------------------------------------------------
-
-_ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|approx|no|fig|resp|z\.B|bzw|ca)\.$", re.IGNORECASE)
-_ABBREVIATED = len("approx.")
-_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9\u00c0-\u00de])|(?<=[\u3002\uff01\uff1f])")
-
-
-def sentences(text: str) -> list[str]:
-    """Return the sentences of a line, or what replaces them."""
-    found: list[str] = []
-    start = 0
-    for end in _END.finditer(text):
-        begun = max(start, end.start() - _ABBREVIATED)
-        if not _ABBREVIATION.search(text, begun, end.start()):
-            closing = end.start() + len(end[0].rstrip())
-            found.append(text[start:closing].strip())
-            start = end.end()
-    return [each for each in (*found, text[start:].strip()) if each]
-
-
 _NOTHING = {"none", "none found", "nothing", "no weaknesses", "n/a", "nothing significant", "none noted"}
 
 

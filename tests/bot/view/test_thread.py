@@ -177,7 +177,7 @@ def test_a_full_thread_shows_whole_responses() -> None:
     ("markdown", "begun"),
     [
         ("Short.", "Short."),
-        (f"# Title\n\nSay this. {'word ' * 100}", "# Title\n\nSay this."),
+        (f"# Title\n\nSay this. {'Word ' * 100}", "# Title\n\nSay this."),
         (f"First.\n\n```py\n{'code ' * 100}\n```\nLast.", "First."),
         (f"```py\n1\n2\n{'x' * 99}\n```", "```py\n1\n2\n```"),
         (f"First.\n\n## Next\n\n{'word ' * 100}", "First."),
