@@ -15,7 +15,8 @@ from council.calls import ChatMessage
 from council.models.billing import REPLY_TOKENS, UNPRICED_CALL, PriceOf, search_cost
 from council.profile import Member, Profile
 from council.prompts.builtin import prompts_of
-from council.prompts.prompts import STRATEGIES, Material, Prompts
+from council.prompts.chair import STRATEGIES, Material
+from council.prompts.prompts import Prompts
 from council.usage import BYTES_PER_TOKEN, Price, tokens
 
 TITLE_TOKENS = 50

@@ -35,7 +35,7 @@ from council.models.billing import PriceOf, unpriced
 from council.notes import has_no_answer, read_notes
 from council.offload import offload
 from council.profile import Member
-from council.prompts.prompts import Material
+from council.prompts.chair import Material
 from council.reviews.critiques import shorten
 from council.reviews.labels import label_answers
 from council.reviews.ranking import counted, disagreements

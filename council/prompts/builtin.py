@@ -13,7 +13,8 @@ from math import fsum
 from council.brief import Brief
 from council.calls import ChatMessage
 from council.profile import Member
-from council.prompts.prompts import Material, Prompts
+from council.prompts.chair import Material
+from council.prompts.prompts import Prompts
 
 CHAIR = "You give correct, short answers."
 FINAL = "{} Give the correct answer once more, in one short and simple sentence."

@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 
 from council.profile import Strategy
-from council.prompts.prompts import STRATEGIES
+from council.prompts.chair import STRATEGIES
 from tests.council.scripted import ScriptedCouncil, profile
 
 CHAIR = "stage3.1:chair/man:chairman"

@@ -13,7 +13,7 @@ from council.document.conversation import AggregateRanking, RankedAnswer, peer_c
 from council.document.stored_rounds import rounds_of
 from council.profile import Member, Persona
 from council.prompts.builtin import prompts_of
-from council.prompts.prompts import Material
+from council.prompts.chair import Material
 from tests.council.scripted import FOUR, ScriptedCouncil, failure, labels_in, profile
 
 PERSONA = Persona(name="The Pragmatist", prompt="You give correct, short answers.")

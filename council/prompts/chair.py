@@ -1,0 +1,209 @@
+"""What the chairman is asked: how it weighs the answers, and what notes it adds."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from council.brief import Brief
+from council.calls import ChatMessage
+from council.document.conversation import AggregateRanking
+from council.document.depth import DepthReason
+from council.document.results import ScoredAnswer, ScoringMatrix
+from council.profile import Member, Strategy
+from council.prompts import opening
+
+CHAIR = "You are the chairman of the council and write the one answer that the team will read."
+REVIEWED = (
+    "The members answered the question, reviewed each other without names, and corrected themselves. "
+    "These are their answers, after the corrections."
+)
+UNREVIEWED = (
+    "The members answered the question, each alone. These are their answers. The reviews were skipped: "
+    "nobody has checked or corrected them."
+)
+READ_CRITICALLY = (
+    "Read the answers critically, for nobody else has: check each claim, number and step yourself, and "
+    "look for what all of them overlooked."
+)
+UNANIMOUS = (
+    "The answers recommend the same. That proves nothing: models make the same mistakes, and sound as "
+    "sure of them."
+)
+NOTES = (
+    "Your answer comes first. When it is complete, add a few notes for the team, in plain text. First a "
+    "line that holds this mark alone:\n\n{mark}\n\n"
+    "Below it at most four lines, each beginning with its keyword, and only those that have something "
+    "to say:\n\n"
+    "- DISSENT: who of the members still holds something else, and why.\n"
+    "- ONLY: what is important and only one member saw, and who.\n"
+    "{changed}"
+    "- ASK: a question to the team, for the one fact that would change your answer.\n\n"
+    "Call the members by the names given above, never by labels. Keep the keywords as they are, and "
+    "write the rest in {language}. Write the mark nowhere else."
+)
+CHANGED = "- CHANGED: which claim was dropped, added or corrected after the reviews, and by whom.\n"
+ANSWER_FIRST = "Write the answer first, then the notes."
+ANSWER_ONLY = "Write the answer."
+REPEATED = 600
+"""A question of at most so many characters is asked again below long answers: small models forget it."""
+NO_ANSWER = "Those are notes alone. Write the answer to the question in {language}, and no notes."
+
+
+@dataclass(frozen=True, slots=True)
+class _Synthesis:
+    """How the chairman makes one answer of many; with `reads_reviews`, it reads the reviews, too."""
+
+    instruction: str
+    begins_with: str = "the answer"
+    reads_reviews: bool = False
+
+
+STRATEGIES: Mapping[Strategy, _Synthesis] = {
+    "consensus": _Synthesis(
+        "Build on what is best supported, settle differences by their merits and not by counting "
+        "heads, and where real dissent remains say who holds what and why instead of averaging it "
+        "away."
+    ),
+    "coverage": _Synthesis(
+        "Bring together everything the members found: every distinct point once, ordered by subject, "
+        "however few raised it. Merge points that say the same. Where only one member raised a point, "
+        "name that member beside it. A point you hold to be wrong stays in, with the reason you doubt "
+        "it."
+    ),
+    "risk_averse": _Synthesis(
+        "Judge every option by how badly it can end. State the risks first, with each option's worst "
+        "case, who bears it, and whether it can be undone. Recommend the option whose worst case does "
+        "the least harm, even where another promises more, and say what the team would have to know "
+        "to dare that one.",
+        begins_with="the risks",
+    ),
+    "security_first": _Synthesis(
+        "Put security before everything else: what can be attacked, leaked or lost, how badly, and "
+        "what closes the hole. Recommend nothing that a member or a reviewer called insecure without "
+        "saying so right there, with what would make it acceptable. All other aims come after.",
+        begins_with="the security findings",
+        reads_reviews=True,
+    ),
+    "cost_capped": _Synthesis(
+        "Look for the simplest and cheapest way that still meets the need: in money, in work, and in "
+        "upkeep. Recommend that way, say plainly what is given up for it, and name the point from which "
+        "spending more would be right."
+    ),
+    "compare_only": _Synthesis(
+        "Set the options side by side and judge each by the same points: what it is, what speaks for "
+        "and against it, what it costs, whom it suits. Use a table where it helps. Give no verdict, no "
+        "order of merit and no recommendation: the team decides by itself.",
+        begins_with="the comparison",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Material:
+    """What the chairman writes its answer from.
+
+    `responses` are triples of label, member and text; `withdrawn` are pairs of member and what it took
+    back after the reviews, which only the notes need; `votes` are the ballots that count,
+    reviewer -> labels, best first; `reviews` are pairs of critic and text. `skipped` says why there were
+    none.
+    """
+
+    responses: Sequence[tuple[str, str, str]]
+    withdrawn: Sequence[tuple[str, str]] = ()
+    ranking: AggregateRanking | None = None
+    votes: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    scores: ScoringMatrix | None = None
+    disagreements: Sequence[str] = ()
+    reviews: Sequence[tuple[str, str]] = ()
+    skipped: DepthReason | None = None
+
+
+def synthesis(
+    brief: Brief, member: Member, given: Material, mark: str | None
+) -> tuple[ChatMessage, ...]:
+    """Ask for the final answer; with a mark, for notes below it."""
+    strategy = STRATEGIES[brief.profile.strategy]
+    read = given.reviews if strategy.reads_reviews else ()
+    return opening.chat(
+        brief,
+        member,
+        *opening.question(brief, member),
+        *opening.criteria(brief),
+        CHAIR,
+        UNREVIEWED if given.skipped else REVIEWED,
+        *(
+            opening.fence(brief, f"{label} by {member_name}", text)
+            for label, member_name, text in given.responses
+        ),
+        *(
+            opening.fence(brief, f"What {member_name} said before the reviews and no longer says", text)
+            for member_name, text in (given.withdrawn if mark else ())
+        ),
+        *(opening.fence(brief, f"Review by {critic}", text) for critic, text in read),
+        *opening.without_boundary(brief, _weighed(given, strategy.instruction)),
+        *([_notes(mark, brief.language, given)] if mark else []),
+        f"Now answer the question itself, in {brief.language}, beginning with {strategy.begins_with}.",
+        *([opening.asked(brief)] if len(brief.question) <= REPEATED else []),
+        ANSWER_FIRST if mark else ANSWER_ONLY,
+    )
+
+
+def _weighed(given: Material, instruction: str) -> Iterator[str]:
+    """Say how the chairman is to weigh the answers: by what their reviewers said, or by itself."""
+    if given.skipped:
+        yield from [UNANIMOUS] if given.skipped == "agreed" else []
+        yield f"{instruction} {READ_CRITICALLY}"
+        return
+    yield from _standing(given)
+    yield from _scored(given.scores)
+    yield f"{instruction} The ranking shows agreement, not truth."
+
+
+def _notes(mark: str, language: str, given: Material) -> str:
+    return NOTES.format(mark=mark, language=language, changed="" if given.skipped else CHANGED)
+
+
+def _standing(given: Material) -> list[str]:
+    ranking = given.ranking
+    if ranking is None or not ranking.ballots:
+        return ["There is no ranking: no ballot could be counted."]
+    places = "\n".join(
+        f"{rank.number}{' =' if rank.shared else '.'} {place.label}: "
+        f"mean position {place.mean_position:.2f} in {place.votes} ballots"
+        for place in ranking.places
+        if place.mean_position is not None and (rank := ranking.rank(place.model))
+    )
+    parts = [f"The peers' ranking, best first (= is a tie):\n{places}"]
+    if ballots := "\n".join(
+        f"- {reviewer}: {' > '.join(vote)}" for reviewer, vote in given.votes.items()
+    ):
+        parts.append(f"It comes from these ballots, without votes for oneself:\n{ballots}")
+    if lines := "\n".join(f"- {line}" for line in given.disagreements):
+        parts.append(f"Where the reviewers differ:\n{lines}")
+    return parts
+
+
+def _scored(matrix: ScoringMatrix | None) -> list[str]:
+    if matrix is None or not matrix.ballots:
+        return []
+    lines = (
+        f"- {answer.label}: {_means(answer)}"
+        + (f"; DISQUALIFIED, it fails {', '.join(answer.failed)}" if answer.is_disqualified else "")
+        for answer in matrix.answers
+    )
+    said = [
+        "The reviewers' mean scores by criterion, from 1 to 10, and their weighted mean:\n"
+        + "\n".join(lines)
+    ]
+    if any(answer.is_disqualified for answer in matrix.answers):
+        said.append(
+            "What a disqualified answer proposes can't be recommended as it is; use what is right "
+            "in it, and say which must-have it fails."
+        )
+    return said
+
+
+def _means(answer: ScoredAnswer) -> str:
+    if answer.total is None:
+        return "not scored"
+    means = ", ".join(f"{name} {mean:.1f}" for name, mean in answer.means.items())
+    return f"{means}; weighted {answer.total:.1f}"
