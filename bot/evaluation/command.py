@@ -27,6 +27,7 @@ from council.evaluation.checkers import checker_of
 from council.evaluation.comparison import checked_corrections
 from council.evaluation.items import DataSet, EvalItem, UnreadableItems, digest, read_items
 from council.evaluation.judging import HandLabel
+from council.models.billing import REPLY_TOKENS
 from council.profile import Member, Profile
 from storage.judged_corrections import JudgedCorrection
 
@@ -88,6 +89,8 @@ async def evaluate(configuration: Configuration, library: Library, options: Eval
         judged = sum(checker_of(item) == "judge" for item in items)
         pilot = min(plan.pilot, len(items))
         warn(wording.plan(len(items), len(profile.members), len(plan.arms), pilot, judged))
+        if options.max_cost is not None and profile.max_tokens is None:
+            warn(wording.may_pass(options.max_cost, REPLY_TOKENS))
         with shown() as watch:
             evaluation = Evaluation(
                 plan=plan,

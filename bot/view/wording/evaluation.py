@@ -76,6 +76,13 @@ def written(what: str, path: str) -> str:
     return f"{what}: {path}"
 
 
+def may_pass(max_cost: float, reply_tokens: int) -> str:
+    return (
+        f"Without max_tokens a reply is taken to be {reply_tokens:,} tokens long: "
+        f"longer ones can pass {figures.dollars(max_cost)} by the difference."
+    )
+
+
 def stopped(why: str, max_cost: float | None) -> str:
     if why == "max_cost":
         most = figures.dollars(max_cost or 0)

@@ -71,13 +71,18 @@ def write_questions(folder: Path, count: int, *more: Json) -> None:
 
 
 @asynccontextmanager
-async def evaluated(folder: Path) -> AsyncGenerator[tuple[Program, ModelServer]]:
+async def evaluated(
+    folder: Path, database: str | None = None, *, max_tokens: int | None = 100
+) -> AsyncGenerator[tuple[Program, ModelServer]]:
     """Yield the program with a provider of models of known quality and known prices."""
     async with asked(folder) as (council, server):
         server.models = PRICES
         server.always("*", known)
         environment = council.environment | {"COUNCIL_CONFIG": "council.toml"}
-        (folder / "council.toml").write_text("[profiles.default]\nmax_tokens = 100\n", encoding="utf-8")
+        if database:
+            environment["DATABASE_URL"] = database
+        limit = f"max_tokens = {max_tokens}\n" if max_tokens else ""
+        (folder / "council.toml").write_text(f"[profiles.default]\n{limit}", encoding="utf-8")
         yield replace(council, environment=environment), server
 
 

@@ -81,6 +81,30 @@ async def test_the_same_command_pays_for_nothing_twice(tmp_path: Path) -> None:
     assert other == added + paid
 
 
+async def test_a_reply_without_a_limit_can_pass_the_most_it_may_cost(tmp_path: Path) -> None:
+    """Whoever sets a limit for money and none for length reads what that leaves open."""
+    write_questions(tmp_path, 1)
+    async with evaluated(tmp_path, max_tokens=None) as (council, _):
+        ended = await council("eval", "q.jsonl", "--pilot", "0", "--arms", "stage1", "--max-cost", "1")
+    assert (
+        "Without max_tokens a reply is taken to be 2,000 tokens long: "
+        "longer ones can pass $1.00 by the difference."
+    ) in ended.err.splitlines()
+
+
+async def test_an_evaluation_is_kept_in_a_database_too(tmp_path: Path, postgres: str) -> None:
+    """With `DATABASE_URL` it is continued from there, and nothing is in the data folder."""
+    write_questions(tmp_path, 2)
+    async with evaluated(tmp_path, postgres) as (council, server):
+        part = await council(*QUICK, "--arms", "stage1", "--json")
+        paid = len(server.history)
+        whole = await council(*QUICK, "--arms", "stage1", "--json")
+        again = len(server.history)
+    assert (part.code, again) == (0, paid)
+    assert result(part) == result(whole)
+    assert not (tmp_path / "data").exists()
+
+
 async def test_a_killed_evaluation_continues_without_paying_again(tmp_path: Path) -> None:
     """After kill -9 only what was in flight is asked again, and the result is the same."""
     write_questions(tmp_path, 6)
