@@ -8,6 +8,7 @@ until it is replaced.
 import asyncio
 import os
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -126,20 +127,74 @@ class Conversations(Protocol):
         ...
 
 
-class Documents(Conversations, Protocol):
-    """What index, forgetting and the command line need beside that."""
+class Documents(Conversations, ABC):
+    """What index, forgetting and the command line need beside that.
 
+    A store reads and replaces documents; what is done to one (`storage.documents.edits`) is the same
+    wherever they are kept. `place` is where, for errors.
+    """
+
+    place: Path | str
+
+    @abstractmethod
     async def content(self, conversation_id: str) -> bytes:
         """Return a document's bytes. Raises `ConversationNotFound` or `DocumentError`."""
         ...
 
+    @abstractmethod
     async def listing(self) -> FolderListing:
         """Return the name and stamp of every document, without opening any."""
         ...
 
+    @abstractmethod
     async def read(self, conversation_ids: Sequence[str]) -> list[Stored | DocumentProblem]:
         """Read these documents in this order: leave out what is gone, return a problem for a bad one."""
         ...
+
+    @abstractmethod
+    async def adopt(self, content: bytes) -> Stored | None:
+        """Store another program's document, byte for byte; return `None` if its id is taken.
+
+        Raises `DocumentError` if it can't be read or its id is not a uuid.
+        """
+        ...
+
+    @abstractmethod
+    async def remove(self, conversation_id: str) -> None:
+        """Delete a document, if it exists, and every copy of it that was set aside."""
+        ...
+
+    @abstractmethod
+    async def edit(self, conversation_id: str, edit: Edit, now: datetime | None = None) -> Stored | None:
+        """Replace a document by what an edit makes of it; return `None` if that deletes it.
+
+        One that can't be read is copied aside where the edit says so, under the time `now`. Raises what
+        the edit raises.
+        """
+        ...
+
+    @override
+    async def add_exchange(
+        self,
+        conversation_id: str,
+        question: str,
+        answer: AssistantMessage,
+        *,
+        title: str,
+        source: Source | None,
+        now: datetime,
+        context: Discussion | None = None,
+        files: Sequence[FileRecord] = (),
+        links: Sequence[LinkRecord] = (),
+    ) -> Stored:
+        asked = edits.asked(question, context, files, links)
+        edit = edits.exchange(conversation_id, asked, answer, title=title, source=source, now=now)
+        return _left(await self.edit(conversation_id, edit, now))
+
+    @override
+    async def vote(self, conversation_id: str, run_id: str, vote: Vote) -> Stored:
+        edit = edits.vote(conversation_id, run_id, vote, self.place)
+        return _left(await self.edit(conversation_id, edit))
 
     async def add_assistant_message(
         self,
@@ -154,18 +209,12 @@ class Documents(Conversations, Protocol):
         The stages are models or their JSON form; `stage2_5=None` leaves the field out.
         Raises `DocumentError` if no question is unanswered.
         """
-        ...
+        edit = edits.response(conversation_id, stage1, stage2, stage2_5, stage3, self.place)
+        return _left(await self.edit(conversation_id, edit))
 
-    async def adopt(self, content: bytes) -> Stored | None:
-        """Store another program's document, byte for byte; return `None` if its id is taken.
-
-        Raises `DocumentError` if it can't be read or its id is not a uuid.
-        """
-        ...
-
-    async def remove(self, conversation_id: str) -> None:
-        """Delete a document, if it exists, and every copy of it that was set aside."""
-        ...
+    @override
+    async def remove_questions(self, conversation_id: str, user: str) -> Stored | None:
+        return await self.edit(conversation_id, edits.cut(conversation_id, user))
 
 
 class ConversationStore(Documents):
@@ -175,7 +224,7 @@ class ConversationStore(Documents):
     """
 
     def __init__(self, folder: Path, *, lock_timeout: float = 30.0) -> None:
-        self.folder = folder
+        self.place = self.folder = folder
         self._locks = folder / ".locks"
         self._lock_timeout = lock_timeout
 
@@ -217,41 +266,6 @@ class ConversationStore(Documents):
         return await self._in_thread(lambda: [*self._read_each(conversation_ids)])
 
     @override
-    async def add_exchange(
-        self,
-        conversation_id: str,
-        question: str,
-        answer: AssistantMessage,
-        *,
-        title: str,
-        source: Source | None,
-        now: datetime,
-        context: Discussion | None = None,
-        files: Sequence[FileRecord] = (),
-        links: Sequence[LinkRecord] = (),
-    ) -> Stored:
-        asked = edits.asked(question, context, files, links)
-        edit = edits.exchange(conversation_id, asked, answer, title=title, source=source, now=now)
-        return self._left(await self._edit(conversation_id, edit, now))
-
-    @override
-    async def vote(self, conversation_id: str, run_id: str, vote: Vote) -> Stored:
-        edit = edits.vote(conversation_id, run_id, vote, self.folder)
-        return self._left(await self._edit(conversation_id, edit))
-
-    @override
-    async def add_assistant_message(
-        self,
-        conversation_id: str,
-        stage1: Sequence[object],
-        stage2: Sequence[object],
-        stage2_5: Sequence[object] | None,
-        stage3: object,
-    ) -> Stored:
-        edit = edits.response(conversation_id, stage1, stage2, stage2_5, stage3, self.folder)
-        return self._left(await self._edit(conversation_id, edit))
-
-    @override
     async def adopt(self, content: bytes) -> Stored | None:
 
         def take_in() -> Stored | None:
@@ -275,12 +289,7 @@ class ConversationStore(Documents):
         await self._in_thread(delete)
 
     @override
-    async def remove_questions(self, conversation_id: str, user: str) -> Stored | None:
-        return await self._edit(conversation_id, edits.cut(conversation_id, user))
-
-    async def _edit(
-        self, conversation_id: str, edit: Edit, now: datetime | None = None
-    ) -> Stored | None:
+    async def edit(self, conversation_id: str, edit: Edit, now: datetime | None = None) -> Stored | None:
         path = self._path(conversation_id)
 
         def change() -> Stored | None:
@@ -301,11 +310,6 @@ class ConversationStore(Documents):
                 return Stored(edited.conversation, replace_file(path, edited.content), aside)
 
         return await self._in_thread(change)
-
-    @staticmethod
-    def _left(stored: Stored | None) -> Stored:
-        assert stored is not None  # noqa: S101 - this edit deletes nothing
-        return stored
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         """Run blocking work in a thread, to its end even if the waiter is cancelled."""
@@ -422,3 +426,8 @@ def _delete(path: Path) -> None:
 def _delete_copies(path: Path) -> None:
     for copy in path.parent.glob(f"{path.name}.broken-*"):
         copy.unlink(missing_ok=True)
+
+
+def _left(stored: Stored | None) -> Stored:
+    assert stored is not None  # noqa: S101 - this edit deletes nothing
+    return stored

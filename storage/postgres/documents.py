@@ -8,14 +8,8 @@ from datetime import UTC, datetime
 
 from typing_extensions import override
 
-from council.brief import Discussion
 from council.document.conversation import (
-    AssistantMessage,
     Conversation,
-    FileRecord,
-    LinkRecord,
-    Source,
-    Vote,
     timestamp,
 )
 from storage.atomic import Stamp
@@ -50,7 +44,7 @@ class PostgresDocuments(Documents):
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._place = database.name
+        self.place = database.name
 
     @override
     async def load(self, conversation_id: str) -> Conversation:
@@ -92,41 +86,6 @@ class PostgresDocuments(Documents):
         return await asyncio.to_thread(parse)
 
     @override
-    async def add_exchange(
-        self,
-        conversation_id: str,
-        question: str,
-        answer: AssistantMessage,
-        *,
-        title: str,
-        source: Source | None,
-        now: datetime,
-        context: Discussion | None = None,
-        files: Sequence[FileRecord] = (),
-        links: Sequence[LinkRecord] = (),
-    ) -> Stored:
-        asked = edits.asked(question, context, files, links)
-        edit = edits.exchange(conversation_id, asked, answer, title=title, source=source, now=now)
-        return self._left(await self._edit(conversation_id, edit, now))
-
-    @override
-    async def vote(self, conversation_id: str, run_id: str, vote: Vote) -> Stored:
-        edit = edits.vote(conversation_id, run_id, vote, self._place)
-        return self._left(await self._edit(conversation_id, edit))
-
-    @override
-    async def add_assistant_message(
-        self,
-        conversation_id: str,
-        stage1: Sequence[object],
-        stage2: Sequence[object],
-        stage2_5: Sequence[object] | None,
-        stage3: object,
-    ) -> Stored:
-        edit = edits.response(conversation_id, stage1, stage2, stage2_5, stage3, self._place)
-        return self._left(await self._edit(conversation_id, edit))
-
-    @override
     async def adopt(self, content: bytes) -> Stored | None:
         conversation = await asyncio.to_thread(edits.adopted, content)
         mtime_ns = time.time_ns()
@@ -143,20 +102,15 @@ class PostgresDocuments(Documents):
         edits.check_id(conversation_id)
         await self._database.write(*_removal(conversation_id))
 
-    @override
-    async def remove_questions(self, conversation_id: str, user: str) -> Stored | None:
-        return await self._edit(conversation_id, edits.cut(conversation_id, user))
-
     async def _content(self, conversation_id: str) -> bytes:
         edits.check_id(conversation_id)
         rows = await self._database.read(_READ, (conversation_id,))
         if not rows:
-            raise ConversationNotFound(conversation_id, self._place)
+            raise ConversationNotFound(conversation_id, self.place)
         return bytes(rows[0]["content"])
 
-    async def _edit(
-        self, conversation_id: str, edit: Edit, now: datetime | None = None
-    ) -> Stored | None:
+    @override
+    async def edit(self, conversation_id: str, edit: Edit, now: datetime | None = None) -> Stored | None:
         edits.check_id(conversation_id)
         while True:
             rows = await self._database.read(_READ, (conversation_id,))
@@ -187,11 +141,6 @@ class PostgresDocuments(Documents):
             if edited is None:
                 return None
             return Stored(edited.conversation, Stamp(mtime_ns, len(edited.content or b"")), aside)
-
-    @staticmethod
-    def _left(stored: Stored | None) -> Stored:
-        assert stored is not None  # noqa: S101 - this edit deletes nothing
-        return stored
 
 
 def _removal(conversation_id: str) -> list[Statement]:
