@@ -31,8 +31,9 @@ from bench.workers import measure as measure_workers
 from bot.app import open_library
 from bot.config import logs
 from bot.service.admission.access import AT_TERMINAL
+from bot.service.admission.costs import Costs
 from bot.service.requests.question import Question
-from bot.service.runs import Runs
+from bot.service.runs import Runs, build_runs
 from council.calls import Ask, Call, Reply
 from council.document.conversation import Source
 from council.models.catalog import Catalog
@@ -379,13 +380,8 @@ async def council(ask: Ask, catalog: Catalog) -> AsyncGenerator[Runs]:
     """Open a council over a data folder of its own."""
     with tempfile.TemporaryDirectory() as folder:
         async with open_library(Path(folder) / "data") as library:
-            yield Runs(
-                ask=ask,
-                catalog=catalog,
-                journal=library.journal,
-                store=library.store,
-                index=library.index,
-            )
+            costs = Costs(catalog=catalog, journal=library.journal, store=library.store)
+            yield build_runs(ask, costs, library.index)
 
 
 async def one_run(runs: Runs, seed: int = 0) -> None:
@@ -396,7 +392,7 @@ async def one_run(runs: Runs, seed: int = 0) -> None:
         source=Source(platform="bench"),
         entry_key=str(uuid.uuid4()),
     )
-    message = await runs.carry_out((await runs.record(question, PROFILE)).run, silent)
+    message = await runs.carry_out((await runs.recorder.record(question, PROFILE)).run, silent)
     if message is None or message.failures:
         sys.exit("a run of the benchmark failed")
 

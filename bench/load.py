@@ -30,13 +30,14 @@ from bot.errors import Refusal
 from bot.serve import tune_interpreter
 from bot.service.admission.access import AT_TERMINAL
 from bot.service.admission.channels import Channels, Operator
+from bot.service.admission.costs import Costs
 from bot.service.admission.limits import Limits
 from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.venue import Card, File, Mention, Part, Sent
 from bot.service.dispatcher import Dispatcher
 from bot.service.requests.question import Question
 from bot.service.run_queue import LocalQueue
-from bot.service.runs import Runs, utc_now
+from bot.service.runs import Runs, build_runs, utc_now
 from bot.view.message import Message
 from council.brief import Brief, Discussion, SentFile
 from council.calls import Ask, Call, MemorySteps, Reply
@@ -264,14 +265,13 @@ async def opened(load: Load, models: Models) -> AsyncGenerator[Carry]:
 
 def runs_of(library: Library, ask: Ask) -> Runs:
     """Build what carries runs out."""
-    return Runs(
-        ask=ask,
+    costs = Costs(
         catalog=Catalog(no_models),
         journal=library.journal,
         store=library.store,
-        index=library.index,
         channels=Channels(Operator(profiles={"default": PROFILE}), library.overrides),
     )
+    return build_runs(ask, costs, library.index)
 
 
 def dispatcher_of(library: Library, ask: Ask, at_once: int) -> Dispatcher:
@@ -299,7 +299,7 @@ async def journalled(runs: Runs, number: int) -> None:
     question = Question(
         standing=AT_TERMINAL, text=text(number), source=place(number), entry_key=str(number)
     )
-    if await runs.carry_out((await runs.record(question, PROFILE)).run, silent) is None:
+    if await runs.carry_out((await runs.recorder.record(question, PROFILE)).run, silent) is None:
         sys.exit("a run of the benchmark failed")
 
 

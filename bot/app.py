@@ -15,13 +15,14 @@ from bot.errors import ConfigurationError
 from bot.past.lookup import Lookup
 from bot.service.admission.budget_warnings import BudgetWarnings
 from bot.service.admission.channels import Channels, Operator
+from bot.service.admission.costs import Costs
 from bot.service.admission.permissions import Admins
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
+from bot.service.observing import Observer, Traces, can_trace
 from bot.service.remedies import Remedies
 from bot.service.run_queue import LocalQueue, RunQueue
-from bot.service.runs import Runs
-from bot.service.traces import Traces, can_trace, untraced
+from bot.service.runs import Runs, build_runs
 from bot.view.wording import cli as wording
 from bot.view.wording.cli import NO_OTEL
 from council.calls import Call
@@ -201,21 +202,23 @@ async def open_council(
                 _looking_for_unlisted(client.catalog, profiles.values(), unlisted)
             )
         traces = await _open_traces(configuration, directory, stack)
-        runs = Runs(
-            ask=client.ask,
+        costs = Costs(
             catalog=client.catalog,
-            prices=client.price,
-            channels=channels,
             journal=library.journal,
             store=library.store,
-            index=library.index,
-            judged=library.judged,
-            metrics=counts,
-            traces=traces,
-            remedies=Remedies(directory.find, has_key=key is not None),
+            channels=channels,
+            prices=client.price,
             warnings=BudgetWarnings(
                 library.warned, library.journal, channels, _admins(configuration), counts
             ),
+        )
+        runs = build_runs(
+            client.ask,
+            costs,
+            library.index,
+            judged=library.judged,
+            observer=Observer(counts, traces),
+            remedies=Remedies(directory.find, has_key=key is not None),
         )
         yield Council(profiles, runs, directory)
 
@@ -240,13 +243,13 @@ async def _looking_for_unlisted(
 
 async def _open_traces(
     configuration: Configuration, directory: Directory, stack: AsyncExitStack
-) -> Traces:
+) -> Traces | None:
     """Open the way to the collector, if one is configured; without it, OpenTelemetry isn't loaded."""
     if (given := configuration.traces) is None:
-        return untraced
+        return None
     if not can_trace():
         log.warning("traces_need_extra", problems=NO_OTEL)
-        return untraced
+        return None
     from bot.telemetry import open_telemetry
 
     provider = configuration.settings.openrouter_base_url or OPENROUTER
@@ -260,7 +263,7 @@ async def _open_traces(
         # The built-in model's address is only a name.
         return "openrouter" if address == OPENROUTER else parts.hostname or parts.scheme
 
-    return await stack.enter_async_context(open_telemetry(given, server)) or untraced
+    return await stack.enter_async_context(open_telemetry(given, server))
 
 
 def open_dispatcher(

@@ -37,10 +37,9 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 
-from bot.service.traces import Trace
-from council.calls import Ask, Call, Outcome, Reply, Steps
+from bot.service.observing import Trace
+from council.calls import Call, Outcome, Reply
 from council.errors import NoAnswers
-from council.events import Emit, Event, StageCompleted
 from storage.journal.rows import Ended, RunRow
 
 log = structlog.get_logger()
@@ -133,7 +132,7 @@ class Exporter(SpanExporter):
 
 
 class Telemetry:
-    """Traces runs; a `bot.service.traces.Traces`."""
+    """Traces runs; a `bot.service.observing.Traces`."""
 
     def __init__(self, exporter: SpanExporter, server: Server) -> None:
         # Its own words on each failure are many, and may quote what a collector sent back.
@@ -200,34 +199,41 @@ class RunTrace:
     _tokens: tuple[int, int] = (0, 0)
     _cost: float = 0.0
 
-    def asked(self, ask: Ask) -> Ask:
-        """Return an `ask` whose calls have spans, until they return."""
+    def called(self, call: Call) -> None:
+        """Begin a call's span."""
+        self._calls[call.step] = self._begin(call), None
 
-        async def asked(call: Call) -> Reply:
-            span = self._begin(call)
-            self._calls[call.step] = span, None
-            try:
-                return await ask(call)
-            finally:
-                self._calls[call.step] = span, time.time_ns()
+    def returned(self, call: Call) -> None:
+        """Note when a call returned; its span ends then, once its outcome is known."""
+        if begun := self._calls.get(call.step):
+            self._calls[call.step] = begun[0], time.time_ns()
 
-        return asked
+    def recorded(self, call: Call, outcome: Outcome) -> None:
+        """End a call's span with what came of it."""
+        if (begun := self._calls.pop(call.step, None)) is None:  # cut off before it began
+            return
+        span, ended_at = begun
+        if isinstance(outcome, Reply):
+            _set(span, {"council.status": "answered"})
+            _set(span, {"gen_ai.response.model": outcome.answered_by or call.member.model})
+        else:
+            is_fault = outcome.cause not in _CUT_OFF
+            _set(span, {"council.status": "failed" if is_fault else "stopped"})
+            _fail(span, outcome.cause, is_fault=is_fault)
+        if used := outcome.usage:
+            _set(span, {"gen_ai.usage.input_tokens": used.prompt_tokens})
+            _set(span, {"gen_ai.usage.output_tokens": used.completion_tokens})
+            if not used.unpriced:
+                _set(span, {"council.cost": used.cost})
+            read, written = self._tokens
+            self._tokens = read + used.prompt_tokens, written + used.completion_tokens
+            self._cost += used.cost
+        span.end(ended_at)
 
-    def recorded(self, steps: Steps) -> Steps:
-        """Return steps whose outcomes say how the calls ended."""
-        return _TracedSteps(steps, self._end)
-
-    def heard(self, emit: Emit) -> Emit:
-        """Return an `emit` that ends the stages' spans."""
-
-        def hear(event: Event) -> None:
-            if isinstance(event, StageCompleted) and (
-                span := self._stages.get(f"{event.stage}.{event.round}")
-            ):
-                span.end()
-            emit(event)
-
-        return hear
+    def completed(self, stage: str, number: int) -> None:
+        """End a stage's span."""
+        if span := self._stages.get(f"{stage}.{number}"):
+            span.end()
 
     def ended(self, status: Ended, error: Exception | None = None) -> None:
         """Record how the run ended."""
@@ -287,43 +293,6 @@ class RunTrace:
         _set(span, where)
         _set(span, {"council.run.id": self.run_id})
         return span
-
-    def _end(self, call: Call, outcome: Outcome) -> None:
-        if (begun := self._calls.pop(call.step, None)) is None:  # cut off before it began
-            return
-        span, ended_at = begun
-        if isinstance(outcome, Reply):
-            _set(span, {"council.status": "answered"})
-            _set(span, {"gen_ai.response.model": outcome.answered_by or call.member.model})
-        else:
-            is_fault = outcome.cause not in _CUT_OFF
-            _set(span, {"council.status": "failed" if is_fault else "stopped"})
-            _fail(span, outcome.cause, is_fault=is_fault)
-        if used := outcome.usage:
-            _set(span, {"gen_ai.usage.input_tokens": used.prompt_tokens})
-            _set(span, {"gen_ai.usage.output_tokens": used.completion_tokens})
-            if not used.unpriced:
-                _set(span, {"council.cost": used.cost})
-            read, written = self._tokens
-            self._tokens = read + used.prompt_tokens, written + used.completion_tokens
-            self._cost += used.cost
-        span.end(ended_at)
-
-
-@dataclass(frozen=True, slots=True)
-class _TracedSteps:
-    steps: Steps
-    ended: Callable[[Call, Outcome], None]
-
-    def recall(self, call: Call) -> Outcome | None:
-        return self.steps.recall(call)
-
-    def has_begun(self, stage: str) -> bool:
-        return self.steps.has_begun(stage)
-
-    async def record(self, call: Call, outcome: Outcome) -> None:
-        self.ended(call, outcome)
-        await self.steps.record(call, outcome)
 
 
 def _set(span: Span, attributes: Attributes) -> None:

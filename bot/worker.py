@@ -105,17 +105,17 @@ class Worker:
             raise
         is_ours = self.queue.claims.remove(run.id)
         self.queue.delivered(run.id)
-        is_fresh = self.queue.runs.age(run) <= REDELIVERY_DAYS * 24 * 3600
+        is_fresh = self.queue.runs.recorder.age(run) <= REDELIVERY_DAYS * 24 * 3600
         if is_ours and delivery != "shown" and is_fresh:
             await self.queue.try_later(run.id, attempts)
 
     async def _leave_to_others(self, run: RunRow, attempts: int) -> None:
         """Leave a run to another worker, for as long as an interrupted run may continue."""
-        if self.queue.runs.age(run) <= self.dispatcher.tasks.resume_within:
+        if self.queue.runs.recorder.age(run) <= self.dispatcher.tasks.resume_within:
             await self.queue.jobs.defer(run.id, after=AGAIN_SECONDS, attempts=attempts)
             return
         if not run.is_over:
-            await self.queue.runs.give_up(run)
+            await self.queue.runs.endings.give_up(run)
         await self.queue.leave(run.id)
 
 

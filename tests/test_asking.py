@@ -6,7 +6,6 @@ import pty
 import signal
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,7 @@ from council.profile import Member, Profile
 from storage.journal.journal import Journal
 from storage.journal.rows import Begun, NewRun, Reservation
 from storage.processes.coordination import Bounds, QueueEntry
-from tests.bot.service.test_runs import opened
+from tests.bot.service.test_runs import kept_elsewhere, opened
 from tests.council.scripted import ScriptedCouncil, profile
 from tests.launcher import start
 from tests.model_server import ModelServer
@@ -201,7 +200,9 @@ async def test_a_run_is_held_before_another_process_can_find_it(tmp_path: Path) 
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, library):
         journal = Watched(library)
-        terminal = terminal_ask.Asking(library, replace(runs, journal=journal), resume_within=60.0)
+        terminal = terminal_ask.Asking(
+            library, kept_elsewhere(runs, journal=journal), resume_within=60.0
+        )
         assert await terminal.ask(profile(), QUESTION, terminal_ask.document) is not None
     assert journal.free == [False]
 

@@ -14,8 +14,9 @@ import pytest
 from rich.console import Console
 
 from bot.service.admission.access import AT_TERMINAL
+from bot.service.admission.costs import Costs
 from bot.service.requests.question import Question
-from bot.service.runs import Runs
+from bot.service.runs import build_runs
 from bot.terminal.venue import TerminalChannel
 from bot.view.state import opening
 from council.calls import Call, Reply
@@ -84,13 +85,8 @@ async def told(folder: Path, turn: Turn, *troubled: str) -> Told:
                 return await client.ask(replace(call, deadline=60.0))
             return await troubled_client.ask(replace(call, deadline=0.05 if is_endless else 60.0))
 
-        runs = Runs(
-            ask=ask,
-            catalog=client.catalog,
-            journal=library.journal,
-            store=library.store,
-            index=library.index,
-        )
+        costs = Costs(catalog=client.catalog, journal=library.journal, store=library.store)
+        runs = build_runs(ask, costs, library.index)
         question = Question(
             standing=AT_TERMINAL,
             text="Shard or scale up?",
@@ -98,7 +94,9 @@ async def told(folder: Path, turn: Turn, *troubled: str) -> Told:
             entry_key="1",
         )
         with TerminalChannel(Console(file=out), opening(question.text, seats, now=0.0)) as channel:
-            message = await runs.carry_out((await runs.record(question, seats)).run, channel.hear)
+            message = await runs.carry_out(
+                (await runs.recorder.record(question, seats)).run, channel.hear
+            )
     return Told(message, out.getvalue(), len(bad.history))
 
 

@@ -13,6 +13,7 @@ from typing import get_args
 import pytest
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
+from bot.service.observing import Observer
 from bot.service.runs import Runs
 from bot.telemetry import CLOSING_SECONDS, Attribute, Telemetry, ids_of
 from council.calls import Call
@@ -43,7 +44,7 @@ async def traced(
     """Open runs whose traces a collector takes; they are all sent at the end."""
     async with collector() as told, opened(folder, council) as (runs, _):
         telemetry = Telemetry(OTLPSpanExporter(f"{told.url}/v1/traces"), of_openrouter)
-        runs.traces = telemetry
+        runs.observer = Observer(runs.observer.metrics, telemetry)
         try:
             yield runs, told, telemetry
         finally:
@@ -63,7 +64,7 @@ class TestRuns:
         council = ScriptedCouncil()
         seats = profile(title_model="a/title")
         async with traced(tmp_path, council) as (runs, told, telemetry):
-            run = (await runs.record(*question(seats=seats))).run
+            run = (await runs.recorder.record(*question(seats=seats))).run
             await runs.carry_out(run, council.events.append)
             await telemetry.close()
         [top] = told.runs()
@@ -119,7 +120,7 @@ class TestRuns:
             script={"stage1.1:x-ai/grok": failure("rate_limited", "Ada's question was refused")}
         )
         async with traced(tmp_path, council) as (runs, told, telemetry):
-            await runs.carry_out((await runs.record(*question())).run, council.events.append)
+            await runs.carry_out((await runs.recorder.record(*question())).run, council.events.append)
             await telemetry.close()
         [failed] = [span for span in told.spans if span.is_error]
         assert failed.name == "chat x-ai/grok"
@@ -134,9 +135,9 @@ class TestRuns:
         """So has every call; a retry is another span of the same trace, linked to the first."""
         council = ScriptedCouncil(script={"stage1": failure("unavailable")})
         async with traced(tmp_path, council) as (runs, told, telemetry):
-            run = (await runs.record(*question())).run
+            run = (await runs.recorder.record(*question())).run
             await runs.carry_out(run, council.events.append)
-            reopened = await runs.reopen(run, run.origin)
+            reopened = await runs.recorder.reopen(run, run.origin)
             assert reopened
             council.script.clear()
             await runs.carry_out(reopened, council.events.append)
@@ -155,7 +156,7 @@ class TestRuns:
         council = ScriptedCouncil(held={"stage1.1:x-ai/grok"})
         stop = Stop()
         async with traced(tmp_path, council) as (runs, told, telemetry):
-            run = (await runs.record(*question())).run
+            run = (await runs.recorder.record(*question())).run
             going = asyncio.create_task(runs.carry_out(run, council.events.append, stop))
             await council.until_called(*(f"stage1.1:{name}" for name in FOUR))
             while len(council.finished) < 3:
@@ -174,7 +175,7 @@ class TestRuns:
         council = ScriptedCouncil(held={f"stage1.1:{name}" for name in FOUR})
         stop = Stop()
         async with traced(tmp_path, council) as (runs, told, telemetry):
-            run = (await runs.record(*question())).run
+            run = (await runs.recorder.record(*question())).run
             going = asyncio.create_task(runs.carry_out(run, council.events.append, stop))
             await council.until_called(*council.held)
             stop.press()
@@ -189,7 +190,7 @@ class TestRuns:
         """So are its calls."""
         council = ScriptedCouncil(held={"stage3.1:chair/man:chairman"})
         async with traced(tmp_path, council) as (runs, told, telemetry):
-            run = (await runs.record(*question())).run
+            run = (await runs.recorder.record(*question())).run
             going = asyncio.create_task(runs.carry_out(run, council.events.append))
             await council.until_called(*council.held)
             going.cancel()
@@ -205,7 +206,7 @@ class TestRuns:
         """It asks nobody."""
         council = ScriptedCouncil()
         async with traced(tmp_path, council) as (runs, told, telemetry):
-            run = (await runs.record(*question())).run
+            run = (await runs.recorder.record(*question())).run
             await runs.carry_out(run, council.events.append)
             over: RunRow = replace(run, status="answered")
             await runs.carry_out(over, council.events.append)
@@ -220,7 +221,7 @@ class TestRuns:
             typed, _ = question()
             # Two bytes of an id would be found by chance among those of a trace.
             source = typed.source.model_copy(update={"user": "U0ASKER01", "channel": "C0CHANNEL"})
-            run = (await runs.record(replace(typed, source=source), seats)).run
+            run = (await runs.recorder.record(replace(typed, source=source), seats)).run
             await runs.carry_out(run, council.events.append)
             await telemetry.close()
         assert set().union(*(span.attributes for span in told.spans)) <= ALLOWED

@@ -156,8 +156,8 @@ def ask(
             resume_within = configuration.durability.resume_within
             terminal = terminal_ask.Asking(library, council.runs, resume_within)
             try:
-                seats = (await council.runs.channels.in_force(terminal_ask.HERE)).asked(options)
-                files = await council.runs.files.read(contents)
+                seats = (await council.runs.costs.channels.in_force(terminal_ask.HERE)).asked(options)
+                files = await council.runs.preparation.files.read(contents)
                 if dry_run:
                     return await terminal.estimate(seats, text, files, as_json=as_json)
                 return await terminal.ask(

@@ -220,7 +220,7 @@ class Door:
             entry_key, earlier = await self._keyed(caller, asked.key)
         else:
             earlier = await journal.newest(f"{place}:{prefix}") if asked.is_repeated else None
-        if earlier is None or self._runs.age(earlier) > KEPT_SECONDS:
+        if earlier is None or self._runs.recorder.age(earlier) > KEPT_SECONDS:
             # A client that gives up must not leave a run that is recorded and never begun.
             beginning = asyncio.ensure_future(self._begin(caller, asked, entry_key))
             self._beginning.add(beginning)
@@ -241,7 +241,7 @@ class Door:
         return await self._library.journal.find(f"{caller.scope.platform}:{entry_key}")
 
     def _is_old(self, run: RunRow) -> bool:
-        return self._runs.since(run.created_at) > KEPT_SECONDS
+        return self._runs.recorder.since(run.created_at) > KEPT_SECONDS
 
     async def _begin(self, caller: Caller, asked: Asked, entry_key: str) -> RunRow:
         run_id = str(uuid.uuid4())
@@ -377,7 +377,7 @@ class Door:
         here.check(caller.place, caller.requester, profile.name)
         with suppress(TimeoutError):
             async with asyncio.timeout(PRICES_SECONDS):
-                await self._runs.catalog.refresh()
+                await self._runs.costs.catalog.refresh()
         question = Question(
             text=asked.text,
             source=caller.place,
@@ -386,7 +386,7 @@ class Door:
             attachments=asked.files,
             history=asked.history,
         )
-        return self._runs.costs.estimate(question.brief(profile, self._runs.entropy))
+        return self._runs.costs.estimate(question.brief(profile, self._runs.recorder.entropy))
 
     async def profiles(self, caller: Caller) -> Sequence[str]:
         """Name the councils that may be asked there. Raises `Refusal`."""

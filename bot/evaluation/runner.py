@@ -15,6 +15,7 @@ from bot.errors import Refusal
 from bot.evaluation.plan import EvalPlan
 from bot.service.admission.budgets import RunBudget, nanos
 from bot.service.durable_writes import DurableSteps, connected
+from bot.service.observing import Observation
 from bot.service.runs import Runs
 from bot.view.wording import evaluation as wording
 from council.brief import Brief
@@ -154,20 +155,20 @@ class Evaluation:
         """Return the evaluation's run; its rule is on record before anything is asked."""
         journal, plan = self.library.journal, self.plan
         # It reserves nothing of anybody's budget: what counts is what its requests in flight may cost.
-        unpriced = nanos(self.runs.channels.operator.budgets.unpriced_call)
+        unpriced = nanos(self.runs.costs.channels.operator.budgets.unpriced_call)
         payer = Payer(user=PLATFORM, channel=PLATFORM, workspace=PLATFORM)
         nothing = Reservation(payer=payer, amount=0, unpriced_call=unpriced, limits={}, is_bound=True)
         if earlier := await journal.get(plan.id):
             return await journal.reopen(plan.id, nothing) or earlier if earlier.is_over else earlier
-        entropy = self.runs.entropy
+        entropy = self.runs.recorder.entropy
         profile = plan.profile.model_copy(update={"title_model": None, "judge_model": None})
         brief = Brief(
             question=orjson.dumps(plan.rule).decode(),
-            profile=await self.runs.catalog.resolve(profile),
+            profile=await self.runs.costs.catalog.resolve(profile),
             seed=plan.seed,
             boundary=f"{entropy.getrandbits(64):016x}",
             notes_mark=f"{entropy.getrandbits(64):016x}" if profile.chairman_notes else None,
-            started_at=timestamp(self.runs.now()),
+            started_at=timestamp(self.runs.recorder.now()),
         )
         new = NewRun(
             id=plan.id,
@@ -181,27 +182,27 @@ class Evaluation:
     async def _answering(self, run: RunRow) -> Answering:
         steps = await self.library.journal.steps(run)
         emit = partial(_ignore, run)
-        unpriced = nanos(self.runs.channels.operator.budgets.unpriced_call)
+        unpriced = nanos(self.runs.costs.channels.operator.budgets.unpriced_call)
         so_far = steps.allowance or Allowance(reserved=0, spent=0, unpriced_call=unpriced)
         limit = UNLIMITED if self.max_cost is None else self.max_cost
         earlier = await self.library.journal.settled(run.id)
         allowance = Allowance(nanos(limit), earlier + so_far.spent, so_far.unpriced_call)
-        prices = partial(self.runs.prices, run.brief.profile.name)
+        prices = partial(self.runs.costs.prices, run.brief.profile.name)
         budget = RunBudget(allowance, 0, prices, self._too_dear, steps.send)
         ask = wrap(
             self.runs.ask,
             budget.bounded,
             connected(emit),
-            self.runs.metrics.counted,
+            Observation(self.runs.observer.metrics).of_calls,
             self._spent.counted,
         )
         # Whose verdicts are asked for may change from one time to the next: they have keys of their own.
-        judge = (await self.runs.catalog.resolve(self.plan.profile)).judge
+        judge = (await self.runs.costs.catalog.resolve(self.plan.profile)).judge
         return Answering(
             brief=run.brief,
             ask=ask,
             steps=DurableSteps(steps, emit),
-            now=self.runs.now,
+            now=self.runs.recorder.now,
             judge=judge.in_a_run() if judge else None,
             emit=emit,
         )

@@ -76,12 +76,12 @@ class Dispatcher:
         self._store = store
         self._index = index
         self._queue = queue
-        self.votes = Votes(store, index, runs.now)
+        self.votes = Votes(store, index, runs.recorder.now)
         self.follow_ups = FollowUps(store)
         self._backlog = Backlog(queue.limits, clock)
         self.admins = admins or Admins()
-        self.channels = runs.channels
-        self.warnings = runs.warnings
+        self.channels = runs.costs.channels
+        self.warnings = runs.costs.warnings
         self.retracting = Retracting(journal.retractions, locks)
         self.tasks = RunTasks(
             runs=runs,
@@ -161,7 +161,9 @@ class Dispatcher:
                         context = None  # what was said there is the conversation itself
                 # No timeout around this: only the write itself knows whether it was done.
                 whole = replace(question, conversation_id=continued, context=context)
-                begun = await self._runs.record(whole, profile, by=by, budgets=budgets, bounds=bounds)
+                begun = await self._runs.recorder.record(
+                    whole, profile, by=by, budgets=budgets, bounds=bounds
+                )
         except OverLimit:
             async with asyncio.timeout_at(by):
                 if await self._journal.knows(entry_key):

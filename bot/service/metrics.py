@@ -4,15 +4,13 @@ Every label is one of the program's own names or a configured model's, never a p
 a text's.
 """
 
-import time
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from council.calls import Ask, Call, Reply
-from council.errors import ModelError
-from council.events import Emit, Event, MemberStarted, StageCompleted, StageStarted
+from council.calls import Reply
+from council.errors import Failure
 from council.usage import Usage
 from storage.journal.rows import Budgeted
 
@@ -75,42 +73,14 @@ class Metrics:
     cost: defaultdict[str, float] = field(default_factory=lambda: defaultdict[str, float](float))
     budgets_nearly_used: Counter[Budgeted] = field(default_factory=Counter[Budgeted])
 
-    def counted(self, ask: Ask) -> Ask:
-        """Return an `ask` that counts each call."""
+    def answered(self, model: str, reply: Reply) -> None:
+        """Count a model call that was answered."""
+        self._add(model, ANSWERED, reply.usage)
+        self.call_times[model].add(reply.latency_ms / 1000)
 
-        async def asked(call: Call) -> Reply:
-            try:
-                reply = await ask(call)
-            except ModelError as error:
-                self._add(call.member.model, error.failure.cause, error.failure.usage)
-                raise
-            self._add(call.member.model, ANSWERED, reply.usage)
-            self.call_times[call.member.model].add(reply.latency_ms / 1000)
-            return reply
-
-        return asked
-
-    def timed(self, emit: Emit, clock: Callable[[], float] = time.monotonic) -> Emit:
-        """Return an `emit` that times the stages of its run.
-
-        A stage that a resumed run only recalls isn't counted.
-        """
-        began: dict[tuple[str, int], float] = {}
-        asked: set[tuple[str, int]] = set()
-
-        def hear(event: Event) -> None:
-            match event:
-                case StageStarted():
-                    began[event.stage, event.round] = clock()
-                case MemberStarted():
-                    asked.add((event.stage, event.round))
-                case StageCompleted() if (event.stage, event.round) in asked & began.keys():
-                    self.stages[event.stage].add(clock() - began[event.stage, event.round])
-                case _:
-                    pass
-            emit(event)
-
-        return hear
+    def failed(self, model: str, failure: Failure) -> None:
+        """Count a model call that failed."""
+        self._add(model, failure.cause, failure.usage)
 
     def edited(self, platform: str, changes: int) -> None:
         """Count an edit of a card that shows this many changes at once."""

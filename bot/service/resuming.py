@@ -101,7 +101,7 @@ class Resuming:
         """
         if self._is_shared:
             return []
-        since = self._runs.ago(days=REDELIVERY_DAYS)
+        since = self._runs.recorder.ago(days=REDELIVERY_DAYS)
         runs = await self._journal.undelivered(platform, since, workspace)
         for run in runs:
             if not run.is_over:
@@ -117,8 +117,8 @@ class Resuming:
                 log.warning("run_of_another_workspace", run=run.id, workspace=run.origin.workspace)
                 self._stops.remove(run.id)
                 continue
-            is_too_old = not run.is_over and self._runs.age(run) > self._within
-            resumed.append((await self._runs.give_up(run) if is_too_old else run, venue))
+            is_too_old = not run.is_over and self._runs.recorder.age(run) > self._within
+            resumed.append((await self._runs.endings.give_up(run) if is_too_old else run, venue))
         if resumed:
             together = Together(len(resumed))
             for run, venue in resumed:
@@ -136,7 +136,7 @@ class Resuming:
             self._undelivered.discard(run.id)
         if delivery == "shown":
             self._attempts.pop(run.id, None)
-        elif is_last or self._runs.age(run) > timedelta(days=REDELIVERY_DAYS).total_seconds():
+        elif is_last or self._runs.recorder.age(run) > timedelta(days=REDELIVERY_DAYS).total_seconds():
             self._undelivered.discard(run.id)
         else:
             self._show_later(run, venue)

@@ -13,6 +13,7 @@ from bot.service.admission.limits import Backlog, Durability
 from bot.service.claimed_runs import Claims
 from bot.service.delivery.presenter import Presenter, page_of
 from bot.service.delivery.venue import File, Venue
+from bot.service.preparing import Sources
 from bot.service.resuming import Resuming, Stops, Together, catch_up
 from bot.service.run_queue import RunCounts, RunQueue
 from bot.service.runs import Runs
@@ -86,8 +87,12 @@ class RunTasks:
 
     async def take_up(self, run: RunRow, venue: Venue, claims: Claims) -> Delivery | None:
         """Carry out a run that this process has claimed, and show it; return how that ended."""
-        if not run.is_over and run.epoch > 1 and self._runs.age(run) > self._durability.resume_within:
-            run = await self._runs.give_up(run)
+        if (
+            not run.is_over
+            and run.epoch > 1
+            and self._runs.recorder.age(run) > self._durability.resume_within
+        ):
+            run = await self._runs.endings.give_up(run)
         self._shown.add(run.id)
         stop = self.stops.of(run)
         claims.add(run, stop)
@@ -103,7 +108,7 @@ class RunTasks:
         reopened: RunRow | None = None
         try:
             with self._backlog.admitted(run.entry_key, run.origin):
-                reopened = await self._runs.reopen(run, payer)
+                reopened = await self._runs.recorder.reopen(run, payer)
                 if reopened is None:
                     raise Refusal(commands.ANSWERED)
                 self.start(reopened, venue, Together(1))
@@ -150,7 +155,7 @@ class RunTasks:
                     group.create_task(self._carry_out(run, venue, presenter, stop))
                     delivery = await self._show(run, presenter, stop, resumed)
                 if delivery:
-                    await self._runs.deliver(run, delivery)
+                    await self._runs.endings.deliver(run, delivery)
             except StorageError:
                 log.exception("run_left_to_the_next_start")
             finally:
@@ -182,14 +187,15 @@ class RunTasks:
             raise
         except Exception as error:
             log.exception("run_crashed")
-            await self._runs.fail(run, presenter.observe, error)
+            await self._runs.endings.fail(run, presenter.observe, error)
 
     async def _take_turn(self, run: RunRow, venue: Venue, presenter: Presenter, stop: Stop) -> None:
         async with self._queue.turn(run, stop, lambda position: presenter.observe(RunQueued(position))):
             self._backlog.release(run.entry_key)
             begun = run.brief.started_at
-            presenter.observe(RunAdmitted(self._runs.since(begun) if begun else 0.0))
-            await self._runs.carry_out(run, presenter.observe, stop, venue.read_discussion, venue.fetch)
+            presenter.observe(RunAdmitted(self._runs.recorder.since(begun) if begun else 0.0))
+            sources = Sources(venue.read_discussion, venue.fetch)
+            await self._runs.carry_out(run, presenter.observe, stop, sources)
 
     async def _show(
         self, run: RunRow, presenter: Presenter, stop: Stop, resumed: Together | None
@@ -257,8 +263,8 @@ class RunTasks:
         left = [*self._tasks]
         for task in left:
             task.cancel()
-        if self._runs.warnings:
-            await self._runs.warnings.cancel()
+        if self._runs.costs.warnings:
+            await self._runs.costs.warnings.cancel()
         await asyncio.gather(*left, return_exceptions=True)
 
     async def halt(self, run_ids: Sequence[str]) -> None:
@@ -321,4 +327,4 @@ class _Record:
 
     def edited(self, changes: int) -> None:
         """Count an edit of the card."""
-        self.runs.metrics.edited(self.run.origin.platform, changes)
+        self.runs.observer.metrics.edited(self.run.origin.platform, changes)

@@ -87,8 +87,8 @@ class SharedQueue:
                         presenter.observe(RunQueued(position))
                         await presenter.show_place()
                 else:  # nobody would see the answer, so nothing is spent; the asker was told why
-                    await self.runs.fail(run, presenter.observe, RunStopped(), "stopped")
-                    await self.runs.deliver(run, "shown")
+                    await self.runs.endings.fail(run, presenter.observe, RunStopped(), "stopped")
+                    await self.runs.endings.deliver(run, "shown")
                     await self.leave(run.id)
             except StorageError:
                 log.exception("run_left_to_a_sweep")
@@ -107,7 +107,7 @@ class SharedQueue:
         try:
             if await self._is_live(run.id):
                 raise Refusal(commands.IN_PROGRESS)
-            if await self.runs.reopen(run, by, self.bounds) is None:
+            if await self.runs.recorder.reopen(run, by, self.bounds) is None:
                 raise Refusal(commands.ANSWERED)
         except StorageError as error:
             raise Refusal(failures.explain(error, run.id)) from error
@@ -255,7 +255,7 @@ class SharedQueue:
 
     async def sweep(self) -> None:
         """Make jobs of the runs that should have one and don't: what crashed between two steps."""
-        since = self.runs.ago(days=REDELIVERY_DAYS)
+        since = self.runs.recorder.ago(days=REDELIVERY_DAYS)
         found = *await self.coordination.due(since), *await self.coordination.started()
         # Looked up last: others may have just made some, and a second job takes the run away.
         live = await self.jobs.live()

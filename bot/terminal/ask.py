@@ -102,9 +102,9 @@ class Asking:
 
     async def estimate(self, profile: Profile, text: str, files: FilesAsRead, *, as_json: bool) -> str:
         """Print what a question may cost without asking it; return the printed text."""
-        resolved = await self.runs.catalog.resolve(profile)
-        window = self.runs.catalog.window(resolved)
-        brief = fit(_question(text, files).brief(resolved, self.runs.entropy), window)
+        resolved = await self.runs.costs.catalog.resolve(profile)
+        window = self.runs.costs.catalog.window(resolved)
+        brief = fit(_question(text, files).brief(resolved, self.runs.recorder.entropy), window)
         if (read := files_read(brief)) and not as_json:
             for line in inputs.files_read(read.files, read.links):
                 say(line)
@@ -171,7 +171,7 @@ class Asking:
         if message is None:
             return None
         failed = ((each.member, each.failure) for each in message.failures)
-        for remedy in self.runs.remedies.told(run.brief.profile, failed):
+        for remedy in self.runs.endings.remedies.told(run.brief.profile, failed):
             warn(remedy)
         return run.conversation_id
 
@@ -205,19 +205,19 @@ class Asking:
                 current = await self.library.journal.get(run.id) if held else None
                 if current is None or current.delivery is not None:
                     continue
-                if self.runs.age(current) > self.resume_within and not current.is_over:
+                if self.runs.recorder.age(current) > self.resume_within and not current.is_over:
                     await self._close(current)
                 elif not start_over and _asks(current, question, profile):
                     warn(wording.RESUMING)
                     yield current
                     return
-        run_id = str(self.runs.new_id())
+        run_id = str(self.runs.recorder.new_id())
         # Held before it is there to be found: another process would resume it at once.
         async with self.library.locks.acquire(run_id):
-            yield (await self.runs.record(replace(question, run_id=run_id), profile)).run
+            yield (await self.runs.recorder.record(replace(question, run_id=run_id), profile)).run
 
     async def _close(self, run: RunRow) -> None:
-        ended = await self.runs.give_up(run)
+        ended = await self.runs.endings.give_up(run)
         await self.library.journal.deliver(run.id, "shown")
         question = clip(" ".join(run.brief.question.split()), 80)
         if ended.status == "answered":

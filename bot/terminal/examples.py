@@ -17,8 +17,9 @@ from bot.demo import scenario
 from bot.demo.player import Player
 from bot.service.admission.access import AT_TERMINAL
 from bot.service.admission.channels import Channels
+from bot.service.admission.costs import Costs
 from bot.service.requests.question import Question
-from bot.service.runs import Runs
+from bot.service.runs import Runs, build_runs
 from bot.terminal.ask import person
 from bot.view.wording import terminal as wording
 from council.calls import Call, Reply
@@ -56,13 +57,8 @@ async def open_examples() -> AsyncGenerator[Library]:
 
 def runs_of(player: Player, library: Library) -> Runs:
     """Return runs whose calls are answered by a player."""
-    return Runs(
-        ask=player.ask,
-        catalog=Catalog(_no_models),
-        journal=library.journal,
-        store=library.store,
-        index=library.index,
-    )
+    costs = Costs(catalog=Catalog(_no_models), journal=library.journal, store=library.store)
+    return build_runs(player.ask, costs, library.index)
 
 
 async def record(runs: Runs, player: Player) -> RunRow:
@@ -73,7 +69,7 @@ async def record(runs: Runs, player: Player) -> RunRow:
         source=person(),
         entry_key=f"example {player.example.name}",
     )
-    return (await runs.record(asked, player.profile)).run
+    return (await runs.recorder.record(asked, player.profile)).run
 
 
 def nobody(configuration: Configuration, library: Library) -> Council:
@@ -82,15 +78,13 @@ def nobody(configuration: Configuration, library: Library) -> Council:
     async def ask(call: Call) -> Reply:
         raise ModelError(Failure(cause="no_server", detail=call.member.model))
 
-    runs = Runs(
-        ask=ask,
+    costs = Costs(
         catalog=Catalog(_no_models),
-        channels=Channels(operator_of(configuration, {}), library.overrides),
         journal=library.journal,
         store=library.store,
-        index=library.index,
+        channels=Channels(operator_of(configuration, {}), library.overrides),
     )
-    return Council({}, runs, Directory(()))
+    return Council({}, build_runs(ask, costs, library.index), Directory(()))
 
 
 async def _at_once(seconds: float) -> None:

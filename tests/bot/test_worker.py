@@ -14,12 +14,13 @@ from bot.errors import NotAllowed, OverLimit, Refusal, Unreachable
 from bot.service.acknowledgements import Acknowledgements
 from bot.service.admission.access import AT_TERMINAL
 from bot.service.admission.channels import Channels, Operator
+from bot.service.admission.costs import Costs
 from bot.service.admission.limits import Durability, Limits
 from bot.service.admission.permissions import Admins
 from bot.service.claimed_runs import Claims
 from bot.service.dispatcher import Dispatcher
 from bot.service.requests.question import Question
-from bot.service.runs import Runs
+from bot.service.runs import build_runs
 from bot.service.shared_queue import SharedQueue
 from bot.worker import Worker
 from council.models.catalog import Catalog
@@ -105,13 +106,16 @@ async def process(
         library = await stack.enter_async_context(open_library(Path("unused"), address))
         jobs = await stack.enter_async_context(open_jobs(address))
         assert library.coordination is not None
-        runs = Runs(
-            ask=played.ask,
+        costs = Costs(
             catalog=Catalog(no_list),
             journal=library.journal,
             store=library.store,
-            index=library.index,
             channels=Channels(Operator(profiles={"default": profile()}), library.overrides),
+        )
+        runs = build_runs(
+            played.ask,
+            costs,
+            library.index,
             entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
             acknowledgements=Acknowledgements(longest_delay=0.0),
         )

@@ -18,11 +18,12 @@ from bot.app import Library, open_lookup
 from bot.discord.bot import DiscordBot
 from bot.past.lookup import Lookup
 from bot.service.admission.channels import Channels, Operator
+from bot.service.admission.costs import Costs
 from bot.service.admission.limits import Limits
 from bot.service.delivery.outbox import Outbox
 from bot.service.dispatcher import Dispatcher
 from bot.service.run_queue import LocalQueue
-from bot.service.runs import Runs
+from bot.service.runs import build_runs
 from bot.slack.bot import SlackAccess, SlackBot, Timing
 from council.calls import Ask, Call, Reply
 from council.errors import ModelError
@@ -187,13 +188,16 @@ class Office:
 
     def dispatcher(self) -> Dispatcher:
         """Return a dispatcher as a start builds it."""
-        runs = Runs(
-            ask=self.answer or self.ask,
+        costs = Costs(
             catalog=Catalog(_no_list),
             journal=self.library.journal,
             store=self.library.store,
-            index=self.library.index,
             channels=Channels(Operator(profiles={"default": profile()}), self.library.overrides),
+        )
+        runs = build_runs(
+            self.answer or self.ask,
+            costs,
+            self.library.index,
             now=self.now,
             entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
         )

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import structlog
@@ -56,9 +56,9 @@ class Costs:
     catalog: Catalog
     journal: Journal
     store: Conversations
-    channels: Channels
-    prices: Prices
-    warnings: BudgetWarnings | None
+    channels: Channels = field(default_factory=Channels)
+    prices: Prices = unknown
+    warnings: BudgetWarnings | None = None
 
     def estimate(self, brief: Brief) -> Estimate:
         """Return what a run may cost, by the prices that are known."""

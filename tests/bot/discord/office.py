@@ -11,13 +11,15 @@ from bot.app import Library, open_lookup
 from bot.discord.bot import DiscordBot
 from bot.service.admission.budget_warnings import BudgetWarnings
 from bot.service.admission.channels import Channels, Operator
+from bot.service.admission.costs import Costs
 from bot.service.admission.limits import Limits
 from bot.service.admission.permissions import Admins
 from bot.service.delivery.outbox import Outbox, Patience, RateLimits
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
+from bot.service.observing import Observer
 from bot.service.run_queue import LocalQueue
-from bot.service.runs import Runs
+from bot.service.runs import build_runs
 from council.errors import ModelError
 from council.models.catalog import Catalog
 from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile
@@ -133,17 +135,20 @@ def dispatcher_of(
     """Return a dispatcher over real storage."""
     channels = Channels(Operator(profiles={"default": profile()}), library.overrides)
     metrics = Metrics()
-    runs = Runs(
-        ask=council.ask,
+    costs = Costs(
         catalog=Catalog(_no_list),
         journal=library.journal,
         store=library.store,
-        index=library.index,
         channels=channels,
+        warnings=BudgetWarnings(library.warned, library.journal, channels, Admins(admins), metrics),
+    )
+    runs = build_runs(
+        council.ask,
+        costs,
+        library.index,
         now=Clock(),
         entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
-        metrics=metrics,
-        warnings=BudgetWarnings(library.warned, library.journal, channels, Admins(admins), metrics),
+        observer=Observer(metrics),
     )
     return Dispatcher(
         runs=runs,

@@ -1,5 +1,6 @@
 """Depth as a team meets it: an option, a channel's setting, a card that says what was skipped, a button."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -135,7 +136,7 @@ async def test_a_member_that_spoils_answers_isnt_asked_to_correct_its_own(tmp_pa
     spoiler = FOUR[1]
     council = ScriptedCouncil()
     async with office(tmp_path, council) as place:
-        place.runs.judged = place.library.judged
+        place.runs.preparation = replace(place.runs.preparation, judged=place.library.judged)
         use(place, profile(corrections="auto"))
         await place.library.judged.add(
             JudgedCorrection(spoiler, f"item {number}", was_right=True, is_right=number >= 12)

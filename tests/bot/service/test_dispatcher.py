@@ -17,7 +17,7 @@ from bot.service.acknowledgements import Acknowledgements
 from bot.service.admission.access import AT_TERMINAL
 from bot.service.admission.budget_warnings import BudgetWarnings
 from bot.service.admission.channels import Channels, Operator
-from bot.service.admission.costs import Prices, unknown
+from bot.service.admission.costs import Costs, Prices, unknown
 from bot.service.admission.limits import Durability, Limits
 from bot.service.admission.permissions import Admins
 from bot.service.delivery.outbox import Urgency
@@ -25,9 +25,10 @@ from bot.service.delivery.receipts import Sent
 from bot.service.delivery.venue import Button, Card, File, Part
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
+from bot.service.observing import Observer
 from bot.service.requests.question import Question
 from bot.service.run_queue import LocalQueue
-from bot.service.runs import Runs
+from bot.service.runs import Runs, build_runs
 from bot.view.details import Detail
 from council.brief import Attachment, Brief, Discussion
 from council.document.conversation import Conversation, Source
@@ -107,18 +108,21 @@ async def office(
         channels = Channels(Operator(profiles={"default": profile()}), library.overrides)
         admins = Admins(frozenset({"slack:BOSS"}))
         metrics = Metrics()
-        runs = Runs(
-            ask=council.ask,
+        costs = Costs(
             catalog=catalog or Catalog(no_list),
             prices=prices,
             journal=library.journal,
             store=library.store,
-            index=library.index,
             channels=channels,
+            warnings=BudgetWarnings(library.warned, journal, channels, admins, metrics),
+        )
+        runs = build_runs(
+            council.ask,
+            costs,
+            library.index,
             now=calendar or now or Clock(),
             entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
-            metrics=metrics,
-            warnings=BudgetWarnings(library.warned, journal, channels, admins, metrics),
+            observer=Observer(metrics),
             # No platform acknowledges what these tests ask; a delay that none waits for is waited out.
             acknowledgements=Acknowledgements(longest_delay=0.0),
         )

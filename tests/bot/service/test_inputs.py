@@ -9,6 +9,7 @@ import pytest
 
 from bot.errors import Unreachable
 from bot.service.inputs import SHARE
+from bot.service.preparing import Sources
 from bot.service.requests.question import Question
 from bot.service.runs import Runs
 from bot.transcript.markdown import to_markdown
@@ -61,8 +62,8 @@ def asking(*names: str, key: str = "event-1", **asked: object) -> Question:
 
 async def carried_out(runs: Runs, council: ScriptedCouncil, asked: Question, seats: Profile) -> RunRow:
     """Record a question and carry it out."""
-    run = (await runs.record(asked, seats)).run
-    await runs.carry_out(run, council.events.append, None, None, fetch)
+    run = (await runs.recorder.record(asked, seats)).run
+    await runs.carry_out(run, council.events.append, None, Sources(fetch=fetch))
     return run
 
 
@@ -153,8 +154,10 @@ async def test_a_run_that_was_killed_while_it_read_reads_again(tmp_path: Path) -
         return await asyncio.Future[bytes]()
 
     async with opened(tmp_path, council) as (runs, _):
-        run = (await runs.record(asking("plan"), profile())).run
-        going = asyncio.create_task(runs.carry_out(run, council.events.append, None, None, hanging))
+        run = (await runs.recorder.record(asking("plan"), profile())).run
+        going = asyncio.create_task(
+            runs.carry_out(run, council.events.append, None, Sources(fetch=hanging))
+        )
         await fetching.wait()
         going.cancel()
         await asyncio.wait({going})
@@ -164,7 +167,7 @@ async def test_a_run_that_was_killed_while_it_read_reads_again(tmp_path: Path) -
         left = await library.journal.get(run.id)
         assert left is not None
         assert [file.address for file in left.brief.sent] == ["plan"]
-        await runs.carry_out(left, again.events.append, None, None, fetch)
+        await runs.carry_out(left, again.events.append, None, Sources(fetch=fetch))
     assert "[p. 1]\nLoad: 3 TB" in again.prompt(f"stage1.1:{FOUR[0]}")
 
 
@@ -172,8 +175,10 @@ async def test_a_run_that_was_killed_goes_on_with_what_it_read(tmp_path: Path) -
     """Nothing is fetched or read again, and its pictures are there."""
     council = ScriptedCouncil(held={f"stage2.1:{FOUR[0]}"})
     async with opened(tmp_path, council) as (runs, library):
-        run = (await runs.record(asking("plan", "shot"), seeing(0, 1))).run
-        going = asyncio.create_task(runs.carry_out(run, council.events.append, None, None, fetch))
+        run = (await runs.recorder.record(asking("plan", "shot"), seeing(0, 1))).run
+        going = asyncio.create_task(
+            runs.carry_out(run, council.events.append, None, Sources(fetch=fetch))
+        )
         await council.until_called(f"stage2.1:{FOUR[0]}")
         going.cancel()
         await asyncio.wait({going})
@@ -188,7 +193,7 @@ async def test_a_run_that_was_killed_goes_on_with_what_it_read(tmp_path: Path) -
         assert left is not None
         assert before == left
         assert left.brief.sent == ()
-        await runs.carry_out(left, again.events.append, None, None, nothing)
+        await runs.carry_out(left, again.events.append, None, Sources(fetch=nothing))
     assert shown(again.calls)[f"stage2.1:{FOUR[0]}"] == 2
     assert f"stage1.1:{FOUR[0]}" not in shown(again.calls)
 
@@ -253,8 +258,8 @@ async def test_files_of_a_thread_are_read_with_it(tmp_path: Path) -> None:
         return context
 
     async with opened(tmp_path, council) as (runs, library):
-        run = (await runs.record(asking(context=Discussion(until="9")), seeing(0))).run
-        await runs.carry_out(run, council.events.append, None, read, fetch)
+        run = (await runs.recorder.record(asking(context=Discussion(until="9")), seeing(0))).run
+        await runs.carry_out(run, council.events.append, None, Sources(read, fetch))
         stored = await library.journal.get(run.id)
     assert stored is not None
     assert stored.brief.context is not None
@@ -289,7 +294,9 @@ async def linked(folder: Path, text: str, seats: Profile, **asked: object) -> Sc
     council = ScriptedCouncil()
     async with opened(folder, council) as (runs, _), online() as (_, fetcher):
         given = replace(asking(), text=text, **asked)  # pyright: ignore[reportArgumentType]
-        await carried_out(replace(runs, fetcher=fetcher), council, given, seats)
+        await carried_out(
+            replace(runs, preparation=replace(runs.preparation, fetcher=fetcher)), council, given, seats
+        )
     return council
 
 
@@ -341,9 +348,9 @@ async def test_of_a_thread_only_links_that_the_question_names_are_read(tmp_path:
 
     async with opened(tmp_path, council) as (runs, _), online() as (_, fetcher):
         given = replace(asking(context=Discussion(until="9")), text="Is the example.org post right?")
-        run = (await runs.record(given, profile(links=True))).run
-        online_runs = replace(runs, fetcher=fetcher)
-        await online_runs.carry_out(run, council.events.append, None, read, fetch)
+        run = (await runs.recorder.record(given, profile(links=True))).run
+        online_runs = replace(runs, preparation=replace(runs.preparation, fetcher=fetcher))
+        await online_runs.carry_out(run, council.events.append, None, Sources(read, fetch))
     assert [url for url, *_ in links_read(council)] == ["https://example.org/post"]
 
 

@@ -16,8 +16,10 @@ import structlog.testing
 
 from bot.app import Library
 from bot.service.admission.access import AT_TERMINAL
+from bot.service.admission.costs import Costs
+from bot.service.preparing import Sources
 from bot.service.requests.question import Question
-from bot.service.runs import Runs
+from bot.service.runs import Runs, build_runs
 from council.brief import Brief, Discussion, ThreadMessage
 from council.cancel import Stop
 from council.document.conversation import Source, UserMessage
@@ -46,17 +48,26 @@ async def opened(folder: Path, council: ScriptedCouncil) -> AsyncGenerator[tuple
     """Open runs over a data folder, their models played by a script."""
     async with open_library(folder) as library:
         yield (
-            Runs(
-                ask=council.ask,
-                catalog=Catalog(no_list),
-                journal=library.journal,
-                store=library.store,
-                index=library.index,
+            build_runs(
+                council.ask,
+                Costs(catalog=Catalog(no_list), journal=library.journal, store=library.store),
+                library.index,
                 now=Clock(),
                 entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
             ),
             library,
         )
+
+
+def kept_elsewhere(runs: Runs, **stores: Journal | Conversations) -> Runs:
+    """Return runs with another journal or store."""
+    costs = replace(runs.costs, **stores)
+    return replace(
+        runs,
+        recorder=replace(runs.recorder, costs=costs),
+        preparation=replace(runs.preparation, costs=costs),
+        endings=replace(runs.endings, journal=costs.journal, store=costs.store),
+    )
 
 
 def question(
@@ -77,7 +88,7 @@ async def test_an_answered_run_is_in_document_journal_and_index(tmp_path: Path) 
     """`complete` comes last, after all three are written."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, library):
-        run = (await runs.record(*question())).run
+        run = (await runs.recorder.record(*question())).run
         message = await runs.carry_out(run, council.events.append)
         document = await library.store.load(run.conversation_id)
         assert document.messages[1] == message
@@ -95,7 +106,7 @@ async def test_every_call_of_a_run_is_in_the_journal(tmp_path: Path) -> None:
     """Thirteen steps, each under its own key."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, _):
-        await runs.carry_out((await runs.record(*question())).run, council.events.append)
+        await runs.carry_out((await runs.recorder.record(*question())).run, council.events.append)
     with sqlite3.connect(tmp_path / "council.db") as database:
         keys = [key for (key,) in database.execute("SELECT key FROM steps")]
     database.close()
@@ -109,7 +120,7 @@ async def test_the_chairman_is_asked_for_notes_unless_the_profile_says_no(
     """Small models can't keep them apart from the answer."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, _):
-        run = (await runs.record(*question(seats=profile(chairman_notes=asks)))).run
+        run = (await runs.recorder.record(*question(seats=profile(chairman_notes=asks)))).run
         await runs.carry_out(run, council.events.append)
     assert (run.brief.notes_mark is not None) == asks
     assert ("DISSENT" in council.prompt("stage3.1:chair/man:chairman")) == asks
@@ -119,8 +130,8 @@ async def test_a_redelivery_finds_the_run(tmp_path: Path) -> None:
     """The same entry key begins nothing twice."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, _):
-        first = await runs.record(*question())
-        again = await runs.record(*question())
+        first = await runs.recorder.record(*question())
+        again = await runs.recorder.record(*question())
     assert first.created
     assert not again.created
     assert again.run == first.run
@@ -130,7 +141,7 @@ async def test_a_run_without_answer_leaves_no_document(tmp_path: Path) -> None:
     """The journal keeps the failure; the observers get it in words."""
     council = ScriptedCouncil(script={"stage1": failure("rate_limited")})
     async with opened(tmp_path, council) as (runs, library):
-        run = (await runs.record(*question())).run
+        run = (await runs.recorder.record(*question())).run
         assert await runs.carry_out(run, council.events.append) is None
         with pytest.raises(ConversationNotFound):
             await library.store.load(run.conversation_id)
@@ -147,7 +158,7 @@ async def test_a_run_that_was_forgotten_leaves_no_document(tmp_path: Path) -> No
     """A question that is deleted while it runs gets no stored answer."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, library):
-        run = (await runs.record(*question())).run
+        run = (await runs.recorder.record(*question())).run
 
         class Forgetful:
             def __getattr__(self, name: str) -> object:
@@ -157,7 +168,7 @@ async def test_a_run_that_was_forgotten_leaves_no_document(tmp_path: Path) -> No
                 await library.database.write(("DELETE FROM runs WHERE id = ?", (forgotten.id,)))
                 assert await library.journal.origin(forgotten) is None
 
-        forgetful = replace(runs, journal=cast("Journal", Forgetful()))
+        forgetful = kept_elsewhere(runs, journal=cast("Journal", Forgetful()))
         assert await forgetful.carry_out(run, council.events.append) is None
         assert isinstance(council.events[-1], RunFailed)
         with pytest.raises(ConversationNotFound):
@@ -179,7 +190,7 @@ async def test_a_paid_answer_is_kept_when_its_row_in_the_journal_is_damaged(
     """The document is written from memory, and the asker gets the answer."""
     council = ScriptedCouncil(held={"stage3.1:chair/man:chairman"})
     async with opened(tmp_path, council) as (runs, library):
-        run = (await runs.record(*question())).run
+        run = (await runs.recorder.record(*question())).run
         carrying = asyncio.create_task(runs.carry_out(run, council.events.append))
         await council.until_called("stage3.1:chair/man:chairman")
         indexes = ("by_place", "by_thread", "by_message", "undelivered")
@@ -201,7 +212,7 @@ async def test_a_run_that_is_forgotten_while_it_runs_says_so(tmp_path: Path, sta
     council = ScriptedCouncil(held={step})
     seats = profile(title_model="some/titles")
     async with opened(tmp_path, council) as (runs, library):
-        run = (await runs.record(*question(seats=seats))).run
+        run = (await runs.recorder.record(*question(seats=seats))).run
         carrying = asyncio.create_task(runs.carry_out(run, council.events.append))
         await council.until_called(step)
         await library.database.write(("DELETE FROM runs WHERE id = ?", (run.id,)))
@@ -224,7 +235,7 @@ async def test_the_log_says_what_to_change_once_and_quotes_nobody(tmp_path: Path
     council = ScriptedCouncil(script={"stage1": said})
     with structlog.testing.capture_logs() as logs:
         async with opened(tmp_path, council) as (runs, _):
-            run = (await runs.record(*question())).run
+            run = (await runs.recorder.record(*question())).run
             assert await runs.carry_out(run, council.events.append) is None
     [line] = [entry for entry in logs if entry["event"] == "member_failed"]
     assert line == {
@@ -249,7 +260,7 @@ async def test_two_presses_of_stop_end_a_stage_with_their_own_words(tmp_path: Pa
     """All members of a stage are called at the same time; what ended them is named."""
     stopped = ScriptedCouncil(held={f"{stage}.1:{name}" for name in FOUR})
     async with opened(tmp_path / "stopped", stopped) as (runs, _):
-        run, stop = (await runs.record(*question())).run, Stop()
+        run, stop = (await runs.recorder.record(*question())).run, Stop()
         carrying = asyncio.create_task(runs.carry_out(run, stopped.events.append, stop))
         await stopped.until_called(f"{stage}.1:{FOUR[0]}")
         for _ in range(2):
@@ -263,7 +274,7 @@ async def test_an_answer_says_where_its_card_is(tmp_path: Path) -> None:
     """The card was posted after the run began; the document has its place in any case."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, library):
-        run = (await runs.record(*question())).run
+        run = (await runs.recorder.record(*question())).run
         where = TEAM.model_copy(update={"message": "M1", "thread": "T2"})
         await library.journal.place(run.id, where)
         await runs.carry_out(run, council.events.append)
@@ -281,7 +292,7 @@ async def test_an_unexpected_error_shows_the_runs_id_alone(
     monkeypatch.setattr("council.run.counted", broken)
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, _):
-        run = (await runs.record(*question())).run
+        run = (await runs.recorder.record(*question())).run
         assert await runs.carry_out(run, council.events.append) is None
     [told] = [event for event in council.events if isinstance(event, RunFailed)]
     assert run.id in told.message
@@ -293,11 +304,11 @@ async def test_a_follow_up_continues_its_conversation(tmp_path: Path) -> None:
     """Earlier questions and final answers are context; the messages append to the same document."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, library):
-        first = (await runs.record(*question())).run
+        first = (await runs.recorder.record(*question())).run
         await runs.carry_out(first, council.events.append)
         council.calls.clear()
         second = (
-            await runs.record(
+            await runs.recorder.record(
                 *question("event-2", "And in a year?", conversation_id=first.conversation_id)
             )
         ).run
@@ -316,7 +327,7 @@ async def test_a_long_conversations_prompts_are_bounded(tmp_path: Path) -> None:
     replay = ScriptedCouncil(script=council.script)
     longest: list[int] = []
     async with opened(tmp_path, council) as (runs, library):
-        first = (await runs.record(*question(text="Do we move to PostgreSQL?"))).run
+        first = (await runs.recorder.record(*question(text="Do we move to PostgreSQL?"))).run
         await runs.carry_out(first, council.events.append)
         last = first
         for number in range(2, 13):
@@ -324,10 +335,10 @@ async def test_a_long_conversations_prompts_are_bounded(tmp_path: Path) -> None:
             council.events.clear()
             key, text = f"event-{number}", f"And what about part {number}?"
             asked = question(key, text, conversation_id=first.conversation_id)
-            last = (await runs.record(*asked)).run
+            last = (await runs.recorder.record(*asked)).run
             await runs.carry_out(last, council.events.append)
             longest.append(max(len(council.prompt(call.step)) for call in council.calls))
-        prepared = await runs.journal.get(last.id)
+        prepared = await library.journal.get(last.id)
         assert prepared is not None
         await library.database.write(("DELETE FROM steps", ()))
         await replace(runs, ask=replay.ask).carry_out(prepared, replay.events.append)
@@ -349,7 +360,7 @@ async def test_a_follow_up_without_an_answer_before_it_begins_the_conversation(t
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, library):
         conversation_id = str(uuid.uuid4())
-        run = (await runs.record(*question(conversation_id=conversation_id))).run
+        run = (await runs.recorder.record(*question(conversation_id=conversation_id))).run
         await runs.carry_out(run, council.events.append)
         document = await library.store.load(conversation_id)
     assert document.title == "Shard or scale up?"
@@ -360,9 +371,9 @@ async def test_a_changed_configuration_never_mixes_into_a_run(tmp_path: Path) ->
     """The run's row has the settings it began with."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, _):
-        run = (await runs.record(*question())).run
+        run = (await runs.recorder.record(*question())).run
         other: Profile = profile("x/one", "x/two")
-        again = await runs.record(*question(seats=other))
+        again = await runs.recorder.record(*question(seats=other))
         assert again.run.brief.profile == run.brief.profile
         await runs.carry_out(again.run, council.events.append)
     assert sorted(council.asked("stage1")) == sorted(FOUR)
@@ -372,7 +383,7 @@ async def test_a_written_document_has_the_contracts_fields(tmp_path: Path) -> No
     """Named and typed as in the storage contract, read back from the file itself."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, _):
-        run = (await runs.record(*question())).run
+        run = (await runs.recorder.record(*question())).run
         await runs.carry_out(run, council.events.append)
     raw = orjson.loads((tmp_path / "conversations" / f"{run.conversation_id}.json").read_bytes())
     assert raw["id"] == run.conversation_id
@@ -401,7 +412,7 @@ async def test_a_saved_answer_is_told_even_if_the_database_fails_then(
     """The document is enough: without an index row or the journal's last entry, no answer is lost."""
     council = ScriptedCouncil(held={"stage3.1:chair/man:chairman"})
     async with opened(tmp_path, council) as (runs, library):
-        run = (await runs.record(*question())).run
+        run = (await runs.recorder.record(*question())).run
         carrying = asyncio.create_task(runs.carry_out(run, council.events.append))
         await council.until_called("stage3.1:chair/man:chairman")
         trigger = f"CREATE TRIGGER broken BEFORE {'INSERT' if broken == 'conversations' else 'UPDATE'} ON {broken}"
@@ -444,8 +455,8 @@ async def test_a_thread_is_read_once_and_written_down_before_the_first_call(tmp_
     council = ScriptedCouncil()
     replay = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, library):
-        run = (await runs.record(*asked_in_a_thread())).run
-        await runs.carry_out(run, council.events.append, None, reading)
+        run = (await runs.recorder.record(*asked_in_a_thread())).run
+        await runs.carry_out(run, council.events.append, None, Sources(reading))
         prepared = await library.journal.get(run.id)
         assert prepared is not None
         assert prepared.brief.context == READ
@@ -455,7 +466,7 @@ async def test_a_thread_is_read_once_and_written_down_before_the_first_call(tmp_
             raise AssertionError(brief, room)
 
         again = replace(runs, ask=replay.ask)
-        await again.carry_out(prepared, replay.events.append, None, never)
+        await again.carry_out(prepared, replay.events.append, None, Sources(never))
     told = ContextRead(messages=2, left_out=1)
     assert told in council.events
     assert told in replay.events
@@ -468,8 +479,8 @@ async def test_a_thread_is_in_every_prompt_and_in_the_document(tmp_path: Path) -
     """Reviewers and the chairman read it, too."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, library):
-        run = (await runs.record(*asked_in_a_thread())).run
-        await runs.carry_out(run, council.events.append, None, reading)
+        run = (await runs.recorder.record(*asked_in_a_thread())).run
+        await runs.carry_out(run, council.events.append, None, Sources(reading))
         first, _ = (await library.store.load(run.conversation_id)).messages
     assert isinstance(first, UserMessage)
     assert first.context == READ
@@ -480,12 +491,12 @@ async def test_a_history_that_is_forgotten_meanwhile_is_in_no_row(tmp_path: Path
     """Somebody deletes a question at the moment when a follow-up has read it."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, library):
-        first = (await runs.record(*question("1", "Zanzibar?"))).run
+        first = (await runs.recorder.record(*question("1", "Zanzibar?"))).run
         await runs.carry_out(first, council.events.append)
         ben = TEAM.model_copy(update={"user": "U2"})
         for key in ("2", "3"):
             asked, seats = question(key, "And now?", conversation_id=first.conversation_id)
-            follow_up = (await runs.record(replace(asked, source=ben), seats)).run
+            follow_up = (await runs.recorder.record(replace(asked, source=ben), seats)).run
             if key == "2":
                 await runs.carry_out(follow_up, council.events.append)
         prepare = library.journal.prepare
@@ -500,7 +511,7 @@ async def test_a_history_that_is_forgotten_meanwhile_is_in_no_row(tmp_path: Path
                 await prepare(*given)
 
         council.calls.clear()
-        forgetful = replace(runs, journal=cast("Journal", Slow()))
+        forgetful = kept_elsewhere(runs, journal=cast("Journal", Slow()))
         assert await forgetful.carry_out(follow_up, council.events.append) is not None
         row = await library.journal.get(follow_up.id)
     assert row is not None
@@ -513,7 +524,7 @@ async def test_what_is_forgotten_meanwhile_is_not_in_the_document(tmp_path: Path
     """Words that a run has read are deleted before its answer is stored."""
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, library):
-        run = (await runs.record(*asked_in_a_thread())).run
+        run = (await runs.recorder.record(*asked_in_a_thread())).run
 
         async def forget() -> None:
             await library.forgetting.forget(await library.forgetting.select.user("slack", "U7"), by="U7")
@@ -530,8 +541,10 @@ async def test_what_is_forgotten_meanwhile_is_not_in_the_document(tmp_path: Path
 
         if moment == "while it runs":
             council.held |= {"stage3.1:chair/man:chairman"}
-        writing = replace(runs, store=cast("Conversations", Store()))
-        carrying = asyncio.create_task(writing.carry_out(run, council.events.append, None, reading))
+        writing = kept_elsewhere(runs, store=cast("Conversations", Store()))
+        carrying = asyncio.create_task(
+            writing.carry_out(run, council.events.append, None, Sources(reading))
+        )
         if moment == "while it runs":
             await council.until_called("stage3.1:chair/man:chairman")
             await forget()

@@ -18,12 +18,14 @@ from bot.errors import VenueError
 from bot.past.lookup import Lookup
 from bot.service.admission.budget_warnings import BudgetWarnings
 from bot.service.admission.channels import Channels, Operator
+from bot.service.admission.costs import Costs
 from bot.service.admission.limits import Limits
 from bot.service.admission.permissions import Admins
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
+from bot.service.observing import Observer
 from bot.service.run_queue import LocalQueue
-from bot.service.runs import Runs
+from bot.service.runs import build_runs
 from bot.slack.bot import SlackAccess, SlackBot, Timing
 from bot.slack.client import granted
 from bot.slack.manifest import SHORTCUT
@@ -199,17 +201,20 @@ def dispatcher_of(
     """Return a dispatcher over real storage."""
     channels = Channels(Operator(profiles={"default": profile()}), library.overrides)
     metrics = Metrics()
-    runs = Runs(
-        ask=models.ask,
+    costs = Costs(
         catalog=Catalog(no_list),
         journal=library.journal,
         store=library.store,
-        index=library.index,
         channels=channels,
+        warnings=BudgetWarnings(library.warned, library.journal, channels, Admins(admins), metrics),
+    )
+    runs = build_runs(
+        models.ask,
+        costs,
+        library.index,
         now=Clock(),
         entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
-        metrics=metrics,
-        warnings=BudgetWarnings(library.warned, library.journal, channels, Admins(admins), metrics),
+        observer=Observer(metrics),
     )
     return Dispatcher(
         runs=runs,

@@ -5,7 +5,7 @@ import random
 import re
 import sqlite3
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -235,14 +235,16 @@ async def test_a_private_thread_has_its_channels_budget(tmp_path: Path) -> None:
 
     async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
         assert place.dispatcher.warnings is not None
-        place.dispatcher.warnings = place.runs.warnings = BudgetWarnings(
+        place.dispatcher.warnings = warnings = BudgetWarnings(
             place.library.warned,
             place.library.journal,
             place.dispatcher.channels,
             Admins(frozenset({"discord:9"})),
-            place.runs.metrics,
+            place.runs.observer.metrics,
         )
-        place.dispatcher.warnings.open("discord", send)
+        costs = replace(place.runs.costs, warnings=warnings)
+        place.runs.recorder = replace(place.runs.recorder, costs=costs)
+        warnings.open("discord", send)
         each = await reserved_by_one(place, tmp_path)
         await place.dispatcher.channels.change(channel, {"budget_day": each * 2.5 / NANO})
         await ask(place, "1", threads[0])
@@ -304,7 +306,7 @@ async def test_a_run_without_an_answer_settles_what_its_calls_cost(tmp_path: Pat
             await council.until_called("stage3.1:chair/man:chairman")
             await place.dispatcher.tasks.drain(0)
             assert [row.settled for row in counted(tmp_path)] == [0]
-            await place.runs.give_up(run)
+            await place.runs.endings.give_up(run)
         else:
             await place.dispatcher.tasks.settled()
     [row] = counted(tmp_path)
@@ -500,8 +502,8 @@ async def test_a_resumed_run_has_spent_what_it_recorded(tmp_path: Path) -> None:
 
 async def settled(place: Office) -> None:
     """Wait until the budgets were looked at."""
-    assert place.runs.warnings
-    await place.runs.warnings.settled()
+    assert place.runs.costs.warnings
+    await place.runs.costs.warnings.settled()
 
 
 async def test_a_budget_that_is_nearly_used_is_logged_once(tmp_path: Path) -> None:
@@ -519,7 +521,7 @@ async def test_a_budget_that_is_nearly_used_is_logged_once(tmp_path: Path) -> No
             await refused(place, "6")
             await settled(place)
         [line] = [line for line in logs if line["event"] == "budget_nearly_used"]
-        assert place.runs.metrics.budgets_nearly_used == {("channel", "day"): 1}
+        assert place.runs.observer.metrics.budgets_nearly_used == {("channel", "day"): 1}
     assert (line["budget"], line["log_level"]) == ("channel_day", "warning")
     assert 0.8 <= line["dollars"] / line["of_dollars"] < 1
     assert not {"C1", "U1", "T1"} & {*map(str, line.values())}
@@ -535,8 +537,8 @@ async def test_listed_admins_are_told_once_in_each_period(tmp_path: Path) -> Non
         await notice.sent("1")
 
     async with office(tmp_path, ScriptedCouncil(), prices=prices, calendar=calendar) as place:
-        assert place.runs.warnings
-        place.runs.warnings.open("slack", send)
+        assert place.runs.costs.warnings
+        place.runs.costs.warnings.open("slack", send)
         each = place.runs.costs.estimate_short(profile()).cost
         allow(place, channel_day=each * 2.2)
         for days in (0, 0, 1):
@@ -569,8 +571,8 @@ async def test_a_warning_that_could_not_be_recorded_is_tried_again(tmp_path: Pat
         await notice.sent("1")
 
     async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
-        assert place.runs.warnings
-        place.runs.warnings.open("slack", send)
+        assert place.runs.costs.warnings
+        place.runs.costs.warnings.open("slack", send)
         allow(place, channel_day=place.runs.costs.estimate_short(profile()).cost * 1.1)
         database = place.library.database
         await database.write(("ALTER TABLE budget_warnings RENAME TO away", ()))

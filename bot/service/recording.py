@@ -1,0 +1,123 @@
+"""Records questions as runs, within the budgets in force where they are asked."""
+
+import asyncio
+import random
+import uuid
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from bot.service.admission.budgets import Budgets, is_exempt, refusal
+from bot.service.admission.costs import Costs
+from bot.service.admission.limits import entry_of, over_limit
+from bot.service.requests.question import Question
+from council.document.conversation import Source, timestamp
+from council.estimate import Estimate
+from council.profile import Profile
+from storage.errors import BudgetExceeded, QueueFull
+from storage.journal.rows import Begun, NewRun, RunRow
+from storage.processes.coordination import Bounds
+
+
+def utc_now() -> datetime:
+    """Return the time in UTC."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorder:
+    """Records questions as runs, and reopens runs without an answer; `costs` says what they may cost."""
+
+    costs: Costs
+    now: Callable[[], datetime] = utc_now
+    new_id: Callable[[], uuid.UUID] = uuid.uuid4
+    entropy: random.Random = field(default_factory=random.SystemRandom)
+
+    async def record(
+        self,
+        question: Question,
+        profile: Profile,
+        *,
+        by: float | None = None,
+        budgets: Budgets | None = None,
+        bounds: Bounds | None = None,
+    ) -> Begun:
+        """Record a run under a new id, or return the one that an earlier delivery of the question began.
+
+        `profile` is the council that answers, with the question's options. This makes no call; from
+        here on, the run doesn't depend on the configuration. Raises `TimeoutError` if writing hasn't
+        begun by `by`, a time on the event loop's clock: then the run doesn't exist and never will.
+        Raises `Refusal` if it may cost more than a budget has left: one of `budgets`, if they are known
+        already, or else of those in force where it is asked. With `bounds`, it enters the queue that
+        several processes share; raises `OverLimit` if too many wait there.
+        """
+        brief = question.brief(profile, self.entropy)
+        run = NewRun(
+            id=question.run_id or str(self.new_id()),
+            entry_key=question.entry_key,
+            conversation_id=question.conversation_id or str(self.new_id()),
+            origin=question.source,
+            brief=brief,
+        )
+        journal = self.costs.journal
+        if is_exempt(question.source):
+            return await journal.begin(run, by=by, pictures=question.pictures)
+        if budgets is None:
+            async with asyncio.timeout_at(by):
+                budgets = await self.costs.budgets(question.source)
+        budgets = budgets.within(question.ceilings)
+        await self.costs.refresh_prices(profile, budgets)
+        async with asyncio.timeout_at(by):
+            cost = await self.costs.foresee(brief, question.conversation_id)
+        async with self._within(budgets, cost, question.source, bounds):
+            return await journal.begin(
+                run,
+                by=by,
+                reservation=budgets.reservation(cost, question.source),
+                entry=entry_of(run) if bounds else None,
+                bounds=bounds,
+                pictures=question.pictures,
+            )
+
+    async def reopen(self, run: RunRow, source: Source, bounds: Bounds | None = None) -> RunRow | None:
+        """Reopen a run without an answer; whoever presses Continue pays for it, at `source`.
+
+        Returns `None` if there is none. Raises `Refusal` if a budget hasn't enough left. With `bounds`,
+        it enters the queue that several processes share.
+        """
+        cost = self.costs.estimate(run.brief)
+        budgets = await self.costs.budgets(source)
+        async with self._within(budgets, cost, source, bounds):
+            return await self.costs.journal.reopen(
+                run.id,
+                budgets.reservation(cost, source),
+                entry=entry_of(run) if bounds else None,
+                bounds=bounds,
+            )
+
+    @asynccontextmanager
+    async def _within(
+        self, budgets: Budgets, cost: Estimate, source: Source, bounds: Bounds | None
+    ) -> AsyncGenerator[None]:
+        """Refuse what a budget or the queue has no room for; have admins told what is nearly used up."""
+        try:
+            yield
+        except BudgetExceeded as error:
+            raise refusal(error, cost) from error
+        except QueueFull as error:
+            raise (over_limit(error, bounds) if bounds else error) from error
+        finally:
+            self.costs.warn(source, budgets)
+
+    def age(self, run: RunRow) -> float:
+        """Return the seconds since a run was accepted or retried, 0 if the clock was set back."""
+        return self.since(run.retried_at or run.created_at)
+
+    def since(self, moment: str) -> float:
+        """Return the seconds since a time in ISO 8601, 0 if the clock was set back."""
+        return max(0.0, (self.now() - datetime.fromisoformat(moment)).total_seconds())
+
+    def ago(self, days: int) -> str:
+        """Return the time this many days ago, in ISO 8601, UTC."""
+        return timestamp(self.now() - timedelta(days=days))
