@@ -16,7 +16,7 @@ from council.brief import Brief
 from council.models.builtin import demonstration_profile
 from council.profile import Member, Profile
 from storage.journal.journal import Journal
-from storage.journal.rows import Begun, NewRun, Reservation
+from storage.journal.rows import Begun, Reservation, RunRow
 from storage.processes.coordination import Bounds, QueueEntry
 from tests.bot.service.test_runs import kept_elsewhere, opened
 from tests.council.scripted import ScriptedCouncil, profile
@@ -142,7 +142,7 @@ async def interrupted(folder: Path, council: Profile) -> None:
     """Leave a run of this council in the journal, as a process does that dies at once."""
     async with open_library(folder / "data") as library:
         await library.journal.begin(
-            NewRun(
+            RunRow(
                 id="1",
                 entry_key="terminal:1",
                 conversation_id=new_id(),
@@ -179,7 +179,7 @@ class Watched(Journal):
 
     async def begin(
         self,
-        run: NewRun,
+        run: RunRow,
         *,
         by: float | None = None,
         reservation: Reservation | None = None,

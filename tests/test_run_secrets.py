@@ -17,7 +17,7 @@ from bot.terminal import ask as terminal_ask
 from council.brief import Brief
 from council.document.conversation import AssistantMessage, Source
 from council.profile import Member, Profile
-from storage.journal.rows import NewRun
+from storage.journal.rows import RunRow
 from tests.model_server import ModelServer
 from tests.slack_server import SlackServer
 from tests.test_interrupted import CHAIR, killed_in_stage_3
@@ -60,7 +60,7 @@ async def craft(folder: Path, origin: Source, url: str, models: tuple[str, ...])
     brief = Brief(question=QUESTION, profile=profile, seed=1, boundary="0123456789abcdef")
     async with open_library(folder / "data") as library:
         await library.journal.begin(
-            NewRun(
+            RunRow(
                 id="crafted",
                 entry_key="1",
                 conversation_id=str(uuid.uuid4()),

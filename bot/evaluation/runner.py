@@ -28,7 +28,7 @@ from council.evaluation.items import EvalItem
 from council.evaluation.judging import JudgedArm
 from council.evaluation.pilot import Piloted, PilotedItem, by_rank, pilot_item, piloted
 from council.usage import Usage
-from storage.journal.rows import Allowance, NewRun, Payer, Reservation, RunRow
+from storage.journal.rows import Allowance, Payer, Reservation, RunRow
 
 log = structlog.get_logger()
 
@@ -170,7 +170,7 @@ class Evaluation:
             notes_mark=f"{entropy.getrandbits(64):016x}" if profile.chairman_notes else None,
             started_at=timestamp(self.runs.recorder.now()),
         )
-        new = NewRun(
+        new = RunRow(
             id=plan.id,
             entry_key=f"{PLATFORM}:{plan.id}",
             conversation_id=plan.id,

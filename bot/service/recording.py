@@ -16,7 +16,7 @@ from council.document.conversation import Source, timestamp
 from council.estimate import Estimate
 from council.profile import Profile
 from storage.errors import BudgetExceeded, QueueFull
-from storage.journal.rows import Begun, NewRun, RunRow
+from storage.journal.rows import Begun, RunRow
 from storage.processes.coordination import Bounds
 
 
@@ -53,7 +53,7 @@ class Recorder:
         several processes share; raises `OverLimit` if too many wait there.
         """
         brief = question.brief(profile, self.entropy)
-        run = NewRun(
+        run = RunRow(
             id=question.run_id or str(self.new_id()),
             entry_key=question.entry_key,
             conversation_id=question.conversation_id or str(self.new_id()),

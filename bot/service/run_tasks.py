@@ -182,20 +182,18 @@ class RunTasks:
     async def _carry_out(self, run: RunRow, venue: Venue, presenter: Presenter, stop: Stop) -> None:
         """Take a run through the queue and to its end; the card shows whatever ends it."""
         try:
-            await self._take_turn(run, venue, presenter, stop)
+            async with self._queue.turn(run, stop, lambda place: presenter.observe(RunQueued(place))):
+                self._backlog.release(run.entry_key)
+                begun = run.brief.started_at
+                waited = self._runs.recorder.since(begun) if begun else 0.0
+                presenter.observe(RunAdmitted(waited))
+                sources = Sources(venue.read_discussion, venue.fetch)
+                await self._runs.carry_out(run, presenter.observe, stop, sources)
         except RunSuperseded:
             raise
         except Exception as error:
             log.exception("run_crashed")
             await self._runs.endings.fail(run, presenter.observe, error)
-
-    async def _take_turn(self, run: RunRow, venue: Venue, presenter: Presenter, stop: Stop) -> None:
-        async with self._queue.turn(run, stop, lambda position: presenter.observe(RunQueued(position))):
-            self._backlog.release(run.entry_key)
-            begun = run.brief.started_at
-            presenter.observe(RunAdmitted(self._runs.recorder.since(begun) if begun else 0.0))
-            sources = Sources(venue.read_discussion, venue.fetch)
-            await self._runs.carry_out(run, presenter.observe, stop, sources)
 
     async def _show(
         self, run: RunRow, presenter: Presenter, stop: Stop, resumed: Together | None

@@ -33,7 +33,6 @@ from storage.journal.rows import (
     Ended,
     EndReason,
     MentionState,
-    NewRun,
     Reservation,
     RunRow,
     dump_origin,
@@ -97,7 +96,7 @@ class Journal(RunReader):
 
     async def begin(
         self,
-        run: NewRun,
+        run: RunRow,
         *,
         by: float | None = None,
         reservation: Reservation | None = None,
@@ -137,7 +136,7 @@ class Journal(RunReader):
                 if earlier := await self.find(run.entry_key):
                     return Begun(earlier, created=False)
                 raise
-            return Begun(_begun(run, created_at), created=True)
+            return Begun(replace(run, created_at=created_at), created=True)
 
         return await self._in_budget(record, run.id, reservation, now)
 
@@ -342,14 +341,3 @@ def _accepting(
     if again_at is None:
         return [(_ACCEPT_TURN, (*row, *limits))]
     return [(_ACCEPT_TURN_AGAIN, (*row, *limits, entry.run, again_at))]
-
-
-def _begun(run: NewRun, created_at: str) -> RunRow:
-    return RunRow(
-        id=run.id,
-        entry_key=run.entry_key,
-        conversation_id=run.conversation_id,
-        origin=run.origin,
-        brief=run.brief,
-        created_at=created_at,
-    )

@@ -54,11 +54,15 @@ NOT_MENTIONED = MentionState()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewRun:
-    """A run about to begin.
+class RunRow:
+    """A run as the journal has it, or is about to; times in ISO 8601, UTC.
 
     `entry_key` is the id under which the platform delivered the question: a redelivery carries the
     same. `origin` says where the question was asked, by whom, and which message is the card.
+    `created_at` is empty until it is recorded. `error` says why there is no answer. `delivery` is `None`
+    until all of the run is shown, or its asker could not be told. `stops` counts the presses of Stop,
+    `retries` those of Retry, the last one at `retried_at`. `epoch` counts the workers that have claimed
+    it.
     """
 
     id: str
@@ -66,18 +70,7 @@ class NewRun:
     conversation_id: str
     origin: Source
     brief: Brief
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRow(NewRun):
-    """A run as the journal has it, times in ISO 8601, UTC.
-
-    `error` says why there is no answer. `delivery` is `None` until all of the run is shown, or its asker
-    could not be told. `stops` counts the presses of Stop, `retries` those of Retry, the last one at
-    `retried_at`. `epoch` counts the workers that have claimed it.
-    """
-
-    created_at: str
+    created_at: str = ""
     status: RunStatus = "running"
     error: EndReason | None = None
     finished_at: str | None = None

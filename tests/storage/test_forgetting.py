@@ -22,7 +22,7 @@ from storage.forgetting import Forgetting, Selection
 from storage.index.index import Index
 from storage.index.past_answers import PastAnswers
 from storage.journal.journal import Journal
-from storage.journal.rows import NewRun
+from storage.journal.rows import RunRow
 from storage.scope import Scope
 from storage.sqlite.database import SqliteDatabase
 from tests.storage.examples import NOW, answer, new_id
@@ -70,7 +70,7 @@ class Place:
         asked |= {"attachments": files, "earlier": earlier}
         brief = BRIEF.model_copy(update=asked)
         await self.journal.begin(
-            NewRun(id=run, entry_key=run, conversation_id=conversation, origin=source, brief=brief),
+            RunRow(id=run, entry_key=run, conversation_id=conversation, origin=source, brief=brief),
             pictures={"0" * 64: picture} if picture else None,
         )
         row = await self.journal.get(run)

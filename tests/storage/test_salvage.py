@@ -9,7 +9,7 @@ import pytest
 
 from storage.errors import DatabaseError
 from storage.journal.journal import Journal
-from storage.journal.rows import NewRun
+from storage.journal.rows import RunRow
 from storage.sqlite.database import open_database
 from storage.sqlite.salvage import OpenedDatabase, copies_set_aside, open_sound_database
 from tests.pairs import every_other
@@ -30,7 +30,7 @@ async def path(tmp_path: Path) -> Path:
         for number in range(RUNS):
             name = f"{number:04}"
             begun = await journal.begin(
-                NewRun(id=name, entry_key=name, conversation_id=name, origin=RUN.origin, brief=BRIEF)
+                RunRow(id=name, entry_key=name, conversation_id=name, origin=RUN.origin, brief=BRIEF)
             )
             steps = await journal.steps(begun.run)
             await steps.record(call("title"), REPLY)

@@ -12,7 +12,7 @@ from bot.errors import OverLimit
 from bot.view.wording import commands
 from council.document.conversation import Source
 from storage.errors import QueueFull
-from storage.journal.rows import NewRun
+from storage.journal.rows import RunRow
 from storage.processes.coordination import Bounds, QueueEntry
 
 
@@ -47,7 +47,7 @@ class Durability(BaseModel):
     stalled_seconds: Annotated[float, Field(ge=1)] = 90.0
 
 
-def entry_of(run: NewRun) -> QueueEntry:
+def entry_of(run: RunRow) -> QueueEntry:
     """Return what a run counts against in the queue that several processes share."""
     where = run.origin
     return QueueEntry(

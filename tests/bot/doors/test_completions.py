@@ -20,7 +20,7 @@ from bot.doors.rejections import Rejected
 from bot.doors.tokens import read_scope
 from bot.view.wording import doors as wording
 from council.document.conversation import Source
-from storage.journal.rows import NewRun
+from storage.journal.rows import RunRow
 from tests.bot.doors.ports import HERE, THERE, Port, port
 from tests.bot.inputs.pictures import plain
 from tests.council.scripted import ScriptedCouncil, failure
@@ -214,7 +214,7 @@ async def test_a_token_of_a_thread_that_turns_out_private_opens_nothing(tmp_path
         token = await at.new_token("thread", f"discord:{thread.workspace}/{thread.channel}")
         headers = {"Authorization": f"Bearer {token}"}
         body = {"model": MODEL, "messages": ASKED}
-        run = NewRun(id="r", entry_key="e", conversation_id="c", origin=thread, brief=BRIEF)
+        run = RunRow(id="r", entry_key="e", conversation_id="c", origin=thread, brief=BRIEF)
         await at.doorway.office.library.journal.begin(run)
         assert (await post(at, body, **headers))[0] == 401
         assert at.doorway.office.council.calls == []

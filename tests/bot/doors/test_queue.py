@@ -11,7 +11,7 @@ from bot.errors import OverLimit
 from bot.service.admission.limits import Limits
 from council.cancel import Stop
 from council.document.conversation import Source, timestamp
-from storage.journal.rows import NewRun, RunRow
+from storage.journal.rows import RunRow
 from tests.storage.journal.test_journal import BRIEF
 from tests.stores import Home
 
@@ -30,7 +30,7 @@ async def begin(library: Library, name: str, origin: Source, *, begun: bool = Tr
     """Accept a run, as any process may."""
     at = timestamp(datetime.now(UTC)) if begun else None
     brief = BRIEF.model_copy(update={"started_at": at})
-    run = NewRun(id=name, entry_key=name, conversation_id=name, origin=origin, brief=brief)
+    run = RunRow(id=name, entry_key=name, conversation_id=name, origin=origin, brief=brief)
     return (await library.journal.begin(run)).run
 
 

@@ -14,7 +14,7 @@ from bot.doors.tokens import TokenRequest, list_all, make
 from bot.errors import UsageError
 from bot.service.admission.budgets import payer
 from council.document.conversation import Source
-from storage.journal.rows import NewRun, Reservation
+from storage.journal.rows import Reservation, RunRow
 from storage.journal.spending import Spending
 from storage.scope import Scope
 from storage.tokens import Tokens
@@ -118,7 +118,7 @@ async def test_a_private_threads_token_is_refused(library: Library) -> None:
         platform="discord", workspace="1" * 18, channel="2" * 18, thread="2" * 18, parent="3" * 18
     )
     await library.journal.begin(
-        NewRun(id="r", entry_key="e", conversation_id="c", origin=thread, brief=RUN.brief)
+        RunRow(id="r", entry_key="e", conversation_id="c", origin=thread, brief=RUN.brief)
     )
     with pytest.raises(UsageError, match="A private thread is read by its members alone"):
         await make(library.tokens, wanted(scope=f"discord:{'1' * 18}/{'2' * 18}"))
@@ -143,7 +143,7 @@ async def test_what_a_token_has_spent_is_listed(library: Library) -> None:
     reserved = Reservation(
         payer=payer(origin), amount=300_000_000, unpriced_call=0, limits={("user", "day"): 10**12}
     )
-    run = NewRun(id="r", entry_key="e", conversation_id="c", origin=origin, brief=RUN.brief)
+    run = RunRow(id="r", entry_key="e", conversation_id="c", origin=origin, brief=RUN.brief)
     await library.journal.begin(run, reservation=reserved)
     [listed] = await list_all(library.tokens, Spending(library.database))
     assert (listed.spent_today, listed.max_cost_day, listed.last_used) == (0.3, 2.0, None)

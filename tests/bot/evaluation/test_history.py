@@ -9,7 +9,7 @@ from council.document.conversation import AssistantMessage, Source, Stage3Result
 from council.evaluation.checkers import checker_of
 from council.profile import Member
 from council.usage import Usage
-from storage.journal.rows import NewRun
+from storage.journal.rows import RunRow
 from storage.scope import Scope
 from storage.selections import Selections
 from tests.bot.evaluation.programs import evaluated
@@ -83,7 +83,7 @@ async def test_a_deleted_question_is_deleted_from_evaluations_too(tmp_path: Path
         await library.index.upsert(stored)
         asked, other = stored.conversation.id, new_id()
         brief = Brief(question="?", profile=profile(), seed=1, boundary="0" * 16)
-        new = NewRun(id=new_id(), entry_key="e", conversation_id=new_id(), origin=source, brief=brief)
+        new = RunRow(id=new_id(), entry_key="e", conversation_id=new_id(), origin=source, brief=brief)
         begun = await library.journal.begin(new)
         steps = await library.journal.steps(begun.run)
         for item in (asked, f"pilot/{asked}", other):

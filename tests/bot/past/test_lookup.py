@@ -20,7 +20,7 @@ from council.document.conversation import Source, timestamp
 from storage.database import Parameters, Row
 from storage.index.past_answers import Cursor
 from storage.index.rows import IndexRow
-from storage.journal.rows import NewRun
+from storage.journal.rows import RunRow
 from tests.bot.sample_run import PROFILE
 from tests.library import open_library
 from tests.storage.examples import NOW, answer, new_id
@@ -64,7 +64,7 @@ class Room:
         brief = Brief(
             question="Should we shard?", profile=PROFILE, seed=1, boundary="b0undary", asker="Ada"
         )
-        run = NewRun(
+        run = RunRow(
             id=new_id(),
             entry_key=new_id(),
             conversation_id=stored.conversation.id,
@@ -341,7 +341,7 @@ async def test_only_an_admin_has_deleted_what_somebody_else_asked(room: Room) ->
 
 async def test_an_answer_given_while_its_run_is_stopped_goes_too(room: Room) -> None:
     """What is deleted is looked up again when everything is over."""
-    run = NewRun(
+    run = RunRow(
         id=new_id(),
         entry_key=new_id(),
         conversation_id=new_id(),

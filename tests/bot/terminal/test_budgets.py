@@ -13,7 +13,7 @@ from bot.service.admission.budgets import Budgets, payer
 from bot.service.admission.channels import Operator
 from bot.terminal.budgets import KEYS, Account
 from council.document.conversation import Source
-from storage.journal.rows import NewRun, Reservation
+from storage.journal.rows import Reservation, RunRow
 from storage.scope import Scope
 from tests.storage.journal.test_journal import RUN
 from tests.stores import Home
@@ -35,7 +35,7 @@ async def library(home: Home) -> AsyncIterator[Library]:
                 unpriced_call=0,
                 limits={("user", "day"): 10**12},
             )
-            run = NewRun(
+            run = RunRow(
                 id=f"run-{number}",
                 entry_key=str(number),
                 conversation_id="conversation-1",

@@ -29,7 +29,7 @@ from storage.index.index import Index
 from storage.index.past_answers import Cursor, Hit, PastAnswers
 from storage.index.statistics import Figure, MemberStatistics, Typical
 from storage.journal.journal import Journal
-from storage.journal.rows import NewRun
+from storage.journal.rows import RunRow
 from storage.scope import Scope
 from tests.storage.examples import NOW, answer, legacy, new_id
 from tests.storage.journal.test_journal import BRIEF, call
@@ -297,7 +297,7 @@ async def test_statistics_say_how_each_member_did(room: Room) -> None:
         ("z", "failed", ELSEWHERE[0]),
     ):
         await journal.begin(
-            NewRun(id=name, entry_key=name, conversation_id=name, origin=origin, brief=BRIEF)
+            RunRow(id=name, entry_key=name, conversation_id=name, origin=origin, brief=BRIEF)
         )
         row = await journal.get(name)
         assert row is not None

@@ -15,7 +15,7 @@ from council.profile import Member, Persona, Profile
 from council.usage import Usage
 from storage.errors import DatabaseError
 from storage.journal.journal import Journal
-from storage.journal.rows import Allowance, EndReason, MentionState, NewRun, Payer, Reservation, RunRow
+from storage.journal.rows import Allowance, EndReason, MentionState, Payer, Reservation, RunRow
 from tests.storage.examples import Clock
 from tests.stores import Home
 
@@ -32,7 +32,7 @@ BRIEF = Brief(
     boundary="b0undary",
     history=History(turns=(Turn(question="Before?", answer="Yes."),)),
 )
-RUN = NewRun(
+RUN = RunRow(
     id="run-1",
     entry_key="discord:interaction:1",
     conversation_id="conversation-1",

@@ -6,7 +6,7 @@ import pytest
 
 from bot.app import Library, open_library
 from council.document.conversation import Source
-from storage.journal.rows import NewRun
+from storage.journal.rows import RunRow
 from tests.storage.journal.test_journal import BRIEF
 from tests.stores import Home
 
@@ -23,7 +23,7 @@ async def library(home: Home) -> AsyncIterator[Library]:
             ("two", "slack:program:t:d1:b", PROGRAM),
             ("three", "slack:1", PERSON),
         ):
-            run = NewRun(id=name, entry_key=key, conversation_id=name, origin=origin, brief=BRIEF)
+            run = RunRow(id=name, entry_key=key, conversation_id=name, origin=origin, brief=BRIEF)
             await opened.journal.begin(run)
         yield opened
 
