@@ -8,7 +8,6 @@ from pathlib import Path
 
 import aiohttp
 from mcp import Client, StdioServerParameters
-from openai import AsyncOpenAI
 
 from tests.bot.doors.test_mcp import said
 from tests.model_server import ModelServer, Turn
@@ -60,6 +59,8 @@ async def until_asked(server: ModelServer, model: str) -> None:
 
 async def test_a_killed_server_continues_and_its_client_gets_the_run(tmp_path: Path) -> None:
     """OpenAI's client tries again by itself; only the call in flight is made again."""
+    from openai import AsyncOpenAI
+
     async with asked(tmp_path) as (council, server):
         token, port = await token_of(council), free_port()
         client = AsyncOpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key=token, max_retries=50)

@@ -10,7 +10,6 @@ from time import perf_counter
 
 import orjson
 import pytest
-from openai import AsyncOpenAI
 
 from council.document.conversation import Source
 from tests.bot.doors.ports import port
@@ -166,6 +165,8 @@ async def test_two_hundred_programs_ask_at_once_beside_a_chat(
 
 async def ask_at_once(number: int, token: str) -> tuple[int, float]:
     """Ask as many questions at once; return how many were answered, and how long all of it took."""
+    from openai import AsyncOpenAI
+
     began = perf_counter()
     client = AsyncOpenAI(
         base_url=f"http://127.0.0.1:{number}/v1", api_key=token, max_retries=0, timeout=600

@@ -5,11 +5,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
-from openai import AsyncOpenAI
 
 from bot.doors.endpoint import Endpoint
 from bot.doors.mcp_http import open_mcp
@@ -18,6 +18,9 @@ from bot.doors.tokens import TokenRequest, make
 from bot.http_server import serving
 from tests.bot.doors.doorway import Doorway, doorway
 from tests.council.scripted import ScriptedCouncil
+
+if TYPE_CHECKING:  # one of a run's four processes needs it, and importing it takes half a second
+    from openai import AsyncOpenAI
 
 HERE = "slack:T1AAAAAA/C1AAAAAA"
 THERE = "slack:T1AAAAAA/C2AAAAAA"
@@ -36,8 +39,10 @@ class Port:
         """The address."""
         return f"http://127.0.0.1:{self.number}"
 
-    def openai(self, token: str | None = None, **settings: object) -> AsyncOpenAI:
+    def openai(self, token: str | None = None, **settings: object) -> "AsyncOpenAI":
         """Return the official client."""
+        from openai import AsyncOpenAI
+
         chosen = {"max_retries": 0, **settings}
         return AsyncOpenAI(base_url=f"{self.base}/v1", api_key=token or self.token, **chosen)  # pyright: ignore[reportArgumentType] - named per test
 

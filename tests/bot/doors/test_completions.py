@@ -7,12 +7,10 @@ import json
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
-import openai
 import pytest
-from openai.types.chat import ChatCompletionMessageParam
 
 from bot.doors import completions
 from bot.doors.chat_request import read_request
@@ -26,10 +24,13 @@ from tests.bot.inputs.pictures import plain
 from tests.council.scripted import ScriptedCouncil, failure
 from tests.storage.journal.test_journal import BRIEF
 
+if TYPE_CHECKING:  # as in `ports`
+    from openai.types.chat import ChatCompletionMessageParam
+
 ANSWER = "The council's answer, written by chair/man."
 MODEL = "council/default"
 SCOPE = read_scope(HERE)
-ASKED: list[ChatCompletionMessageParam] = [{"role": "user", "content": "Shard or scale up?"}]
+ASKED: "list[ChatCompletionMessageParam]" = [{"role": "user", "content": "Shard or scale up?"}]
 
 
 async def post(
@@ -200,7 +201,9 @@ async def test_tokens_that_open_nothing(tmp_path: Path) -> None:
                 status, body, got = await post(at, {"model": MODEL, "messages": ASKED}, path, **headers)
                 assert (status, body["error"]["code"]) == (401, "invalid_api_key")
                 assert got["WWW-Authenticate"] == "Bearer"
-        with pytest.raises(openai.AuthenticationError):
+        from openai import AuthenticationError
+
+        with pytest.raises(AuthenticationError):
             await at.openai(forged).models.list()
         assert at.doorway.office.council.calls == []
 
@@ -278,16 +281,18 @@ async def test_a_client_that_times_out_and_tries_again_pays_once(tmp_path: Path)
 
 async def test_a_failed_run_is_told_and_not_asked_again(tmp_path: Path) -> None:
     """Streamed or not; a retry of the client would only be told the same."""
+    from openai import APIError, InternalServerError
+
     council = ScriptedCouncil(script={"stage1": failure("unavailable")})
     async with port(tmp_path, council) as at:
         client = at.openai(max_retries=2)
-        with pytest.raises(openai.InternalServerError) as caught:
+        with pytest.raises(InternalServerError) as caught:
             await client.chat.completions.create(model=MODEL, messages=ASKED)
         assert caught.value.status_code == 502
         calls = len(council.calls)
         assert calls == len(council.asked("stage1")) == 4
         stream = await client.chat.completions.create(model=MODEL, messages=ASKED, stream=True)
-        with pytest.raises(openai.APIError):
+        with pytest.raises(APIError):
             async for _ in stream:
                 pass
 

@@ -118,11 +118,12 @@ async def test_an_odd_signature_is_refused(signature: str) -> None:
     await refused(BODY, signed(BODY) | {"X-Slack-Signature": signature})
 
 
+BOMB = "a bomb"
 ODD: dict[str, tuple[bytes, dict[str, str]]] = {
     "nothing": (b"", {}),
     "deep": (DEEP, {"Content-Type": "application/json"}),
     "a broken archive": (b"\x1f\x8bnot gzip", signed(BODY) | {"Content-Encoding": "gzip"}),
-    "a bomb": (gzip.compress(b" " * 10**8), signed(BODY) | {"Content-Encoding": "gzip"}),
+    BOMB: (b"", signed(BODY) | {"Content-Encoding": "gzip"}),
     "not UTF-8": (b"\xff\xfe", signed(b"\xff\xfe")),
     "an unknown charset": (BODY, {"Content-Type": "application/json; charset=klingon"}),
     "too large": (b"x" * 3_000_000, signed(b"x")),
@@ -130,10 +131,12 @@ ODD: dict[str, tuple[bytes, dict[str, str]]] = {
 }
 
 
-@pytest.mark.parametrize(("body", "headers"), ODD.values(), ids=ODD)
-async def test_an_odd_body_is_refused(body: bytes, headers: dict[str, str]) -> None:
+@pytest.mark.parametrize("name", ODD)
+async def test_an_odd_body_is_refused(name: str) -> None:
     """Before it is unpacked or read."""
-    await refused(body, headers)
+    body, headers = ODD[name]
+    # Packing 100 MB takes a while: not while tests are collected.
+    await refused(gzip.compress(b" " * 10**8) if name == BOMB else body, headers)
 
 
 @pytest.mark.parametrize(
