@@ -30,6 +30,10 @@ QUIET = (
     "full_page_writes=off",
     "synchronous_commit=off",
     "autovacuum=off",
+    "jit=off",
+    "shared_buffers=16MB",
+    "wal_level=minimal",
+    "max_wal_senders=0",
     "max_connections=120",
 )
 EMPTY = """

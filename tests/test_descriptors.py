@@ -207,7 +207,7 @@ async def test_a_run_waits_while_no_connection_can_be_opened(tmp_path: Path) -> 
 
 async def test_questions_are_taken_while_requests_are_left_unfinished(tmp_path: Path) -> None:
     """And the program lives, with three times as many unfinished connections as a port takes."""
-    await withstood(tmp_path, descriptors=FEW, connections=300, seconds=2, questions=5)
+    await withstood(tmp_path, descriptors=FEW, connections=300, seconds=1, questions=3)
 
 
 @pytest.mark.soak

@@ -172,7 +172,6 @@ class Matrix:
         await self._prose(row)
         await self._wrong_key(row)
         await self._unknown_model(row)
-        await self._rate_limit(row)
         await self._no_credit(row)
         return row
 
@@ -211,7 +210,7 @@ class Matrix:
             lessons = Counter(str(refusal.request["model"]) for refusal in server.refusals)
             row.learning = max(lessons.values(), default=0)
             learned = len(server.refusals)
-            await council.run(settings)
+            await self._again(row, server, council, settings)
             most = self.kind.unforeseen if self.is_named else MOST_LESSONS
             if row.learning > most:
                 texts = [refusal.said for refusal in server.refusals]
@@ -266,19 +265,26 @@ class Matrix:
                 None if asked == 1 else f"asked {asked} times",
             )
 
-    async def _rate_limit(self, row: Row) -> None:
+    async def _again(self, row: Row, server: StandIn, council: Council, settings: Json) -> None:
+        """Ask the same models once more, and have a limit reached where the server has one."""
         if "rate limit" not in self.kind.troubles:
+            await council.run(settings)
             return
-        async with self._opened() as (server, council):
-            server.suffer("rate limit", times=2)
-            try:
-                message = await council.run()
-            except RunError as error:
-                row.show("rate_limit", YES, said(error))
-                return
-            causes = {failure.member: failure.failure.cause for failure in message.failures}
-            waits = None if len(council.rest.waits) == 2 else f"waited {council.rest.waits}"
-            row.show("rate_limit", YES, *([f"failures: {causes}"] if causes else []), waits)
+        waited = len(council.rest.waits)
+        server.suffer("rate limit", times=2)
+        try:
+            message = await council.run(settings)
+        except RunError as error:
+            row.show("rate_limit", YES, said(error))
+            return
+        causes = {failure.member: failure.failure.cause for failure in message.failures}
+        waits = council.rest.waits[waited:]
+        row.show(
+            "rate_limit",
+            YES,
+            *([f"failures: {causes}"] if causes else []),
+            None if len(waits) == 2 else f"waited {waits}",
+        )
 
     async def _no_credit(self, row: Row) -> None:
         if "no credit" not in self.kind.troubles:

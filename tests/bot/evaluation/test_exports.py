@@ -43,12 +43,21 @@ async def inspected(folder: Path, logs: dict[str, bytes]) -> dict[str, Any]:
 
 
 async def test_inspect_reads_its_logs(tmp_path: Path) -> None:
-    """By its own reader: the samples, what they scored, and why an arm is invalid."""
+    """By its own reader: the samples and what they scored; of an invalid arm why, and no score.
+
+    Every Eval Ever records scores, so it gets none of an invalid arm.
+    """
     summary = await sample(12)
     logs = inspect_logs(summary, "questions", CREATED)
     assert len(logs) == len(ARMS)
     figures = {each.name: each for each in summary.figures}
+    broken = await sample(12, models=KnownModels(QUALITY, broken=BROKEN))
+    logs["invalid.json"] = inspect_logs(broken, "q", CREATED)["full.json"]
+    assert not any("/full/" in name for name in every_eval_ever(broken, "q", CREATED))
     read = await inspected(tmp_path, {name: orjson.dumps(log) for name, log in logs.items()})
+    [invalid] = read.pop("invalid.json")["results"]["scores"]
+    assert invalid["metrics"] == {}
+    assert invalid["metadata"] == {"invalid": "12 of 12 questions have no review"}
     for log in read.values():
         assert log["status"] == "success"
         arm = log["eval"]["model"].removeprefix("council/")
@@ -58,16 +67,6 @@ async def test_inspect_reads_its_logs(tmp_path: Path) -> None:
         assert values.count("C") / 12 == figures[arm].score
         assert log["samples"][0]["output"]["completion"].startswith("I tried each key.")
         assert log["eval"]["metadata"] == summary.plan.rule
-
-
-async def test_an_invalid_arm_exports_no_score(tmp_path: Path) -> None:
-    """Inspect's log says why; Every Eval Ever records scores, so it gets none."""
-    summary = await sample(12, models=KnownModels(QUALITY, broken=BROKEN))
-    logs = {"full.json": orjson.dumps(inspect_logs(summary, "q", CREATED)["full.json"])}
-    [score] = (await inspected(tmp_path, logs))["full.json"]["results"]["scores"]
-    assert score["metrics"] == {}
-    assert score["metadata"] == {"invalid": "12 of 12 questions have no review"}
-    assert not any("/full/" in name for name in every_eval_ever(summary, "q", CREATED))
 
 
 async def test_every_eval_ever_has_its_records() -> None:

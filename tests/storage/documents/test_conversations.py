@@ -373,16 +373,16 @@ async def other_process(script: str, *arguments: str) -> int:
 async def test_concurrent_processes_lose_nothing(store: ConversationStore) -> None:
     """Two processes that write to the same conversation wait for each other."""
     conversation_id = new_id()
-    other = asyncio.create_task(other_process(WRITES, str(store.folder), conversation_id, "15"))
+    other = asyncio.create_task(other_process(WRITES, str(store.folder), conversation_id, "6"))
     mine = 0
     while not other.done():
         await ask(store, conversation_id, "mine")
         mine += 1
     assert other.result() == 0
     conversation = await store.load(conversation_id)
-    assert [message.role for message in conversation.messages] == ["user", "assistant"] * (mine + 15)
+    assert [message.role for message in conversation.messages] == ["user", "assistant"] * (mine + 6)
     asked = [message.content for message in conversation.messages if isinstance(message, UserMessage)]
-    assert [one for one in asked if one != "mine"] == [f"other {number}" for number in range(15)]
+    assert [one for one in asked if one != "mine"] == [f"other {number}" for number in range(6)]
 
 
 async def test_a_kill_in_mid_write_leaves_the_old_document(store: ConversationStore) -> None:
