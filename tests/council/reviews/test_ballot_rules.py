@@ -1,0 +1,241 @@
+"""Single rules of reading ballots: whose words a line holds, what belongs to a list, what is rendered."""
+
+from collections.abc import Sequence
+
+import orjson
+import pytest
+
+from council.reviews.ballot_lines import (
+    BallotLines,
+    begins_ranking,
+    is_attributed,
+    is_ranking_title,
+    plain,
+    unquoted_lines,
+    unwrapped,
+)
+from council.reviews.ballot_text import names_ranking, parse_ranking, without_ranking
+from council.reviews.ballots import ballot_schema, labels_schema, read_ballot, read_labels
+from council.text.json_objects import JsonObject
+
+THREE = ("Response A", "Response B", "Response C")
+TWO = THREE[:2]
+REMARK = {"type": "string"}
+
+
+def strict(**properties: object) -> dict[str, object]:
+    """Return an object's schema in OpenAI's strict subset."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [*properties],
+        "additionalProperties": False,
+    }
+
+
+def review(remark: JsonObject, bounds: JsonObject, label: JsonObject) -> dict[str, object]:
+    """Return the schema of one answer's review."""
+    severity = {"type": "string", "enum": ["high", "medium", "low"]}
+    critiques = {"type": "array", "items": strict(text=remark, severity=severity), **bounds}
+    scores = strict(Cost={"type": "integer", "enum": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]})
+    return strict(label=label, strengths=remark, critiques=critiques, scores=scores)
+
+
+def test_the_schema_of_a_ballot() -> None:
+    """It has each label's review, with scores where there are criteria, and the ranking."""
+    label: JsonObject = {"type": "string", "enum": [*TWO]}
+    assert ballot_schema(TWO, ["Cost"]) == strict(
+        reviews={"type": "array", "items": review({"type": "string"}, {}, label)},
+        ranking={"type": "array", "items": label},
+    )
+    assert labels_schema(TWO) == strict(ranking={"type": "array", "items": label})
+
+
+def test_the_schema_of_a_demonstrations_ballot() -> None:
+    """A grammar holds the model to it: answers in their order, one short critique each, a whole ranking."""
+    short: JsonObject = {"type": "string", "maxLength": 60}
+    one: JsonObject = {"minItems": 1, "maxItems": 1}
+    each = [review(short, one, {"const": name}) for name in TWO]
+    assert ballot_schema(TWO, ["Cost"], is_demonstration=True) == strict(
+        reviews={"type": "array", "prefixItems": each, "minItems": 2, "maxItems": 2},
+        ranking={"enum": [["Response A", "Response B"], ["Response B", "Response A"]]},
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("Response C:", True),
+        ("The answer of Response C contains this line:", True),
+        ("A and Response C:", True),
+        ("I would rank A above Response C:", False),
+        ("B, C and then Response D:", False),
+        ("Only C has it:", True),
+        ("My order, with C first:", False),
+        ("B, C and D:", False),
+        ("Poi ho letto. A dire il vero:", False),
+        ("These are the facts:", False),
+        ("Response C", False),
+    ],
+)
+def test_whose_words_a_line_announces(line: str, *, expected: bool) -> None:
+    """One answer's, or two's, unless the reviewer speaks of an order of its own; three are compared."""
+    assert is_attributed(line) is expected
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        *((mark, True) for mark in ('"', "'", "\u201c", "\u201e", "\u00ab", "\u2018")),
+        ("", False),
+        ("I rank them thus", False),
+        ("Response A is vague. My ballot: ", False),
+        ("Response X: ", True),
+        ("My ballot is below. Response C ends with ", True),
+        ("The JSON object that contains my reviews: ", False),
+        ("Response C contains:\n", True),
+    ],
+)
+def test_an_object_is_quoted_by_what_precedes_it(before: str, *, expected: bool) -> None:
+    """By a quotation mark, or by words that announce somebody else's."""
+    lines = BallotLines(f"{before}{{}}")
+    assert lines.quote(len(before)) is expected
+    assert lines.number(len(before)) == before.count("\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("```\na\n\nb\n```\nc", ["", "(quoted)", "", "(quoted)", "", "c"]),
+        ("```\na\n```json\nb\n```\nc", ["", "(quoted)", "(quoted)", "(quoted)", "", "c"]),
+        ("~~~~\na\n~~~\n~~~~\nc", ["", "(quoted)", "", "", "c"]),
+        ("  > a\nb", ["(quoted)", "b"]),
+        (" ** a ** \n---", ["a", ""]),
+        ("```markdown\na\n```", ["a"]),
+    ],
+)
+def test_lines_in_code_and_quotations_are_only_marked(text: str, lines: Sequence[str]) -> None:
+    """A code block ends with a mark like the one that opened it, and nothing beside that mark."""
+    assert unquoted_lines(text) == lines
+
+
+@pytest.mark.parametrize("text", ["```markdown\na", "markdown\na\n```", "markdown\na", "```py\na\n```"])
+def test_only_a_whole_code_block_is_unwrapped(text: str) -> None:
+    """It is opened and closed, in a language that says what it holds."""
+    assert unwrapped(text, ("markdown",)) == text
+    assert unwrapped("```markdown\na\n```", ("markdown",)) == "a\n"
+
+
+def test_signs_are_made_plain() -> None:
+    """Without markup, quotes and dashes are those of a typewriter; a medal is its place."""
+    assert plain("  **It\u2019s** \u201cB\u201d \u2013 \u2265 C\u3002") == 'It\'s "B" - >= C.'
+    assert plain("\U0001f948 Response B") == "2.  Response B"
+    assert plain(" --- ") == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "begins", "is_title"),
+    [
+        ("FINAL RANKING:", True, False),
+        ("4. Final ranking: B > A", True, False),
+        ("**Ranking**", True, True),
+        ("Rankings:", True, True),
+        ("My ranking of cars", False, False),
+        ("Response A", False, False),
+    ],
+)
+def test_what_begins_a_ranking(line: str, *, begins: bool, is_title: bool) -> None:
+    """The header, or a line that says only that a ranking follows."""
+    assert begins_ranking(line) is begins
+    assert is_ranking_title(line) is is_title
+    assert names_ranking(line) is (begins and not is_title)
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("No ballot here.", "No ballot here."),
+        ("Good.\n\nFINAL RANKING:\n1. Response A\n2. Response B", "Good."),
+        ("Good.\nRanking:\n1. Response B\n2. Response A", "Good."),
+        ("Good.\nFINAL RANKING:", "Good."),
+        ("One.\nTwo.\nRanking", "One.\nTwo."),
+        ("Good.\nFINAL RANKING:\nI can't say.", "Good.\nFINAL RANKING:\nI can't say."),
+        ("Good.\nFINAL RANKING: A > B\nRanking:\n1. Response B\n2. Response A", "Good."),
+    ],
+)
+def test_a_review_without_the_ballots_that_close_it(text: str, left: str) -> None:
+    """Only what can be read as a ballot is left out."""
+    assert without_ranking(text, THREE) == left
+
+
+@pytest.mark.parametrize(
+    ("text", "letters"),
+    [
+        # Another entry needs a sign, or a number like the first.
+        ("FINAL RANKING: A 2. B", ""),
+        ("FINAL RANKING: 1. A 2. B", "AB"),
+        # A line that only holds a quotation mark closes no quotation.
+        ('FINAL RANKING:\n1. Response B - 5" wheels\n2. Response A', "BA"),
+        ('He wrote "so:\nFINAL RANKING:\n1. Response B\n2. Response A"', ""),
+        # A code block ends the list above it.
+        ("FINAL RANKING:\n1. Response B\n2. Response A\n```\n3. Response C\n```", "BA"),
+        # A line of answers is no line between header and list.
+        ("FINAL RANKING: B > A (best to worst):", "BA"),
+        # A numbered line that goes on is no chain.
+        ("FINAL RANKING:\n1. Response B > Response A is what I say\n2. Response C", ""),
+        # Beside a greater sign, commas join equals.
+        ("FINAL RANKING: A > B, C", ""),
+        ("FINAL RANKING: A > B > C", "ABC"),
+        # A numbered line continues no list without numbers.
+        ("FINAL RANKING:\nResponse B\nResponse A\n1. Response C", "BA"),
+        # Above a header, only numbered lines count.
+        ("Response C\n1. Response B\n2. Response A\nFINAL RANKING", "BA"),
+        # A fence within code ends no announcement.
+        ("Response C contains:\n```\n```json\n```\nFINAL RANKING:\n1. Response B\n2. Response A", ""),
+    ],
+)
+def test_what_belongs_to_a_list(text: str, letters: str) -> None:
+    """What isn't certain ends it."""
+    assert parse_ranking(text, THREE) == [f"Response {letter}" for letter in letters]
+
+
+def said(**fields: object) -> str:
+    """Return a ballot in JSON."""
+    return orjson.dumps(fields).decode()
+
+
+def test_a_ballot_in_json_is_rendered_as_a_review() -> None:
+    """Labels are spelled out, remarks are stripped, and a critique without a severity is a medium one."""
+    critiques = [{"text": " Slow. ", "severity": " High "}, {"text": "Long"}]
+    reviews = [{"label": "b", "strengths": "  Fast. \n", "critiques": critiques}]
+    ballot = read_ballot(said(reviews=reviews, ranking=["b", "a"]), THREE)
+    assert ballot.text == (
+        "Response B\nStrengths: Fast.\nWeaknesses:\n> [high] Slow.\n> [medium] Long\n\n"
+        "FINAL RANKING:\n1. Response B\n2. Response A"
+    )
+    assert ballot.ranking == ("Response B", "Response A")
+
+
+def test_reviews_may_be_named_instead_of_listed() -> None:
+    """Each under its label."""
+    ballot = read_ballot(said(reviews={"A": {"strengths": "Fast."}}, ranking=["B", "A"]), THREE)
+    assert ballot.text.startswith("Response A\nStrengths: Fast.\n")
+
+
+def test_a_list_above_an_object_without_a_ranking_counts() -> None:
+    """The object has only the reviews."""
+    object_ = said(reviews=[{"label": "A", "strengths": "Fast."}])
+    ballot = read_ballot(f"FINAL RANKING:\n1. Response B\n2. Response A\n\n{object_}", THREE)
+    assert ballot.ranking == ("Response B", "Response A")
+
+
+def test_anothers_object_interrupts_no_list() -> None:
+    """It is blank to whoever reads the list."""
+    theirs = said(ranking=["Response C", "Response A"])
+    text = f"FINAL RANKING:\n{theirs}\n1. Response B\n2. Response A"
+    assert read_ballot(text, THREE, answers=[theirs]).ranking == ("Response B", "Response A")
+
+
+def test_a_ranking_of_two_labels_alone_counts() -> None:
+    """As a list of JSON, too."""
+    assert read_labels('["b", "a"]', THREE) == ["Response B", "Response A"]
