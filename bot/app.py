@@ -278,8 +278,8 @@ def open_dispatcher(
         journal=library.journal,
         store=library.store,
         index=library.index,
-        queue=queue or LocalQueue(configuration.limits, library.journal),
-        durability=configuration.durability,
+        queue=queue or LocalQueue(configuration.operations.limits, library.journal),
+        durability=configuration.operations.durability,
         admins=_admins(configuration),
         locks=library.locks,
     )
@@ -293,8 +293,8 @@ def operator_of(configuration: Configuration, profiles: Mapping[str, Profile]) -
     """Return what is configured for all channels, with these profiles."""
     return Operator(
         profiles=profiles,
-        access=configuration.access,
-        budgets=configuration.budgets,
+        access=configuration.operations.access,
+        budgets=configuration.operations.budgets,
         retention=configuration.settings.council_retention_days,
         origins=configuration.origins,
     )

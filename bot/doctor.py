@@ -242,7 +242,7 @@ async def _of_discord(
         settings.discord_token.get_secret_value(),
         api_base=settings.discord_api_base_url,
         reads_messages=settings.discord_message_content,
-        access=configuration.access,
+        access=configuration.operations.access,
         set_in_channels=lambda: channels.people,
         on_date=clock.note,
     )
@@ -263,7 +263,7 @@ def _of_slack(configuration: Configuration, clock: Clock) -> list[Check]:
         signing_secret=secret.get_secret_value() if secret else None,
         look_at_port=lambda: port(configuration, "SLACK_HTTP", host, number),
         api_url=settings.slack_api_url,
-        allowed=configuration.access.allow,
+        allowed=configuration.operations.access.allow,
         reads_threads=any(one.context == "thread" for one in configuration.profiles.values()),
         on_date=clock.note,
     ).checks()
@@ -283,7 +283,7 @@ def _of_workspaces(configuration: Configuration, clock: Clock) -> list[Check]:
             configuration, "SLACK_HTTP", settings.slack_http_host, settings.slack_http_port or 0
         ),
         api_url=settings.slack_api_url,
-        access=configuration.access,
+        access=configuration.operations.access,
         on_date=clock.note,
     ).checks()
 

@@ -100,7 +100,7 @@ async def serve(
         finally:
             health.phase = "ending"
             if not failed.done():
-                log.info("draining", seconds=configuration.durability.drain_seconds)
+                log.info("draining", seconds=configuration.operations.durability.drain_seconds)
             await dispatcher.tasks.drain(0 if failed.done() else None)
         if failed.done():
             raise failed.result()
@@ -137,7 +137,7 @@ async def _start(program: Program, council: Council, surfaces: Surfaces) -> None
     await surfaces.start(program, council)
     if program.worker and program.role.works:
         failed = await stack.enter_async_context(
-            program.worker.working(configuration.limits, configuration.durability)
+            program.worker.working(configuration.operations.limits, configuration.operations.durability)
         )
         program.endings.append(partial(_ended_by, failed))
     days = configuration.settings.council_retention_days
@@ -227,7 +227,7 @@ async def _hold_platforms(configuration: Configuration, library: Library, stack:
     settings = configuration.settings
     slack = settings.slack_bot_token or settings.slack_client_id
     tokens = {"Discord": settings.discord_token, "Slack": slack}
-    wait = configuration.durability.drain_seconds + HANDOVER_SECONDS
+    wait = configuration.operations.durability.drain_seconds + HANDOVER_SECONDS
     for platform in (name for name, token in tokens.items() if token):
         if not await stack.enter_async_context(library.locks.acquire(platform.lower(), wait=wait)):
             if configuration.database:

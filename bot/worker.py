@@ -130,7 +130,7 @@ async def open_shared_queue(
     async with AsyncExitStack() as stack:
         async with library.locks.acquire("jobs", wait=MAKE_SECONDS):  # nobody else makes their tables
             opened = await stack.enter_async_context(open_jobs(configuration.database))
-        claims = Claims(coordination, configuration.durability.stalled_seconds)
+        claims = Claims(coordination, configuration.operations.durability.stalled_seconds)
         runs.wait_for_claim = claims.wait_for_claim
         yield SharedQueue(
             coordination=coordination,
@@ -138,6 +138,6 @@ async def open_shared_queue(
             claims=claims,
             journal=library.journal,
             runs=runs,
-            limits=configuration.limits,
+            limits=configuration.operations.limits,
             worker=f"{socket.gethostname()}-{os.getpid()}",
         )

@@ -11,10 +11,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, SecretStr, ValidationError
+from pydantic import SecretStr, ValidationError
 
 from bot.config.advice import nearest, reason
-from bot.config.council_file import fingerprint_of, read_file, tables_of
+from bot.config.council_file import Operations, fingerprint_of, read_file
 from bot.config.profiles import (
     EXAMPLE,
     absences,
@@ -35,8 +35,6 @@ from bot.config.settings import (
 )
 from bot.errors import ConfigurationError, Problem
 from bot.service.admission.access import Access
-from bot.service.admission.budgets import Budgets
-from bot.service.admission.limits import Durability, Limits
 from council.profile import Profile
 from council.text.redaction import passwords
 
@@ -65,10 +63,7 @@ class Configuration:
     settings: Settings
     variables: Mapping[str, str] = field(repr=False)
     profiles: dict[str, Profile]
-    limits: Limits
-    durability: Durability
-    access: Access
-    budgets: Budgets
+    operations: Operations
     origins: dict[str, str]
     fingerprint: str = ""
 
@@ -76,11 +71,6 @@ class Configuration:
     def is_demonstration(self) -> bool:
         """Whether the built-in model serves, since no other is configured."""
         return not self.profiles
-
-    @property
-    def operations(self) -> Iterator[tuple[str, BaseModel]]:
-        """The tables of the file other than the profiles, by name."""
-        yield from tables_of(self.limits, self.durability, self.access, self.budgets)
 
     @property
     def keys(self) -> dict[str, str]:
@@ -164,10 +154,7 @@ def _put_together(
         settings=settings,
         variables=given,
         profiles=profiles,
-        limits=file.limits,
-        durability=file.durability,
-        access=file.access,
-        budgets=file.budgets,
+        operations=file,
         origins=origins,
         fingerprint=fingerprint,
     )

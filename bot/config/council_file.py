@@ -3,7 +3,7 @@
 import hashlib
 import json
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,30 +22,40 @@ from council.profile import Profile
 Table = dict[str, Any]
 
 
-class CouncilFile(BaseModel):
-    """The content of `council.toml`; its profiles are validated together with the settings."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    profiles: dict[str, Table] = Field(default_factory=dict[str, Table])
-    personas: dict[str, str] = Field(default_factory=dict[str, str])
-    limits: Limits = Limits()
-    durability: Durability = Durability()
-    access: Access = Access()
-    budgets: Budgets = Budgets()
-
-
 class _Mode(BaseModel):
     """What `[access]` holds beside its lists."""
 
     opt_in: bool
 
 
-_TABLES: Mapping[str, type[BaseModel]] = {
-    "limits": Limits,
-    "durability": Durability,
-    "budgets": Budgets,
-}
+class Operations(BaseModel):
+    """The tables of `council.toml` that say how councils are run, whichever they are."""
+
+    limits: Limits = Limits()
+    durability: Durability = Durability()
+    budgets: Budgets = Budgets()
+    access: Access = Access()
+
+    def tables(self) -> Iterator[tuple[str, BaseModel]]:
+        """Yield the tables by name; of those of `[access]`, only what holds something."""
+        for name in Operations.model_fields:
+            if name != "access":
+                yield name, getattr(self, name)
+        if self.access.opt_in:
+            yield "access", _Mode(opt_in=True)
+        profiles = {f"profiles.{name}": rules for name, rules in self.access.profiles.items()}
+        for name, rules in {"allow": self.access.allow, "deny": self.access.deny, **profiles}.items():
+            if rules != Rules():
+                yield f"access.{name}", rules
+
+
+class CouncilFile(Operations):
+    """The content of `council.toml`; its profiles are validated together with the settings."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    profiles: dict[str, Table] = Field(default_factory=dict[str, Table])
+    personas: dict[str, str] = Field(default_factory=dict[str, str])
 
 
 def read_file(path: Path, origins: dict[str, str], problems: list[Problem]) -> CouncilFile:
@@ -79,7 +89,7 @@ def read_file(path: Path, origins: dict[str, str], problems: list[Problem]) -> C
             else:
                 document.pop(name, None)
         file = CouncilFile.model_validate(document)
-    for name, table in tables_of(file.limits, file.durability, file.access, file.budgets):
+    for name, table in file.tables():
         origins.update({f"{name}.{key}": str(path) for key in table.model_fields_set})
     return file
 
@@ -98,26 +108,14 @@ def _file_problem(path: Path, detail: ErrorDetails, name: str, *entry: str) -> P
         what, fix = "it isn't a table", wording.entitle(name)
     elif name == "access":
         fix = _access_fix(detail, *entry)
-    elif kind := _TABLES.get(name):
+    elif table := dict(Operations().tables()).get(name):
         if detail["type"] == "extra_forbidden":
-            fix = near(entry[0], kind.model_fields) or f"[{name}] has {', '.join(kind.model_fields)}"
+            keys = type(table).model_fields
+            fix = near(entry[0], keys) or f"[{name}] has {', '.join(keys)}"
     else:
         fix = wording.entitle(f"profiles.{entry[0]}") if name == "profiles" else remedy(detail)
         what = "it isn't a table" if name == "profiles" else "it isn't text"
     return Problem(f"{path}: {'.'.join((name, *entry))}", what, fix)
-
-
-def tables_of(
-    limits: Limits, durability: Durability, access: Access, budgets: Budgets
-) -> Iterator[tuple[str, BaseModel]]:
-    """Yield the tables of the file other than the profiles that hold something, by name."""
-    yield from (("limits", limits), ("durability", durability), ("budgets", budgets))
-    if access.opt_in:
-        yield "access", _Mode(opt_in=True)
-    profiles = {f"profiles.{name}": rules for name, rules in access.profiles.items()}
-    for name, rules in {"allow": access.allow, "deny": access.deny, **profiles}.items():
-        if rules != Rules():
-            yield f"access.{name}", rules
 
 
 def _table_fix(name: str, value: object) -> str:

@@ -34,7 +34,7 @@ def in_force(configuration: Configuration) -> Iterator[str]:
         for key, value in profile:
             if key not in INNER_KEYS:
                 yield line(key, value, configuration.origins.get(f"profiles.{name}.{key}", "default"))
-    for name, operations in configuration.operations:
+    for name, operations in configuration.operations.tables():
         yield f"\n[{name}]"
         for key, value in operations:
             yield line(key, value, configuration.origins.get(f"{name}.{key}", "default"))

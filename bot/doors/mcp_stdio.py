@@ -37,7 +37,7 @@ async def serve_stdio(configuration: Configuration, library: Library, day: float
     async with AsyncExitStack() as stack:
         await hold_data(configuration, library, stack)
         council = await stack.enter_async_context(open_council(configuration, library))
-        queue = ProgramQueue(configuration.limits, library.journal)
+        queue = ProgramQueue(configuration.operations.limits, library.journal)
         dispatcher = open_dispatcher(configuration, library, council, queue)
         door = open_door(dispatcher, library, council, queue, holds=True)
         await door.resume(stdio=True)

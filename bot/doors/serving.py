@@ -39,7 +39,7 @@ async def serve_programs(
 
     Raises `ConfigurationError`, and `WriterError` as soon as nothing can be written any more.
     """
-    queue = ProgramQueue(configuration.limits, library.journal)
+    queue = ProgramQueue(configuration.operations.limits, library.journal)
     names = host_names((*hosts, host))
     surfaces = Surfaces(
         check=_anything,
@@ -58,7 +58,7 @@ def _anything(settings: Settings) -> None:
 async def _hold(configuration: Configuration, library: Library, stack: AsyncExitStack) -> None:
     """Allow one process: two would resume the same runs. Raises `ConfigurationError`."""
     await hold_data(configuration, library, stack)
-    wait = configuration.durability.drain_seconds + HANDOVER_SECONDS
+    wait = configuration.operations.durability.drain_seconds + HANDOVER_SECONDS
     if not await stack.enter_async_context(library.locks.acquire(LOCK, wait=wait)):
         raise ConfigurationError([Problem("council serve", wording.HELD, wording.END_OTHER)])
 

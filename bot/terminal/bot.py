@@ -72,7 +72,8 @@ async def _hold(configuration: Configuration, library: Library, *, is_kept: bool
             council = await stack.enter_async_context(opening)
         dispatcher = open_dispatcher(configuration, library, council)
         lookup = open_lookup(library)
-        terminal = terminal_ask.Asking(library, council.runs, configuration.durability.resume_within)
+        resume_within = configuration.operations.durability.resume_within
+        terminal = terminal_ask.Asking(library, council.runs, resume_within)
         typed = _Typed(
             Actions(dispatcher, lookup, _nowhere),
             lookup,

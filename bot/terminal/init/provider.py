@@ -10,10 +10,8 @@ from pydantic import SecretStr
 from bot.checks.check import Checked, carry_out
 from bot.checks.models import ModelChecks
 from bot.config.configuration import Configuration
+from bot.config.council_file import Operations
 from bot.config.settings import OPENROUTER, Settings, address, sources, variables
-from bot.service.admission.access import Access
-from bot.service.admission.budgets import Budgets
-from bot.service.admission.limits import Durability, Limits
 from bot.terminal.ask import say
 from bot.terminal.init.files import Existing
 from bot.terminal.init.prompts import choose, fit, kept, prompt
@@ -55,10 +53,7 @@ class Provider:
             settings=settings,
             variables={},
             profiles=dict(profiles),
-            limits=Limits(),
-            durability=Durability(),
-            access=Access(),
-            budgets=Budgets(),
+            operations=Operations(),
             origins={},
         )
 

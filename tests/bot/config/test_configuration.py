@@ -350,14 +350,14 @@ def test_all_problems_of_the_budgets_are_reported(env: Write) -> None:
         "council.toml: budgets.day: there is no such key. Did you mean user_day?",
     ]
     toml("[budgets]\nrun = 1\nworkspace_month = 99.5\n")
-    assert load().budgets == Budgets(run=1, workspace_month=99.5)
+    assert load().operations.budgets == Budgets(run=1, workspace_month=99.5)
 
 
 def test_opt_in_is_on_or_off(env: Write) -> None:
     """Its origin is known, because `/council-config` names it."""
     env(OPENROUTER_API_KEY="sk-or-1", COUNCIL_MEMBERS="a/one")
     toml("[access]\nopt_in = true\n")
-    assert load().access.opt_in
+    assert load().operations.access.opt_in
     assert load().origins["access.opt_in"] == "council.toml"
     toml('[access]\nopt_in = "perhaps"\n')
     [problem] = problems()

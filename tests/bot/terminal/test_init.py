@@ -198,7 +198,7 @@ async def test_a_monthly_budget_is_written_beside_what_is_there(
     )
     assert desk.said.count("Type an amount in dollars, such as 50, or press Enter for no limit.") == 2
     monkeypatch.chdir(desk.folder)
-    assert load().budgets.workspace_month == 50
+    assert load().operations.budgets.workspace_month == 50
     kept = [
         (NUMBER, ""),
         ("OPENROUTER_API_KEY is set already. Keep it?", ""),
