@@ -11,7 +11,7 @@ import secrets
 import shutil
 import stat
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,6 +78,24 @@ def replace_file(path: Path, content: bytes) -> Stamp:
         raise
     sync_folder(path.parent)
     return written
+
+
+def create_file(path: Path, content: Iterable[bytes], mtime_ns: int | None = None) -> None:
+    """Write a file that isn't there yet; only its owner can read it. It isn't made durable."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor has no path to open
+        file.writelines(content)
+        file.flush()
+        if mtime_ns is not None:
+            os.utime(descriptor, ns=(mtime_ns, mtime_ns))
+
+
+def move_files(place: Path, names: Iterable[str], folder: Path) -> None:
+    """Move files into a folder, in the place of those that are there; durable on return."""
+    folder.mkdir(mode=0o700, exist_ok=True)
+    for name in names:
+        (place / name).replace(folder / name)
+    sync_folder(folder)
 
 
 def sync_folder(folder: Path) -> None:

@@ -12,14 +12,14 @@ import shutil
 import sqlite3
 import stat
 import tarfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import orjson
 
-from storage.atomic import staging, sync_folder
+from storage.atomic import create_file, move_files, staging, sync_folder
 from storage.backups.backup import (
     AUDIT,
     DATABASE,
@@ -225,7 +225,7 @@ def _unpack(source: Path, tar: _Tar, place: Path) -> set[str]:
         if is_document and member.size > LARGEST_DOCUMENT:
             raise tar.refused(member.name, f"of {member.size / 1e6:,.0f} MB, which no conversation has")
         found.add(name)
-        _save(tar.content(member), place / name, member.mtime_ns)
+        create_file(place / name, tar.content(member), member.mtime_ns)
     if DATABASE not in found:
         raise BackupError(f"{source} holds no {DATABASE}", source)
     return found - {DATABASE, AUDIT}
@@ -235,24 +235,14 @@ def _unknown(source: Path) -> BackupError:
     return BackupError(f"{source} is not a backup of a council that this program knows", source)
 
 
-def _save(content: Iterable[bytes], path: Path, mtime_ns: int) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor has no path to open
-        file.writelines(content)
-        file.flush()
-        os.utime(descriptor, ns=(mtime_ns, mtime_ns))
-
-
 def _put_in_place(place: Path, folder: Path, found: set[str], present: set[str]) -> None:
     live, there = folder / DATABASE, folder / DOCUMENTS
-    there.mkdir(mode=0o700, exist_ok=True)
     with held_alone(live) as is_alone:
         if is_alone:
             _replace_database(place / DATABASE, live)
         else:
             _overwrite_database(place / DATABASE, live)
-        for name in found:
-            (place / name).replace(there / name)
+        move_files(place, found, there)
         for name in present - found:
             (there / name).unlink(missing_ok=True)
         sync_folder(there)

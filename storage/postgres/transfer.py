@@ -16,7 +16,7 @@ from typing import Any
 
 import psycopg
 
-from storage.atomic import Stamp, clear_abandoned, read_regular, staging, sync_folder
+from storage.atomic import Stamp, clear_abandoned, create_file, move_files, read_regular, staging
 from storage.backups.backup import LARGEST_DOCUMENT, BackupReport, backup
 from storage.backups.restore import restore
 from storage.documents import codec
@@ -362,13 +362,7 @@ def _write_all(folder: Path, files: Sequence[tuple[str, bytes, int | None]]) -> 
     for name, content, mtime_ns in files:
         if not (codec.is_id(name.removesuffix(".json")) or _COPY.fullmatch(name)):
             continue  # restored from a stranger's backup, it could be any path
-        path = folder / name
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor has no path to open
-            file.write(content)
-            file.flush()
-            if mtime_ns is not None:
-                os.utime(descriptor, ns=(mtime_ns, mtime_ns))
+        create_file(folder / name, [content], mtime_ns)
 
 
 def _append(path: Path, content: bytes) -> None:
@@ -386,15 +380,10 @@ def _prepare(folder: Path) -> None:
 def _put_in_place(place: Path, folder: Path) -> None:
     """Move what is complete into a folder; the database last, so that it tells that all is there."""
     os.sync()
-    there = folder / DOCUMENTS
-    there.mkdir(mode=0o700, exist_ok=True)
-    for path in (place / DOCUMENTS).iterdir():
-        path.replace(there / path.name)
-    if (place / AUDIT).exists():
-        (place / AUDIT).replace(folder / AUDIT)
-    sync_folder(there)
-    (place / DATABASE).replace(folder / DATABASE)
-    sync_folder(folder)
+    documents = place / DOCUMENTS
+    move_files(documents, (path.name for path in documents.iterdir()), folder / DOCUMENTS)
+    audit = [AUDIT] if (place / AUDIT).exists() else []
+    move_files(place, [*audit, DATABASE], folder)
 
 
 async def _of_server(database: PostgresDatabase) -> _Contents:
