@@ -71,7 +71,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection() -> None:
     """Look for garbage less often: thousands of tests aren't garbage, and looking through them takes long."""
-    gc.set_threshold(200_000, 20, 20)
+    gc.set_threshold(1_000_000, 20, 20)
 
 
 @pytest.hookimpl(trylast=True)

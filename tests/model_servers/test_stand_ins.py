@@ -16,7 +16,7 @@ from tests.model_servers.hosts import Cerebras, Cloudflare, Fireworks, Groq, Ope
 from tests.model_servers.local import VLLM, KoboldCpp, LiteLLM, LMStudio, OldVLLM, Ollama, SGLang
 from tests.model_servers.makers import XAI, Cohere, Gemini, Gemma, Mistral, Perplexity
 from tests.model_servers.openai import AzureOpenAI, OpenAI, OpenAIUnverified
-from tests.model_servers.stand_in import KEY, THOUGHT, StandIn, Trouble
+from tests.model_servers.stand_in import KEY, THOUGHT, StandIn
 
 QUESTION = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}]
 SCHEMA: Json = {
@@ -98,20 +98,17 @@ async def test_the_key_and_the_model_are_checked(kind: type[StandIn]) -> None:
 
 
 @every
-@pytest.mark.parametrize("trouble", ["rate limit", "no credit", "too long", "overloaded"])
-async def test_a_trouble_passes(kind: type[StandIn], trouble: Trouble) -> None:
-    """After as many calls as were told; where its original has no such trouble, there is none."""
-    if trouble not in kind.troubles:
-        assert kind.__doc__
-        return
+async def test_each_trouble_that_its_original_has_passes(kind: type[StandIn]) -> None:
+    """After as many calls as were told."""
     async with kind() as server:
-        server.suffer(trouble, times=1)
-        first = await ask(server, messages=QUESTION[1:], stream=True)
-        second = await ask(server, messages=QUESTION[1:])
-    in_a_stream = first.status_code == 200
-    assert in_a_stream is (kind.troubles[trouble].events is not None)
-    assert b"error" in first.content or b"message" in first.content or b"detail" in first.content
-    assert second.status_code == 200
+        for trouble, answered in kind.troubles.items():
+            server.suffer(trouble, times=1)
+            first = await ask(server, messages=QUESTION[1:], stream=True)
+            second = await ask(server, messages=QUESTION[1:])
+            in_a_stream = first.status_code == 200
+            assert in_a_stream is (answered.events is not None), trouble
+            assert any(word in first.content for word in (b"error", b"message", b"detail")), trouble
+            assert second.status_code == 200, trouble
 
 
 @every

@@ -15,6 +15,7 @@ from bot.view.state import Seat
 from council.document.conversation import AssistantMessage, Conversation, UserMessage
 from council.text.json_objects import JsonObject
 from storage.documents import codec
+from storage.documents.conversations import Documents
 from storage.errors import DocumentError
 from storage.importing import import_from
 from storage.index.index import Index
@@ -58,9 +59,15 @@ def test_sixty_shapes_were_looked_up() -> None:
     assert all(shape.source for shape in SHAPES)
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
-def test_a_document_is_understood(shape: Shape) -> None:
-    """Title, question, answers, ballots by name, failed calls, corrections, the final answer."""
+def test_documents_are_understood_and_shown_everywhere() -> None:
+    """What each says, and the same in the history, as Markdown and as a page."""
+    for shape in SHAPES:
+        is_understood(shape)
+        is_shown(shape)
+
+
+def is_understood(shape: Shape) -> None:
+    """Check title, question, answers, ballots by name, failed calls, corrections, the final answer."""
     conversation = codec.parse(shape.content).conversation
     assert codec.is_id(conversation.id)
     assert conversation.title == shape.title
@@ -81,9 +88,8 @@ def test_a_document_is_understood(shape: Shape) -> None:
     assert reply.stage3.is_missing is (shape.final is None)
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
-def test_it_is_shown_everywhere(shape: Shape) -> None:
-    """In the history, as Markdown and as a page: the final answer or that there is none, each review once."""
+def is_shown(shape: Shape) -> None:
+    """Check that the final answer, or that there is none, and each review once are shown."""
     conversation = codec.parse(shape.content).conversation
     [(_, view)] = run_views(conversation)
     assert (view.final and view.final.response) == shape.final
@@ -99,19 +105,28 @@ def test_it_is_shown_everywhere(shape: Shape) -> None:
         assert "the result is not on record" not in shown
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
-async def test_it_is_kept_to_the_byte_until_a_question_follows(
-    shape: Shape, tmp_path: Path, home: Home, stores: Stores
+async def test_each_is_kept_to_the_byte_until_a_question_follows(
+    tmp_path: Path, home: Home, stores: Stores
 ) -> None:
     """Then its own fields are still there, and what follows is in the form of the contract."""
-    file, store = tmp_path / "one.json", stores.documents
-    file.write_bytes(shape.content)
-    index = Index(stores.database)
-    report = await import_from([file], store, index)
-    assert report.skipped == ()
-    [one] = report.imported
-    assert home.content(one) == await store.content(one) == shape.content
+    store, index = stores.documents, Index(stores.database)
+    kept: dict[str, Shape] = {}
+    for number, shape in enumerate(SHAPES):
+        file = tmp_path / f"{number}.json"
+        file.write_bytes(shape.content)
+        report = await import_from([file], store, index)
+        assert report.skipped == ()
+        [one] = report.imported
+        assert home.content(one) == await store.content(one) == shape.content
+        kept[one] = shape
+    assert len(kept) == len(SHAPES)
     assert (await index.check(store)).consistent
+    for one, shape in kept.items():
+        await is_continued(one, shape, home, stores.documents)
+
+
+async def is_continued(one: str, shape: Shape, home: Home, store: Documents) -> None:
+    """Ask another question in a conversation, and read the document again."""
     before = codec.parse(shape.content).raw
     await store.add_exchange(one, "And on Everest?", answer(), title="?", source=None, now=NOW)
     after = cast("JsonObject", orjson.loads(home.content(one)))
