@@ -19,10 +19,10 @@ from bot.service.admission.costs import Costs
 from bot.service.admission.permissions import Admins
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
-from bot.service.observing import Observer, Traces, can_trace
 from bot.service.remedies import Remedies
 from bot.service.run_queue import LocalQueue, RunQueue
-from bot.service.runs import Runs, build_runs
+from bot.service.runs.observing import Observer, Traces, can_trace
+from bot.service.runs.runs import Runs, build_runs
 from bot.view.wording import cli as wording
 from bot.view.wording.cli import NO_OTEL
 from council.calls import Call

@@ -37,7 +37,7 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 
-from bot.service.observing import Trace
+from bot.service.runs.observing import Trace
 from council.calls import Call, Outcome, Reply
 from council.errors import NoAnswers
 from storage.journal.rows import Ended, RunRow
@@ -132,7 +132,7 @@ class Exporter(SpanExporter):
 
 
 class Telemetry:
-    """Traces runs; a `bot.service.observing.Traces`."""
+    """Traces runs; a `bot.service.runs.observing.Traces`."""
 
     def __init__(self, exporter: SpanExporter, server: Server) -> None:
         # Its own words on each failure are many, and may quote what a collector sent back.

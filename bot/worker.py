@@ -18,7 +18,7 @@ from bot.service.admission.limits import Durability, Limits
 from bot.service.claimed_runs import Claims
 from bot.service.dispatcher import Dispatcher
 from bot.service.resuming import REDELIVERY_DAYS, VenueOf
-from bot.service.runs import Runs
+from bot.service.runs.runs import Runs
 from bot.service.shared_queue import SharedQueue
 from storage.errors import StorageError
 from storage.journal.rows import RunRow

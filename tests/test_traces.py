@@ -13,8 +13,8 @@ from typing import get_args
 import pytest
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
-from bot.service.observing import Observer
-from bot.service.runs import Runs
+from bot.service.runs.observing import Observer
+from bot.service.runs.runs import Runs
 from bot.telemetry import CLOSING_SECONDS, Attribute, Telemetry, ids_of
 from council.calls import Call
 from council.cancel import Stop

@@ -10,7 +10,7 @@ import aiohttp
 
 from bot.checks.check import Check, Outcome, wrong
 from bot.config.configuration import Configuration
-from bot.service.observing import can_trace
+from bot.service.runs.observing import can_trace
 
 TRACES = "Traces"
 BASE, WHOLE = "otel_exporter_otlp_endpoint", "otel_exporter_otlp_traces_endpoint"

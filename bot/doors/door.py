@@ -31,7 +31,7 @@ from bot.service.delivery.venue import Venue
 from bot.service.dispatcher import Dispatcher
 from bot.service.options import RunOptions
 from bot.service.requests.question import NO_HISTORY, Question
-from bot.service.runs import Runs
+from bot.service.runs.runs import Runs
 from bot.view.fold import run_view
 from bot.view.state import RunView
 from bot.view.wording import doors as wording

@@ -15,8 +15,8 @@ from bot.errors import Refusal
 from bot.evaluation.plan import EvalPlan
 from bot.service.admission.budgets import RunBudget, nanos
 from bot.service.durable_writes import DurableSteps, connected
-from bot.service.observing import Observation
-from bot.service.runs import Runs
+from bot.service.runs.observing import Observation
+from bot.service.runs.runs import Runs
 from bot.view.wording import evaluation as wording
 from council.brief import Brief
 from council.calls import Ask, Call, Reply, wrap

@@ -27,7 +27,7 @@ from bot.service.requests.votes import Votes
 from bot.service.resuming import VenueOf
 from bot.service.run_queue import RunQueue
 from bot.service.run_tasks import RunTasks
-from bot.service.runs import Runs
+from bot.service.runs.runs import Runs
 from bot.view.details import Detail, detail
 from bot.view.fold import run_view
 from bot.view.message import Message

@@ -9,7 +9,7 @@ import structlog
 
 from bot.service.delivery.presenter import Presenter
 from bot.service.delivery.venue import Venue
-from bot.service.runs import Runs
+from bot.service.runs.runs import Runs
 from council.cancel import Stop
 from storage.errors import StorageError
 from storage.journal.journal import Journal

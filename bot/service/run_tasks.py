@@ -13,10 +13,10 @@ from bot.service.admission.limits import Backlog, Durability
 from bot.service.claimed_runs import Claims
 from bot.service.delivery.presenter import Presenter, page_of
 from bot.service.delivery.venue import File, Venue
-from bot.service.preparing import Sources
 from bot.service.resuming import Resuming, Stops, Together, catch_up
 from bot.service.run_queue import RunCounts, RunQueue
-from bot.service.runs import Runs
+from bot.service.runs.preparing import Sources
+from bot.service.runs.runs import Runs
 from bot.view.state import RunView, opening
 from bot.view.wording import commands
 from council.cancel import Stop

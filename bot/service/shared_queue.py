@@ -18,7 +18,7 @@ from bot.service.claimed_runs import LOOK_SECONDS, Claims
 from bot.service.delivery.venue import Venue
 from bot.service.resuming import LONGEST_REDELIVERY_SECONDS, REDELIVERY_DAYS, REDELIVERY_SECONDS, VenueOf
 from bot.service.run_queue import RunCounts, Tasks
-from bot.service.runs import Runs
+from bot.service.runs.runs import Runs
 from bot.view.wording import commands, failures
 from council.cancel import Stop
 from council.document.conversation import Source

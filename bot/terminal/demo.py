@@ -17,7 +17,7 @@ from rich.console import Console
 from bot.app import Library, open_library
 from bot.demo import scenario
 from bot.demo.player import SECONDS, Player
-from bot.service.runs import Runs
+from bot.service.runs.runs import Runs
 from bot.terminal.ask import Surface, lasting_output, say
 from bot.terminal.examples import record, runs_of
 from bot.terminal.typed import read_line

@@ -19,7 +19,7 @@ from bot.service.admission.access import AT_TERMINAL
 from bot.service.admission.channels import Channels
 from bot.service.admission.costs import Costs
 from bot.service.requests.question import Question
-from bot.service.runs import Runs, build_runs
+from bot.service.runs.runs import Runs, build_runs
 from bot.terminal.ask import person
 from bot.view.wording import terminal as wording
 from council.calls import Call, Reply

@@ -20,7 +20,7 @@ from bot.service.admission.permissions import Admins
 from bot.service.claimed_runs import Claims
 from bot.service.dispatcher import Dispatcher
 from bot.service.requests.question import Question
-from bot.service.runs import build_runs
+from bot.service.runs.runs import build_runs
 from bot.service.shared_queue import SharedQueue
 from bot.worker import Worker
 from council.models.catalog import Catalog

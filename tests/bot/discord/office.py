@@ -17,9 +17,9 @@ from bot.service.admission.permissions import Admins
 from bot.service.delivery.outbox import Outbox, Patience, RateLimits
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
-from bot.service.observing import Observer
 from bot.service.run_queue import LocalQueue
-from bot.service.runs import build_runs
+from bot.service.runs.observing import Observer
+from bot.service.runs.runs import build_runs
 from council.errors import ModelError
 from council.models.catalog import Catalog
 from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile

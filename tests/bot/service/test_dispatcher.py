@@ -25,10 +25,10 @@ from bot.service.delivery.receipts import Sent
 from bot.service.delivery.venue import Button, Card, File, Part
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
-from bot.service.observing import Observer
 from bot.service.requests.question import Question
 from bot.service.run_queue import LocalQueue
-from bot.service.runs import Runs, build_runs
+from bot.service.runs.observing import Observer
+from bot.service.runs.runs import Runs, build_runs
 from bot.view.details import Detail
 from council.brief import Attachment, Brief, Discussion
 from council.document.conversation import Conversation, Source

@@ -9,9 +9,9 @@ import pytest
 
 from bot.errors import Unreachable
 from bot.service.inputs import SHARE
-from bot.service.preparing import Sources
 from bot.service.requests.question import Question
-from bot.service.runs import Runs
+from bot.service.runs.preparing import Sources
+from bot.service.runs.runs import Runs
 from bot.transcript.markdown import to_markdown
 from council.brief import Discussion, SentFile, ThreadMessage
 from council.calls import Call

@@ -11,7 +11,7 @@ import pytest
 from bot.errors import Gone, Refusal, Unreachable
 from bot.service.delivery.receipts import Sent
 from bot.service.delivery.venue import Mention
-from bot.service.runs import utc_now
+from bot.service.runs.runs import utc_now
 from council import session
 from council.calls import Steps
 from council.document.conversation import AssistantMessage, Source

@@ -17,9 +17,9 @@ import structlog.testing
 from bot.app import Library
 from bot.service.admission.access import AT_TERMINAL
 from bot.service.admission.costs import Costs
-from bot.service.preparing import Sources
 from bot.service.requests.question import Question
-from bot.service.runs import Runs, build_runs
+from bot.service.runs.preparing import Sources
+from bot.service.runs.runs import Runs, build_runs
 from council.brief import Brief, Discussion, ThreadMessage
 from council.cancel import Stop
 from council.document.conversation import Source, UserMessage

@@ -5,7 +5,7 @@ from typing import cast
 
 from bot.service.admission.limits import Limits
 from bot.service.claimed_runs import Claims
-from bot.service.runs import Runs
+from bot.service.runs.runs import Runs
 from bot.service.shared_queue import SharedQueue
 from storage.errors import DatabaseError
 from storage.journal.journal import Journal

@@ -23,9 +23,9 @@ from bot.service.admission.limits import Limits
 from bot.service.admission.permissions import Admins
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
-from bot.service.observing import Observer
 from bot.service.run_queue import LocalQueue
-from bot.service.runs import build_runs
+from bot.service.runs.observing import Observer
+from bot.service.runs.runs import build_runs
 from bot.slack.bot import SlackAccess, SlackBot, Timing
 from bot.slack.client import granted
 from bot.slack.manifest import SHORTCUT

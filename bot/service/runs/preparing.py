@@ -11,7 +11,7 @@ from bot.inputs.reading import FileReader
 from bot.service.admission.costs import Costs
 from bot.service.durable_writes import keep, until_written
 from bot.service.inputs import Fetch, Prepared, check, fit, has_inputs, read_inputs
-from bot.service.recording import utc_now
+from bot.service.runs.recording import utc_now
 from council.brief import Brief, CorrectionRecord, Discussion
 from council.cancel import Stop
 from council.document.conversation import timestamp

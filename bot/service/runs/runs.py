@@ -12,12 +12,12 @@ import structlog
 from bot.service.acknowledgements import Acknowledgements
 from bot.service.admission.costs import Costs
 from bot.service.durable_writes import DurableSteps, connected, until_written
-from bot.service.ending import Endings, answer_in
 from bot.service.inputs import files_read, records, showing
-from bot.service.observing import Observation, Observer
-from bot.service.preparing import Preparation, Sources
-from bot.service.recording import Recorder, utc_now
 from bot.service.remedies import Remedies
+from bot.service.runs.ending import Endings, answer_in
+from bot.service.runs.observing import Observation, Observer
+from bot.service.runs.preparing import Preparation, Sources
+from bot.service.runs.recording import Recorder, utc_now
 from council.brief import Brief, Discussion
 from council.calls import Ask, Call, Reply, wrap
 from council.cancel import Stop

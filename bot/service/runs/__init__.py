@@ -1,0 +1,1 @@
+"""Runs: recorded, prepared, carried out, ended, and observed all the while."""
