@@ -19,7 +19,7 @@ from bot.telemetry import CLOSING_SECONDS, Attribute, Telemetry, ids_of
 from council.calls import Call
 from council.cancel import Stop
 from storage.journal.rows import RunRow
-from tests.bot.service.test_runs import opened, question
+from tests.bot.service.runs.test_runs import opened, question
 from tests.collector import Collector, Received, collector
 from tests.council.scripted import FOUR, ScriptedCouncil, failure, profile
 from tests.slack_server import SlackServer

@@ -24,7 +24,7 @@ from storage.scope import Scope
 from tests.bot.inputs.pdfs import box, lines, pdf
 from tests.bot.inputs.pictures import plain
 from tests.bot.inputs.test_fetcher import online
-from tests.bot.service.test_runs import TEAM, opened, question
+from tests.bot.service.runs.test_runs import TEAM, opened, question
 from tests.council.scripted import FOUR, ScriptedCouncil, profile
 
 PLAN = pdf([lines("Load: 3 TB"), lines("Shards: 2"), box()])

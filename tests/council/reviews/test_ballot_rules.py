@@ -67,7 +67,7 @@ def test_the_schema_of_a_demonstrations_ballot() -> None:
     [
         ("Response C:", True),
         ("The answer of Response C contains this line:", True),
-        ("A and Response C:", True),
+        ("B and Response C:", True),
         ("I would rank A above Response C:", False),
         ("B, C and then Response D:", False),
         ("Only C has it:", True),
@@ -188,6 +188,9 @@ def test_a_review_without_the_ballots_that_close_it(text: str, left: str) -> Non
         ("FINAL RANKING: A > B > C", "ABC"),
         # A numbered line continues no list without numbers.
         ("FINAL RANKING:\nResponse B\nResponse A\n1. Response C", "BA"),
+        # A list without numbers may have gaps, as long as its lines are answers alone.
+        ("FINAL RANKING:\nResponse B\n\nResponse A", "BA"),
+        ("FINAL RANKING:\nResponse B\nResponse C\n\nResponse A: it is vague", "BC"),
         # Above a header, only numbered lines count.
         ("Response C\n1. Response B\n2. Response A\nFINAL RANKING", "BA"),
         # A fence within code ends no announcement.
