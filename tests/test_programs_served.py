@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import aiohttp
-from mcp import Client, StdioServerParameters
 
 from tests.bot.doors.test_mcp import said
 from tests.model_server import ModelServer, Turn
@@ -112,6 +111,8 @@ async def test_the_same_key_is_the_same_run_after_a_kill(tmp_path: Path, home: H
 
 async def test_a_killed_agents_run_continues_with_the_next_one(tmp_path: Path) -> None:
     """Its client fetches the answer by the run's id; other doors leave it alone."""
+    from mcp import Client, StdioServerParameters
+
     async with asked(tmp_path) as (council, server):
         server.script(CHAIR, Turn(latency=60))
         environment = PLAIN | council.environment

@@ -7,19 +7,15 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcp import Client
-from mcp.client.streamable_http import streamable_http_client
-from mcp.shared._httpx_utils import create_mcp_http_client
-
 from bot.doors.endpoint import Endpoint
-from bot.doors.mcp_http import open_mcp
 from bot.doors.rejections import refused
 from bot.doors.tokens import TokenRequest, make
 from bot.http_server import serving
 from tests.bot.doors.doorway import Doorway, doorway
 from tests.council.scripted import ScriptedCouncil
 
-if TYPE_CHECKING:  # one of a run's four processes needs it, and importing it takes half a second
+if TYPE_CHECKING:  # one of a run's four processes needs them, and importing each takes half a second
+    from mcp import Client
     from openai import AsyncOpenAI
 
 HERE = "slack:T1AAAAAA/C1AAAAAA"
@@ -47,8 +43,12 @@ class Port:
         return AsyncOpenAI(base_url=f"{self.base}/v1", api_key=token or self.token, **chosen)  # pyright: ignore[reportArgumentType] - named per test
 
     @asynccontextmanager
-    async def agent(self, token: str | None = None) -> AsyncGenerator[Client]:
+    async def agent(self, token: str | None = None) -> AsyncGenerator["Client"]:
         """Connect the SDK's client."""
+        from mcp import Client
+        from mcp.client.streamable_http import streamable_http_client
+        from mcp.shared._httpx_utils import create_mcp_http_client
+
         headers = {"Authorization": f"Bearer {token or self.token}"}
         async with AsyncExitStack() as stack:
             http = await stack.enter_async_context(create_mcp_http_client(headers))
@@ -74,6 +74,8 @@ async def port(
     **settings: object,
 ) -> AsyncGenerator[Port]:
     """Serve a door whose models are played by a script."""
+    from bot.doors.mcp_http import open_mcp
+
     async with doorway(folder, council, **settings) as place, open_mcp(place.door) as mcp:
         endpoint = Endpoint(place.door, place.office.library.tokens, hosts, mcp)
         async with serving(endpoint.routes, "127.0.0.1", 0, refuse=refused) as number:

@@ -4,25 +4,27 @@ import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from mcp import Client, StdioServerParameters
-from mcp.types import CallToolResult, TextContent
 
-from bot.doors import mcp_tools
-from bot.doors.mcp_tools import TOOLS
 from bot.view.wording import doors as wording
 from council.usage import tokens
 from tests.bot.doors.ports import THERE, port
 from tests.council.scripted import ScriptedCouncil, asking, failure
 from tests.test_program import COUNCIL, PLAIN, asked
 
+if TYPE_CHECKING:  # as in `ports`
+    from mcp import Client
+    from mcp.types import CallToolResult
+
 ANSWER = "The council's answer, written by chair/man."
 
 
-def said(result: CallToolResult) -> dict[str, Any]:
+def said(result: "CallToolResult") -> dict[str, Any]:
     """Return a tool's data; its text says the same."""
+    from mcp.types import TextContent
+
     assert not result.is_error, result
     [text] = result.content
     assert isinstance(text, TextContent)
@@ -30,8 +32,10 @@ def said(result: CallToolResult) -> dict[str, Any]:
     return result.structured_content
 
 
-def refused(result: CallToolResult) -> str:
+def refused(result: "CallToolResult") -> str:
     """Return why a tool refuses."""
+    from mcp.types import TextContent
+
     assert result.is_error
     [text] = result.content
     assert isinstance(text, TextContent)
@@ -40,6 +44,8 @@ def refused(result: CallToolResult) -> str:
 
 def test_an_agent_reads_few_tokens_at_every_turn() -> None:
     """All five tools, with their schemas, as they are sent."""
+    from bot.doors.mcp_tools import TOOLS
+
     sent = json.dumps([tool.model_dump(exclude_unset=True, by_alias=True) for tool in TOOLS])
     assert tokens(sent) < 600
 
@@ -88,7 +94,7 @@ async def test_a_long_run_is_started_then_fetched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With its stage meanwhile, and the chairman's notes at the end; a key starts it once."""
-    monkeypatch.setattr(mcp_tools, "AT_ONCE_SECONDS", 0.0)
+    monkeypatch.setattr("bot.doors.mcp_tools.AT_ONCE_SECONDS", 0.0)
     council = ScriptedCouncil(
         held={"stage1.1:openai/gpt-5"}, script={"stage3": asking("How large is the data?")}
     )
@@ -137,8 +143,10 @@ async def test_a_failed_run_has_its_error_and_no_answer(tmp_path: Path) -> None:
 
 
 @asynccontextmanager
-async def over_pipes(folder: Path, *options: str) -> AsyncGenerator[Client]:
+async def over_pipes(folder: Path, *options: str) -> AsyncGenerator["Client"]:
     """Connect the SDK's client to a process of its own, with a provider on 127.0.0.1."""
+    from mcp import Client, StdioServerParameters
+
     async with asked(folder) as (council, _):
         server = StdioServerParameters(
             command=COUNCIL, args=["mcp", *options], env=PLAIN | council.environment, cwd=folder
