@@ -128,10 +128,6 @@ class RunTasks:
 
         self.spawn(see_through())
 
-    async def present(self, run: RunRow, venue: Venue) -> Presenter:
-        """Return what shows a new run."""
-        return await self._presenter(run, venue, is_new=True)
-
     def leave(self, run: RunRow) -> None:
         """Show a run no more: somebody else does."""
         self._runs.acknowledgements.settle(run.entry_key)
@@ -148,9 +144,8 @@ class RunTasks:
         delivery: Delivery | None = None
         with structlog.contextvars.bound_contextvars(run=run.id):
             try:
-                presenter = self._presenters[run.id] = await self._presenter(
-                    run, venue, is_new=resumed is None
-                )
+                presenter = await self.present(run, venue, is_new=resumed is None)
+                self._presenters[run.id] = presenter
                 async with TaskGroup() as group:
                     group.create_task(self._carry_out(run, venue, presenter, stop))
                     delivery = await self._show(run, presenter, stop, resumed)
@@ -165,7 +160,8 @@ class RunTasks:
                 self._presenters.pop(run.id, None)
         return delivery
 
-    async def _presenter(self, run: RunRow, venue: Venue, *, is_new: bool) -> Presenter:
+    async def present(self, run: RunRow, venue: Venue, *, is_new: bool = True) -> Presenter:
+        """Return what shows a run."""
         looking = self.typical.pop(run.id, None)
         view = opening(
             run.brief.question,

@@ -242,3 +242,5 @@ def test_anothers_object_interrupts_no_list() -> None:
 def test_a_ranking_of_two_labels_alone_counts() -> None:
     """As a list of JSON, too."""
     assert read_labels('["b", "a"]', THREE) == ["Response B", "Response A"]
+    placed = '[{"place": 2, "label": "a"}, {"place": 1, "label": "b"}]'
+    assert read_labels(placed, THREE) == ["Response B", "Response A"]
