@@ -1,6 +1,6 @@
-"""What Discord's errors mean for a run, in one table.
+"""What Discord's errors mean for a run; the codes are listed with their words.
 
-A code that isn't in the table, because Discord doesn't use it on these endpoints or doesn't
+A code that isn't listed, because Discord doesn't use it on these endpoints or doesn't
 document it, may be temporary: the request is repeated a few times, then judged by its HTTP status.
 
 Sources: https://discord.com/developers/docs/topics/opcodes-and-status-codes,
@@ -29,113 +29,11 @@ BAD_TOKEN_CODES = frozenset({40001, 50014})
 UNKNOWN_AFTER = 5.0
 """Seconds to wait where Discord limits the rate without saying for how long."""
 
-_KINDS: Mapping[type[VenueError], tuple[int, ...]] = {
-    # Temporary.
-    Unreachable: (
-        20016,
-        20022,
-        20028,
-        20029,
-        30034,
-        40003,
-        40004,
-        40006,
-        40062,
-        40333,
-        110001,
-        130000,
-    ),
-    # It no longer exists.
-    Gone: (
-        10001,
-        10002,
-        10003,
-        10004,
-        10007,
-        10008,
-        10013,
-        10015,
-        TOO_LATE,
-        10063,
-        50027,
-        50055,
-    ),
-    # A permission or a setting keeps the bot from it.
-    NotAllowed: (
-        20009,
-        20012,
-        20018,
-        20024,
-        20026,
-        30007,
-        30033,
-        40002,
-        40007,
-        40012,
-        40043,
-        40058,
-        ALREADY_ANSWERED,
-        40067,
-        40094,
-        50001,
-        50002,
-        50003,
-        50005,
-        50007,
-        50008,
-        50009,
-        50010,
-        50013,
-        50017,
-        50021,
-        50024,
-        50033,
-        50067,
-        50095,
-        50097,
-        50101,
-        50178,
-        50278,
-        60003,
-        160002,
-        160005,
-        160006,
-        160007,
-        400001,
-    ),
-    # Discord never accepts it.
-    Malformed: (
-        20001,
-        20002,
-        20031,
-        30015,
-        30032,
-        OLD_MESSAGE,
-        40005,
-        40041,
-        50006,
-        50026,
-        50035,
-        50041,
-        50045,
-        50046,
-        50068,
-        50080,
-        50081,
-        ARCHIVED,
-        50085,
-        50109,
-        50110,
-        50123,
-        50138,
-        50146,
-        50162,
-        THREAD_EXISTS,
-        200000,
-        200001,
-        220003,
-        240000,
-    ),
+_KINDS: Mapping[type[VenueError], Mapping[int, str]] = {
+    Unreachable: wording.TEMPORARY,
+    Gone: wording.GONE,
+    NotAllowed: wording.NOT_ALLOWED,
+    Malformed: wording.MALFORMED,
 }
 CODES: Mapping[int, type[VenueError]] = {code: kind for kind, codes in _KINDS.items() for code in codes}
 """The documented codes of the endpoints used, and 20026, which bots have met on them."""

@@ -27,8 +27,8 @@ from slack_sdk.http_retry.state import RetryState
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.slack.errors import ERRORS, REVOKED, classified, code_of
-from bot.view.wording.slack import CODES, access_lost
+from bot.slack.errors import ERRORS, classified, code_of
+from bot.view.wording.slack import REVOKED, access_lost
 
 log = structlog.get_logger()
 
@@ -100,7 +100,7 @@ class Installation:
     async def until_lost(self) -> str:
         """Wait until access is lost for good; return a sentence about it."""
         await self._lost.wait()
-        return access_lost(CODES[self.code])
+        return access_lost(REVOKED[self.code])
 
 
 class WatchedClient(AsyncWebClient):
@@ -118,7 +118,7 @@ class WatchedClient(AsyncWebClient):
         try:
             answer = await super().api_call(api_method, **arguments)
         except SlackApiError as error:
-            if (code := code_of(error)) in REVOKED:
+            if (code := code_of(error)) and code in REVOKED:
                 self._installation.refused(token, code)
             raise
         self._installation.accepted(token)

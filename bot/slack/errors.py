@@ -1,4 +1,4 @@
-"""What Slack's errors mean: which are temporary, what is gone, what is forbidden, and what we did wrong.
+"""What Slack's errors mean for a run; the codes with a sentence of their own are listed with it.
 
 Sources: https://docs.slack.dev/apis/web-api/rate-limits, and the error tables of the methods used at
 https://docs.slack.dev/reference/methods.
@@ -7,6 +7,7 @@ https://docs.slack.dev/reference/methods.
 # pyright: reportUnknownMemberType=false
 # slack-sdk annotates its responses without types.
 
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, cast
@@ -31,180 +32,21 @@ RETRY_SECONDS = 10.0
 """How long to wait after a rate limit that doesn't say how long."""
 
 RATE_LIMITS = frozenset({"rate_limited", "ratelimited"})
-TRANSIENT = frozenset(
-    {
-        "external_channel_migrating",
-        "fatal_error",
-        "fetch_members_failed",
-        "file_update_failed",
-        "internal_error",
-        "message_limit_exceeded",
-        "org_login_required",
-        "request_timeout",
-        "restricted_too_many",
-        "service_unavailable",
-        "streaming_state_conflict",
-        "team_added_to_org",
-        "update_failed",
-    }
-)
 HALF_DONE = frozenset({"fatal_error", "internal_error"})
 """After these, says Slack, some aspect of the operation may have succeeded."""
-REVOKED = frozenset(
-    {
-        "account_inactive",
-        "invalid_auth",
-        "token_expired",
-        "token_revoked",
-    }
-)
-"""Codes that are about the token, whatever was asked."""
-GONE = frozenset(
-    {
-        "exchanged_trigger_id",
-        "expired_trigger_id",
-        "invalid_trigger_id",
-        "cant_update_message",
-        "channel_not_found",
-        "invalid_channel",
-        "is_archived",
-        "is_inactive",
-        "message_not_found",
-        "team_not_found",
-        "thread_not_found",
-        "user_disabled",
-        "user_not_found",
-        "user_not_in_channel",
-        "user_not_visible",
-    }
-)
-FORBIDDEN = frozenset(
-    {
-        "access_denied",
-        "accesslimited",
-        "app_access_restricted",
-        "cant_delete_file",
-        "cant_delete_message",
-        "channel_is_limited_access",
-        "compliance_exports_prevent_deletion",
-        "delete_not_allowed",
-        "edit_window_closed",
-        "ekm_access_denied",
-        "enterprise_is_restricted",
-        "file_upload_size_restricted",
-        "file_deleting_disabled",
-        "file_uploads_disabled",
-        "forbidden_team",
-        "invalid_token",
-        "invalid_user_combination",
-        "is_bot",
-        "messages_tab_disabled",
-        "method_not_supported_for_channel_type",
-        "no_permission",
-        "not_allowed_token_type",
-        "not_authed",
-        "not_in_channel",
-        "posting_to_channel_denied",
-        "restricted_action",
-        "restricted_action_read_only_channel",
-        "restricted_action_thread_locked",
-        "restricted_action_thread_only_channel",
-        "send_on_behalf_not_allowed",
-        "slack_connect_canvas_sharing_blocked",
-        "slack_connect_file_link_sharing_blocked",
-        "slack_connect_lists_sharing_blocked",
-        "storage_limit_reached",
-        "team_access_not_granted",
-        "no_such_subteam",
-        "plan_upgrade_required",
-        "two_factor_setup_required",
-    }
-)
-NOT_INSTALLED = frozenset(
-    {
-        "bad_client_secret",
-        "bad_redirect_uri",
-        "cannot_install_an_org_installed_app",
-        "code_already_used",
-        "invalid_client_id",
-        "invalid_code",
-        "invalid_grant_type",
-        "invalid_refresh_token",
-        "no_scopes",
-        "oauth_authorization_url_mismatch",
-        "preview_feature_not_available",
-    }
-)
-"""Codes for an installation that Slack doesn't complete."""
+_KINDS: Mapping[type[VenueError], Mapping[str, str]] = {
+    Revoked: wording.REVOKED,
+    Gone: wording.GONE,
+    NotAllowed: {**wording.FORBIDDEN, **wording.NOT_INSTALLED},
+}
 NO_THREADS = frozenset({"cannot_reply_to_message", "restricted_action_non_threadable_channel"})
-MALFORMED = frozenset(
-    {
-        "agent_prompt_display_not_allowed",
-        "alt_txt_too_large",
-        "as_user_not_supported",
-        "attachment_payload_limit_exceeded",
-        "block_mismatch",
-        "cant_broadcast_message",
-        "channels_limit_exceeded",
-        "deprecated_endpoint",
-        "draft_already_deleted",
-        "draft_already_sent",
-        "draft_has_conflict",
-        "draft_not_found",
-        "duplicate_channel_not_found",
-        "duplicate_external_id",
-        "duplicate_message_not_found",
-        "file_deleted",
-        "file_not_found",
-        "insecure_request",
-        "invalid_arg_name",
-        "invalid_arguments",
-        "invalid_array_arg",
-        "invalid_attachments",
-        "invalid_blocks",
-        "invalid_blocks_format",
-        "invalid_charset",
-        "invalid_cursor",
-        "invalid_file_length",
-        "invalid_form_data",
-        "invalid_limit",
-        "invalid_metadata_filter_keys",
-        "invalid_metadata_format",
-        "invalid_metadata_schema",
-        "invalid_post_type",
-        "invalid_team",
-        "invalid_time",
-        "invalid_ts_latest",
-        "invalid_ts_oldest",
-        "markdown_text_conflict",
-        "metadata_must_be_sent_from_app",
-        "metadata_too_large",
-        "method_deprecated",
-        "missing_args",
-        "missing_argument",
-        "missing_charset",
-        "missing_file_data",
-        "missing_post_type",
-        "msg_blocks_too_long",
-        "msg_too_long",
-        "no_dual_broadcast_content_update",
-        "no_text",
-        "not_enough_users",
-        "snippet_too_large",
-        "superfluous_charset",
-        "time_in_past",
-        "time_too_far",
-        "too_many_attachments",
-        "too_many_contact_cards",
-        "too_many_users",
-        "unknown_method",
-        "unknown_snippet_type",
-        "unknown_subtype",
-        "users_list_not_supplied",
-        "users_not_found",
-        "view_too_large",
-    }
+_MALFORMED = re.compile(
+    r"(?:draft|duplicate|file|invalid|metadata|missing|no|superfluous|time|too_many|unknown)_.+"
+    r"|.+_(?:conflict|deprecated|exceeded|mismatch|not_allowed|not_found|not_supplied|not_supported)"
+    r"|.+_too_(?:large|long)"
+    r"|cant_broadcast_message|deprecated_endpoint|insecure_request|not_enough_users"
 )
+"""What Slack calls a request that it never accepts, where no other code means more."""
 
 NOT_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
 """Errors before anything was sent; after any other, the request may have been carried out."""
@@ -247,19 +89,16 @@ def by_status(
 
 def by_code(code: str, needed: str = "") -> VenueError:
     """Return what one of Slack's codes means; an unknown one may pass."""
-    if code in TRANSIENT:
-        return Unreachable(wording.CODES[code], may_be_done=code in HALF_DONE)
-    if code in REVOKED:
-        return Revoked(wording.CODES[code])
-    if code in GONE:
-        return Gone(wording.CODES[code])
-    if code in NO_THREADS:
-        return NoThread(wording.NO_THREADS)
     if code == "missing_scope":
         return NotAllowed(wording.lacks_scope(needed))
-    if code in FORBIDDEN | NOT_INSTALLED:
-        return NotAllowed(wording.CODES[code])
-    if code in MALFORMED:
+    if code in NO_THREADS:
+        return NoThread(wording.NO_THREADS)
+    if code in wording.TRANSIENT:
+        return Unreachable(wording.TRANSIENT[code], may_be_done=code in HALF_DONE)
+    for kind, codes in _KINDS.items():
+        if code in codes:
+            return kind(codes[code])
+    if _MALFORMED.fullmatch(code):
         return Malformed(wording.malformed(code))
     return Unreachable(wording.refused(code), is_known=False)
 

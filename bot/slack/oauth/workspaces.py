@@ -46,7 +46,7 @@ from bot.slack.oauth.flow import InstallFlow, SlackApp
 from bot.slack.oauth.installations import Installations, Installed
 from bot.slack.oauth.pages import HEADERS
 from bot.slack.receiver import UNREADABLE, bolt_request, receiver
-from bot.view.wording.slack import CODES
+from bot.view.wording.slack import REVOKED
 from storage.errors import DatabaseError
 from storage.journal.retractions import Retraction
 
@@ -239,13 +239,13 @@ class SlackWorkspaces:
     async def _notify(self, notice: Notice) -> None:
         place = self._places.get(notice.workspace or "")
         if place is None or not place.is_open:
-            raise Revoked(CODES["account_inactive"])
+            raise Revoked(REVOKED["account_inactive"])
         await place.bot.notify(notice)
 
     async def _retract(self, one: Retraction) -> None:
         place = self._places.get(one.workspace or "")
         if place is None or not place.is_open:
-            raise NotAllowed(CODES["account_inactive"])
+            raise NotAllowed(REVOKED["account_inactive"])
         await place.bot.retract(one)
 
     # -- who is served

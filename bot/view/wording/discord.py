@@ -13,7 +13,7 @@ _FILE = "Discord doesn't accept the file"
 _KIND = "this kind of channel doesn't support it"
 _FLAGGED = "Discord has restricted the bot for sending too much"
 
-CODES: Mapping[int, str] = {
+TEMPORARY: Mapping[int, str] = {
     20016: "slow mode delays it",
     20022: BUSY,
     20028: BUSY,
@@ -26,6 +26,9 @@ CODES: Mapping[int, str] = {
     40333: "Discord's protection against abuse blocked it",
     110001: "the application isn't available yet",
     130000: BUSY,
+}
+"""What passes."""
+GONE: Mapping[int, str] = {
     10001: "the account is gone",
     10002: "the bot's application is gone",
     10003: "the {place} is gone",
@@ -38,6 +41,9 @@ CODES: Mapping[int, str] = {
     10063: "the command is gone",
     50027: "the interaction has expired",
     50055: "the bot is no longer on this server",
+}
+"""What no longer exists."""
+NOT_ALLOWED: Mapping[int, str] = {
     20009: _BLOCKED,
     20012: "the bot's application isn't authorized for it",
     20018: "only the account's owner may do it",
@@ -78,6 +84,9 @@ CODES: Mapping[int, str] = {
     160006: "this server has reached its limit of active threads",
     160007: "this server has reached its limit of active announcement threads",
     400001: "Discord has limited file uploads on this server",
+}
+"""A permission or a setting keeps the bot from it."""
+MALFORMED: Mapping[int, str] = {
     20001: "bots may not ask for it",
     20002: "only bots may ask for it",
     20031: _BLOCKED,
@@ -109,6 +118,8 @@ CODES: Mapping[int, str] = {
     220003: CONTENT,
     240000: _BLOCKED,
 }
+"""What Discord never accepts."""
+CODES: Mapping[int, str] = {**TEMPORARY, **GONE, **NOT_ALLOWED, **MALFORMED}
 """By Discord's error code; {permission} is what the request needs, {place} what it is about."""
 
 BAD_TOKEN = "Discord refuses the bot's token"  # noqa: S105 - words about one

@@ -19,7 +19,7 @@ _SETTINGS = "this channel's settings keep the bot from posting"
 _CONNECT = "this file or link may not be shared with other organizations"
 _NOT_UNDERSTOOD = "Slack didn't understand the request to install the app"
 
-CODES: Mapping[str, str] = {
+TRANSIENT: Mapping[str, str] = {
     "external_channel_migrating": "the channel is being moved",
     "fatal_error": IN_TROUBLE,
     "fetch_members_failed": IN_TROUBLE,
@@ -33,10 +33,16 @@ CODES: Mapping[str, str] = {
     "streaming_state_conflict": "the card is being written to",
     "team_added_to_org": _MIGRATING,
     "update_failed": IN_TROUBLE,
+}
+"""What passes."""
+REVOKED: Mapping[str, str] = {
     "account_inactive": "the app was removed from the workspace",
     "invalid_auth": "Slack doesn't accept the token",
     "token_expired": "the token has expired",
     "token_revoked": "the token was revoked",
+}
+"""What is about the token, whatever was asked."""
+GONE: Mapping[str, str] = {
     "exchanged_trigger_id": _FORM,
     "expired_trigger_id": _FORM,
     "invalid_trigger_id": _FORM,
@@ -52,17 +58,9 @@ CODES: Mapping[str, str] = {
     "user_not_found": "the asker's account doesn't exist",
     "user_not_in_channel": "the asker isn't in the channel",
     "user_not_visible": "the bot can't see the asker's account",
-    "bad_client_secret": "SLACK_CLIENT_SECRET isn't the app's",
-    "bad_redirect_uri": "SLACK_REDIRECT_URI isn't one of the app's redirect URLs",
-    "cannot_install_an_org_installed_app": "the app is installed for the whole organization",
-    "code_already_used": "the installation was completed before",
-    "invalid_client_id": "SLACK_CLIENT_ID isn't the app's",
-    "invalid_code": "the installation took too long",
-    "invalid_grant_type": _NOT_UNDERSTOOD,
-    "invalid_refresh_token": _NOT_UNDERSTOOD,
-    "no_scopes": "the installation asks for no scope",
-    "oauth_authorization_url_mismatch": _NOT_UNDERSTOOD,
-    "preview_feature_not_available": _POLICY,
+}
+"""What no longer exists, or the bot can't see."""
+FORBIDDEN: Mapping[str, str] = {
     "access_denied": _POLICY,
     "accesslimited": _NETWORK,
     "app_access_restricted": _POLICY,
@@ -102,7 +100,21 @@ CODES: Mapping[str, str] = {
     "plan_upgrade_required": "the workspace's plan has no user groups",
     "two_factor_setup_required": "the workspace requires two-factor authentication",
 }
-"""By Slack's error code."""
+"""A setting or a missing right keeps the bot from it."""
+NOT_INSTALLED: Mapping[str, str] = {
+    "bad_client_secret": "SLACK_CLIENT_SECRET isn't the app's",
+    "bad_redirect_uri": "SLACK_REDIRECT_URI isn't one of the app's redirect URLs",
+    "cannot_install_an_org_installed_app": "the app is installed for the whole organization",
+    "code_already_used": "the installation was completed before",
+    "invalid_client_id": "SLACK_CLIENT_ID isn't the app's",
+    "invalid_code": "the installation took too long",
+    "invalid_grant_type": _NOT_UNDERSTOOD,
+    "invalid_refresh_token": _NOT_UNDERSTOOD,
+    "no_scopes": "the installation asks for no scope",
+    "oauth_authorization_url_mismatch": _NOT_UNDERSTOOD,
+    "preview_feature_not_available": _POLICY,
+}
+"""Why Slack doesn't complete an installation."""
 
 
 def lacks_scope(scope: str) -> str:

@@ -22,8 +22,7 @@ from bot.errors import (
     VenueError,
 )
 from bot.slack.client import Installation, granted, sending_client
-from bot.slack.errors import FORBIDDEN, GONE, NOT_INSTALLED, REVOKED, TRANSIENT, by_code
-from bot.view.wording.slack import CODES
+from bot.slack.errors import by_code
 from tests.slack_server import SlackServer
 from tests.slack_server.faults import Breaks
 
@@ -266,8 +265,3 @@ class TestAccess:
         await asyncio.sleep(0)
         assert not waiting.done()
         waiting.cancel()
-
-
-def test_every_code_has_its_words() -> None:
-    """And no other."""
-    assert CODES.keys() == TRANSIENT | REVOKED | GONE | FORBIDDEN | NOT_INSTALLED
