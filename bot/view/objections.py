@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.view.member import label_of, names, peers
-from bot.view.message import LINE
+from bot.view.member import beginning, label_of, names, peers
+from bot.view.message import LINE, Block, Heading, Line, Pairs, Prose
 from bot.view.state import RunView, Seat
 from bot.view.wording import thread as wording
 from council.document.results import GRADES, ReviewPoint, Stage2Result
@@ -40,16 +40,33 @@ def heard(view: RunView, seat: Seat) -> Heard:
     label, short = label_of(view, seat), names(view)
     # Readers know the members by their names, and not by their labels.
     named = {each: short.get(name, name) for each, name in view.labels.items()}
-    objections: list[tuple[str, tuple[ReviewPoint, ...]]] = []
+    against: list[tuple[str, tuple[ReviewPoint, ...]]] = []
     clear: list[str] = []
     undivided: list[str] = []
     for review in peers(view, seat):
         critic, points = short[review.model], tuple(_against(review, label, named))
         if points:
-            objections.append((critic, points))
+            against.append((critic, points))
         else:
             (clear if label and review.clears(label) else undivided).append(critic)
-    return Heard(tuple(objections), tuple(clear), tuple(undivided))
+    return Heard(tuple(against), tuple(clear), tuple(undivided))
+
+
+def objections(seat: Seat, said: Heard) -> Iterator[Block]:
+    """Return what each critic holds against this answer, in a line, and who holds nothing."""
+    if not (said.objections or said.clear or said.undivided):
+        if seat.correction and seat.correction.peer_critiques:  # another program's words
+            yield Heading(wording.OBJECTIONS, 3)
+            yield Prose(beginning(seat.correction.peer_critiques))
+        return
+    yield Heading(wording.OBJECTIONS, 3)
+    if said.objections:
+        by_critic = tuple((critic, summary(points)) for critic, points in said.objections)
+        yield Pairs(by_critic, together=True)
+    if said.clear:
+        yield Line(wording.clear(said.clear))
+    if said.undivided:
+        yield Line(wording.undivided(said.undivided))
 
 
 def weight(point: ReviewPoint) -> int:

@@ -12,9 +12,9 @@ from typing import Literal
 
 from bot.view.member import beginning, corrected, final_text, moved, names, share, standing
 from bot.view.message import Block, Heading, Line, Message, Pairs, Prose
-from bot.view.objections import SUMMARY, Heard, heard, summary
+from bot.view.objections import SUMMARY, Heard, heard, objections, summary
 from bot.view.passages import Passage, gravest, passages
-from bot.view.ranking import explained, missing, places, ranked, scores
+from bot.view.ranking import explained, missing, ranked, scores
 from bot.view.state import Failed, RunView, Seat
 from bot.view.wording import figures
 from bot.view.wording import thread as wording
@@ -79,10 +79,8 @@ def _ranking(view: RunView) -> Iterator[Block]:
 def _in_short(view: RunView, seat: Seat, answer: Stage1Result) -> Iterator[tuple[str, str]]:
     """Return a member's rank, the gravest objection to its answer, and what it changed, a line each."""
     name, said = names(view)[seat.name], heard(view, seat)
-    held = next(((rank, place) for rank, place in places(view) if place.model == seat.name), None)
-    is_ranked = view.ranking and view.ranking.ballots and not view.is_undecided
-    if held and is_ranked and held[1].mean_position is not None:
-        yield f"{held[0]} {name}", wording.average(figures.position(held[1].mean_position))
+    if rank := view.rank(seat.name):
+        yield f"{figures.rank(rank)} {name}", wording.average(figures.position(rank.mean_position))
     else:
         yield name, wording.NO_RANK
     if found := said.gravest:
@@ -122,7 +120,7 @@ def _member(view: RunView, seat: Seat, answer: Stage1Result) -> Iterator[Block]:
     said = heard(view, seat)
     yield Heading(names(view)[seat.name])
     yield standing(view, seat, answer, exact=False)
-    yield from _objections(seat, said)
+    yield from objections(seat, said)
     if seat.has_changed and (passage := _passage(seat, answer, said)):
         yield Heading(wording.WHAT_CHANGED, 3)
         rows = ((wording.BEFORE, passage.before), (wording.NOW, passage.after))
@@ -137,20 +135,3 @@ def _member(view: RunView, seat: Seat, answer: Stage1Result) -> Iterator[Block]:
         name = wording.CORRECTED if seat.has_changed else wording.RESPONSE
         yield Heading(wording.begins(name), 3)
         yield Prose(begun)
-
-
-def _objections(seat: Seat, said: Heard) -> Iterator[Block]:
-    """Return what each critic holds against this answer, in a line, and who holds nothing."""
-    if not (said.objections or said.clear or said.undivided):
-        if seat.correction and seat.correction.peer_critiques:  # another program's words
-            yield Heading(wording.OBJECTIONS, 3)
-            yield Prose(beginning(seat.correction.peer_critiques))
-        return
-    yield Heading(wording.OBJECTIONS, 3)
-    if said.objections:
-        by_critic = tuple((critic, summary(points)) for critic, points in said.objections)
-        yield Pairs(by_critic, together=True)
-    if said.clear:
-        yield Line(wording.clear(said.clear))
-    if said.undivided:
-        yield Line(wording.undivided(said.undivided))

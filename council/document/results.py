@@ -235,6 +235,7 @@ class Rank(NamedTuple):
 
     number: int
     shared: bool
+    mean_position: float
 
 
 class AggregateRanking(Record):
@@ -258,7 +259,7 @@ class AggregateRanking(Record):
             return None
         standings = [(each.mean_position, each.wins) for each in self.places]
         standing = place.mean_position, place.wins
-        return Rank(standings.index(standing) + 1, standings.count(standing) > 1)
+        return Rank(standings.index(standing) + 1, standings.count(standing) > 1, place.mean_position)
 
 
 class ScoredAnswer(Record):

@@ -94,7 +94,7 @@ def test_labels_and_ranking_come_with_the_reviews() -> None:
     """Places count from 1; who has no counted vote has no place."""
     view = seen(14)
     assert (view.labels, view.ranking) == (LABELS, RANKING)
-    ranks = [Rank(number, shared=False) for number in (1, 2, 3)]
+    ranks = [Rank(1, False, 1.0), Rank(2, False, 1.5), Rank(3, False, 2.0)]
     assert [view.rank(name) for name in (CLAUDE, GEMINI, GPT, GROK)] == [*ranks, None]
     assert seen(13).rank(CLAUDE) is None
 

@@ -251,7 +251,7 @@ def test_what_can_not_be_compared_has_no_words(word: str | None) -> None:
 
 def test_a_shared_rank_shows_it() -> None:
     """As on sports pages."""
-    assert [rank(Rank(2, shared)) for shared in (False, True)] == ["2nd", "2nd ="]
+    assert [rank(Rank(2, shared, 2.0)) for shared in (False, True)] == ["2nd", "2nd ="]
 
 
 def test_lists_read_as_spoken() -> None:

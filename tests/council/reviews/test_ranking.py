@@ -54,7 +54,9 @@ def test_two_answers_split() -> None:
     """Two members who each prefer their own are a tie; the label only orders the list."""
     ranking = aggregate({"ann": [A, B], "bob": [B, A]}, TWO)
     assert standing(ranking) == [("A", 1.5, 2, 0), ("B", 1.5, 2, 0)]
-    assert [ranking.rank(name) for name in ("ann", "bob")] == [Rank(1, shared=True)] * 2
+    assert [ranking.rank(name) for name in ("ann", "bob")] == [
+        Rank(1, shared=True, mean_position=1.5)
+    ] * 2
     assert (ranking.agreement, ranking.agreement_word) == (-1.0, "split")
 
 
@@ -142,7 +144,9 @@ def test_three_who_disagree_in_a_circle_are_all_first() -> None:
     three = {A: "ann", B: "bob", C: "cyd"}
     ranking = aggregate({"ann": [B, C], "bob": [C, A], "cyd": [A, B]}, three)
     assert [place.mean_position for place in ranking.places] == [1.5, 1.5, 1.5]
-    assert [ranking.rank(name) for name in three.values()] == [Rank(1, shared=True)] * 3
+    assert [ranking.rank(name) for name in three.values()] == [
+        Rank(1, shared=True, mean_position=1.5)
+    ] * 3
     assert (ranking.agreement, ranking.agreement_word) == (None, None)
 
 
@@ -150,10 +154,10 @@ def test_a_shared_rank_takes_the_places_below_it() -> None:
     """After two seconds comes the fourth; an answer on no ballot has no rank."""
     ranking = aggregate({"x": [A, B, C, D], "y": [A, C, B, D]}, {**FOUR, E: "eve"})
     assert [ranking.rank(name) for name in (*FOUR.values(), "eve", "nobody")] == [
-        Rank(1, shared=False),
-        Rank(2, shared=True),
-        Rank(2, shared=True),
-        Rank(4, shared=False),
+        Rank(1, shared=False, mean_position=1.0),
+        Rank(2, shared=True, mean_position=2.5),
+        Rank(2, shared=True, mean_position=2.5),
+        Rank(4, shared=False, mean_position=4.0),
         None,
         None,
     ]
