@@ -1,7 +1,5 @@
 """Votes on Discord, through the real client: *Helpful*, *Not helpful*, and the line for why."""
 
-import asyncio
-
 from council.document.conversation import AssistantMessage
 from tests.bot.discord.office import Office
 from tests.bot.discord.test_bot import button
@@ -22,51 +20,6 @@ async def votes(team: Office) -> list[Vote]:
     ]
     assert {vote.platform for vote in answer.votes} <= {"discord"}
     return [(int(vote.voter), vote.helpful, vote.reason) for vote in answer.votes]
-
-
-async def test_a_reader_votes_and_changes_the_vote(server: DiscordServer, team: Office) -> None:
-    """Only the voter is told; the vote counts before a reason is given, and without one."""
-    card = await team.asked()
-    said = await team.refused(server.click(card, button(card, "Helpful"), team.ada))
-    assert said == "Your vote: helpful. Press the other button to change it."
-    assert await votes(team) == [(team.ada.id, True, None)]
-    opened = await server.click(card, button(card, "Not helpful"), team.ada).acknowledged()
-    assert await votes(team) == [(team.ada.id, False, None)]
-    assert await team.refused(server.submit(opened)) == UNHELPFUL
-    said = await team.refused(server.submit(opened, reason="Too vague.\n  Say how."))
-    assert said == "Your vote: not helpful. Your reason is kept with the answer, without your name."
-    assert await votes(team) == [(team.ada.id, False, "Too vague. Say how.")]
-    await team.refused(server.click(card, button(card, "Helpful"), team.ada))
-    assert await votes(team) == [(team.ada.id, True, None)]
-    assert server.unhandled() == []
-
-
-async def test_anyone_in_the_channel_votes_once(server: DiscordServer, team: Office) -> None:
-    """Strangers, too, all at once, and however often the same click is delivered."""
-    card = await team.asked()
-    assert team.general.guild is not None
-    readers = [server.member(team.general.guild, f"reader {number}") for number in range(5)]
-    pressed = [server.click(card, button(card, "Helpful"), reader) for reader in readers]
-    await asyncio.gather(*(each.acknowledged() for each in pressed))
-    for each in pressed:
-        server.redeliver(each)
-    again = server.click(card, button(card, "Helpful"), readers[0])
-    await again.acknowledged()
-    assert sorted(await votes(team)) == sorted((reader.id, True, None) for reader in readers)
-
-
-async def test_old_buttons_and_forms_are_heard_after_a_restart(
-    server: DiscordServer, quiet: Office
-) -> None:
-    """The form was opened by an earlier process."""
-    async with quiet.bot():
-        card = await quiet.asked()
-        opened = await server.click(card, button(card, "Not helpful"), quiet.ada).acknowledged()
-    async with quiet.bot():
-        await quiet.refused(server.submit(opened, reason="Wrong"))
-        assert await votes(quiet) == [(quiet.ada.id, False, "Wrong")]
-        await quiet.refused(server.click(card, button(card, "Helpful"), quiet.ada))
-        assert await votes(quiet) == [(quiet.ada.id, True, None)]
 
 
 async def test_forged_buttons_and_forms_reach_no_other_channel(

@@ -2,10 +2,8 @@
 
 from pathlib import Path
 
-import pytest
-
 from council.document.conversation import AssistantMessage
-from tests.bot.slack.test_bot import Place, at_work, restarted
+from tests.bot.slack.test_bot import Place, at_work
 from tests.slack_server import Delivery, Message, User
 
 REFUSED = "This run isn't on record here; it may have been deleted."
@@ -27,57 +25,6 @@ async def press(place: Place, card: Message, action: str, user: User) -> Deliver
     assert delivery.acked
     await place.dispatcher.tasks.settled()
     return delivery
-
-
-@pytest.mark.parametrize("by_http", [False, True])
-async def test_a_reader_votes_and_changes_the_vote(tmp_path: Path, by_http: bool) -> None:
-    """Only the voter is told; the vote counts before a reason is given, and without one."""
-    async with at_work(tmp_path, by_http=by_http) as place:
-        card = await place.ask()
-        await press(place, card, HELPFUL, place.ada)
-        assert place.told(place.ada) == ["Your vote: helpful. Press the other button to change it."]
-        assert await votes(place) == [(place.ada.id, True, None)]
-        await press(place, card, UNHELPFUL, place.ada)
-        assert await votes(place) == [(place.ada.id, False, None)]
-        form = place.slack.form(place.ada)
-        sent = await place.slack.submit(form, reason="Too vague.\n  Say how.")
-        await place.dispatcher.tasks.settled()
-        assert not form.is_open
-        assert await votes(place) == [(place.ada.id, False, "Too vague. Say how.")]
-        told = place.told(place.ada)[-1]
-        assert told == "Your vote: not helpful. Your reason is kept with the answer, without your name."
-        await place.slack.redeliver(sent)
-        await press(place, card, HELPFUL, place.ada)
-        assert await votes(place) == [(place.ada.id, True, None)]
-        assert place.told(place.bob) == []
-        assert not any(call.error for call in place.slack.requests)
-
-
-async def test_anyone_in_the_channel_votes_once(tmp_path: Path) -> None:
-    """Strangers, too, all at once, and however often the same click is delivered."""
-    async with at_work(tmp_path) as place:
-        card = await place.ask()
-        readers = [place.slack.add_user(f"reader{number}") for number in range(5)]
-        place.general.members.update(reader.id for reader in readers)
-        pressed = [place.slack.click(card, HELPFUL, reader) for reader in readers]
-        for each in pressed:
-            await each
-            await place.slack.redeliver(each)
-        await press(place, card, HELPFUL, readers[0])
-        assert sorted(await votes(place)) == sorted((reader.id, True, None) for reader in readers)
-
-
-async def test_old_buttons_and_forms_are_heard_after_a_restart(tmp_path: Path) -> None:
-    """The form was opened by an earlier process."""
-    async with at_work(tmp_path) as place:
-        card = await place.ask()
-        await press(place, card, UNHELPFUL, place.ada)
-        async with restarted(place) as dispatcher:
-            await place.slack.submit(place.slack.form(place.ada), reason="Wrong")
-            assert await votes(place) == [(place.ada.id, False, "Wrong")]
-            await place.slack.click(card, HELPFUL, place.ada)
-            await dispatcher.tasks.settled()
-            assert await votes(place) == [(place.ada.id, True, None)]
 
 
 async def test_a_forged_button_reaches_no_other_channel(tmp_path: Path) -> None:

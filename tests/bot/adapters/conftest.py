@@ -1,0 +1,31 @@
+"""What every scenario begins with."""
+
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from discord.gateway import DiscordWebSocket
+from discord.http import Route
+
+from tests.bot.adapters.teams import AnyTeam, DiscordTeam, SlackTeam
+from tests.council.scripted import ScriptedCouncil
+
+OPENED = {
+    "Discord": DiscordTeam.open_in,
+    "Slack": SlackTeam.open_in,
+    "Slack by HTTP": partial(SlackTeam.open_in, by_http=True),
+}
+
+
+@pytest_asyncio.fixture(params=["Discord", "Slack"])
+async def team(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[AnyTeam]:
+    """A team of each platform; discord.py's address of Discord is restored afterwards."""
+    monkeypatch.setattr(Route, "BASE", Route.BASE)
+    monkeypatch.setattr(DiscordWebSocket, "DEFAULT_GATEWAY", DiscordWebSocket.DEFAULT_GATEWAY)
+    monkeypatch.setattr("discord.shard.DiscordWebSocket", DiscordWebSocket)
+    async with OPENED[request.param](tmp_path, ScriptedCouncil()) as opened:
+        yield opened
