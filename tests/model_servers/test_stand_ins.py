@@ -45,7 +45,7 @@ async def ask(
     """Send a request with these fields."""
     headers = {"Authorization": f"Bearer {key}", "api-key": key}
     body = {"model": server.models_served[number], "messages": messages, **fields}
-    async with httpx.AsyncClient(verify=NO_CERTIFICATES) as client:
+    async with httpx.AsyncClient(verify=NO_CERTIFICATES, timeout=60) as client:
         return await client.post(f"{server.base_url}/chat/completions", json=body, headers=headers)
 
 
@@ -87,7 +87,7 @@ async def test_the_key_and_the_model_are_checked(kind: type[StandIn]) -> None:
     async with kind() as server:
         refused = await ask(server, key="sk-wrong", messages=QUESTION[1:])
         unknown = await ask(server, messages=QUESTION[1:], model="no-such/model")
-        async with httpx.AsyncClient(verify=NO_CERTIFICATES) as client:
+        async with httpx.AsyncClient(verify=NO_CERTIFICATES, timeout=60) as client:
             listed = await client.get(f"{server.base_url}/models")
     assert (refused.status_code == 200) is not kind.asks_for_key
     assert kind.any_model is (unknown.status_code == 200)

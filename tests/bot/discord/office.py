@@ -1,7 +1,6 @@
 """A Discord team with the bot in it: the real client against the fake Discord, models by script."""
 
 import itertools
-import random
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -9,20 +8,10 @@ from pathlib import Path
 
 from bot.app import Library, open_lookup
 from bot.discord.bot import DiscordBot
-from bot.service.admission.budget_warnings import BudgetWarnings
-from bot.service.admission.channels import Channels, Operator
-from bot.service.admission.costs import Costs
-from bot.service.admission.limits import Limits
-from bot.service.admission.permissions import Admins
 from bot.service.delivery.outbox import Outbox, Patience, RateLimits
 from bot.service.dispatcher import Dispatcher
-from bot.service.metrics import Metrics
-from bot.service.run_queue import LocalQueue
-from bot.service.runs.observing import Observer
-from bot.service.runs.runs import build_runs
-from council.errors import ModelError
-from council.models.catalog import Catalog
-from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile
+from tests.bot.dispatching import dispatcher_of
+from tests.council.scripted import FOUR, ScriptedCouncil
 from tests.discord_server import Channel, DiscordServer, Interaction, Message, User
 from tests.library import open_library
 
@@ -127,38 +116,3 @@ async def office(
         place = Office(server, general, ada, council, library, dispatcher_of(library, council, admins))
         yield place
         await place.dispatcher.tasks.drain(0)
-
-
-def dispatcher_of(
-    library: Library, council: ScriptedCouncil, admins: frozenset[str] = frozenset()
-) -> Dispatcher:
-    """Return a dispatcher over real storage."""
-    channels = Channels(Operator(profiles={"default": profile()}), library.overrides)
-    metrics = Metrics()
-    costs = Costs(
-        catalog=Catalog(_no_list),
-        journal=library.journal,
-        store=library.store,
-        channels=channels,
-        warnings=BudgetWarnings(library.warned, library.journal, channels, Admins(admins), metrics),
-    )
-    runs = build_runs(
-        council.ask,
-        costs,
-        library.index,
-        now=Clock(),
-        entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
-        observer=Observer(metrics),
-    )
-    return Dispatcher(
-        runs=runs,
-        journal=library.journal,
-        store=library.store,
-        index=library.index,
-        queue=LocalQueue(Limits(), library.journal),
-        admins=Admins(admins),
-    )
-
-
-async def _no_list() -> list[dict[str, object]]:
-    raise ModelError(failure("not_found"))

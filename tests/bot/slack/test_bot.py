@@ -1,11 +1,11 @@
 """The Slack adapter: the real Bolt app against a Slack on 127.0.0.1, its models played by a script."""
 
 import asyncio
-import random
 import re
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,28 +16,20 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from bot.app import Library, open_lookup
 from bot.errors import VenueError
 from bot.past.lookup import Lookup
-from bot.service.admission.budget_warnings import BudgetWarnings
-from bot.service.admission.channels import Channels, Operator
-from bot.service.admission.costs import Costs
+from bot.service.admission.channels import Operator
 from bot.service.admission.limits import Limits
-from bot.service.admission.permissions import Admins
 from bot.service.dispatcher import Dispatcher
-from bot.service.metrics import Metrics
-from bot.service.run_queue import LocalQueue
-from bot.service.runs.observing import Observer
-from bot.service.runs.runs import build_runs
 from bot.slack.bot import SlackAccess, SlackBot, Timing
 from bot.slack.client import granted
 from bot.slack.manifest import SHORTCUT
 from bot.view.wording.commands import NOT_HERE
 from bot.view.wording.slack import IN_PRIVATE, TOO_SLOW
-from council.errors import ModelError
-from council.models.catalog import Catalog
 from storage.journal.rows import RunRow
 from storage.scope import Scope
+from tests.bot import dispatching
 from tests.bot.inputs.pdfs import lines, pdf
 from tests.bot.shown import FINISHED
-from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile
+from tests.council.scripted import FOUR, ScriptedCouncil, failure
 from tests.library import open_library
 from tests.ports import free_port
 from tests.slack_server import (
@@ -66,6 +58,9 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
+dispatcher_of = partial(dispatching.dispatcher_of, limits=Limits(runs_per_user=32, runs_per_channel=32))
+
+
 class Sleeper:
     """Sleeps on its own clock: when nothing else happens, it jumps to the next wake-up."""
 
@@ -84,11 +79,6 @@ class Sleeper:
                     self.clock.time = max(self.clock.time, end)
         finally:
             self._ends.remove(end)
-
-
-async def no_list() -> list[dict[str, object]]:
-    """Fail as a provider without a model list does."""
-    raise ModelError(failure("not_found"))
 
 
 def labels(message: Message | Ephemeral) -> list[str]:
@@ -193,37 +183,6 @@ async def at_work(
         if not by_http:
             await slack.connected()
         yield Place(slack, models, dispatcher, library, bot, clock, ada, bob, general)
-
-
-def dispatcher_of(
-    library: Library, models: ScriptedCouncil, admins: frozenset[str] = frozenset()
-) -> Dispatcher:
-    """Return a dispatcher over real storage."""
-    channels = Channels(Operator(profiles={"default": profile()}), library.overrides)
-    metrics = Metrics()
-    costs = Costs(
-        catalog=Catalog(no_list),
-        journal=library.journal,
-        store=library.store,
-        channels=channels,
-        warnings=BudgetWarnings(library.warned, library.journal, channels, Admins(admins), metrics),
-    )
-    runs = build_runs(
-        models.ask,
-        costs,
-        library.index,
-        now=Clock(),
-        entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
-        observer=Observer(metrics),
-    )
-    return Dispatcher(
-        runs=runs,
-        journal=library.journal,
-        store=library.store,
-        index=library.index,
-        queue=LocalQueue(Limits(runs_per_user=32, runs_per_channel=32), library.journal),
-        admins=Admins(admins),
-    )
 
 
 def bot_of(

@@ -1,0 +1,56 @@
+"""The dispatcher that both adapters' tests put between their platform and real storage."""
+
+import random
+
+from bot.app import Library
+from bot.service.admission.budget_warnings import BudgetWarnings
+from bot.service.admission.channels import Channels, Operator
+from bot.service.admission.costs import Costs
+from bot.service.admission.limits import Limits
+from bot.service.admission.permissions import Admins
+from bot.service.dispatcher import Dispatcher
+from bot.service.metrics import Metrics
+from bot.service.run_queue import LocalQueue
+from bot.service.runs.observing import Observer
+from bot.service.runs.runs import build_runs
+from council.errors import ModelError
+from council.models.catalog import Catalog
+from tests.council.scripted import Clock, ScriptedCouncil, failure, profile
+
+
+def dispatcher_of(
+    library: Library,
+    council: ScriptedCouncil,
+    admins: frozenset[str] = frozenset(),
+    limits: Limits | None = None,
+) -> Dispatcher:
+    """Return a dispatcher over real storage."""
+    channels = Channels(Operator(profiles={"default": profile()}), library.overrides)
+    metrics = Metrics()
+    costs = Costs(
+        catalog=Catalog(_no_list),
+        journal=library.journal,
+        store=library.store,
+        channels=channels,
+        warnings=BudgetWarnings(library.warned, library.journal, channels, Admins(admins), metrics),
+    )
+    runs = build_runs(
+        council.ask,
+        costs,
+        library.index,
+        now=Clock(),
+        entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
+        observer=Observer(metrics),
+    )
+    return Dispatcher(
+        runs=runs,
+        journal=library.journal,
+        store=library.store,
+        index=library.index,
+        queue=LocalQueue(limits or Limits(), library.journal),
+        admins=Admins(admins),
+    )
+
+
+async def _no_list() -> list[dict[str, object]]:
+    raise ModelError(failure("not_found"))
