@@ -22,6 +22,7 @@ from bot.health import Health
 from bot.monitoring import Status
 from bot.service.delivery.outbox import Lane, Outbox, Patience, Urgency
 from bot.service.metrics import Metrics
+from bot.service.runs.observing import Observation
 from council.calls import Call, Reply
 from council.document.conversation import Source
 from council.errors import Failure, ModelError
@@ -247,7 +248,7 @@ class TestMetrics:
                     raise ModelError(outcome)
                 return outcome
 
-            counted = page.metrics.counted(ask)
+            counted = Observation(page.metrics).of_calls(ask)
             await counted(CALL)
             for _ in range(2):
                 with pytest.raises(ModelError):
@@ -286,7 +287,7 @@ class TestMetrics:
             samples = await page.samples()
             assert samples["council_runs_under_way"] == samples["council_runs_queued"] == 0
             assert samples["council_runs_untold"] == 1
-            counts = place.dispatcher._runs.metrics  # pyright: ignore[reportPrivateUsage] - as they are built together
+            counts = place.dispatcher._runs.observer.metrics  # pyright: ignore[reportPrivateUsage] - as they are built together
             assert counts.runs_ended == {"answered": 2}
             assert {stage: sum(times.counts) for stage, times in counts.stages.items()} == dict.fromkeys(
                 STAGES, 2
@@ -300,7 +301,7 @@ class TestMetrics:
         heard: list[Event] = []
         now = iter((0.0, 3.0, 5.0, 5.0, 65.0))
         async with served(tmp_path) as page:
-            hear = page.metrics.timed(heard.append, lambda: next(now))
+            hear = Observation(page.metrics, clock=lambda: next(now)).of_events(heard.append)
             events = (
                 StageStarted("stage1", ("a/one",)),
                 MemberStarted("stage1", "a/one"),
