@@ -8,16 +8,16 @@ begins it and another completes it.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Protocol
 
 import structlog
 
 from bot.errors import Gone, Malformed, NotAllowed, Revoked, Unreachable, VenueError
 from bot.render.markdown import render
 from bot.service.delivery.outbox import Urgency
+from bot.service.delivery.posts import RunPosts, RunRecord
 from bot.service.delivery.receipts import Ledger, Receipt, may_be_done
 from bot.service.delivery.venue import (
     CARD_AGAIN,
@@ -27,7 +27,6 @@ from bot.service.delivery.venue import (
     Card,
     File,
     Mention,
-    Part,
     Venue,
 )
 from bot.transcript.html import to_html
@@ -46,7 +45,7 @@ from council.offload import offload_slowly
 from council.task_group import TaskGroup
 from storage.errors import StorageError
 from storage.journal.progress import Posts
-from storage.journal.rows import Delivery, MentionState, RunRow
+from storage.journal.rows import Delivery, RunRow
 
 log = structlog.get_logger()
 
@@ -56,38 +55,6 @@ _BUTTONS: Mapping[str, tuple[ButtonAction, ...]] = {
     "ranking": ("votes",),
     "member": ("corrected", "changes", "reviews"),
 }
-
-
-class RunRecord(Protocol):
-    """What is kept of one run beside its posts, and whom its showing waits for."""
-
-    async def place(self, **where: str | None) -> None:
-        """Keep new values of a `Source`'s `message`, `card` or `thread`, as soon as they are known."""
-        ...
-
-    async def note(self, telling: MentionState) -> None:
-        """Keep what may have arrived of the run's posts and its mention."""
-        ...
-
-    async def run_exists(self) -> bool:
-        """Return whether the run is still on record."""
-        ...
-
-    async def retract_if_forgotten(self, message: str) -> bool:
-        """Have a message deleted if the run was forgotten while it was posted; return whether it was."""
-        ...
-
-    async def render_page(self) -> File:
-        """Return the run's stored conversation as an HTML file."""
-        ...
-
-    async def acknowledged(self) -> None:
-        """Wait for others' acknowledgements."""
-        ...
-
-    def edited(self, changes: int) -> None:
-        """Count an edit of the card that shows this many changes."""
-        ...
 
 
 class Presenter:
@@ -118,14 +85,13 @@ class Presenter:
         self._placed = asyncio.Event()
         self._caught_up = asyncio.Event()
         self._ledger = Ledger(run.telling, record.note)
+        self._below = RunPosts(venue, posts, record, self._ledger)
         self._changes = 0
         self._more = asyncio.Event()
-        self._posted: set[str] = set()
         self._is_open = False
         self._is_complete = False
         self._fits = True
         self._is_stalled = False
-        self._is_forgotten = False
         self._lost: VenueError | None = None
         self._refused: VenueError | None = None
 
@@ -280,12 +246,7 @@ class Presenter:
 
     async def _tell(self) -> bool:
         """Tell the asker in the first place that still exists: card, thread, channel, direct message."""
-        said = wording.FAILED if self.view.error else wording.DONE
-
-        async def sent(message: str) -> None:
-            await self._record("mention", said, message)
-
-        mention = Mention(said, sent, self._ledger)
+        mention = self._below.mention(wording.FAILED if self.view.error else wording.DONE)
         places = (self._tell_on_card, self._tell_in_thread, self._tell_in_channel, self._tell_directly)
         for tell in places:
             if not await self._on_record.run_exists():  # forgotten: nobody is told
@@ -295,7 +256,7 @@ class Presenter:
                     return True
             except (Unreachable, Revoked) as error:
                 log.warning("not_told", reason=error)
-                return self._is_told(mention)
+                return self._below.has_mentioned(mention)
             except VenueError as error:
                 log.info("place_lost", place=tell.__name__.strip("_"), reason=error)
         return False
@@ -331,7 +292,7 @@ class Presenter:
     async def _answer_in_thread(self) -> None:
         await self._ledger.settle(CARD_AGAIN)  # it may be there twice until it is known to be there once
         try:
-            await self._post(self._whole(), Urgency.ANSWER)
+            await self._below.post(self._whole(), Urgency.ANSWER)
         except VenueError as error:
             if not may_be_done(error):
                 await self._ledger.count(CARD_AGAIN, 0)
@@ -352,7 +313,7 @@ class Presenter:
             return False
         if self._ledger.is_spent(CARD_AGAIN):
             return await self._mention(mention, link=False)
-        if not self._is_told(mention):
+        if not self._below.has_mentioned(mention):
             self._fits = await self._venue.repost(self.card(), mention, placed)
             self._lost, self._is_complete = None, True
             if not self._is_open:  # a thread that never opened may open on the new card
@@ -360,17 +321,14 @@ class Presenter:
         return True
 
     async def _tell_directly(self, mention: Mention) -> bool:
-        if not self._is_told(mention):
+        if not self._below.has_mentioned(mention):
             await self._venue.direct(Card(self.card().message), mention)
         return True
 
     async def _mention(self, mention: Mention, *, link: bool) -> bool:
-        if not self._is_told(mention):
+        if not self._below.has_mentioned(mention):
             await self._venue.mention(mention, link=link)
         return True
-
-    def _is_told(self, mention: Mention) -> bool:
-        return self._posts.has("mention", mention.text)
 
     # ── the thread ───────────────────────────────────────────────────────────────────────────
 
@@ -395,8 +353,8 @@ class Presenter:
             if not self._is_open and (messages or self.view.final):
                 await self._open_thread()
             for each in messages:
-                if each.message.key not in self._posted:
-                    await self._post(each.message, Urgency.THREAD, self._buttons(each))
+                if not self._below.has_posted(each.message):
+                    await self._below.post(each.message, Urgency.THREAD, self._buttons(each))
 
     def _buttons(self, posted: ThreadPart) -> tuple[Button, ...]:
         return tuple(Button(action, self._run_id, posted.seat or 0) for action in _BUTTONS[posted.kind])
@@ -422,7 +380,7 @@ class Presenter:
         if thread_id:
             await self._on_record.place(thread=thread_id)
         if why:
-            await self._post(Message("why", (Line(wording.no_thread(why)),)), Urgency.THREAD)
+            await self._below.post(Message("why", (Line(wording.no_thread(why)),)), Urgency.THREAD)
 
     async def _complete(self) -> None:
         """Post what follows the thread's messages: the rest of the answer, and all of it as a file."""
@@ -432,7 +390,7 @@ class Presenter:
         await self._post_thread()  # it may be on a new card
         if whole and not self._refused:
             with self._taking_refusals():
-                await self._post(whole, Urgency.THREAD)
+                await self._below.post(whole, Urgency.THREAD)
         if self.view.final or self._refused:
             await self._hand_over(is_cut=whole is not None)
 
@@ -455,12 +413,8 @@ class Presenter:
         """Attach the transcript in place of a thread that was refused."""
         why = self._refused
         note = wording.in_file(str(why), with_answer=is_cut) if why else wording.RECORD
-
-        async def attach(sent: Receipt) -> str:
-            return await self._venue.attach(note, sent, await self._file())
-
         try:
-            await self._once("transcript", note, attach)
+            await self._below.attach(note, self._file)
             if why and is_cut:  # the card says where the rest of the answer is
                 await self._venue.edit_card(self.card, self._urgency, self._card_moved)
         except (Unreachable, Revoked) as error:
@@ -478,43 +432,6 @@ class Presenter:
             return replace(await self._on_record.render_page(), name=f"council-{self._run_id[:8]}.html")
         said = "\n\n".join(render(section.message) for section in record(self.view))
         return File(f"council-{self._run_id[:8]}-thread.md", said)
-
-    async def _post(self, message: Message, urgency: Urgency, buttons: tuple[Button, ...] = ()) -> None:
-        """Post a message in as many parts as it takes, its buttons below the last one."""
-        await self._on_record.acknowledged()
-        parts = [*await self._venue.parts(message)]
-        parts[-1:] = [replace(part, buttons=buttons) for part in parts[-1:]]
-        for number, part in enumerate(parts):
-            key = f"{message.key}.{number}"
-
-            async def post(sent: Receipt, key: str = key, part: Part = part) -> str:
-                try:
-                    return await self._venue.post(part, key, sent, urgency)
-                except Malformed:
-                    log.exception("part_malformed", key=key)
-                    return await self._venue.post(Part(wording.NOT_IN_THREAD), key, sent, urgency)
-
-            await self._once(key, part.content, post)
-        self._posted.add(message.key)
-
-    async def _once(self, key: str, content: str, post: Callable[[Receipt], Awaitable[object]]) -> None:
-        """Post something unless it is on record, or the run no longer is."""
-        if self._is_forgotten or self._posts.has(key, content):
-            return
-
-        async def keep(message: str) -> None:
-            await self._record(key, content, message)
-
-        await post(Receipt(key, self._ledger, keep))
-
-    async def _record(self, key: str, content: str, message: str) -> None:
-        try:
-            await self._posts.record(key, content, message)
-        except StorageError:  # it is posted; only a restart at this moment could post it again
-            if await self._on_record.retract_if_forgotten(message):
-                self._is_forgotten = True
-            else:
-                log.exception("post_not_recorded", key=key)
 
 
 def page_of(conversation: Conversation) -> File:
