@@ -41,10 +41,11 @@ _KINDS: Mapping[type[VenueError], Mapping[str, str]] = {
 }
 NO_THREADS = frozenset({"cannot_reply_to_message", "restricted_action_non_threadable_channel"})
 _MALFORMED = re.compile(
-    r"(?:draft|duplicate|file|invalid|metadata|missing|no|superfluous|time|too_many|unknown)_.+"
+    r"(?:draft|duplicate|file|invalid|metadata|missing|superfluous|time|too_many|unknown)_.+"
     r"|.+_(?:conflict|deprecated|exceeded|mismatch|not_allowed|not_found|not_supplied|not_supported)"
     r"|.+_too_(?:large|long)"
     r"|cant_broadcast_message|deprecated_endpoint|insecure_request|not_enough_users"
+    r"|no_dual_broadcast_content_update|no_text"
 )
 """What Slack calls a request that it never accepts, where no other code means more."""
 

@@ -108,15 +108,15 @@ def read_ballot(
     said, lines = own.ballot.without_copies(copied), BallotLines(body)
     is_listed = listed and (not said.ranking or line > lines.number(own.span.end - 1))
     ranking = listed if is_listed else said.ranking
+    counted = tuple(ranking) if len(ranking) > 1 else ()
     scores = _scores(said, criteria)
     around = body[: own.span.start] + body[own.span.end :]
     if said.has_remarks or _BARE.fullmatch(around):
-        counted = tuple(ranking) if len(ranking) > 1 else ()
         return Ballot(_rendered(said, ranking, scores), counted, scores, tuple(_points(said)))
-    kept = text if is_listed else with_ranking(text, ranking)
+    kept = with_ranking(text, counted) if counted and not is_listed else text
     scores = scores or parse_scores(text, labels, criteria)
     read = read_review(prose, labels)
-    return Ballot(kept, tuple(ranking), scores, read.points, read.cleared)
+    return Ballot(kept, counted, scores, read.points, read.cleared)
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,3 +58,13 @@ async def test_a_form_that_slack_refuses_leaves_the_vote_counted(tmp_path: Path)
         await press(place, card, UNHELPFUL, place.ada)
         assert await votes(place) == [(place.ada.id, False, None)]
         assert place.told(place.ada) == ["Your vote: not helpful. Press the other button to change it."]
+
+
+async def test_a_form_that_is_delivered_again_changes_nothing(tmp_path: Path) -> None:
+    """Slack repeats what it believes unheard."""
+    async with at_work(tmp_path) as place:
+        card = await place.ask()
+        await press(place, card, UNHELPFUL, place.ada)
+        sent = await place.slack.submit(place.slack.form(place.ada), reason="Too vague")
+        await place.slack.redeliver(sent)
+        assert await votes(place) == [(place.ada.id, False, "Too vague")]

@@ -244,3 +244,11 @@ def test_a_ranking_of_two_labels_alone_counts() -> None:
     assert read_labels('["b", "a"]', THREE) == ["Response B", "Response A"]
     placed = '[{"place": 2, "label": "a"}, {"place": 1, "label": "b"}]'
     assert read_labels(placed, THREE) == ["Response B", "Response A"]
+
+
+def test_one_label_is_no_ranking_wherever_it_is_written() -> None:
+    """Scores of one answer, with words around them, are kept without a vote."""
+    reply = 'I read one.\n{"reviews":[{"label":"A","scores":{"Cost":3}}],"ranking":["A"]}\nThat is all.'
+    ballot = read_ballot(reply, THREE, ["Cost"])
+    assert (ballot.text, ballot.ranking) == (reply, ())
+    assert ballot.scores == {"Response A": {"Cost": 3}}

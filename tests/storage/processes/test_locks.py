@@ -74,14 +74,14 @@ async def test_whoever_is_cut_off_knows_that_others_may_soon_hold_its_names(
     postgres_server: PostgresServer, postgres: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not as long as the server answers."""
-    monkeypatch.setattr(postgres_locks, "SURE", 0.2)
+    monkeypatch.setattr(postgres_locks, "SURE", 0.6)
     monkeypatch.setattr(postgres_locks, "_LOOK", 0.02)
     async with Wire(postgres_server.port) as wire:
         address = wire.address(postgres, postgres_server.port)
         async with open_server(address) as stores, stores.locks.acquire("discord") as held:
             assert held
             unsure = asyncio.create_task(stores.locks.until_unsure())
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(0.7)
             assert not unsure.done()
             wire.cut()
             async with asyncio.timeout(10):
