@@ -11,9 +11,9 @@ A sentence that may be about another answer, too, is left out.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import cast
 
 from council.document.results import PointKind, PointSource, ReviewPoint, Severity
@@ -265,10 +265,12 @@ def _below_heading(paragraph: _Paragraph, known: Mapping[str, str]) -> Iterator[
 
 def _by_beginnings(paragraph: _Paragraph, known: Mapping[str, str]) -> Iterator[ReviewPoint]:
     """Yield the sentences that begin with one answer, and those that continue them."""
-    only = {letter for sentence in paragraph.sentences for letter in _named(sentence, known)}
-    about = ""
-    for sentence in chain.from_iterable(map(_clauses, paragraph.sentences)):
-        named, begins = _named(sentence, known), _SUBJECT.match(sentence)
+    names = [_named(sentence, known) for sentence in paragraph.sentences]
+    only, about = set[str]().union(*names), ""
+    if not only:
+        return
+    for sentence, named in _clauses(paragraph.sentences, names, known):
+        begins = _SUBJECT.match(sentence)
         if named:
             about = (begins["letter"] or begins["bare"]) if begins else ""
         elif not _CONTINUES.match(sentence) and only != {about}:
@@ -279,9 +281,16 @@ def _by_beginnings(paragraph: _Paragraph, known: Mapping[str, str]) -> Iterator[
             about = ""
 
 
-def _clauses(sentence: str) -> list[str]:
-    """Divide a sentence before each answer that begins a clause, unless it compares."""
-    return [sentence] if _COMPARES.match(sentence) else _NEXT_CLAUSE.split(sentence)
+def _clauses(
+    sentences: Sequence[str], names: Sequence[set[str]], known: Collection[str]
+) -> Iterator[tuple[str, set[str]]]:
+    """Divide sentences where a clause begins with an answer, unless they compare; say who is named."""
+    for sentence, named in zip(sentences, names, strict=True):
+        clauses: list[str] = [sentence] if _COMPARES.match(sentence) else _NEXT_CLAUSE.split(sentence)
+        if len(clauses) == 1:
+            yield sentence, named
+        else:
+            yield from ((clause, _named(clause, known)) for clause in clauses)
 
 
 def _judged(label: str, sentence: str, part: PointKind | None, source: PointSource) -> list[ReviewPoint]:
