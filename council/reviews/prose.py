@@ -321,6 +321,7 @@ def _judged(label: str, sentence: str, part: PointKind | None, source: PointSour
 
 def _named(text: str, known: Collection[str]) -> set[str]:
     """Return the letters of all answers that a text may name, and of unknown ones after a noun."""
-    named = [*_NAMED.finditer(_ARTICLE.sub("", _QUOTED.sub("", text)))]
+    own = _QUOTED.sub("", text) if '"' in text or "\u00ab" in text else text
+    named = [*_NAMED.finditer(_ARTICLE.sub("", own) if "A" in own else own)]
     bare = {found["bare"] for found in named} & {*known} - {"I"}
     return {found["letter"] for found in named if found["letter"]} | bare
