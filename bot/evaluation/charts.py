@@ -12,11 +12,11 @@ from bot.transcript import svg
 from council.text.characters import clip
 
 WIDTH = 640
-_LEFT = 210.0
+_LEFT = 232.0
 _RIGHT = 118.0
 _ROW = 30
 _TOP = 10
-_LONGEST_NAME = 32
+_LONGEST_NAME = 28
 
 
 @dataclass(frozen=True, slots=True)
