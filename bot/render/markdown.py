@@ -39,6 +39,7 @@ _INLINE = re.compile(r"[\\`*\[\]<~]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
 _START = re.compile(r"[#>]|[-+](?=\s|$)|-(?=--)")
 _NUMBER = re.compile(r"(\d{1,9})([.)])(?=\s|$)")
 _JOINS = re.compile(r"\s*?(?:[ \t]|(?:[-*+]|\d{1,9}[.)])(?:\s|$))")
+_BLANK = re.compile(r"\n[ \t]*\n")
 _CLOSING = re.compile(r"#+$")
 _MARKED = {"same": "{}", "removed": "~~{}~~", "added": "**{}**"}
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
@@ -61,6 +62,7 @@ def render(message: m.Message, *, under: int = 0) -> str:
             isinstance(before, m.Pairs | m.Columns | m.Prose)
             and isinstance(block, m.Pairs | m.Prose)
             and _JOINS.match(text)
+            and _JOINS.match(_BLANK.split(parts[-1])[-1])  # an unindented paragraph has ended its list
         ):
             parts.append(SEPARATOR)
         parts.append(text)

@@ -143,3 +143,21 @@ def test_every_block_has_its_form() -> None:
         "| Rank | Member |\n| --- | --- |\n| 1st | a\\|b |\n\n"
         "_4 members \u00b7 12 s_\n"
     )
+
+
+def test_a_list_is_kept_apart_only_from_what_it_would_join() -> None:
+    """From a list, and from what belongs to one; after a paragraph of its own, it begins anew."""
+    cases = {
+        "Yes.": False,
+        "- one\n\nYes.": False,
+        "```\na\n\nb\n```": False,
+        "- one": True,
+        "Yes.\n\n1. one": True,
+        "- one\n\n  more of it": True,
+    }
+    for prose, is_apart in cases.items():
+        shown = render(Message("m", (Prose(prose), Pairs((("a", "b"),)))))
+        assert ("<!-- -->" in shown) == is_apart, prose
+        tokens = [token for token in READER.parse(shown) if token.type == "bullet_list_open"]
+        assert tokens[-1].level == 0, prose
+        assert READER.render(shown).endswith("<ul>\n<li>a: b</li>\n</ul>\n"), prose

@@ -156,7 +156,6 @@ def test_the_chairmans_notes_follow_the_answer() -> None:
     shown = answered(stage3=FINAL.model_copy(update={"notes": notes}))
     assert (
         "running yourselves.\n\n"
-        "<!-- -->\n\n"
         "- Dissent: grok-4 would move everything.\n"
         "- Review changed: gpt-5 dropped its claim that Temporal needs no operator.\n"
         "- Would change the answer: How many jobs have several steps?\n\n"
