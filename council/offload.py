@@ -10,7 +10,7 @@ from typing import TypeVar, TypeVarTuple
 Result = TypeVar("Result")
 Arguments = TypeVarTuple("Arguments")
 
-AT_ONCE = 1_500
+AT_ONCE = 2_400
 """Characters whose slowest reader, that of critique points, takes the loop for two milliseconds."""
 
 # More threads wouldn't finish sooner: they share one interpreter with the loop, which would have

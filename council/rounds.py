@@ -186,7 +186,8 @@ class _Reviewer:
         return first.model_copy(update={"ranking": text, "parsed_ranking": ranking})
 
     def _size(self, reply: Reply) -> int:
-        return len(reply.text) + sum(map(len, self._given))
+        beside = self._given if "{" in reply.text else ()  # only an object is looked for in them
+        return len(reply.text) + sum(map(len, beside))
 
     @property
     def _given(self) -> list[str]:

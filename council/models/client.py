@@ -19,7 +19,7 @@ from council.errors import Failure, ModelError
 from council.models.adaptation import Send, adapting
 from council.models.billing import UNPRICED_CALL
 from council.models.catalog import Catalog
-from council.models.dialects import Dialect, is_own
+from council.models.dialects import Dialect
 from council.models.event_stream import JSON_BYTES, parse_page
 from council.models.learning import Lesson, Traits, steps_left
 from council.models.refusals import shorten
@@ -208,7 +208,7 @@ class ModelClient:
         # The list is of the council's own provider; another server's prices aren't known.
         listed = _unlisted if member.endpoint is not None else self.catalog.price
         # A gateway on one's own network passes calls on to models that cost something.
-        if server.dialect.bills or not is_own(server.base):
+        if server.dialect.bills or not server.is_own:
             return listed
         return lambda model: listed(model) or Price(prompt=0.0, completion=0.0)
 
@@ -345,13 +345,13 @@ class ModelClient:
     def _longest_silence(self, server: Server, call: Call) -> float | None:
         if call.idle_timeout is not None:
             return call.idle_timeout
-        has_its_own = call.member.endpoint is not None or is_own(server.base)
+        has_its_own = call.member.endpoint is not None or server.is_own
         return None if has_its_own else self._idle_timeout
 
     @property
     def is_own(self) -> bool:
         """Whether the provider is a server on this machine or its own network."""
-        return is_own(self._council.base)
+        return self._council.is_own
 
     @property
     def _council(self) -> Server:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Protocol
 
 import httpx
@@ -13,7 +14,7 @@ import structlog
 from pydantic import ValidationError
 
 from council.errors import Failure, ModelError
-from council.models.dialects import Dialect, dialect_of
+from council.models.dialects import Dialect, dialect_of, is_own
 from council.models.learning import Lesson, Traits
 from council.models.refusals import KEY
 from council.models.transport import proxy_of
@@ -64,6 +65,8 @@ class Server:
     headers: httpx.Headers
     secrets: Redaction
     dialect: Dialect
+    is_own: bool
+    """Whether it is on this machine or its own network, where no call is billed."""
     places: asyncio.Semaphore
     identity: str
     """A digest of address, key and dialect: with another of them, everything is learned again."""
@@ -78,7 +81,7 @@ class Server:
         """Return the address of a page, `models` or `chat/completions`; a query stays at its end."""
         prefix = self._traits.get(EVERY_MODEL, Traits()).prefix
         before = self.base.path.rstrip("/").removesuffix("/chat/completions")
-        return self.base.copy_with(path=f"{before}{prefix}/{path}")
+        return _at_path(self.base, f"{before}{prefix}/{path}")
 
     def may_lack_version(self, failure: Failure) -> bool:
         """Return whether the address may need `/v1` at its end, which most servers' have."""
@@ -147,7 +150,12 @@ def server_at(
     named = f"{_FORM}\n{base_url}\n{key}\n{spoken.name}"
     identity = hashlib.blake2b(named.encode(errors="replace"), digest_size=16).hexdigest()
     places = asyncio.Semaphore(calls_at_once)
-    return Server(base, httpx.Headers(headers), secrets, spoken, places, identity, memory)
+    return Server(base, httpx.Headers(headers), secrets, spoken, is_own(base), places, identity, memory)
+
+
+@lru_cache
+def _at_path(base: httpx.URL, path: str) -> httpx.URL:
+    return base.copy_with(path=path)  # as slow as parsing it
 
 
 def _address(url: str) -> httpx.URL:

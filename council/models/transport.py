@@ -61,7 +61,7 @@ class Transport(httpx.AsyncBaseTransport):
             response = await self._open().request(
                 request.method,
                 # httpx has made a header of its name and password; aiohttp takes one or the other.
-                str(request.url.copy_with(userinfo=b"")),
+                str(request.url.copy_with(userinfo=b"") if request.url.userinfo else request.url),
                 data=request.content or None,
                 headers=[(name, value) for name, value in request.headers.items() if name != "host"],
                 allow_redirects=False,

@@ -53,6 +53,7 @@ def read_review(text: str, labels: Collection[str]) -> ProseReading:
     points = [
         point
         for section in sections
+        if section.letter or any(map(_may_name, section.lines))
         for paragraph in _paragraphs(section, is_last=section is last)
         for point in (_below_heading if section.letter else _by_beginnings)(paragraph, known)
     ]
@@ -74,13 +75,15 @@ def _cleared(sections: "Iterable[_Section]", known: Mapping[str, str]) -> tuple[
 
 
 def _is_praise(sentence: str, part: PointKind | None, letter: str, known: Mapping[str, str]) -> bool:
-    if _named(sentence, known) - {letter} or _OTHERS.search(sentence):
+    if _named(sentence, known) - {letter} or _means_others(sentence):
         return False
     return [point.kind for point in _judged(known[letter], sentence, part, "section")] == ["strength"]
 
 
 # A script without spaces touches a letter without belonging to it.
 _WORD = r"[0-9A-Za-z_\u00c0-\u024f\u0400-\u04ff]"
+_CAPITAL = re.compile(r"[A-Z](?![0-9A-Za-z_+#])")
+"""What is in every sentence that names an answer."""
 _LETTER = rf"(?<!{_WORD})(?<!['+#])(?-i:[A-Z])(?!{_WORD})(?![+#])"
 _NOUN = (
     rf"(?<!{_WORD})(?:responses?|answers?|antwort(?:en)?|réponses?|respuestas?|respostas?|rispost[ae]"
@@ -100,10 +103,9 @@ _OTHERS = re.compile(
     r"|(?:all|most|these|those|every|each|no) (?:\w+ )?(?:answers?|responses?)|one (?:that|which)"
     r"|(?:first|second|third|last|previous|next|winning|best|weakest|better) (?:one|answer|response)"
     r"|(?:die|den|der) (?:anderen?|beiden)|les (?:autres|deux)|(?:l[ao]s )?otr[ao]s)\b"
-    r"|其他|前者|后者|相比",
-    re.IGNORECASE,
+    r"|其他|前者|后者|相比"
 )
-"""Words that mean other answers without naming them."""
+"""Words that mean other answers without naming them, in small letters."""
 
 # Headings and titles
 _STRENGTHS = (
@@ -189,7 +191,7 @@ class _Paragraph:
 
 def _sections(lines: Iterable[ReviewLine], known: Mapping[str, str]) -> list[_Section]:
     # One line may hold several: Response A: fine. Response B: vague.
-    pieces = [replace(line, text=said) for line in lines for said in _NEXT_HEADING.split(line.text)]
+    pieces = [piece for line in lines for piece in _pieces(line)]
     headings = [_HEADING.match(line.text) for line in pieces]
     # One letter may be anything; several, each before a colon, name answers.
     bare = {found["bare"] for found in headings if found} & known.keys()
@@ -209,6 +211,11 @@ def _sections(lines: Iterable[ReviewLine], known: Mapping[str, str]) -> list[_Se
         else:
             sections[-1].lines.append(line)
     return sections
+
+
+def _pieces(line: ReviewLine) -> list[ReviewLine]:
+    said = _NEXT_HEADING.split(line.text) if ":" in line.text else ()
+    return [replace(line, text=each) for each in said] if len(said) > 1 else [line]
 
 
 def _ends(line: ReviewLine, section: _Section, known: Collection[str]) -> bool:
@@ -259,7 +266,7 @@ def _below_heading(paragraph: _Paragraph, known: Mapping[str, str]) -> Iterator[
     for sentence in paragraph.sentences:
         if _named(sentence, known) - {paragraph.letter}:
             return
-        if not _OTHERS.search(sentence):
+        if not _means_others(sentence):
             yield from _judged(known[paragraph.letter], sentence, paragraph.part, "section")
 
 
@@ -275,7 +282,7 @@ def _by_beginnings(paragraph: _Paragraph, known: Mapping[str, str]) -> Iterator[
             about = (begins["letter"] or begins["bare"]) if begins else ""
         elif not _CONTINUES.match(sentence) and only != {about}:
             about = ""
-        if about in known and named <= {about} and not _OTHERS.search(sentence):
+        if about in known and named <= {about} and not _means_others(sentence):
             yield from _judged(known[about], sentence, paragraph.part, "sentence")
         else:
             about = ""
@@ -300,7 +307,7 @@ def _judged(label: str, sentence: str, part: PointKind | None, source: PointSour
     """
     graded = _GRADED.match(sentence)
     text = clip(sentence[graded.end() if graded else 0 :].strip(" ,;"), LONGEST_POINT)
-    own = _QUOTED.sub("", text)
+    own = _unquoted(text).lower()
     said = words.CLEARED().sub(" ", own)
     is_grave, is_minor = words.GRAVE().search(said), words.MINOR().search(said)
     kind: PointKind | None = None
@@ -319,9 +326,23 @@ def _judged(label: str, sentence: str, part: PointKind | None, source: PointSour
     return [ReviewPoint(label=label, kind=kind, text=text, severity=severity, source=source)]
 
 
+def _means_others(sentence: str) -> bool:
+    return bool(_OTHERS.search(sentence.lower()))
+
+
+def _may_name(line: ReviewLine) -> bool:
+    return bool(_CAPITAL.search(line.text))
+
+
 def _named(text: str, known: Collection[str]) -> set[str]:
     """Return the letters of all answers that a text may name, and of unknown ones after a noun."""
-    own = _QUOTED.sub("", text) if '"' in text or "\u00ab" in text else text
+    if not _CAPITAL.search(text):
+        return set()
+    own = _unquoted(text)
     named = [*_NAMED.finditer(_ARTICLE.sub("", own) if "A" in own else own)]
     bare = {found["bare"] for found in named} & {*known} - {"I"}
     return {found["letter"] for found in named if found["letter"]} | bare
+
+
+def _unquoted(text: str) -> str:
+    return _QUOTED.sub("", text) if '"' in text or "\u00ab" in text else text

@@ -129,25 +129,34 @@ def _line(raw: str) -> ReviewLine:
         return ReviewLine("", ends=True)
     if _RULE.match(raw):
         return ReviewLine("-", ends=True)
-    start = raw.translate(_SIGNS).lstrip()
+    start = _plain_signs(raw).lstrip()
     level = len(start) - len(start.lstrip("#"))
     bullet = _BULLET.match(start)
+    text = start[bullet.end() :] if bullet else start
     return ReviewLine(
-        bare(raw),
+        _unmarked(text),
         indent=len(raw) - len(raw.lstrip()),
         bullet=bool(bullet and bullet[0][-1].isspace()),
-        level=level or (BOLD if _EMPHASIZED.fullmatch(start[bullet.end() if bullet else 0 :]) else 0),
+        level=level or (BOLD if _EMPHASIZED.fullmatch(text) else 0),
         is_row=start.startswith("|"),
     )
 
 
 def bare(line: str) -> str:
     """Return a line without bullet and markup."""
-    text = line.translate(_SIGNS).lstrip()
-    if bullet := _BULLET.match(text):
-        text = text[bullet.end() :]
-    text = " ".join(_MARKUP.sub(lambda mark: mark["code"] or "", text).lstrip("#| ").split())
-    text = text.rstrip("|# ")
+    text = _plain_signs(line).lstrip()
+    bullet = _BULLET.match(text)
+    return _unmarked(text[bullet.end() :] if bullet else text)
+
+
+def _plain_signs(text: str) -> str:
+    return text if text.isascii() else text.translate(_SIGNS)
+
+
+def _unmarked(text: str) -> str:
+    if any(map(text.__contains__, "`*_~\\")):
+        text = _MARKUP.sub(lambda mark: mark["code"] or "", text)
+    text = " ".join(text.lstrip("#| ").split()).rstrip("|# ")
     bullet = _BULLET.match(text)
     return text[bullet.end() :] if bullet else text
 

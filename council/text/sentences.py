@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-_END = re.compile(r"[.!?\u2026][\"')\]*]*(?:\s+|$)|[\u3002\uff01\uff1f]")
-_ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|approx|no|fig|resp|z\.B|bzw|ca)\.$", re.IGNORECASE)
-_ABBREVIATED = len("approx.")
+_END = re.compile(r"[.!?\u2026\u3002\uff01\uff1f](?:(?<=[\u3002\uff01\uff1f])|[\"')\]*]*(?:\s+|$))")
+_SHORT = ("e.g.", "i.e.", "etc.", "vs.", "cf.", "approx.", "no.", "fig.", "resp.", "z.b.", "bzw.", "ca.")
+_ABBREVIATION = re.compile(rf"\b(?:{'|'.join(map(re.escape, _SHORT))})$")
+_ABBREVIATED = len(" approx.")
 _MONTH = re.compile("Jan|Jän|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez")
 _OPENING = "\"'([*_"
 
@@ -17,22 +18,24 @@ def sentence_ends(text: str, limit: int | None = None) -> Iterator[int]:
     A mark before a small letter ends none, nor does that of an abbreviation or of a German date.
     """
     for found in _END.finditer(text):
-        end = found.start() + len(found[0].rstrip())
+        mark = found[0]
+        end = found.start() + len(mark.rstrip())
         if limit is not None and end > limit:
             return
-        if not _continues(text, found):
+        if not (mark[-1].isspace() and _continues(text, found)):
             yield end
 
 
 def _continues(text: str, mark: re.Match[str]) -> bool:
-    if mark.end() == len(text) or not mark[0][-1].isspace():
+    if (end := mark.end()) == len(text):
         return False
-    if text[mark.end() : mark.end() + len(_OPENING)].lstrip(_OPENING)[:1].islower():
+    if text[end : end + len(_OPENING)].lstrip(_OPENING)[:1].islower():
         return True
     stop = mark.start() + 1
-    if text[max(0, stop - 2) : stop - 1].isdigit() and _MONTH.match(text, mark.end()):
+    if text[max(0, stop - 2) : stop - 1].isdigit() and _MONTH.match(text, end):
         return True
-    return bool(_ABBREVIATION.search(text, max(0, stop - _ABBREVIATED), stop))
+    before = text[max(0, stop - _ABBREVIATED) : stop].lower()
+    return before.endswith(_SHORT) and bool(_ABBREVIATION.search(before))
 
 
 def sentences(text: str) -> list[str]:

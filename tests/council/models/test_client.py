@@ -21,7 +21,8 @@ from council.cancel import Stop
 from council.errors import Cause, Failure, ModelError
 from council.events import AnswerStreamed, Event
 from council.models import event_stream
-from council.models.client import ModelClient, is_own
+from council.models.client import ModelClient
+from council.models.dialects import is_own
 from council.models.retries import Backoff, Retries
 from council.models.transport import LINES_AT_ONCE, MOST_CONNECTIONS
 from council.profile import DialectName, Member, Profile
