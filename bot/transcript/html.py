@@ -263,7 +263,7 @@ def _standings(view: RunView) -> Iterator[RankRow]:
     for place in view.ranking.places if view.ranking else ():
         votes = sorted(
             (letters.get(reviewer, short.get(reviewer, reviewer)), ballot.index(place.label) + 1)
-            for reviewer, ballot in cast
+            for reviewer, ballot in cast.items()
             if place.label in ballot
         )
         yield RankRow(short.get(place.model, place.model), tuple(votes), place.mean_position)

@@ -37,26 +37,25 @@ def explained(view: RunView) -> Iterator[Line]:
 
 def votes(view: RunView) -> Pairs:
     """Return each reviewer's vote, best first, by name."""
-    short = names(view)
-    ballots = [seat.review for seat in view.seats if seat.review]
-    counts = counted({each.model: each.parsed_ranking for each in ballots}, view.labels)
-    rows = (
-        (
-            short[ballot.model],
-            ", ".join(
-                short.get(view.labels.get(label, ""), label) for label in counts.get(ballot.model, ())
+    short, counts = names(view), counted_votes(view)
+    reviewers = [seat.name for seat in view.seats if seat.review]
+    named = {label: short.get(name, label) for label, name in view.labels.items()}
+    return Pairs(
+        tuple(
+            (
+                short[reviewer],
+                ", ".join(named.get(label, label) for label in counts.get(reviewer, ()))
+                or wording.NOT_COUNTED,
             )
-            or wording.NOT_COUNTED,
+            for reviewer in reviewers
         )
-        for ballot in ballots
     )
-    return Pairs(tuple(rows))
 
 
-def counted_votes(view: RunView) -> list[tuple[str, list[str]]]:
-    """Return the ballots as they count: the reviewer, and the labels of the answers, best first."""
-    ballots = {seat.review.model: seat.review.parsed_ranking for seat in view.seats if seat.review}
-    return [*counted(ballots, view.labels).items()]
+def counted_votes(view: RunView) -> dict[str, list[str]]:
+    """Return the ballots as they count: by reviewer, the labels of the answers, best first."""
+    ballots = {seat.name: seat.review.parsed_ranking for seat in view.seats if seat.review}
+    return counted(ballots, view.labels)
 
 
 def scores(view: RunView) -> Iterator[Block]:
@@ -99,12 +98,12 @@ def _score(score: float | None) -> str:
 
 def missing(view: RunView) -> Iterator[Line]:
     """Return whose vote is missing from a ranking, and why."""
-    short = names(view)
+    short, counts = names(view), counted_votes(view)
     for seat in view.seats:
         name = short[seat.name]
         if isinstance(seat.answering, Failed):
             yield Line(wording.no_answer(name, failures.failure(seat.answering.failure)))
         if isinstance(seat.reviewing, Failed):
             yield Line(wording.no_review(name, failures.failure(seat.reviewing.failure)))
-        if seat.review and not seat.review.parsed_ranking:
+        if seat.review and seat.name not in counts:
             yield Line(wording.not_counted(name, truncated=seat.review.truncated))

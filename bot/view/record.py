@@ -105,11 +105,14 @@ def _table(view: RunView) -> Table:
             place.label.removeprefix("Response "),
             short.get(place.model, place.model),
             figures.position(place.mean_position),
-            *(_vote(ballot, place.label, own=reviewer == place.model) for reviewer, ballot in ballots),
+            *(
+                _vote(ballot, place.label, own=reviewer == place.model)
+                for reviewer, ballot in ballots.items()
+            ),
         )
         for rank, place in places(view)
     )
-    reviewers = (wording.by(short.get(reviewer, reviewer)) for reviewer, _ in ballots)
+    reviewers = (wording.by(short.get(reviewer, reviewer)) for reviewer in ballots)
     return Table((*wording.RECORD_HEADER, *reviewers), tuple(rows))
 
 

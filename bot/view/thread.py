@@ -6,7 +6,7 @@ response. All of it is final when the last round's corrections are over. What it
 is behind its buttons (`bot.view.details`) and in the transcript (`bot.view.record`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -36,6 +36,16 @@ class ThreadPart:
     seat: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A member that answered, what its critics said, and the change they would look at first."""
+
+    seat: Seat
+    answer: Stage1Result
+    said: Heard
+    passage: Passage | None
+
+
 def thread(view: RunView) -> tuple[ThreadPart, ...]:
     """Return the thread's messages in the order in which they are posted; none before all are final.
 
@@ -44,14 +54,23 @@ def thread(view: RunView) -> tuple[ThreadPart, ...]:
     answered = [(seat, seat.answer) for seat in ranked(view) if seat.answer]
     if not is_final(view) or len(answered) < 2:  # one alone has no peers, and its answer is the card's
         return ()
+    members = [_member(view, seat, answer) for seat, answer in answered]
     messages: list[ThreadPart] = []
     if view.stage("stage2").progress == "done":
-        messages.append(ThreadPart("ranking", Message("ranking", tuple(_ranking(view)))))
-    for seat, answer in answered:
-        blocks = tuple(_member(view, seat, answer))
-        message = Message(f"member:{seat.name}", blocks, bounded=True)
-        messages.append(ThreadPart("member", message, view.seats.index(seat)))
+        ranking = Message("ranking", tuple(_ranking(view, members)))
+        messages.append(ThreadPart("ranking", ranking))
+    for member in members:
+        blocks = tuple(_digest(view, member))
+        message = Message(f"member:{member.seat.name}", blocks, bounded=True)
+        messages.append(ThreadPart("member", message, view.seats.index(member.seat)))
     return tuple(messages)
+
+
+def _member(view: RunView, seat: Seat, answer: Stage1Result) -> _Member:
+    said = heard(view, seat)
+    points = [point for _, points in said.objections for point in points]
+    changed = passages(answer.response, final_text(seat, answer))
+    return _Member(seat, answer, said, gravest(changed, points))
 
 
 def is_final(view: RunView) -> bool:
@@ -61,7 +80,7 @@ def is_final(view: RunView) -> bool:
     return view.number >= view.rounds and view.stage("stage2_5").progress in ("done", "skipped")
 
 
-def _ranking(view: RunView) -> Iterator[Block]:
+def _ranking(view: RunView, members: Sequence[_Member]) -> Iterator[Block]:
     yield Heading(f"{wording.RANKING}{wording.of_round(view.number)}")
     if view.is_undecided:
         yield Line(wording.UNDECIDED)
@@ -70,15 +89,15 @@ def _ranking(view: RunView) -> Iterator[Block]:
     else:
         yield Line(wording.NOT_RANKED)
     yield from missing(view)
-    for seat in ranked(view):
-        if seat.answer:
-            yield Pairs(tuple(_in_short(view, seat, seat.answer)), together=True)
+    for member in members:
+        yield Pairs(tuple(_in_short(view, member)), together=True)
     yield from scores(view)
 
 
-def _in_short(view: RunView, seat: Seat, answer: Stage1Result) -> Iterator[tuple[str, str]]:
+def _in_short(view: RunView, member: _Member) -> Iterator[tuple[str, str]]:
     """Return a member's rank, the gravest objection to its answer, and what it changed, a line each."""
-    name, said = names(view)[seat.name], heard(view, seat)
+    seat, said = member.seat, member.said
+    name = names(view)[seat.name]
     if rank := view.rank(seat.name):
         yield f"{figures.rank(rank)} {name}", wording.average(figures.position(rank.mean_position))
     else:
@@ -92,17 +111,18 @@ def _in_short(view: RunView, seat: Seat, answer: Stage1Result) -> Iterator[tuple
     elif said.clear:
         yield wording.OBJECTION, wording.NOBODY
     if seat.correction:
-        yield wording.CHANGED, _correction(seat, seat.correction, answer, said)
+        yield wording.CHANGED, _correction(member, seat.correction)
 
 
-def _correction(seat: Seat, correction: Stage2_5Result, answer: Stage1Result, said: Heard) -> str:
+def _correction(member: _Member, correction: Stage2_5Result) -> str:
+    seat, answer, passage = member.seat, member.answer, member.passage
     if isinstance(seat.correcting, Failed):
         is_stopped = seat.correcting.failure.cause == "stopped"
         return wording.STOPPED if is_stopped else wording.FAILED
     if not any(moved(seat, answer)):
         reason = " ".join((correction.kept_because or "").split())
         return wording.kept_in_short(clip(reason, SUMMARY)) if reason else wording.KEPT_IN_SHORT
-    much, passage = wording.much(share(seat, answer)), _passage(seat, answer, said)
+    much = wording.much(share(seat, answer))
     if passage is None:
         return much
     if not passage.after:
@@ -111,17 +131,12 @@ def _correction(seat: Seat, correction: Stage2_5Result, answer: Stage1Result, sa
     return wording.now(much, sentence) if passage.before else wording.added(much, sentence)
 
 
-def _passage(seat: Seat, answer: Stage1Result, said: Heard) -> Passage | None:
-    points = [point for _, points in said.objections for point in points]
-    return gravest(passages(answer.response, final_text(seat, answer)), points)
-
-
-def _member(view: RunView, seat: Seat, answer: Stage1Result) -> Iterator[Block]:
-    said = heard(view, seat)
+def _digest(view: RunView, member: _Member) -> Iterator[Block]:
+    seat, answer = member.seat, member.answer
     yield Heading(names(view)[seat.name])
     yield standing(view, seat, answer, exact=False)
-    yield from objections(seat, said)
-    if seat.has_changed and (passage := _passage(seat, answer, said)):
+    yield from objections(seat, member.said)
+    if seat.has_changed and (passage := member.passage):
         yield Heading(wording.WHAT_CHANGED, 3)
         rows = ((wording.BEFORE, passage.before), (wording.NOW, passage.after))
         shown = tuple((name, clip(text, PASSAGE)) for name, text in rows if text)

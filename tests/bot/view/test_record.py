@@ -1,5 +1,7 @@
 """The record: what it holds, by exact text, and when each section is final."""
 
+import pytest
+
 from bot.render.markdown import render
 from bot.view.fold import fold, of_document
 from bot.view.record import Section, record
@@ -105,10 +107,11 @@ def test_ties_share_a_rank() -> None:
     assert text(tied, f"member:{GPT}").splitlines()[2].startswith("Tied for 1st of 3.")
 
 
-def test_votes_that_do_not_count_are_said_so() -> None:
+@pytest.mark.parametrize("uncounted", [[], ["Response C", "Response A"]], ids=["none", "beside-own"])
+def test_votes_that_do_not_count_are_said_so(uncounted: list[str]) -> None:
     """An uncounted vote has no column; an answer nobody ranked has no rank; both have a line."""
     reviews = [
-        REVIEWS[GPT].model_copy(update={"parsed_ranking": []}),
+        REVIEWS[GPT].model_copy(update={"parsed_ranking": uncounted}),
         REVIEWS[CLAUDE].model_copy(
             update={"parsed_ranking": ["Response A", "Response C", "Response B"]}
         ),
