@@ -3,13 +3,10 @@
 Source: https://docs.slack.dev/reference/app-manifest
 """
 
-from typing import Any
-
 from bot.service.commands import ACTION, ASK, COMMANDS, CONFIG, FORGET, Command, usage
+from bot.slack.client import Json
 from bot.view.wording.commands import EXAMPLE, TAKE_MESSAGE
 from bot.view.wording.slack import DESCRIPTION
-
-Json = dict[str, Any]
 
 PATH = "/slack/events"
 INSTALL = "/slack/install"

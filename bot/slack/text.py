@@ -10,7 +10,6 @@ from datetime import datetime
 from functools import lru_cache
 from itertools import chain, islice
 from textwrap import wrap
-from typing import Any
 
 from bot.render import tables
 from bot.render.changes import changed
@@ -18,6 +17,7 @@ from bot.render.dialect import blocks, listed, plain_text
 from bot.render.parsing import beginning
 from bot.render.splitting import Block as SplitBlock
 from bot.render.splitting import leading
+from bot.slack.client import Json
 from bot.slack.markdown import CODE_WIDTH, DIALECT, MarkdownPiece, has_room, pieces
 from bot.view import message as m
 from bot.view.wording import figures
@@ -25,8 +25,6 @@ from bot.view.wording.card import IN_THREAD
 from bot.view.wording.past import OPEN
 from bot.view.wording.thread import IN_TRANSCRIPT
 from council.text.characters import clip
-
-Json = dict[str, Any]
 
 MARKDOWN = 11_000
 MESSAGE = 12_500
