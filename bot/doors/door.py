@@ -306,7 +306,7 @@ class Door:
 
     def view(self, run_id: str) -> RunView | None:
         """Return the newest view of a run that this process carries out."""
-        return self.dispatcher.tasks.view_of(run_id)
+        return self.dispatcher.showing.view_of(run_id)
 
     def is_left(self, run_id: str) -> bool:
         """Return whether this process ends and leaves a run to the next start."""
@@ -316,7 +316,7 @@ class Door:
     async def progress(self, run_id: str, caller: Caller) -> RunProgress:
         """Return how far a run of the caller's scope is. Raises `Refusal`."""
         run = await self.dispatcher.run(run_id, caller.place)
-        view = self.dispatcher.tasks.view_of(run_id)
+        view = self.dispatcher.showing.view_of(run_id)
         if view and (view.is_over or not run.is_over):  # its last event may be still on its way
             return RunProgress(run, view)
         if not run.is_over or run.error:

@@ -27,7 +27,7 @@ from bot.service.commands import (
     Given,
     person,
 )
-from bot.service.delivery.presenter import files_of
+from bot.service.delivery.run_record import files_of
 from bot.service.delivery.venue import File
 from bot.view.message import printable
 from bot.view.wording import failures, past

@@ -15,8 +15,8 @@ from bot.service.admission.channels import EffectiveSettings, Operator
 from bot.service.admission.limits import Backlog, Durability
 from bot.service.admission.permissions import Admins, check_place
 from bot.service.commands import Given
-from bot.service.delivery.presenter import files_of
 from bot.service.delivery.retracting import Retracting
+from bot.service.delivery.run_record import files_of
 from bot.service.delivery.venue import File
 from bot.service.options import RunOptions
 from bot.service.requests.configure import configure
@@ -28,6 +28,7 @@ from bot.service.resuming import VenueOf
 from bot.service.run_queue import RunQueue
 from bot.service.run_tasks import RunTasks
 from bot.service.runs.runs import Runs
+from bot.service.showing import Showing
 from bot.view.details import Detail, detail
 from bot.view.fold import run_view
 from bot.view.message import Message
@@ -83,16 +84,15 @@ class Dispatcher:
         self.channels = runs.costs.channels
         self.warnings = runs.costs.warnings
         self.retracting = Retracting(journal.retractions, locks)
-        self.tasks = RunTasks(
+        self.showing = Showing(
             runs=runs,
             journal=journal,
             store=store,
-            queue=queue,
             backlog=self._backlog,
-            durability=durability or Durability(),
+            turn=queue.turn,
             clock=clock,
-            sleep=sleep,
         )
+        self.tasks = RunTasks(self.showing, queue, durability or Durability(), sleep=sleep)
 
     async def accept(self, question: Question) -> RunRow | None:
         """Record a question as a run; return `None` if it was delivered before.
@@ -136,7 +136,7 @@ class Dispatcher:
                 self._runs.acknowledgements.settle(entry_key)
                 looking.cancel()
         if run is not None:
-            self.tasks.typical[run.id] = looking
+            self.showing.typical[run.id] = looking
         return run
 
     async def _look_up_typical(self, here: Source) -> Typical | None:
@@ -246,7 +246,7 @@ class Dispatcher:
 
     async def detail(self, run: RunRow, what: Detail, seat: int) -> Message:
         """Return what a button below a thread's message shows. Raises `Refusal`."""
-        if live := self.tasks.view_of(run.id):
+        if live := self.showing.view_of(run.id):
             return await asyncio.to_thread(detail, live, what, seat)
         try:
             conversation = await self._stored(run)

@@ -5,19 +5,19 @@ processes on one database share.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import structlog
 
 from bot.errors import Refusal
 from bot.service.admission.limits import Limits, channel_of, user_of
 from bot.service.admission.queue import Queue, Ticket
-from bot.service.delivery.presenter import Presenter
 from bot.service.delivery.venue import Venue
 from bot.service.resuming import Resuming, Stops, VenueOf
+from bot.service.showing import Showing
 from bot.view.wording import commands
 from council.cancel import Stop
 from council.document.conversation import Source
@@ -45,6 +45,7 @@ class RunCounts:
 class Tasks(Protocol):
     """What carries out runs in this process: `bot.service.run_tasks.RunTasks`."""
 
+    showing: Showing
     stops: Stops
     resuming: Resuming
 
@@ -52,20 +53,8 @@ class Tasks(Protocol):
         """Return whether a run is being carried out or shown here."""
         ...
 
-    def start(self, run: RunRow, venue: Venue) -> None:
-        """Carry out a run and show it, in a task of its own."""
-        ...
-
-    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something in the background."""
-        ...
-
-    async def present(self, run: RunRow, venue: Venue) -> Presenter:
-        """Return what shows a new run."""
-        ...
-
-    async def post_card(self, run: RunRow, presenter: Presenter) -> bool:
-        """Post a new run's card; return whether the channel takes it."""
+    async def see_through(self, run: RunRow, venue: Venue) -> None:
+        """Carry out a run and show it."""
         ...
 
     def leave(self, run: RunRow) -> None:
@@ -92,7 +81,7 @@ class RunQueue(Protocol):
         """How many questions may wait."""
         ...
 
-    def begin(self, tasks: Tasks, run: RunRow, venue: Venue) -> None:
+    async def begin(self, tasks: Tasks, run: RunRow, venue: Venue) -> None:
         """Post a new run's card and have it carried out."""
         ...
 
@@ -144,9 +133,9 @@ class LocalQueue:
         self._journal = journal
         self._queue = Queue(limits)
 
-    def begin(self, tasks: Tasks, run: RunRow, venue: Venue) -> None:
+    async def begin(self, tasks: Tasks, run: RunRow, venue: Venue) -> None:
         """Carry out a new run and show it."""
-        tasks.start(run, venue)
+        await tasks.see_through(run, venue)
 
     @asynccontextmanager
     async def turn(self, run: RunRow, stop: Stop, moved: Callable[[int], None]) -> AsyncGenerator[None]:

@@ -70,18 +70,14 @@ class SharedQueue:
             cooldown=self.limits.cooldown,
         )
 
-    def begin(self, tasks: Tasks, run: RunRow, venue: Venue) -> None:
-        """Post a new run's card, then leave the run to a worker."""
-        tasks.spawn(self._hand_over(tasks, run, venue))
-
-    async def _hand_over(self, tasks: Tasks, run: RunRow, venue: Venue) -> None:
+    async def begin(self, tasks: Tasks, run: RunRow, venue: Venue) -> None:
         """Post a run's card, then leave the run to a worker; show its place until one has it."""
         with structlog.contextvars.bound_contextvars(run=run.id):
             self.claims.add(run, Stop())  # once a worker has it, nothing more is shown from here
             try:
-                presenter = await tasks.present(run, venue)
+                presenter = await tasks.showing.present(run, venue)
                 presenter.observe(RunAdmitted(0.0))
-                if await tasks.post_card(run, presenter):
+                if await tasks.showing.post_card(run, presenter):
                     await self.make_ready(run.id)
                     async for position in self.positions(run.id):
                         presenter.observe(RunQueued(position))

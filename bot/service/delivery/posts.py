@@ -5,53 +5,20 @@ Whatever was posted is on record, so a process that continues the run doesn't po
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Protocol
 
 import structlog
 
 from bot.errors import Malformed
 from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.receipts import Ledger, Receipt, Sent
+from bot.service.delivery.run_record import RunRecord
 from bot.service.delivery.venue import Button, File, Mention, Part, Venue
 from bot.view.message import Message
 from bot.view.wording import commands as wording
 from storage.errors import StorageError
 from storage.journal.progress import Posts
-from storage.journal.rows import MentionState
 
 log = structlog.get_logger()
-
-
-class RunRecord(Protocol):
-    """What is kept of one run beside its posts, and whom its showing waits for."""
-
-    async def place(self, **where: str | None) -> None:
-        """Keep new values of a `Source`'s `message`, `card` or `thread`, as soon as they are known."""
-        ...
-
-    async def note(self, telling: MentionState) -> None:
-        """Keep what may have arrived of the run's posts and its mention."""
-        ...
-
-    async def run_exists(self) -> bool:
-        """Return whether the run is still on record."""
-        ...
-
-    async def retract_if_forgotten(self, message: str) -> bool:
-        """Have a message deleted if the run was forgotten while it was posted; return whether it was."""
-        ...
-
-    async def render_page(self) -> File:
-        """Return the run's stored conversation as an HTML file."""
-        ...
-
-    async def acknowledged(self) -> None:
-        """Wait for others' acknowledgements."""
-        ...
-
-    def edited(self, changes: int) -> None:
-        """Count an edit of the card that shows this many changes."""
-        ...
 
 
 class RunPosts:
@@ -77,7 +44,7 @@ class RunPosts:
 
         Raises `VenueError`. A part that the platform can't take is replaced by a line that says so.
         """
-        await self._on_record.acknowledged()
+        await self._on_record.acknowledgements.acknowledged()
         parts = [*await self._venue.parts(message)]
         parts[-1:] = [replace(part, buttons=buttons) for part in parts[-1:]]
         for number, part in enumerate(parts):

@@ -17,8 +17,9 @@ import structlog
 from bot.errors import Gone, Malformed, NotAllowed, Revoked, Unreachable, VenueError
 from bot.render.markdown import render
 from bot.service.delivery.outbox import Urgency
-from bot.service.delivery.posts import RunPosts, RunRecord
+from bot.service.delivery.posts import RunPosts
 from bot.service.delivery.receipts import Ledger, Receipt, may_be_done
+from bot.service.delivery.run_record import RunRecord
 from bot.service.delivery.venue import (
     CARD_AGAIN,
     REPLACED,
@@ -29,8 +30,6 @@ from bot.service.delivery.venue import (
     Mention,
     Venue,
 )
-from bot.transcript.html import to_html
-from bot.transcript.markdown import to_markdown
 from bot.view.card import answer, card, title
 from bot.view.fold import fold
 from bot.view.message import Line, Message, Title
@@ -38,7 +37,6 @@ from bot.view.record import record
 from bot.view.state import RunView
 from bot.view.thread import ThreadPart, is_final, thread
 from bot.view.wording import commands as wording
-from council.document.conversation import Conversation
 from council.document.depth import was_skipped
 from council.events import Event, MemberStarted, RunAdmitted, RunCompleted, RunFailed, RunQueued
 from council.offload import offload_slowly
@@ -233,7 +231,7 @@ class Presenter:
             shown, self._changes = shown + self._changes, 0
             return self.card()
 
-        await self._on_record.acknowledged()
+        await self._on_record.acknowledgements.acknowledged()
         fits = await self._venue.edit_card(newest, self._urgency, self._card_moved)
         self._on_record.edited(shown)
         if is_over:
@@ -347,7 +345,7 @@ class Presenter:
         if self._refused:
             return
         with self._taking_refusals():
-            await self._on_record.acknowledged()
+            await self._on_record.acknowledgements.acknowledged()
             # Counting changed words and choosing critics' sentences would block the loop too long.
             messages = await offload_slowly(thread, self.view)
             if not self._is_open and (messages or self.view.final):
@@ -427,19 +425,8 @@ class Presenter:
             self._is_stalled = True
 
     async def _file(self) -> File:
-        await self._on_record.acknowledged()
+        await self._on_record.acknowledgements.acknowledged()
         if self.view.conversation_id:
             return replace(await self._on_record.render_page(), name=f"council-{self._run_id[:8]}.html")
         said = "\n\n".join(render(section.message) for section in record(self.view))
         return File(f"council-{self._run_id[:8]}-thread.md", said)
-
-
-def page_of(conversation: Conversation) -> File:
-    """Return a conversation's transcript as an HTML page; too slow for an event loop."""
-    return File(f"council-{conversation.id[:8]}.html", to_html(conversation))
-
-
-def files_of(conversation: Conversation) -> tuple[File, ...]:
-    """Return a conversation's transcript, as a page and as Markdown; too slow for an event loop."""
-    markdown = File(f"council-{conversation.id[:8]}.md", to_markdown(conversation))
-    return page_of(conversation), markdown

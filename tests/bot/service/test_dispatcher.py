@@ -524,7 +524,7 @@ async def test_a_transcript_that_cannot_be_posted_costs_itself_alone(
     is_refused = isinstance(error, VenueError)
     venue = RecordingVenue(refuse={"attach": error} if is_refused else {})
     if not is_refused:
-        monkeypatch.setattr("bot.service.run_tasks.page_of", broken)
+        monkeypatch.setattr("bot.service.delivery.run_record.page_of", broken)
     async with office(tmp_path, ScriptedCouncil()) as place:
         run = await place.see(venue)
         row = await place.library.journal.get(run.id)
