@@ -152,7 +152,7 @@ class Session:
         if isinstance(outcome, Reply):
             if answer and (rest := answer.rest()):
                 self.emit(AnswerStreamed(member.name, rest))
-            result, reply = await self._result(call, outcome, read, calls)
+            result, reply = await self._read(call, outcome, read, calls)
             if not isinstance(result, Failure):
                 if call.pictures and not outcome.unseen:
                     self.saw[member.name] = None
@@ -231,49 +231,47 @@ class Session:
         self.emit(MemberFailed(stage, member.name, why, number))
         return why
 
-    async def _result(
+    async def _read(
         self, call: Call, reply: Reply, read: Read[T], cancellation: Cancellation
     ) -> tuple[T | Failure, Reply]:
+        """Return what a reply is read as, with the reply; what a second one took counts, too."""
         try:
-            return await self._read(call, reply, read, cancellation)
+            result = await read(reply)
+            if not isinstance(result, AskAgain):
+                return result, reply
+            if call.on_text and call.on_retry:
+                call.on_retry(Failure(cause="malformed"), 0.0)  # what has streamed is void
+            second = await self._step(self._again(call, reply, result), cancellation)
+            if second.usage is not None:
+                reply = reply.model_copy(update={"usage": total((reply.usage, second.usage))})
+            if isinstance(second, Reply):
+                both = {"usage": reply.usage, "latency_ms": reply.latency_ms + second.latency_ms}
+                reply = second.model_copy(update=both)
+                better = await (result.read or read)(reply)
+                if not isinstance(better, AskAgain):
+                    return better, reply
         except CouncilError:
             raise
         except Exception:  # a reader that crashes costs a voice
             log.exception("reply_not_read", step=call.step)
             return UNREADABLE, reply
+        return result.otherwise, reply
 
-    async def _read(
-        self, call: Call, reply: Reply, read: Read[T], cancellation: Cancellation
-    ) -> tuple[T | Failure, Reply]:
-        """Return what a reply is read as, with the reply; what a second one took counts, too."""
-        result = await read(reply)
-        if not isinstance(result, AskAgain):
-            return result, reply
-        if call.on_text and call.on_retry:
-            call.on_retry(Failure(cause="malformed"), 0.0)  # what has streamed is void
-        said = reply.text
-        again = replace(
+    def _again(self, call: Call, reply: Reply, asked: AskAgain[T | Failure]) -> Call:
+        """Return the call that asks once more for what a reply should have been."""
+        boundary, said = self.brief.boundary, reply.text
+        return replace(
             call,
             step=f"{call.step}:again",
             prompt=lambda: (
                 *call.messages,
-                {"role": "assistant", "content": unmarked(self.brief.boundary, said)},
-                {"role": "user", "content": unmarked(self.brief.boundary, result.words)},
+                {"role": "assistant", "content": unmarked(boundary, said)},
+                {"role": "user", "content": unmarked(boundary, asked.words)},
             ),
-            schema=call.schema and (result.schema or call.schema),
-            max_tokens=result.max_tokens or call.max_tokens,
+            schema=call.schema and (asked.schema or call.schema),
+            max_tokens=asked.max_tokens or call.max_tokens,
             meter=Meter(),
         )
-        second = await self._step(again, cancellation)
-        if second.usage is not None:
-            reply = reply.model_copy(update={"usage": total((reply.usage, second.usage))})
-        if isinstance(second, Reply):
-            both = {"usage": reply.usage, "latency_ms": reply.latency_ms + second.latency_ms}
-            reply = second.model_copy(update=both)
-            better = await (result.read or read)(reply)
-            if not isinstance(better, AskAgain):
-                return better, reply
-        return result.otherwise, reply
 
     async def ask_beside(
         self, step: str, member: Member, request: Request, read: Read[T], cancellation: Cancellation
@@ -298,7 +296,7 @@ class Session:
         call, outcome = await self._reply(call, request, calls)
         if isinstance(outcome, Failure):
             return outcome
-        result, _ = await self._result(call, outcome, read, calls)
+        result, _ = await self._read(call, outcome, read, calls)
         return result
 
     def skips(self, stage: str, number: int = 1) -> bool:
@@ -373,23 +371,24 @@ class Session:
             return writing.result()
 
     async def _record(self, call: Call, outcome: Outcome) -> Outcome:
-        outcome = await self._unfenced(outcome)
-        await self._steps.record(call, outcome)
-        return outcome
+        """Record what a call came to, and return it without the run's boundary.
 
-    async def _unfenced(self, outcome: Outcome) -> Outcome:
-        """Return the reply without the run's boundary, which models copy from their prompts.
-
-        Everything that is used, stored or shown of a reply has passed through here.
+        Models copy the boundary from their prompts. Everything that is used, stored or shown of a reply
+        has passed through here.
         """
         boundary, mark = self.brief.boundary, self.brief.notes_mark
         if isinstance(outcome, Failure):
             detail = stripped(boundary, outcome.detail)
-            return outcome.model_copy(update={"detail": stripped(mark, detail) if mark else detail})
-        text = await offload(len(outcome.text) // 16, stripped, boundary, outcome.text)
-        if not text.strip():
-            return Failure(cause="empty", usage=outcome.usage)
-        return outcome if text == outcome.text else outcome.model_copy(update={"text": text})
+            detail = stripped(mark, detail) if mark else detail
+            outcome = outcome.model_copy(update={"detail": detail})
+        else:
+            text = await offload(len(outcome.text) // 16, stripped, boundary, outcome.text)
+            if not text.strip():
+                outcome = Failure(cause="empty", usage=outcome.usage)
+            elif text != outcome.text:
+                outcome = outcome.model_copy(update={"text": text})
+        await self._steps.record(call, outcome)
+        return outcome
 
 
 def _refuses_schema(outcome: Outcome, call: Call) -> bool:
