@@ -201,6 +201,6 @@ class Asking:
             "direct",
             request,
             run=f"interaction {interaction.id}",
-            urgency=lambda: Urgency.FIRST_CARD,
+            urgency=Urgency.FIRST_CARD,
             believes_at_once=True,
         )

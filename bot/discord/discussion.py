@@ -100,7 +100,7 @@ class _DiscordThread:
             f"history {self._where.channel}",
             request,
             run=self._run,
-            urgency=lambda: Urgency.PROGRESS,
+            urgency=Urgency.PROGRESS,
             permission=wording.PERMISSIONS["read_message_history"],
             place="thread",
             believes_at_once=True,

@@ -51,7 +51,7 @@ async def reply(transport: DiscordTransport, message: discord.Message, text: str
                 f"post {message.channel.id}",
                 say,
                 run=f"message {message.id}",
-                urgency=lambda: Urgency.FIRST_CARD,
+                urgency=Urgency.FIRST_CARD,
                 believes_at_once=True,
             )
         except VenueError as error:
@@ -83,7 +83,7 @@ async def send_notice(
         await notice.sent(str(posted.id))
 
     # In a lane of its own: one that hangs holds up nobody's question.
-    await transport.send(f"notice {notice.to}", attempt, run=notice.key, urgency=lambda: Urgency.THREAD)
+    await transport.send(f"notice {notice.to}", attempt, run=notice.key, urgency=Urgency.THREAD)
 
 
 async def _find(client: discord.Client, direct: discord.DMChannel, subject: str) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from http import HTTPStatus
-from typing import Any, TypeVar, get_args
+from typing import Any, get_args
 
 import discord
 import structlog
@@ -22,16 +22,13 @@ from bot.discord.location import Location
 from bot.discord.notices import LOOKED_THROUGH, NONCE_SECONDS
 from bot.discord.transport import DiscordTransport
 from bot.errors import Unreachable
-from bot.service.delivery.outbox import Urgency
+from bot.service.delivery.outbox import UrgencyNow
 from bot.service.delivery.receipts import Sent
 from bot.service.delivery.venue import CardAction
 from bot.view.wording import discord as wording
 from storage.journal.rows import RunRow
 
 log = structlog.get_logger()
-
-T = TypeVar("T")
-UrgencyNow = Callable[[], Urgency]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +58,7 @@ class Post:
 
 
 class Posting:
-    """Sends one run's requests, and knows which of its messages are there."""
+    """Posts one run's messages, and knows which of them are there."""
 
     def __init__(
         self,
@@ -89,27 +86,6 @@ class Posting:
     def note(self, message: int) -> None:
         """Note a message that is there: it is never taken for another one."""
         self._known.add(str(message))
-
-    async def send(
-        self,
-        lane: str,
-        request: Callable[[], Awaitable[T]],
-        urgency: UrgencyNow,
-        *,
-        permission: str = wording.A_PERMISSION,
-        place: str = wording.CHANNEL,
-        believes_at_once: bool = False,
-    ) -> T:
-        """Send a request of this run; the arguments are those of `Transport.send`."""
-        return await self._transport.send(
-            lane,
-            request,
-            run=self._run.id,
-            urgency=urgency,
-            permission=permission,
-            place=place,
-            believes_at_once=believes_at_once,
-        )
 
     async def post(
         self, post: Post, channel: int, find: Callable[[], Awaitable[int]] | None = None
@@ -139,10 +115,11 @@ class Posting:
             return message
 
         inside = self._location.parent or channel != self._location.channel
-        return await self.send(
+        return await self._transport.send(
             f"post {channel}",
             attempt,
-            post.urgency,
+            run=self._run.id,
+            urgency=post.urgency,
             permission=post.permission or self.permission(channel),
             place=wording.THREAD if inside else wording.CHANNEL,
             believes_at_once=post.believes_at_once,

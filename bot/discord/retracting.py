@@ -72,7 +72,7 @@ class Retractor:
             f"retract {channel}",
             request,
             run=f"retract {channel}",
-            urgency=lambda: Urgency.THREAD,
+            urgency=Urgency.THREAD,
             permission=wording.PERMISSIONS["view_channel"],
             believes_at_once=True,
         )

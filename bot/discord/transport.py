@@ -20,7 +20,7 @@ from discord.http import json_or_text
 
 from bot.discord.errors import classify, is_for_all, retry_after, settled
 from bot.errors import RateLimited, Unreachable, VenueError
-from bot.service.delivery.outbox import TICK, Lane, Outbox, Urgency
+from bot.service.delivery.outbox import TICK, Lane, Outbox, UrgencyNow
 from bot.view.wording.discord import A_PERMISSION, BUSY, CHANNEL, UNREADABLE
 
 T = TypeVar("T")
@@ -73,7 +73,7 @@ class DiscordTransport:
         request: Callable[[], Awaitable[T]],
         *,
         run: str,
-        urgency: Callable[[], Urgency],
+        urgency: UrgencyNow,
         permission: str = A_PERMISSION,
         place: str = CHANNEL,
         believes_at_once: bool = False,

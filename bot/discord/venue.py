@@ -23,12 +23,12 @@ from bot.discord.errors import ARCHIVED, OLD_MESSAGE, THREAD_EXISTS, code_of
 from bot.discord.incoming import fetch
 from bot.discord.location import Location, lacking
 from bot.discord.notices import NOBODY, whisper
-from bot.discord.posting import Post, Posting, UrgencyNow
+from bot.discord.posting import Post, Posting
 from bot.discord.text import pages, units
 from bot.discord.transport import DiscordTransport
-from bot.discord.visibility import require_sight
+from bot.discord.visibility import Sight
 from bot.errors import Gone, Malformed, NotAllowed, Unreachable, VenueError
-from bot.service.delivery.outbox import Urgency
+from bot.service.delivery.outbox import Urgency, UrgencyNow
 from bot.service.delivery.receipts import Sent
 from bot.service.delivery.venue import Card, File, Mention, Part
 from bot.view.message import Message
@@ -46,13 +46,6 @@ RESPONSE_SECONDS = 5.0
 """How long a command's response is waited for; Discord takes none after 3 s."""
 THREAD_NAME = 100
 ARCHIVES_AFTER = 1440
-
-
-def _always(urgency: Urgency) -> UrgencyNow:
-    return lambda: urgency
-
-
-_FIRST, _ANSWER, _THREAD = map(_always, (Urgency.FIRST_CARD, Urgency.ANSWER, Urgency.THREAD))
 
 
 class DiscordVenue:
@@ -101,8 +94,11 @@ class DiscordVenue:
         self._posting.pick_up(posted)
         if not self._card_id:
             channel = self._location.channel
-            self._card_id = await self._posting.send(
-                f"history {channel}", self._posting.find_card, _FIRST
+            self._card_id = await self._transport.send(
+                f"history {channel}",
+                self._posting.find_card,
+                run=self._run.id,
+                urgency=Urgency.FIRST_CARD,
             )
             if self._card_id:
                 self._posting.note(self._card_id)
@@ -113,7 +109,7 @@ class DiscordVenue:
         """Post the card, as the response to the command if that is still awaited."""
         interaction, self._interaction = self._interaction, None
         if self._card_id:
-            await self.edit_card(newest, _FIRST, sent)
+            await self.edit_card(newest, Urgency.FIRST_CARD, sent)
             return str(self._card_id)
         may_be_there = False
         if interaction is not None:
@@ -124,7 +120,9 @@ class DiscordVenue:
             return str(self._card_id)
         try:
             find = self._posting.find_card if may_be_there else None
-            return await self._post_card(newest, sent, _FIRST, find=find, believes_at_once=True)
+            return await self._post_card(
+                newest, sent, Urgency.FIRST_CARD, find=find, believes_at_once=True
+            )
         except Unreachable:
             raise
         except VenueError as error:
@@ -169,8 +167,12 @@ class DiscordVenue:
         channel = self._location.channel
         message = self._posting.channel(channel).get_partial_message(self._card_id)
         try:
-            await self._posting.send(
-                f"edit {channel}", edit, urgency, permission=self._posting.permission(channel)
+            await self._transport.send(
+                f"edit {channel}",
+                edit,
+                run=self._run.id,
+                urgency=urgency,
+                permission=self._posting.permission(channel),
             )
         except Malformed as error:
             if code_of(error) not in (OLD_MESSAGE, ARCHIVED):
@@ -210,7 +212,13 @@ class DiscordVenue:
             return await direct.send(said, nonce=self._posting.nonce("refused"), allowed_mentions=NOBODY)
 
         try:
-            await self._posting.send("direct", tell, _FIRST, believes_at_once=True)
+            await self._transport.send(
+                "direct",
+                tell,
+                run=self._run.id,
+                urgency=Urgency.FIRST_CARD,
+                believes_at_once=True,
+            )
         except VenueError as refused:
             log.info("not_told", reason=refused)
 
@@ -255,7 +263,13 @@ class DiscordVenue:
 
         permission = wording.PERMISSIONS["create_public_threads"]
         try:
-            await self._posting.send(f"thread {channel}", create, _THREAD, permission=permission)
+            await self._transport.send(
+                f"thread {channel}",
+                create,
+                run=self._run.id,
+                urgency=Urgency.THREAD,
+                permission=permission,
+            )
         except Gone:
             raise
         except (NotAllowed, Malformed, Unreachable) as error:
@@ -283,7 +297,7 @@ class DiscordVenue:
                 shown["view"] = view_of(part.buttons)
             return shown
 
-        post = Post(key, part.text, write, _always(urgency), sent, embedded=embedded)
+        post = Post(key, part.text, write, urgency, sent, embedded=embedded)
         return str(await self._posting.post(post, self._below))
 
     async def attach(self, note: str, sent: Sent, *files: File) -> str:
@@ -324,11 +338,13 @@ class DiscordVenue:
 
     async def direct(self, card: Card, mention: Mention) -> None:
         """Send the card only to the asker, who must still be able to see the channel."""
-        await require_sight(self._client, self._posting, self._location, self._asker)
-        opened = await self._posting.send(
+        sight = Sight(self._client, self._transport, self._run.id, self._location)
+        await sight.require(self._asker)
+        opened = await self._transport.send(
             "direct",
             lambda: self._client.create_dm(discord.Object(self._asker)),
-            _ANSWER,
+            run=self._run.id,
+            urgency=Urgency.ANSWER,
         )
         await self._posting.post(self._with_card("direct", card, mention.text, mention.sent), opened.id)
 
@@ -353,7 +369,7 @@ class DiscordVenue:
 
         permission = wording.PERMISSIONS["attach_files"] if files else ""
         names = tuple(file.name for file in files)
-        post = Post(key, text, write, _always(urgency), sent, permission, files=names)
+        post = Post(key, text, write, urgency, sent, permission, files=names)
         return str(await self._posting.post(post, place))
 
     async def _conclude(self, say: Callable[[int], Awaitable[str]]) -> str:
@@ -377,7 +393,7 @@ class DiscordVenue:
                 "allowed_mentions": self._only_asker,
             }
 
-        return Post(key, said, write, _ANSWER, sent)
+        return Post(key, said, write, Urgency.ANSWER, sent)
 
     # ── small things ─────────────────────────────────────────────────────────────────────────
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from bot.service.delivery.venue import Button, Card
+from bot.service.delivery.venue import Button, Card, Part
 from bot.slack.client import Json
 from bot.slack.text import card as blocks_of
 
@@ -13,16 +13,20 @@ from bot.slack.text import card as blocks_of
 class Drawn:
     """A card in Slack's form, with its text for notifications; `is_whole` if all its text has room."""
 
-    text: str
-    blocks: list[Json]
+    part: Part
     is_whole: bool
 
 
 async def draw(card: Card, continues: str) -> Drawn:
-    """Draw a card: its blocks, and its buttons; one that is too long `continues` elsewhere."""
+    """Draw a card with its buttons; one that is too long `continues` elsewhere."""
     # A long answer takes longer to parse than the event loop may wait.
     shown = await asyncio.to_thread(blocks_of, card.message, continues)
-    return Drawn(shown.text, [*shown.blocks, *buttons_of(card.buttons)], is_whole=not shown.cut)
+    return Drawn(Part(shown.text, (*shown.blocks,), card.buttons), is_whole=not shown.cut)
+
+
+def blocks_with_buttons(part: Part) -> list[Json]:
+    """Return a part's blocks, and below them the block of its buttons."""
+    return [*part.blocks, *buttons_of(part.buttons)]
 
 
 def buttons_of(buttons: Iterable[Button]) -> list[Json]:

@@ -59,7 +59,7 @@ class DiscussionReader:
                 )
 
             return await self._outbox.send(
-                lane, request, run=run, urgency=lambda: Urgency.PROGRESS, believes_at_once=True
+                lane, request, run=run, urgency=Urgency.PROGRESS, believes_at_once=True
             )
 
         thread = _SlackThread(page, self._reader, self._me, context)

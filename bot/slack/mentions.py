@@ -24,6 +24,7 @@ from bot.service.admission.notices import Notice
 from bot.service.delivery.outbox import Repeat, Urgency
 from bot.service.delivery.receipts import Ledger, Sent, may_be_done
 from bot.service.delivery.venue import Mention, Part
+from bot.slack.card import blocks_with_buttons
 from bot.slack.client import Json, granted
 from bot.slack.workspace import TIER_3, Workspace
 from bot.view.wording.slack import NO_ANSWER
@@ -67,7 +68,7 @@ class MentionSender:
         self._workspace = workspace
         self._outbox = workspace.outbox
         self._run = run
-        self._urgency = lambda: urgency
+        self._urgency = urgency
         # A mention is known by its second, so no two of them may have the same.
         self._schedules = replace(workspace.lane("chat.scheduleMessage", TIER_3), burst=1, at_once=1)
         self._lists = workspace.lane("chat.scheduledMessages.list", TIER_3)
@@ -115,7 +116,7 @@ class MentionSender:
 
         async def request() -> None:
             begun = before.model_copy(update={"begun": before.begun + 1})
-            blocks = [*part.blocks] or None
+            blocks = blocks_with_buttons(part) or None
             async with _on_record(mention, begun):
                 message = await self._workspace.say(channel, thread, part.text, blocks)
             await sent(message)
@@ -146,7 +147,7 @@ class MentionSender:
                         post_at=post_at,
                         thread_ts=thread,
                         text=part.text,
-                        blocks=[*part.blocks] or None,
+                        blocks=blocks_with_buttons(part) or None,
                         unfurl_links=False,
                         unfurl_media=False,
                     )
@@ -233,7 +234,7 @@ async def send_notice(workspace: Workspace, notice: Notice) -> None:
         workspace.lane("conversations.open", TIER_3),
         opened,
         run=notice.key,
-        urgency=lambda: Urgency.THREAD,
+        urgency=Urgency.THREAD,
     )
     mention = Mention(notice.text, notice.sent, Ledger(notice.telling, notice.note))
     sender = MentionSender(workspace, notice.key, Urgency.THREAD)

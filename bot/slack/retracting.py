@@ -75,6 +75,6 @@ class Retractor:
             self._workspace.lane(method, interval),
             request,
             run="retracting",
-            urgency=lambda: Urgency.THREAD,
+            urgency=Urgency.THREAD,
             believes_at_once=True,
         )

@@ -10,7 +10,6 @@ https://docs.slack.dev/messaging/working-with-files#upload
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
 from http import HTTPStatus
 from typing import TypeVar
 
@@ -18,15 +17,17 @@ import aiohttp
 import structlog
 
 from bot.errors import Gone, NotAllowed, NoThread, Unreachable, VenueError
-from bot.service.delivery.outbox import Lane, Repeat, Urgency
+from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.receipts import Ledger, Receipt, Sent
 from bot.service.delivery.venue import CARD_AGAIN, Card, File, Mention, Part
 from bot.slack import text as slack_text
-from bot.slack.card import Drawn, buttons_of, draw
-from bot.slack.client import Json, granted
+from bot.slack.card import Drawn, blocks_with_buttons, draw
+from bot.slack.client import granted
 from bot.slack.errors import by_status, classified
 from bot.slack.mentions import MentionSender, Unsure
 from bot.slack.notices import Tell, line
+from bot.slack.posting import Posting, repeat
+from bot.slack.visibility import require_sight
 from bot.slack.workspace import TIER_3, TIER_4, Workspace
 from bot.view.message import Message
 from bot.view.wording import slack as wording
@@ -40,11 +41,7 @@ log = structlog.get_logger()
 
 T = TypeVar("T")
 
-Say = Callable[[str, list[Json] | None, str | None], Awaitable[object]]
-"""Posts a text with blocks into a thread, or into the channel."""
-
 CARD_SECONDS = 3.0
-MEMBERS_A_PAGE = 1000
 
 
 class SlackVenue:
@@ -59,6 +56,7 @@ class SlackVenue:
         self._outbox = workspace.outbox
         self._run = run
         self._tell = tell
+        self._posting = Posting(workspace, run)
         self._mentions = MentionSender(workspace, run)
         self._where = where
         self._channel = str(where.channel)
@@ -79,15 +77,17 @@ class SlackVenue:
         """Post the first card; if the bot may not, tell only the asker why."""
         shown: Drawn | None = None
 
-        async def request() -> str:
+        async def drawn() -> Part:
             nonlocal shown
             if shown is None or not sent.times:  # one that may be there is repeated as it is
                 shown = await self._draw(newest(), IN_THREAD)
-            return await self._say(shown.text, shown.blocks, self._thread, sent)
+            return shown.part
 
         async def post() -> str:
-            urgency = Urgency.FIRST_CARD
-            return await self._post(request, urgency, receipt=sent, believes_at_once=True)
+            where = self._channel, self._thread
+            return await self._posting.post(
+                drawn, sent, Urgency.FIRST_CARD, *where, believes_at_once=True
+            )
 
         if sent.is_spent:
             raise Unreachable(NO_ANSWER, is_lost=True)
@@ -122,8 +122,8 @@ class SlackVenue:
                 self._client.chat_update(
                     channel=self._channel,
                     ts=self._card,
-                    text=shown.text,
-                    blocks=shown.blocks,
+                    text=shown.part.text,
+                    blocks=blocks_with_buttons(shown.part),
                     parse="none",
                 )
             )
@@ -155,22 +155,17 @@ class SlackVenue:
     async def post(self, part: Part, key: str, sent: Receipt, urgency: Urgency = Urgency.THREAD) -> str:
         """Post a part into the thread, in place where the channel has no threads."""
         del key  # Slack has no way to recognise a repeated message
-        posted = ""
 
-        async def say(text: str, blocks: list[Json] | None, thread: str | None) -> None:
-            nonlocal posted
-            request = partial(self._say, text, blocks, thread, sent)
-            posted = await self._post(request, urgency, receipt=sent)
+        async def post(thread: str | None) -> str:
+            return await self._posting.post(part, sent, urgency, self._channel, thread)
 
-        if await self._is_over(sent):
+        if await self._posting.is_over(sent):
             return ""
-        blocks = [*part.blocks, *buttons_of(part.buttons)]
-        await self._reply(part.text, blocks, self._thread, say, sent.ledger)
-        return posted
+        return await self._reply(post, self._thread, sent.ledger)
 
     async def attach(self, note: str, sent: Receipt, *files: File) -> str:
         """Post text files into the thread; where it is lost, into the channel."""
-        if await self._is_over(sent):
+        if await self._posting.is_over(sent):
             return ""
         uploaded: list[dict[str, str | None]] = [
             {"id": await self._upload(file), "title": file.name} for file in files
@@ -194,7 +189,9 @@ class SlackVenue:
 
             lane = self._workspace.lane("files.completeUploadExternal", TIER_4)
             self._continues = IN_THREAD if thread else BELOW
-            return await self._send(lane, request, repeat=_repeat(sent))
+            return await self._outbox.send(
+                lane, request, run=self._run, urgency=Urgency.THREAD, repeat=repeat(sent)
+            )
 
         return await self._conclude(complete)
 
@@ -207,11 +204,11 @@ class SlackVenue:
             address = self._workspace.permalink(self._channel, self._card, self._thread)
             said += f" <{address}|{wording.SEE_THE_CARD}>"
 
-        async def say(text: str, blocks: list[Json] | None, thread: str | None) -> None:
-            await self._mentions.send(Part(text, (*(blocks or ()),)), self._channel, thread, mention)
+        async def say(thread: str | None) -> None:
+            await self._mentions.send(Part(said), self._channel, thread, mention)
 
         async def post(thread: str | None) -> None:
-            await self._reply(said, None, thread, say, mention.ledger)
+            await self._reply(say, thread, mention.ledger)
 
         await (self._conclude(post) if link else post(self._thread))
 
@@ -225,26 +222,22 @@ class SlackVenue:
             await placed(message)
 
         receipt = Receipt(CARD_AGAIN, mention.ledger, moved)
-        part = Part(shown.text, (*shown.blocks,))
-        if not await self._tell_above(part, self._channel, mention, receipt):
-            request = partial(self._say, shown.text, shown.blocks, None, receipt)
-            await self._post(request, Urgency.ANSWER, receipt=receipt)
+        if not await self._tell_above(shown.part, self._channel, mention, receipt):
+            await self._posting.post(shown.part, receipt, Urgency.ANSWER, self._channel)
             await self.mention(mention)
         return shown.is_whole
 
     async def direct(self, card: Card, mention: Mention) -> None:
         """Send the card only to the asker, who must still be able to see the channel."""
-        if self._channel.startswith("D"):
-            raise NotAllowed(wording.ASKED_IN_DIRECT)
-        if not await self._sees_channel():
-            raise NotAllowed(wording.NOT_IN_CHANNEL)
+        await require_sight(self._workspace, self._run, self._channel, self._user)
 
         async def opened() -> str:
             return str(
                 (await granted(self._client.conversations_open(users=self._user)))["channel"]["id"]
             )
 
-        channel = await self._send(self._workspace.lane("conversations.open", TIER_3), opened)
+        lane = self._workspace.lane("conversations.open", TIER_3)
+        channel = await self._outbox.send(lane, opened, run=self._run, urgency=Urgency.THREAD)
         first = ""
 
         async def began(message: str) -> None:
@@ -261,11 +254,8 @@ class SlackVenue:
         if is_over and not first:
             return
         for page, receipt in pages:
-            if receipt.is_spent:
-                continue
-            blocks = [*page.blocks]
-            request = partial(self._say, page.text, blocks, first or None, receipt, channel)
-            await self._post(request, Urgency.ANSWER, receipt=receipt, channel=channel)
+            if not receipt.is_spent:
+                await self._posting.post(page, receipt, Urgency.ANSWER, channel, first or None)
         if not is_over:
             said = Part(f"<@{self._user}> {_plain(mention.text)}")
             await self._mentions.send(said, channel, first, mention)
@@ -291,44 +281,13 @@ class SlackVenue:
         parts = [{"type": "user", "user_id": self._user}, {"type": "text", "text": f" {said}"}]
         section = {"type": "rich_text_section", "elements": parts}
         above = {"type": "rich_text", "elements": [section]}
-        whole = Part(f"<@{self._user}> {_plain(said)}\n{part.text}", (above, *part.blocks))
+        whole = Part(f"<@{self._user}> {_plain(said)}\n{part.text}", (above, *part.blocks), part.buttons)
         try:
             async with receipt.begun():
                 await self._mentions.post(whole, channel, None, mention, sent)
         except Unsure:
             return await self._mentions.is_over(mention)
         return True
-
-    async def _is_over(self, receipt: Receipt) -> bool:
-        """Return whether something may be there twice: from then on, it counts as posted."""
-        if not receipt.is_spent:
-            return False
-        log.warning("post_unsure", key=receipt.key)
-        await receipt("")
-        return True
-
-    async def _sees_channel(self) -> bool:
-        """Return whether the asker is in the channel. Raises `NotAllowed` where the bot can't know."""
-        cursor = ""
-        while True:
-
-            async def request(cursor: str = cursor) -> Json:
-                return await granted(
-                    self._client.conversations_members(
-                        channel=self._channel, cursor=cursor, limit=MEMBERS_A_PAGE
-                    )
-                )
-
-            try:
-                page = await self._send(self._workspace.lane("conversations.members", TIER_4), request)
-            except Gone as error:
-                raise NotAllowed(str(error)) from error
-            if self._user in page["members"]:
-                return True
-            metadata: Json = page.get("response_metadata") or {}
-            cursor = str(metadata.get("next_cursor") or "")
-            if not cursor:
-                return False
 
     async def _upload(self, file: File) -> str:
         """Send a file's content to Slack, where nobody sees it yet; return its id."""
@@ -342,7 +301,8 @@ class SlackVenue:
             await self._fill(str(place["upload_url"]), file.data)
             return str(place["file_id"])
 
-        return await self._send(self._workspace.lane("files.getUploadURLExternal", TIER_4), request)
+        lane = self._workspace.lane("files.getUploadURLExternal", TIER_4)
+        return await self._outbox.send(lane, request, run=self._run, urgency=Urgency.THREAD)
 
     async def _fill(self, address: str, content: bytes) -> None:
         post = self._workspace.session.post(address, data=content, proxy=self._client.proxy)
@@ -364,74 +324,26 @@ class SlackVenue:
         return await post(None)
 
     async def _reply(
-        self, text: str, blocks: list[Json] | None, thread: str | None, say: Say, ledger: Ledger
-    ) -> None:
+        self, post: Callable[[str | None], Awaitable[T]], thread: str | None, ledger: Ledger
+    ) -> T:
         """Post into a thread, or in place where the channel has none; one line says why."""
         try:
-            await say(text, blocks, thread)
+            return await post(thread)
         except NoThread as error:
             if thread is None:
                 raise
-            why = _plain(no_thread(str(error)))
+            why = Part(_plain(no_thread(str(error))))
             is_news, self._thread = self._thread is not None, None  # two posts may find it out at once
             receipt = Receipt("no thread", ledger)
             if is_news and not receipt.is_spent:  # it is said once
-                request = partial(self._say, why, None, None, receipt)
-                await self._post(request, Urgency.THREAD, receipt=receipt)
-            await say(text, blocks, None)
+                await self._posting.post(why, receipt, Urgency.THREAD, self._channel)
+            return await post(None)
 
     async def _draw(self, card: Card, continues: str) -> Drawn:
         """Draw a card; the newest is drawn once, however often it is sent."""
         if self._drawn is None or self._drawn[:2] != (card, continues):
             self._drawn = card, continues, await draw(card, continues)
         return self._drawn[2]
-
-    async def _say(
-        self,
-        text: str,
-        blocks: list[Json] | None,
-        thread: str | None,
-        receipt: Receipt,
-        channel: str | None = None,
-    ) -> str:
-        async with receipt.begun():
-            message = await self._workspace.say(channel or self._channel, thread, text, blocks)
-        await receipt(message)
-        return message
-
-    async def _post(
-        self,
-        request: Callable[[], Awaitable[str]],
-        urgency: Urgency,
-        *,
-        receipt: Receipt,
-        channel: str | None = None,
-        believes_at_once: bool = False,
-    ) -> str:
-        return await self._outbox.send(
-            self._workspace.posts(channel or self._channel),
-            request,
-            run=self._run,
-            urgency=lambda: urgency,
-            believes_at_once=believes_at_once,
-            repeat=_repeat(receipt),
-        )
-
-    async def _send(
-        self, lane: Lane, request: Callable[[], Awaitable[T]], *, repeat: Repeat = Repeat.FREELY
-    ) -> T:
-        return await self._outbox.send(
-            lane,
-            request,
-            run=self._run,
-            urgency=lambda: Urgency.THREAD,
-            repeat=repeat,
-        )
-
-
-def _repeat(receipt: Receipt) -> Repeat:
-    """Return whether one more post may follow the next one."""
-    return Repeat.NEVER if receipt.times else Repeat.ONCE
 
 
 def _plain(text: str) -> str:

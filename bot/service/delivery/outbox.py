@@ -47,6 +47,10 @@ class Urgency(IntEnum):
     THREAD = 3
 
 
+UrgencyNow = Urgency | Callable[[], Urgency]
+"""An urgency, or what returns it whenever a turn is given: a run may be over by then."""
+
+
 class Repeat(Enum):
     """Whether to repeat a request that may have been carried out.
 
@@ -274,7 +278,7 @@ class Outbox:
         request: Callable[[], Awaitable[T]],
         *,
         run: str,
-        urgency: Callable[[], Urgency],
+        urgency: UrgencyNow,
         believes_at_once: bool = False,
         repeat: Repeat = Repeat.FREELY,
         give_up: float | None = None,
@@ -288,12 +292,13 @@ class Outbox:
         where `repeat` allows no further attempt.
         """
         patience = self.patience
+        current = urgency if callable(urgency) else lambda: urgency
         ends = self._clock() + (patience.give_up if give_up is None else give_up)
         failed = lost = unknown = 0
         refused = False
         while True:
             try:
-                async with self._turns(lane, run, urgency):
+                async with self._turns(lane, run, current):
                     if self._may_send:
                         await self._may_send(run)
                     return await self._finish(request())
@@ -319,7 +324,7 @@ class Outbox:
                 now = self._clock()
                 if lost > 1 or unknown >= patience.unknown_attempts or now + wait > ends:
                     raise
-            await self._pause(wait, urgency)
+            await self._pause(wait, current)
 
     async def _pause(self, seconds: float, urgency: Callable[[], Urgency]) -> None:
         def paused() -> Urgency:
