@@ -3,12 +3,14 @@
 CommonMark lets no run of marks close between a punctuation mark and a letter, nor open between a letter
 and a punctuation mark, so that readers see asterisks. Here a run after punctuation closes as well, if
 an opener is waiting, and a run before punctuation opens as well, if nothing was open. What could be
-code (`2**(n+1)`, `snake_case`, `*args`) is left to CommonMark.
+code (`2**(n+1)`, `snake_case`, `*args`) is left to CommonMark, and Python's own names (`__init__`) are
+text.
 
 Sources: https://spec.commonmark.org/0.31.2/#emphasis-and-strong-emphasis,
 https://github.com/commonmark/commonmark-spec/issues/650.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from unicodedata import category
@@ -23,6 +25,12 @@ Rule = Callable[[StateInline, bool], bool]
 _EITHER = "\"'`*_~"  # each opens after a space and closes after a letter
 _LEADING = f"{_EITHER}#@&\u00bf\u00a1"  # of the marks that neither open nor close by category
 _LATIN_LEADING = "\"'`["
+_DUNDER = re.compile(
+    r"(?<!\w)__(?:main|name|file|doc|dict|all|init|new|del|call|class|module|slots|version|future"
+    r"|annotations|str|repr|eq|ne|lt|le|gt|ge|hash|bool|len|iter|next|contains|getitem|setitem|delitem"
+    r"|getattr|getattribute|setattr|delattr|get|set|enter|exit|aenter|aexit|aiter|anext|await|add|sub|mul"
+    r"|post_init|init_subclass|class_getitem|pycache|tests|mocks|proto)__(?!\w)"
+)
 _NAME_ENDS = ":!?%\"'\u201d\u2019"  # what no name with underscores contains
 
 
@@ -35,6 +43,10 @@ def read_as_meant(parser: MarkdownIt) -> MarkdownIt:
 
 def _as_meant(tokenize: Rule) -> Rule:
     def rule(state: StateInline, silent: bool) -> bool:
+        if name := _DUNDER.match(state.src, state.pos, state.posMax):
+            state.pending += "" if silent else name[0]
+            state.pos = name.end()
+            return True
         start, known = state.pos, len(state.delimiters)
         found = tokenize(state, silent)
         delimiters = state.delimiters[known:]

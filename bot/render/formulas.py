@@ -1,9 +1,10 @@
-r"""Formulas in Markdown, as models write them: `\( … \)`, `\[ … \]`, `$$ … $$` and `\begin{align} …`.
+r"""Formulas in Markdown, as models write them.
 
-A formula becomes a token of type `formula`, whose content is its source with the delimiters. A single
-dollar is money, and what is no mathematics between escaped brackets (`\[x\] done`, `\(optional\)`) is
-text as before. A formula that is too long, nested too deep, or beyond a text's allowance is the text of
-its source.
+They are between `\( … \)`, `\[ … \]`, `$$ … $$`, `$ … $` or `\begin{align} …`. A formula becomes a token
+of type `formula`, whose content is its source with the delimiters. What is no mathematics between
+escaped brackets (`\[x\] done`, `\(optional\)`) is text as before, and so is what may be money or a
+variable between single dollars (`$5-$10`, `$A_B/$C`). A formula that is too long, nested too deep, or
+beyond a text's allowance is the text of its source.
 
 `mdit-py-plugins` has such rules, too: decision 33 says why these are our own.
 """
@@ -32,6 +33,9 @@ _CLOSING = {
     },
 }
 _OPENING = re.compile("|".join(map(re.escape, _CLOSING)))
+_SINGLE = re.compile(r"(?<![\w$\\])\$(?=[^\s$])(?P<content>[^$\n`]{1,200})(?<![\s\\])\$(?![\w$])")
+_SIGN = re.compile(r"\\[A-Za-z%{}]|\^|(?<![A-Za-z])[A-Za-z]_[A-Za-z0-9{]")
+_PLAIN_FORMULA = re.compile(r"[A-Za-z]|(?=.*[-+*/=<>(|])[A-Za-z(|-][A-Za-z0-9 ()+\-*/=<>!,.|']*")
 # A backslash that is escaped itself closes nothing.
 _ENDS = {
     closing: re.compile(rf"(?<!\\)(?:\\\\)*(?P<end>{re.escape(closing)})")
@@ -55,7 +59,10 @@ def read_formulas(parser: MarkdownIt) -> MarkdownIt:
 
 def inner(formula: str) -> str:
     """Return a formula without its delimiters; an environment is one itself."""
-    return formula if formula.startswith(r"\begin") else formula[2:-2].strip()
+    if formula.startswith(r"\begin"):
+        return formula
+    length = 1 if formula.startswith("$") and not formula.startswith("$$") else 2
+    return formula[length:-length].strip()
 
 
 def shown(formula: str) -> str:
@@ -109,7 +116,9 @@ def _last_line(
 
 def _read(state: StateInline, silent: bool) -> bool:
     opened = _OPENING.match(state.src, state.pos, state.posMax)
-    if not opened or not _begins(state, opened[0]):
+    if not opened:
+        return _read_single(state, silent)
+    if not _begins(state, opened[0]):
         return False
     opening, closing, begin = opened[0], _CLOSING[opened[0]], opened.end()
     if state.src.rfind(closing, begin, state.posMax) < 0:
@@ -126,12 +135,36 @@ def _read(state: StateInline, silent: bool) -> bool:
     if opening == "$$" and (after == "$" or after.isdigit()):
         return False
     if not silent:
-        state.env["work"].formulas -= 1
-        fits = len(content) <= LONGEST and _depth(content) <= DEEPEST and state.env["work"].formulas >= 0
-        token = state.push("formula" if fits else "text", "", 0)
-        token.content = state.src[state.pos : last]
+        _push(state, content, last)
     state.pos = last
     return True
+
+
+def _read_single(state: StateInline, silent: bool) -> bool:
+    if state.src[state.pos] != "$":
+        return False
+    state.env["work"].inline -= 2
+    found = _SINGLE.match(state.src, state.pos, state.posMax)
+    if not found or not _is_certain(found["content"]):
+        return False
+    if not silent:
+        _push(state, found["content"], found.end())
+    state.pos = found.end()
+    return True
+
+
+def _push(state: StateInline, content: str, end: int) -> None:
+    state.env["work"].formulas -= 1
+    fits = len(content) <= LONGEST and _depth(content) <= DEEPEST and state.env["work"].formulas >= 0
+    token = state.push("formula" if fits else "text", "", 0)
+    token.content = state.src[state.pos : end]
+
+
+def _is_certain(content: str) -> bool:
+    """Return whether what is between single dollars can be nothing but a formula."""
+    if _SIGN.search(content):
+        return True
+    return bool(_PLAIN_FORMULA.fullmatch(content)) and not _WORD.search(content)
 
 
 def _begins(state: StateInline, opening: str) -> bool:

@@ -21,12 +21,12 @@ from bot.render.parsing import (
     AS_WRITTEN,
     DEEPEST,
     DEEPEST_INLINE,
-    LINE_BREAK,
     Env,
     is_exhausted,
     limit_work,
     parse_with,
 )
+from bot.render.tags import LINE_BREAK
 from bot.view import message as m
 from bot.view.wording import figures
 from bot.view.wording.past import OPEN

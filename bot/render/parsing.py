@@ -1,6 +1,7 @@
 """Parses Markdown within limits: CommonMark with tables, strikethrough, bare addresses and formulas.
 
-Emphasis is read as people mean it, and `<br>` is a line break; other HTML is text.
+Emphasis is read as people mean it, and so are headings, rules, tables and the HTML that models write;
+other HTML is text.
 
 A short text can be crafted to take seconds: empty rows under a header of hundreds of columns, lines
 within dozens of quotes, thousands of uses of one long address. Each text therefore has an allowance of
@@ -22,6 +23,8 @@ from markdown_it.token import Token
 from bot.render.addresses import read_bare
 from bot.render.emphasis import read_as_meant
 from bot.render.formulas import read_formulas
+from bot.render.lenient_blocks import read_leniently, read_rows
+from bot.render.tags import read_tags
 
 Env = MutableMapping[str, Any]
 
@@ -31,8 +34,6 @@ DEEPEST_INLINE = 20
 """How deep brackets may be nested within a block."""
 AS_WRITTEN = "as written"
 """The `markup` of a code block that holds what wasn't parsed."""
-LINE_BREAK = re.compile(r"<br[ \t]*/?>", re.IGNORECASE)
-"""The only HTML that isn't text: models write it in the cells of tables."""
 MARGIN = 1.5
 """How many characters are parsed per character that can be shown."""
 
@@ -174,8 +175,8 @@ def _limit_cells(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     cost = _CELL * (header.count("|") + 1)
     rows = max(work.blocks, 0) * 3 // 4 // cost  # some is left for what follows the table
     last = min(end, start + 2 + max(rows - 1, 0))
-    if rows and not table(state, start, last, False):
-        return False
+    if rows:
+        read_rows(state, start, last)
     work.blocks -= cost * (state.line - start) if rows else 0
     if not rows or state.line == last < end:
         begin = state.line if rows else start
@@ -207,21 +208,11 @@ def _limit_inline(state: StateInline, silent: bool) -> bool:
     return True
 
 
-def _read_line_break(state: StateInline, silent: bool) -> bool:
-    found = LINE_BREAK.match(state.src, state.pos)
-    if not found:
-        return False
-    if not silent:
-        state.push("hardbreak", "br", 0)
-    state.pos = found.end()
-    return True
-
-
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 10 * DEEPEST})
     parser.disable(["html_block", "html_inline"])  # without HTML they read nothing
     parser.enable(["table", "strikethrough"])
-    return read_formulas(read_as_meant(limit_work(parser)))
+    return read_formulas(read_as_meant(read_leniently(limit_work(parser))))
 
 
 def _blocks() -> MarkdownIt:
@@ -234,8 +225,7 @@ def _inline() -> MarkdownIt:
     parser = _parser()
     parser.options["maxNesting"] = DEEPEST_INLINE
     parser.inline.ruler.before("escape", "bare_url", read_bare)
-    parser.inline.ruler.before("autolink", "line_break", _read_line_break)
-    return parser
+    return read_tags(parser)
 
 
 _BLOCKS, _INLINE = _blocks(), _inline()

@@ -8,10 +8,18 @@ from typing import Any, cast
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from bot.render.dialect import ChatDialect, blocks
+from bot.render.splitting import split
+
 READER = MarkdownIt("commonmark", {"html": False, "maxNesting": 200}).enable(["table", "strikethrough"])
 FINISHED = ["Follow up", "Transcript", "Ask again", "Helpful", "Not helpful"]
 """The labels of the buttons below an answer."""
 HIDDEN = str.maketrans("", "", "\u200b\u2060")
+
+
+def written(markdown: str, dialect: ChatDialect, under: int = 0) -> str:
+    """Return Markdown written again in a dialect, in one part."""
+    return "".join(split(blocks(markdown, dialect, under), 100_000, len))
 
 
 def _leaves(tokens: Iterable[Token]) -> Iterator[str]:

@@ -9,12 +9,8 @@ from bot.render.splitting import Text, split
 from bot.slack.markdown import DIALECT as SLACK
 from bot.view.message import Line
 from tests.bot.shown import text as shown
+from tests.bot.shown import written
 from tests.fragments import made_of
-
-
-def written(markdown: str, dialect: ChatDialect, under: int = 0) -> str:
-    """Return Markdown written again, in one part."""
-    return "".join(split(blocks(markdown, dialect, under), 100_000, len))
 
 
 @pytest.mark.parametrize(
@@ -41,7 +37,7 @@ def written(markdown: str, dialect: ChatDialect, under: int = 0) -> str:
             "a\n\n\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\n\nb",
             "a\n\n---\n\nb",
         ),
-        ("a <b>c</b> <!-- d -->", "a \\<b>c\\</b> \\<!-- d -->", "a &lt;b>c&lt;/b> &lt;!-- d -->"),
+        ("a <x>c</x> <!-- d -->", "a \\<x>c\\</x> \\<!-- d -->", "a &lt;x>c&lt;/x> &lt;!-- d -->"),
         ("1 < 2 & 3 &amp; &lt;", "1 \\< 2 & 3 & \\<", "1 < 2 & 3 & <"),
         (
             "&amp;lt; [x] a|b snake_case",

@@ -10,12 +10,10 @@ from hypothesis import example, given
 from markdown_it import MarkdownIt
 
 from bot.discord.text import DIALECT as DISCORD
-from bot.render.dialect import ChatDialect, blocks
 from bot.render.emphasis import read_as_meant
-from bot.render.splitting import split
 from bot.slack.markdown import DIALECT as SLACK
 from bot.transcript.prose import html
-from tests.bot.shown import HIDDEN
+from tests.bot.shown import HIDDEN, written
 from tests.fragments import made_of
 
 COMMONMARK = json.loads((Path(__file__).parent / "commonmark_emphasis.json").read_text("utf-8"))
@@ -41,11 +39,6 @@ PIECES = [
     *("**", "*", "~~", "__", "_", "`x`", " ", "a", "word", "9", "必", "重要", "é"),
     *(":", ".", "%", "(", ")", "「", "」", "！", "、", "。", '"', "“", "”", "$", "-", "✅"),
 ]
-
-
-def written(markdown: str, dialect: ChatDialect) -> str:
-    """Return Markdown in a dialect, in one part."""
-    return "\n".join(split(blocks(markdown, dialect), 100_000, len))
 
 
 def on_discord(text: str) -> str:
@@ -127,6 +120,15 @@ def test_a_letter_of_no_width_is_only_where_it_is_needed() -> None:
     assert written("**Status:** OK, **(a)**.", SLACK) == "**Status:** OK, **(a)**."
 
 
+def test_names_of_python_are_text() -> None:
+    """They are shown with their underscores; other words between two of them are bold."""
+    names = "__init__, obj.__dict__ and __name__ == '__main__'"
+    assert MEANT.renderInline(names) == names
+    assert MEANT.renderInline("**__init__**") == "<strong>__init__</strong>"
+    assert MEANT.renderInline("__important__") == "<strong>important</strong>"
+    assert MEANT.renderInline("__init__x") == READER.renderInline("__init__x")
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -136,7 +138,6 @@ def test_a_letter_of_no_width_is_only_where_it_is_needed() -> None:
         "a*(b+c)*d",
         "(char*)*p",
         "_private:_other and _a,_b",
-        "__main__.__dict__",
         "snake_case_(x)_name",
         '*foo "*bar*" foo*',
         "*(*foo*)*",

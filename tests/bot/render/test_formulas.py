@@ -22,7 +22,7 @@ from bot.render.splitting import split
 from bot.render.tex import readable
 from bot.slack.markdown import DIALECT as SLACK
 from bot.terminal.prose import prose
-from tests.bot.shown import text
+from tests.bot.shown import text, written
 from tests.fragments import made_of
 
 REVIEWED = json.loads((Path(__file__).parent / "formulas.json").read_text("utf-8"))
@@ -33,11 +33,6 @@ TEX = [
     *("\\begin{aligned}", "\\end{aligned}", "\\href{javascript:a}{b}", "\\unknown", "\\binom", "\\,", "(", ")", "/"),
 ]  # fmt: skip
 FRAGMENTS = made_of([*TEX, "\\(", "\\)", "\\[", "\\]", "$$", "\n", "**", "word ", "- ", "> ", "`"], 40)
-
-
-def written(markdown: str, dialect: ChatDialect) -> str:
-    """Return Markdown in a dialect, in one part."""
-    return "\n".join(split(blocks(markdown, dialect), 100_000, len))
 
 
 def formulas(markdown: str) -> list[str]:
@@ -121,7 +116,9 @@ def test_what_would_lose_something_keeps_its_source(formula: str) -> None:
     "markdown",
     [
         "It costs $5 or $10.",
-        "$x$ and $y = 2$",
+        "Between $5-$10, or $20/user + $5/GB = $25*; US$5/A$7, $200k-$300k^1",
+        "$HOME/bin:$PATH, $A_B/$C_D, $(x) and $(y), $ALPHA$, $a$b",
+        "$x and $y, $ x$, $x $, $5$, `$x$` and \\$x\\$",
         "$$ or $$",
         "$$5 and $$10",
         "$$$ is $$$",
@@ -139,6 +136,20 @@ def test_what_would_lose_something_keeps_its_source(formula: str) -> None:
 def test_money_and_escaped_brackets_are_no_formulas(markdown: str) -> None:
     """Neither is code."""
     assert formulas(markdown) == []
+
+
+@pytest.mark.parametrize(
+    ("markdown", "shown"),
+    [
+        ("It takes $O(n \\log n)$.", "It takes O(n log n)."),
+        ("$x$, ($y_i$) and $a = b$", "x, (yᵢ) and a = b"),
+        ("$1.5\\times$ as fast, $10\\%$ less than $x^2$", "1.5 × as fast, 10% less than x²"),
+        ("$n+1$ of $i<n$ for $5 or $10", "n + 1 of i < n for $5 or $10"),
+    ],
+)
+def test_single_dollars_are_read_where_they_can_be_nothing_else(markdown: str, shown: str) -> None:
+    """Inside is a sign of TeX, a letter, or letters and operators; outside no letter and no digit."""
+    assert written(markdown, SLACK) == shown
 
 
 def test_a_formula_on_its_own_lines_is_no_list() -> None:
