@@ -385,7 +385,7 @@ class DiscordVenue:
         said = self._to_asker(text)
 
         async def write() -> dict[str, Any]:
-            shown = await draw(card, BELOW)
+            shown = await self._draw(card, BELOW)
             return {
                 "content": said,
                 "embed": shown.embed,
@@ -410,9 +410,10 @@ class DiscordVenue:
     def _to_asker(self, text: str) -> str:
         return f"<@{self._asker}> {text}"
 
-    async def _draw(self, card: Card) -> Drawn:
-        """Draw a card, once for as long as it stays the same."""
-        continues = IN_THREAD if self._location.parent or self._in_own_thread else BELOW
+    async def _draw(self, card: Card, continues: str = "") -> Drawn:
+        """Draw a card, once for as long as it stays the same; it `continues` where its run is shown."""
+        if not continues:
+            continues = IN_THREAD if self._location.parent or self._in_own_thread else BELOW
         if self._drawn is None or self._drawn[:2] != (card, continues):
             self._drawn = card, continues, await draw(card, continues)
         return self._drawn[2]

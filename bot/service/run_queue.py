@@ -5,10 +5,10 @@ processes on one database share.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import structlog
 
@@ -53,10 +53,6 @@ class Tasks(Protocol):
         """Return whether a run is being carried out or shown here."""
         ...
 
-    async def see_through(self, run: RunRow, venue: Venue) -> None:
-        """Carry out a run and show it."""
-        ...
-
     def leave(self, run: RunRow) -> None:
         """Show a run no more: somebody else does."""
         ...
@@ -64,6 +60,10 @@ class Tasks(Protocol):
     async def reopen(self, run: RunRow, venue: Venue, payer: Source) -> None:
         """Reopen a run without an answer and carry it out. Raises `Refusal`."""
         ...
+
+
+HandOver = Callable[[Tasks, RunRow, Venue], Coroutine[Any, Any, None]]
+"""Posts a new run's card, and has the run carried out."""
 
 
 class RunQueue(Protocol):
@@ -81,8 +81,9 @@ class RunQueue(Protocol):
         """How many questions may wait."""
         ...
 
-    async def begin(self, tasks: Tasks, run: RunRow, venue: Venue) -> None:
-        """Post a new run's card and have it carried out."""
+    @property
+    def hand_over(self) -> HandOver | None:
+        """What has a new run carried out, where that may be another process."""
         ...
 
     def turn(
@@ -126,16 +127,13 @@ class LocalQueue:
     """The queue of a process that has its runs to itself."""
 
     bounds: Bounds | None = None
+    hand_over: HandOver | None = None
     is_shared = False
 
     def __init__(self, limits: Limits, journal: Journal) -> None:
         self.limits = limits
         self._journal = journal
         self._queue = Queue(limits)
-
-    async def begin(self, tasks: Tasks, run: RunRow, venue: Venue) -> None:
-        """Carry out a new run and show it."""
-        await tasks.see_through(run, venue)
 
     @asynccontextmanager
     async def turn(self, run: RunRow, stop: Stop, moved: Callable[[int], None]) -> AsyncGenerator[None]:

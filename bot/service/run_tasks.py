@@ -57,7 +57,9 @@ class RunTasks:
         """Carry out a run and show it, in a task of its own."""
         if run.id not in self._shown:  # a workspace that is opened again may have found it first
             self._shown.add(run.id)
-            self.spawn(self._queue.begin(self, run, venue))
+            hand_over = self._queue.hand_over
+            work = hand_over(self, run, venue) if hand_over else self.see_through(run, venue)
+            self.spawn(work)
 
     async def see_through(self, run: RunRow, venue: Venue, resumed: Together | None = None) -> None:
         """Carry out a run and show it; what couldn't be shown is shown again later."""

@@ -70,7 +70,7 @@ class SharedQueue:
             cooldown=self.limits.cooldown,
         )
 
-    async def begin(self, tasks: Tasks, run: RunRow, venue: Venue) -> None:
+    async def hand_over(self, tasks: Tasks, run: RunRow, venue: Venue) -> None:
         """Post a run's card, then leave the run to a worker; show its place until one has it."""
         with structlog.contextvars.bound_contextvars(run=run.id):
             self.claims.add(run, Stop())  # once a worker has it, nothing more is shown from here

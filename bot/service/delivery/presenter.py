@@ -86,6 +86,7 @@ class Presenter:
         self._below = RunPosts(venue, posts, record, self._ledger)
         self._changes = 0
         self._more = asyncio.Event()
+        self._thread: tuple[ThreadPart, ...] | None = None
         self._is_open = False
         self._is_complete = False
         self._fits = True
@@ -346,11 +347,12 @@ class Presenter:
             return
         with self._taking_refusals():
             await self._on_record.acknowledgements.acknowledged()
-            # Counting changed words and choosing critics' sentences would block the loop too long.
-            messages = await offload_slowly(thread, self.view)
-            if not self._is_open and (messages or self.view.final):
+            if self._thread is None:  # once they are final, they stay the same
+                # Counting changed words and choosing critics' sentences would block the loop too long.
+                self._thread = await offload_slowly(thread, self.view)
+            if not self._is_open and (self._thread or self.view.final):
                 await self._open_thread()
-            for each in messages:
+            for each in self._thread:
                 if not self._below.has_posted(each.message):
                     await self._below.post(each.message, Urgency.THREAD, self._buttons(each))
 

@@ -37,11 +37,6 @@ log = structlog.get_logger()
 NO_SOURCES = Sources()
 
 
-async def at_once(run_id: str) -> None:
-    """Return at once: no other process can claim a run."""
-    del run_id
-
-
 @dataclass(slots=True, kw_only=True)
 class Runs:
     """Carries out runs that `recorder` has recorded."""
@@ -53,8 +48,8 @@ class Runs:
     index: Index
     observer: Observer
     acknowledgements: Acknowledgements = field(default_factory=Acknowledgements)
-    wait_for_claim: Callable[[str], Awaitable[None]] = at_once
-    """Returns when a run may make a call; never where it is another process's by now."""
+    wait_for_claim: Callable[[str], Awaitable[None]] | None = None
+    """Returns when a run may make a call, where other processes may claim one; never if one has."""
 
     @property
     def costs(self) -> Costs:
@@ -170,10 +165,13 @@ class Runs:
 
     def _claimed(self, run: RunRow) -> Callable[[Ask], Ask]:
         """Return what lets calls wait until the run is certainly this process's."""
+        wait = self.wait_for_claim
+        if wait is None:
+            return lambda ask: ask
 
         def layer(ask: Ask) -> Ask:
             async def asked(call: Call) -> Reply:
-                await self.wait_for_claim(run.id)
+                await wait(run.id)
                 return await ask(call)
 
             return asked

@@ -20,6 +20,7 @@ from bot.service.admission.channels import Channels, Operator
 from bot.service.admission.costs import Costs, Prices, unknown
 from bot.service.admission.limits import Durability, Limits
 from bot.service.admission.permissions import Admins
+from bot.service.delivery import presenter
 from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.receipts import Sent
 from bot.service.delivery.venue import Button, Card, File, Part
@@ -30,6 +31,8 @@ from bot.service.run_queue import LocalQueue
 from bot.service.runs.observing import Observer
 from bot.service.runs.runs import Runs, build_runs
 from bot.view.details import Detail
+from bot.view.state import RunView
+from bot.view.thread import ThreadPart, thread
 from council.brief import Attachment, Brief, Discussion
 from council.document.conversation import Conversation, Source
 from council.errors import ModelError
@@ -532,6 +535,24 @@ async def test_a_transcript_that_cannot_be_posted_costs_itself_alone(
         assert row.delivery == delivery
     assert len(venue.posted) == WHOLE_THREAD - 1
     assert venue.mentions == ["The council has answered."]
+
+
+async def test_the_threads_messages_are_made_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are posted before the answer and looked at again at the end; making them takes a while."""
+    made: list[RunView] = []
+
+    def counted(view: RunView) -> tuple[ThreadPart, ...]:
+        made.append(view)
+        return thread(view)
+
+    monkeypatch.setattr(presenter, "thread", counted)
+    venue = RecordingVenue()
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        await place.see(venue)
+    assert len(venue.posted) == WHOLE_THREAD
+    assert len(made) == 1
 
 
 async def test_the_mention_comes_before_the_transcript(tmp_path: Path) -> None:
