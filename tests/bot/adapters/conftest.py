@@ -9,7 +9,9 @@ import pytest_asyncio
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
 
-from tests.bot.adapters.teams import AnyTeam, DiscordTeam, SlackTeam
+from tests.bot.adapters.discord_team import DiscordTeam
+from tests.bot.adapters.slack_team import SlackTeam
+from tests.bot.adapters.teams import AnyTeam
 from tests.council.scripted import ScriptedCouncil
 
 OPENED = {

@@ -20,11 +20,11 @@ from bot.slack.workspace import AT_ONCE
 from bot.upkeep import forget_removed
 from bot.view.wording.commands import NOT_HERE
 from storage.scope import Scope
+from tests.bot.adapters.test_budget_warnings import ONE_QUESTION
 from tests.bot.service.test_dispatcher import WHOLE_THREAD
 from tests.bot.shown import FINISHED
 from tests.bot.slack.oauth.scene import Home, Scene, scene_in
 from tests.bot.slack.test_bot import Sleeper, dispatcher_of, labels
-from tests.bot.slack.test_budget_warnings import ONE_QUESTION
 from tests.council.scripted import FOUR, ScriptedCouncil, profile
 from tests.slack_server import Delivery, payloads
 from tests.slack_server.faults import ALWAYS

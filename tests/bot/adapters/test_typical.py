@@ -1,4 +1,4 @@
-"""What a question takes, on Discord's new card."""
+"""What a question takes, on both platforms' new card."""
 
 import pytest
 
@@ -6,9 +6,10 @@ from bot.service import dispatcher
 from council.document.conversation import Source
 from storage.index.index import Index
 from storage.index.statistics import Typical
-from tests.bot.discord.office import HELD, Office
-from tests.council.scripted import ScriptedCouncil
-from tests.discord_server.state import shown
+from tests.bot.adapters.teams import AnyTeam
+from tests.council.scripted import FOUR
+
+FIRST_CALL = f"stage1.1:{FOUR[0]}"
 
 
 async def typical(_: Index, here: Source) -> Typical:
@@ -18,20 +19,19 @@ async def typical(_: Index, here: Source) -> Typical:
 
 
 async def test_the_first_card_says_what_a_question_takes_here(
-    team: Office, council: ScriptedCouncil, monkeypatch: pytest.MonkeyPatch
+    team: AnyTeam, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From the first state on; the answer has taken its place."""
     monkeypatch.setattr(Index, "typical", typical)
     monkeypatch.setattr(dispatcher, "TYPICAL_SECONDS", 10.0)
-    council.held.add(HELD["Answers"])
-    card = await team.ask()
-    assert shown(card.history[0]).splitlines()[:5] == [
-        "> Shard or scale up?",
-        "",
-        "Asked by Ada. Council \u201cdefault\u201d, 4 members.",
-        "",
+    team.council.held.add(FIRST_CALL)
+    card = await team.begin()
+    assert [line for line in team.first_text(card).splitlines() if line][:3] == [
+        team.quoted("Shard or scale up?"),
+        f"Asked by {team.name('ada')}. Council \u201cdefault\u201d, 4 members.",
         "Usually 1 min 20 s, $0.12.",
     ]
-    council.release(HELD["Answers"])
+    await team.council.until_called(FIRST_CALL)
+    team.council.release(FIRST_CALL)
     await team.dispatcher.tasks.settled()
-    assert "Recent questions" not in card.text
+    assert "Recent questions" not in team.text(card)
