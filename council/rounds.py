@@ -157,9 +157,9 @@ class _Reviewer:
         """Read a review, or ask for its ranking alone where that can't be read."""
         order, profile = self.order, self.prompts.brief.profile
         # The built-in model must criticize, and copies what it reads when it has nothing to say.
-        copied = self._given if profile.demonstration else ()
+        copied = self._texts if profile.demonstration else ()
         reading = partial(
-            read_ballot, reply.text, order, self._criteria, answers=self._given, copied=copied
+            read_ballot, reply.text, order, self._criteria, answers=self._texts, copied=copied
         )
         ballot = await offload(self._size(reply), reading)
         result = Stage2Result(
@@ -180,17 +180,17 @@ class _Reviewer:
         return AskAgain(words, result, labels_schema(order), LABELS_TOKENS, again)
 
     async def _read_labels(self, first: Stage2Result, reply: Reply) -> Stage2Result:
-        read = partial(read_labels, reply.text, self.order, answers=self._given)
+        read = partial(read_labels, reply.text, self.order, answers=self._texts)
         ranking = await offload(self._size(reply), read)
         text = with_ranking(first.ranking, ranking) if ranking else first.ranking
         return first.model_copy(update={"ranking": text, "parsed_ranking": ranking})
 
     def _size(self, reply: Reply) -> int:
-        beside = self._given if "{" in reply.text else ()  # only an object is looked for in them
+        beside = self._texts if "{" in reply.text else ()  # only an object is looked for in them
         return len(reply.text) + sum(map(len, beside))
 
     @property
-    def _given(self) -> list[str]:
+    def _texts(self) -> list[str]:
         return [self.prompts.brief.question, *(text for each in self.labelled for text in each)]
 
     @property
@@ -235,7 +235,7 @@ class _Table:
                     for name in names
                     if isinstance(outcome := await self._reviewing[name], Stage2Result)
                 ]
-                held = self._counted(reviews)
+                held = self._ranked(reviews)
                 session.emit(
                     StageCompleted(
                         "stage2",
@@ -252,7 +252,7 @@ class _Table:
         await offload(_size(held.corrections), self._note, held)
         return held
 
-    def _counted(self, reviews: list[Stage2Result]) -> Round:
+    def _ranked(self, reviews: list[Stage2Result]) -> Round:
         criteria = self._session.brief.profile.criteria
         given = {review.model: review.scores for review in reviews}
         return Round(
@@ -310,7 +310,7 @@ class _Table:
         def judged(said: Reply) -> Judged:
             result = corrected(answer, critiques, said)
             keeps = result.kept_because is not None
-            return result, fault(said.text, self._given(name, reviews), keeps=keeps)
+            return result, fault(said.text, self._inputs(name, reviews), keeps=keeps)
 
         async def read(reply: Reply) -> ReadCorrection:
             said = await consultation_calls.read(session, member, reply, after=number)
@@ -336,7 +336,7 @@ class _Table:
         self._data.critiques |= found
         return found[label]
 
-    def _given(self, name: str, reviews: list[Stage2Result]) -> CorrectionInputs:
+    def _inputs(self, name: str, reviews: list[Stage2Result]) -> CorrectionInputs:
         brief = self._session.brief
         return CorrectionInputs(
             question=brief.question,

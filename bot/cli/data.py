@@ -101,20 +101,17 @@ def restore(
     from storage.backups.restore import restore as read_backup
 
     configuration = configured()
-    folder: object = configuration.settings.council_data_dir
-    if configuration.database is None:
-        folder = configuration.settings.council_data_dir
+    folder, database = configuration.settings.council_data_dir, configuration.database
+    if database is None:
         report = carry_out(read_backup(file, folder, replace=replace))
     else:
-        folder = "DATABASE_URL"
-        restoring = _transfer().restore_server(file, configuration.database, replace=replace)
-        report = carry_out(restoring)
+        report = carry_out(_transfer().restore_server(file, database, replace=replace))
 
     async def repair(library: Library) -> None:
         await library.index.repair(library.store)
 
     with_library(configuration, repair)
-    say(wording.restored(report.conversations, folder))
+    say(wording.restored(report.conversations, "DATABASE_URL" if database else folder))
 
 
 def migrate(

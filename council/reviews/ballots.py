@@ -100,7 +100,7 @@ def read_ballot(
     body = out_of_string(unwrapped(text, ("markdown", "md")))
     written, prose = _written_ballots(body, labels, answers)
     listed, line = ranking_at(prose, labels)
-    own = _counted(written)
+    own = _last_to_rank(written)
     if own is None:
         scores = parse_scores(text, labels, criteria)
         read = read_review(prose, labels)
@@ -127,7 +127,7 @@ class _Written:
     span: Span
 
 
-def _counted(written: Sequence[_Written]) -> _Written | None:
+def _last_to_rank(written: Sequence[_Written]) -> _Written | None:
     """Return the last ballot that ranks, with the reviews of another one if it has none."""
     ranked = next((each for each in written if len(each.ballot.ranking) > 1), None)
     reviewed = next((each for each in written if each.ballot.reviews and each != ranked), None)
@@ -186,7 +186,7 @@ def read_labels(text: str, labels: Sequence[str], *, answers: Collection[str] = 
     As in `read_ballot`, an object that occurs in one of the `answers`, or is quoted, doesn't count.
     """
     written, prose = _written_ballots(out_of_string(text), labels, answers)
-    if (own := _counted(written)) and len(own.ballot.ranking) > 1:
+    if (own := _last_to_rank(written)) and len(own.ballot.ranking) > 1:
         return own.ballot.ranking
     label_of = partial(label_named, known=by_letter(labels))
     names = listed_names(unwrapped(text, ("", "json")))
