@@ -119,7 +119,7 @@ def explain(
 ) -> str:
     """Return what happened and what to do; for an unknown error, show only the run's id.
 
-    The error says why each member failed. Only `at_terminal` are file paths and the operator's `remedies`
+    The error knows why each member failed. Only `at_terminal` are file paths and operators' `remedies`
     told; there is no button to press there. Elsewhere `admin_knows` says that an admin was told.
     """
     retry = f"run: council retry {run_id}" if at_terminal else "press Continue."
