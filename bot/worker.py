@@ -111,7 +111,7 @@ class Worker:
 
     async def _leave_to_others(self, run: RunRow, attempts: int) -> None:
         """Leave a run to another worker, for as long as an interrupted run may continue."""
-        if self.queue.runs.recorder.age(run) <= self.dispatcher.tasks.resume_within:
+        if self.queue.runs.recorder.age(run) <= self.dispatcher.tasks.resuming.within:
             await self.queue.jobs.defer(run.id, after=AGAIN_SECONDS, attempts=attempts)
             return
         if not run.is_over:

@@ -83,7 +83,7 @@ class Resuming:
         self._journal = journal
         self._stops = stops
         self._start = start
-        self._within = within
+        self.within = within
         self._sleep = sleep
         self._attempts: dict[str, int] = {}
         self._undelivered: set[str] = set()
@@ -117,13 +117,17 @@ class Resuming:
                 log.warning("run_of_another_workspace", run=run.id, workspace=run.origin.workspace)
                 self._stops.remove(run.id)
                 continue
-            is_too_old = not run.is_over and self._runs.recorder.age(run) > self._within
-            resumed.append((await self._runs.endings.give_up(run) if is_too_old else run, venue))
+            resumed.append((await self.unless_too_old(run), venue))
         if resumed:
             together = Together(len(resumed))
             for run, venue in resumed:
                 self._restart(run, venue, together)
             log.info("runs_resumed", runs=len(resumed))
+
+    async def unless_too_old(self, run: RunRow) -> RunRow:
+        """Return a run; one that was interrupted too long ago is closed."""
+        is_too_old = not run.is_over and self._runs.recorder.age(run) > self.within
+        return await self._runs.endings.give_up(run) if is_too_old else run
 
     def shown(self, run: RunRow, venue: Venue, delivery: Delivery | None, *, is_last: bool) -> None:
         """Note how a run's showing ended; unless it is the process's last, it is repeated later.

@@ -69,12 +69,8 @@ class RunTasks:
 
     async def take_up(self, run: RunRow, venue: Venue, claims: Claims) -> Delivery | None:
         """Carry out a run that this process has claimed, and show it; return how that ended."""
-        if (
-            not run.is_over
-            and run.epoch > 1
-            and self._runs.recorder.age(run) > self._durability.resume_within
-        ):
-            run = await self._runs.endings.give_up(run)
+        if run.epoch > 1:
+            run = await self.resuming.unless_too_old(run)
         with self._under_way(run) as stop:
             claims.add(run, stop)
             return await self.showing.see_through(run, venue, stop, Together(1))
@@ -123,11 +119,6 @@ class RunTasks:
     def __contains__(self, run_id: str) -> bool:
         """Return whether a run is being carried out or shown here."""
         return run_id in self._shown
-
-    @property
-    def resume_within(self) -> float:
-        """How old, in seconds, an interrupted run may be that continues by itself."""
-        return self._durability.resume_within
 
     def run_counts(self) -> RunCounts:
         """Count this process's runs."""

@@ -16,6 +16,7 @@ from slack_bolt.async_app import AsyncRespond
 from bot.errors import Refusal, VenueError
 from bot.past import chart
 from bot.past.pages import Sheet
+from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.receipts import Sent, unrecorded
 from bot.service.delivery.venue import File
 from bot.service.requests.follow_ups import Form
@@ -25,6 +26,7 @@ from bot.slack import past as slack_past
 from bot.slack.client import granted
 from bot.slack.locations import Locations, direct
 from bot.slack.notices import Tell, ephemerally, line
+from bot.slack.posting import Posting
 from bot.slack.venue import SlackVenue
 from bot.view.wording import slack as wording
 from bot.view.wording.commands import ALREADY_ASKED, ASKED_BELOW, TRANSCRIPT
@@ -74,10 +76,10 @@ class SlackReply:
         """
 
         async def share() -> None:
-            channel = self.here.model_copy(update={"thread": None})
-            venue = SlackVenue(self.locations.workspace, str(self.here.user), self.tell, channel)
+            posting = Posting(self.locations.workspace, str(self.here.user))
             for number, part in enumerate(await slack_past.parts(sheet, self.name)):
-                await venue.post(part, "", unrecorded(f"shared.{number}", sent))
+                receipt = unrecorded(f"shared.{number}", sent)
+                await posting.post(part, receipt, Urgency.THREAD, str(self.here.channel))
             if sheet.chart and (picture := await chart.drawn(sheet.chart)):
                 file = File(chart.PICTURE, picture, chart.alt_text(sheet.chart))
                 await self._attach(self.here, PICTURE, "picture", sent, file)
