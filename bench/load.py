@@ -35,8 +35,8 @@ from bot.service.admission.limits import Limits
 from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.venue import Card, File, Mention, Part, Sent
 from bot.service.dispatcher import Dispatcher
+from bot.service.local_queue import LocalQueue
 from bot.service.requests.question import Question
-from bot.service.run_queue import LocalQueue
 from bot.service.runs.runs import Runs, build_runs, utc_now
 from bot.view.message import Message
 from council.brief import Brief, Discussion, SentFile

@@ -18,9 +18,10 @@ from bot.service.admission.channels import Channels, Operator
 from bot.service.admission.costs import Costs
 from bot.service.admission.permissions import Admins
 from bot.service.dispatcher import Dispatcher
+from bot.service.local_queue import LocalQueue
 from bot.service.metrics import Metrics
 from bot.service.remedies import Remedies
-from bot.service.run_queue import LocalQueue, RunQueue
+from bot.service.run_tasks import RunQueue
 from bot.service.runs.observing import Observer, Traces, can_trace
 from bot.service.runs.runs import Runs, build_runs
 from bot.view.wording import cli as wording

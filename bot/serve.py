@@ -27,7 +27,7 @@ from bot.errors import ConfigurationError, Problem
 from bot.health import Health
 from bot.program import EVERYTHING, Program, Role, until
 from bot.service.metrics import Metrics
-from bot.service.run_queue import RunQueue
+from bot.service.run_tasks import RunQueue
 from bot.upkeep import maintain
 from bot.view.wording import cli as wording
 from bot.worker import Worker, open_shared_queue

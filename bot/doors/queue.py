@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from bot.errors import OverLimit
 from bot.service.admission.limits import Limits
-from bot.service.run_queue import LocalQueue
+from bot.service.local_queue import LocalQueue
 from bot.view.wording import commands
 from council.cancel import Stop
 from council.document.conversation import Source, timestamp

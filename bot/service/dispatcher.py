@@ -25,8 +25,7 @@ from bot.service.requests.help import Help, Page
 from bot.service.requests.question import Question
 from bot.service.requests.votes import Votes
 from bot.service.resuming import VenueOf
-from bot.service.run_queue import RunQueue
-from bot.service.run_tasks import RunTasks
+from bot.service.run_tasks import RunQueue, RunTasks
 from bot.service.runs.runs import Runs
 from bot.service.showing import Showing
 from bot.view.details import Detail, detail

@@ -1,23 +1,97 @@
-"""The tasks of this process: one for each run that it carries out or shows, and others beside them."""
+"""The tasks of this process: one for each run that it carries out or shows, and others beside them.
+
+When a run has its turn is the queue's to say: `local_queue` for a process that has its runs to itself,
+`shared_queue` for those that share a database.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
-from contextlib import contextmanager, suppress
-from typing import Any
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from bot.errors import Refusal
-from bot.service.admission.limits import Durability
+from bot.service.admission.limits import Durability, Limits
 from bot.service.claimed_runs import Claims
 from bot.service.delivery.venue import Venue
-from bot.service.resuming import Resuming, Stops, Together
-from bot.service.run_queue import RunCounts, RunQueue
+from bot.service.resuming import Resuming, Stops, Together, VenueOf
 from bot.service.showing import Showing
 from bot.view.wording import commands
 from council.cancel import Stop
 from council.document.conversation import Source
 from storage.journal.rows import Delivery, RunRow
+from storage.processes.coordination import Bounds
 
 HALT_SECONDS = 10.0
+
+HandOver = Callable[["RunTasks", RunRow, Venue], Coroutine[Any, Any, None]]
+"""Posts a new run's card, and has the run carried out."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunCounts:
+    """How many runs have their turn, wait for it, or have an asker who couldn't be told yet."""
+
+    running: int
+    queued: int
+    undelivered: int
+
+
+class RunQueue(Protocol):
+    """Runs in the order in which they have their turn; `limits` are this process's.
+
+    `is_shared` says that other processes may have a run. `bounds` are checked where runs are recorded,
+    where processes share the queue.
+    """
+
+    limits: Limits
+    is_shared: bool
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """How many questions may wait."""
+        ...
+
+    @property
+    def hand_over(self) -> HandOver | None:
+        """What has a new run carried out, where that may be another process."""
+        ...
+
+    def turn(
+        self, run: RunRow, stop: Stop, moved: Callable[[int], None]
+    ) -> AbstractAsyncContextManager[None]:
+        """Wait for a run's turn and hold it; `moved` hears its position, 1 being next.
+
+        One that is stopped while it waits ends without a turn.
+        """
+        ...
+
+    async def retry(self, tasks: "RunTasks", run: RunRow, venue_of: VenueOf, by: Source) -> str:
+        """Repeat a run without an answer on its card; return what happens. Raises `Refusal`."""
+        ...
+
+    async def stop(self, tasks: "RunTasks", run_id: str) -> str:
+        """End a run's members' calls or, at a second press, its chairman's; return what happens.
+
+        Raises `Refusal`.
+        """
+        ...
+
+    async def end(self, tasks: "RunTasks", run_ids: Sequence[str], within: float) -> None:
+        """End these runs, and wait until they are over or so many seconds are."""
+        ...
+
+    async def is_first(self, click: str) -> bool:
+        """Return whether no process has seen a click before; a platform may deliver it to several."""
+        ...
+
+    def counts(self, tasks: "RunTasks") -> RunCounts:
+        """Count this process's runs."""
+        ...
+
+    def close(self) -> None:
+        """Show nobody's place any more."""
+        ...
 
 
 class RunTasks:

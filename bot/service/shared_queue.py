@@ -17,7 +17,7 @@ from bot.service.admission.limits import Limits
 from bot.service.claimed_runs import LOOK_SECONDS, Claims
 from bot.service.delivery.venue import Venue
 from bot.service.resuming import LONGEST_REDELIVERY_SECONDS, REDELIVERY_DAYS, REDELIVERY_SECONDS, VenueOf
-from bot.service.run_queue import RunCounts, Tasks
+from bot.service.run_tasks import RunCounts, RunTasks
 from bot.service.runs.runs import Runs
 from bot.view.wording import commands, failures
 from council.cancel import Stop
@@ -70,7 +70,7 @@ class SharedQueue:
             cooldown=self.limits.cooldown,
         )
 
-    async def hand_over(self, tasks: Tasks, run: RunRow, venue: Venue) -> None:
+    async def hand_over(self, tasks: RunTasks, run: RunRow, venue: Venue) -> None:
         """Post a run's card, then leave the run to a worker; show its place until one has it."""
         with structlog.contextvars.bound_contextvars(run=run.id):
             self.claims.add(run, Stop())  # once a worker has it, nothing more is shown from here
@@ -97,7 +97,7 @@ class SharedQueue:
         await self.coordination.ready(run_id)
         await self.admit()
 
-    async def retry(self, tasks: Tasks, run: RunRow, venue_of: VenueOf, by: Source) -> str:
+    async def retry(self, tasks: RunTasks, run: RunRow, venue_of: VenueOf, by: Source) -> str:
         """Queue a run without an answer again; return what happens. Raises `Refusal`."""
         del tasks, venue_of  # a worker carries it out
         try:
@@ -113,7 +113,7 @@ class SharedQueue:
             log.warning("run_left_to_a_sweep", run=run.id, reason=error)
         return commands.RESUMING
 
-    async def stop(self, tasks: Tasks, run_id: str) -> str:
+    async def stop(self, tasks: RunTasks, run_id: str) -> str:
         """Record a press of Stop, which the run's worker will find; return what happens.
 
         A run that still waits gets a worker whatever the limits say: it has only to end. Raises
@@ -134,7 +134,7 @@ class SharedQueue:
             log.warning("run_left_to_a_sweep", run=run_id, reason=error)
         return commands.ENDING if run.stops else commands.STOPPING
 
-    async def end(self, tasks: Tasks, run_ids: Sequence[str], within: float) -> None:
+    async def end(self, tasks: RunTasks, run_ids: Sequence[str], within: float) -> None:
         """End these runs, wherever they are, and wait until they are over or so many seconds are."""
         del tasks
         try:
@@ -233,7 +233,7 @@ class SharedQueue:
             now=True
         )
 
-    def counts(self, tasks: Tasks) -> RunCounts:
+    def counts(self, tasks: RunTasks) -> RunCounts:
         """Count the runs that this process carries out or shows, and whose place it shows."""
         del tasks
         return RunCounts(self.claims.count, len(self._waiting), len(self._undelivered))

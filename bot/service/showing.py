@@ -27,7 +27,7 @@ from storage.journal.rows import Delivery, RunRow
 log = structlog.get_logger()
 
 Turn = Callable[[RunRow, Stop, Callable[[int], None]], AbstractAsyncContextManager[None]]
-"""Waits for a run's turn and holds it, as `bot.service.run_queue.RunQueue` does."""
+"""Waits for a run's turn and holds it, as `bot.service.run_tasks.RunQueue` does."""
 
 
 @dataclass(slots=True, kw_only=True)

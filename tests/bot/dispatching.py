@@ -9,8 +9,8 @@ from bot.service.admission.costs import Costs
 from bot.service.admission.limits import Limits
 from bot.service.admission.permissions import Admins
 from bot.service.dispatcher import Dispatcher
+from bot.service.local_queue import LocalQueue
 from bot.service.metrics import Metrics
-from bot.service.run_queue import LocalQueue
 from bot.service.runs.observing import Observer
 from bot.service.runs.runs import build_runs
 from council.errors import ModelError

@@ -22,7 +22,7 @@ from bot.service.admission.costs import Costs
 from bot.service.admission.limits import Limits
 from bot.service.delivery.outbox import Outbox
 from bot.service.dispatcher import Dispatcher
-from bot.service.run_queue import LocalQueue
+from bot.service.local_queue import LocalQueue
 from bot.service.runs.runs import build_runs
 from bot.slack.bot import SlackAccess, SlackBot, Timing
 from council.calls import Ask, Call, Reply

@@ -25,9 +25,9 @@ from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.receipts import Sent
 from bot.service.delivery.venue import Button, Card, File, Part
 from bot.service.dispatcher import Dispatcher
+from bot.service.local_queue import LocalQueue
 from bot.service.metrics import Metrics
 from bot.service.requests.question import Question
-from bot.service.run_queue import LocalQueue
 from bot.service.runs.observing import Observer
 from bot.service.runs.runs import Runs, build_runs
 from bot.view.details import Detail
