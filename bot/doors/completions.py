@@ -135,7 +135,7 @@ class _Reply:
     async def _follow(self, response: web.StreamResponse) -> None:
         with self.door.following(self.run.id) as changes:
             while True:
-                view, progress = self.door.view(self.run.id), None
+                view, progress = self.door.dispatcher.showing.view_of(self.run.id), None
                 if view is None or view.is_over:
                     try:
                         progress = await self.door.progress(self.run.id, self.caller)

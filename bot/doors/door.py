@@ -304,10 +304,6 @@ class Door:
         """Return whether anybody waits for a run."""
         return run_id in self.followers
 
-    def view(self, run_id: str) -> RunView | None:
-        """Return the newest view of a run that this process carries out."""
-        return self.dispatcher.showing.view_of(run_id)
-
     def is_left(self, run_id: str) -> bool:
         """Return whether this process ends and leaves a run to the next start."""
         tasks = self.dispatcher.tasks

@@ -7,6 +7,7 @@ browser shows can reach it by another (DNS rebinding); pages of other origins ar
 import re
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 
 import orjson
@@ -50,7 +51,7 @@ class Endpoint:
         """What answers each method and path."""
         served: dict[tuple[str, str], Served] = {
             ("GET", "/v1/models"): self._models,
-            ("POST", "/v1/chat/completions"): self._complete,
+            ("POST", "/v1/chat/completions"): partial(completions.complete, self.door),
         }
         if self.mcp:
             served["POST", "/mcp"] = self.mcp
@@ -90,9 +91,6 @@ class Endpoint:
         del request
         listed = await completions.models(self.door, caller)
         return web.Response(body=orjson.dumps(listed), content_type="application/json")
-
-    async def _complete(self, caller: Caller, request: web.BaseRequest) -> web.StreamResponse:
-        return await completions.complete(self.door, caller, request)
 
 
 def host_names(given: Iterable[str]) -> frozenset[str]:
