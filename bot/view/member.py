@@ -21,6 +21,8 @@ BEGINNING = 400
 REASON_LENGTH = 200
 """How much is said of why a member kept its answer."""
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_REFERENCE = re.compile(r"\[\d{1,2}\](?!\()")
+"""How Perplexity's models refer to a page that they cite."""
 _LEADS = re.compile(r" {0,3}#{1,6} |\s*(?:[-*+]|\d{1,3}[.)])\s*$|\s*\*\*[^*]+\*\*:?\s*$|.*:\s*$")
 
 
@@ -152,7 +154,7 @@ def text(
         yield Line(wording.unstructured(result.unstructured))
     if result.truncated:
         yield Line(wording.CUT_OFF)
-    yield from _sources(result.citations)
+    yield from _sources(result.citations, is_numbered=bool(_REFERENCE.search(said)))
 
 
 def corrected(view: RunView, seat: Seat, answer: Stage1Result) -> Iterator[Block]:
@@ -169,12 +171,11 @@ def score_of(answer: Stage1Result | None) -> int | None:
     return answer.consultation.confidence.score if answer and answer.consultation else None
 
 
-def _sources(citations: Sequence[Citation]) -> Iterator[Block]:
-    """Return the pages that a text cites; their titles are other people's words."""
+def _sources(citations: Sequence[Citation], *, is_numbered: bool) -> Iterator[Block]:
+    """Return the pages that a text cites, numbered if it names numbers; titles are others' words."""
     if citations:
+        titles = [clip(cited.title, 100) or urlsplit(cited.url).netloc for cited in citations]
+        if is_numbered:
+            titles = [f"[{number}] {title}" for number, title in enumerate(titles, 1)]
         yield Line(wording.SOURCES)
-        yield Pairs(
-            tuple(
-                (clip(cited.title, 100) or urlsplit(cited.url).netloc, cited.url) for cited in citations
-            )
-        )
+        yield Pairs(tuple(zip(titles, (cited.url for cited in citations), strict=True)))

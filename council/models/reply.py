@@ -3,8 +3,9 @@
 Nothing here does I/O. Shapes: OpenAI's chat completions
 (https://platform.openai.com/docs/api-reference/chat), with what OpenRouter adds: errors inside a 200
 (https://openrouter.ai/docs/api-reference/errors), and the pages that a web search found, as annotations
-(https://openrouter.ai/docs/features/web-search). Thoughts come in the content, in parts of it, or beside
-it: they are counted, and neither heard nor part of a reply.
+(https://openrouter.ai/docs/features/web-search); Perplexity and xAI list them beside the choices
+(https://docs.perplexity.ai/api-reference/chat-completions-post). Thoughts come in the content, in parts
+of it, or beside it: they are counted, and neither heard nor part of a reply.
 """
 
 import re
@@ -188,6 +189,7 @@ class Completion:
             else:
                 self._take_parts(content)
         self._cite(message.get("annotations"))
+        self._cite(body.get("search_results") or body.get("citations"))
         if (reason := str(choice.get("finish_reason") or "").lower()) not in _UNFINISHED:
             self.finish_reason = reason
 
@@ -221,11 +223,11 @@ class Completion:
             if self._reasoned > MOST_TEXT:
                 raise too_large("what the model thought")
 
-    def _cite(self, annotations: object) -> None:
-        """Note the pages cited; a stream may send them in one chunk, in several, or again."""
-        for annotation in cast("list[object]", annotations) if isinstance(annotations, list) else []:
-            fields = as_object(annotation)
-            cited = as_object(fields.get("url_citation"))
+    def _cite(self, given: object) -> None:
+        """Note the pages cited, annotations or a list; a stream may send them in one chunk, or again."""
+        for each in cast("list[object]", given) if isinstance(given, list) else []:
+            fields = {"url": each} if isinstance(each, str) else as_object(each)
+            cited = as_object(fields.get("url_citation")) or fields
             url, title = cited.get("url"), cited.get("title")
             if len(self._citations) == MOST_CITATIONS:
                 return

@@ -367,6 +367,18 @@ def test_cited_pages_are_listed_below_what_cites_them() -> None:
     )
 
 
+def test_pages_have_numbers_where_the_text_names_them() -> None:
+    """Perplexity's models refer to the list by its numbers."""
+    pages = tuple(Citation(url=f"https://{name}.example/", title=name) for name in "ab")
+    said = {"citations": pages, "response": "Shard [2], not yet [1]."}
+    answers = [
+        answer.model_copy(update=said) if answer.model == CLAUDE else answer
+        for answer in ANSWERS.values()
+    ]
+    shown = text(stored(stage1=answers), f"member:{CLAUDE}")
+    assert shown.endswith("- \\[1\\] a: https://a.example/\n- \\[2\\] b: https://b.example/\n")
+
+
 def test_votes_are_shown_by_name() -> None:
     """Who ranked whom, best first."""
     assert render(detail(seen(), "votes")) == (

@@ -194,6 +194,22 @@ def test_a_plain_body_cites_too() -> None:
     assert completion.reply(call(), 1, no_price).citations == (Citation(url="https://a.example"),)
 
 
+def test_pages_beside_the_choices_are_cited() -> None:
+    """Perplexity lists them with titles in each chunk, and as addresses; xAI as addresses at the end."""
+    pages = ["https://a.example/", "https://b.example/"]
+    results = [{"title": " A ", "url": pages[0], "date": None}, {"title": "", "url": pages[1]}]
+    beside = {"citations": pages, "search_results": results}
+    said = [{"choices": [{"delta": {"content": piece}}], **beside} for piece in ("So [1]", ".")]
+    perplexity = streamed(*map(orjson.dumps, said), chunk("", finish="stop"))
+    assert perplexity.reply(call(), 1, no_price).citations == (
+        Citation(url=pages[0], title="A"),
+        Citation(url=pages[1]),
+    )
+    ended = {"choices": [{"delta": {}, "finish_reason": "stop"}], "citations": [*pages, 7, "no page"]}
+    xai = streamed(chunk("So."), orjson.dumps(ended))
+    assert [each.url for each in xai.reply(call(), 1, no_price).citations] == pages
+
+
 @pytest.mark.parametrize(
     "annotations",
     [
