@@ -3,15 +3,16 @@
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from typing_extensions import override
 
 from bot.service.dispatcher import Dispatcher
 from tests.bot.adapters.teams import QUESTION, Lost, Team
 from tests.bot.discord.office import Office, office
+from tests.bot.shown import text
 from tests.council.scripted import ScriptedCouncil
-from tests.discord_server import DiscordServer, Interaction, Message, Permission
+from tests.discord_server import Channel, DiscordServer, Interaction, Message, Permission
 from tests.discord_server.state import shown
 
 SEND = "POST /channels/{channel_id}/messages"
@@ -23,6 +24,11 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
     platform = "discord"
     followed_in_the_thread = "Your follow-up was asked."
     repeats_lost = False
+    inside = "on this server"
+    dated = "R> \u00b7 "
+    verbs = ("past:turn", "past:see", "past:share")
+    transcript_shown: ClassVar[list[str]] = ["tml", ".md"]
+    also_listed = 1
 
     def __init__(self, place: Office, stack: AsyncExitStack) -> None:
         self._place, self._server, self._running = place, place.server, stack
@@ -80,18 +86,100 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
         return sum(each is not None and not each.ephemeral for each in shown)
 
     @override
-    async def use(self, command: str, who: str = "", **options: str | int) -> Message:
+    async def use(
+        self, command: str, who: str = "", where: object = None, **options: str | int
+    ) -> Message:
         user = self._people[who or self.ada]
-        used = self._server.slash(self._place.general, user, f"council-{command}", **options)
+        channel = where if isinstance(where, Channel) else self._place.general
+        used = self._server.slash(channel, user, f"council-{command}", **options)
         note = (await used.acknowledged()).message
         assert note is not None
         assert note.visible_to is user
         return note
 
     @override
+    async def look(self, shown: Message, label: str, who: str = "") -> Message:
+        pressed = await self._click(shown, label, who or self.ada).acknowledged()
+        message = await self._server.until(lambda: pressed.message)
+        assert message is not None
+        return message
+
+    @override
+    async def delete(self, asked: Message, who: str = "") -> str:
+        gone = await self.look(asked, "Delete", who)
+        await self._server.until(lambda: gone.content.startswith("Deleted"))
+        await self.dispatcher.tasks.settled()
+        return gone.content
+
+    @override
+    async def transcript(self, shown: Message) -> list[str]:
+        message = await self.look(shown, "Transcript")
+        await self._server.until(lambda: message.attachments)
+        return [file.filename[-3:] for file in message.attachments]
+
+    @override
+    def elsewhere(self) -> list[object]:
+        other = self._server.guild("Another team")
+        ada = self._people[self.ada]
+        self._server.join(other, ada)
+        return [
+            self._server.channel(self._guild, "elsewhere"),
+            self._server.channel(other, "general"),
+            self._server.dm(ada),
+        ]
+
+    @override
+    def values(self, shown: Message) -> list[str]:
+        return [part["custom_id"] for part in shown.buttons]
+
+    @override
+    async def forge(self, where: Channel, value: str) -> str:
+        posted = self._server.say(where, self._server.bot, "look")
+        button = {"type": 2, "style": 2, "label": "x", "custom_id": value}
+        posted.now.components.append({"type": 1, "components": [button]})
+        pressed = await self._server.click(posted, value, self._people[self.ada]).acknowledged()
+        shown = pressed.message
+        assert shown is not None
+        assert shown is not posted
+        await self._server.until(lambda: shown.text)
+        return shown.text
+
+    @override
     def cards(self) -> list[Message]:
         posted = self._server.messages(self._place.general, by_bot=True)
         return [message for message in posted if "Follow up" in self.labels(message)]
+
+    @override
+    def public(self) -> list[Message]:
+        posted = self._server.messages(self._place.general, by_bot=True)
+        return [message for message in posted if not message.ephemeral]
+
+    def _for_all(self) -> list[Message]:
+        channels = [self._place.general, *self._server.threads(self._place.general)]
+        posted = (each for channel in channels for each in self._server.messages(channel, by_bot=True))
+        return [message for message in posted if not message.ephemeral]
+
+    @override
+    def left(self) -> list[str]:
+        return [message.text for message in self._for_all()]
+
+    @override
+    def files(self) -> int:
+        return sum(len(message.attachments) for message in self._for_all())
+
+    @override
+    def pings(self) -> list[object]:
+        return [*self._server.pings()]
+
+    @override
+    def say_below(self, card: Message, who: str, text: str) -> object:
+        assert card.thread is not None
+        return self._server.say(card.thread, self._people[who], text)
+
+    @override
+    def said_below(self, card: Message) -> list[object]:
+        assert card.thread is not None
+        return [*self._server.messages(card.thread)]
 
     @override
     def below(self, card: Message) -> list[Message]:
@@ -116,12 +204,32 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
         return shown.text
 
     @override
+    def plain(self, shown: Message) -> str:
+        return text(shown.text)
+
+    @override
+    def is_private(self, shown: Message, who: str) -> bool:
+        return shown.visible_to is self._people[who]
+
+    @override
+    def leads_to(self, shown: Message, card: Message) -> bool:
+        return f"[Open](<https://discord.com/channels/{self._guild.id}/{card.id}>)" in shown.text
+
+    @override
     def labels(self, shown: Message) -> list[str]:
         return [part["label"] for part in shown.buttons]
 
     @override
     def name(self, name: str) -> str:
         return name.capitalize()
+
+    @override
+    def mention(self, who: str) -> str:
+        return f"<@{who}>"
+
+    @override
+    def strong(self, words: str) -> str:
+        return f"**{words}**"
 
     @override
     def quoted(self, question: str) -> str:
@@ -221,6 +329,12 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
         self._server.advance(seconds)
 
     @override
+    def forbid_deleting(self) -> str:
+        general, bot = self._place.general, self._server.bot
+        self._server.overwrite(general, bot, deny=Permission.VIEW_CHANNEL)
+        return "the bot has no access to this channel"
+
+    @override
     def lose_thread(self, card: Message) -> None:
         assert card.thread is not None
         self._server.delete_channel(card.thread)
@@ -238,5 +352,5 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
         await self._running.enter_async_context(self._place.bot())
 
     @override
-    def refusals(self) -> list[object]:
-        return [*self._server.unhandled()]
+    def refusals(self) -> list[str]:
+        return self._server.unhandled()

@@ -4,16 +4,17 @@ from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from typing_extensions import override
 
 from bot.service.dispatcher import Dispatcher
+from bot.view.wording.slack import IN_DIRECT
 from tests.bot.adapters.teams import QUESTION, Lost, Team
 from tests.bot.shown import blocks_text
 from tests.bot.slack.test_bot import Place, at_work, cards_in, labels, restarted
 from tests.council.scripted import ScriptedCouncil
-from tests.slack_server import Delivery, Ephemeral, Message
+from tests.slack_server import Channel, Delivery, Ephemeral, Message
 from tests.slack_server.faults import ALWAYS
 from tests.slack_server.modals import View
 
@@ -26,20 +27,17 @@ class SentForm:
     delivery: Delivery
 
 
-ACTIONS = {
-    "Follow up": "council_follow",
-    "Answer it": "council_answer",
-    "Helpful": "council_helpful",
-    "Not helpful": "council_unhelpful",
-}
-
-
 class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
     """A workspace."""
 
     platform = "slack"
     followed_in_the_thread = ""
     repeats_lost = True
+    inside = "in this workspace"
+    dated = "\n"
+    verbs = ("turn", "see", "share")
+    transcript_shown: ClassVar[list[str]] = [IN_DIRECT]
+    also_listed = 0
 
     def __init__(self, place: Place, stack: AsyncExitStack) -> None:
         self._place, self._running = place, stack
@@ -93,21 +91,93 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
         return len(self.cards()) - cards
 
     @override
-    async def use(self, command: str, who: str = "", **options: str | int) -> Ephemeral:
+    async def use(
+        self, command: str, who: str = "", where: object = None, **options: str | int
+    ) -> Ephemeral:
         flags = command == "config"
         words = [f"--{name} {value}" if flags else f"{value}" for name, value in options.items()]
-        return await self._command(f"/council-{command}", " ".join(words), who or self.ada)
+        channel = where if isinstance(where, Channel) else self._place.general
+        return await self._command(f"/council-{command}", " ".join(words), who or self.ada, channel)
 
-    async def _command(self, command: str, text: str, who: str) -> Ephemeral:
-        slack, channel = self._place.slack, self._place.general
-        before = len(slack.ephemerals(channel, who))
-        assert (await slack.slash(channel, who, command, text)).acked
-        await slack.until(lambda: len(slack.ephemerals(channel, who)) > before)
-        return slack.ephemerals(channel, who)[-1]
+    async def _command(
+        self, command: str, text: str, who: str, channel: Channel | None = None
+    ) -> Ephemeral:
+        slack, place = self._place.slack, channel or self._place.general
+        before = len(slack.ephemerals(place, who))
+        assert (await slack.slash(place, who, command, text)).acked
+        await slack.until(lambda: len(slack.ephemerals(place, who)) > before)
+        return slack.ephemerals(place, who)[-1]
+
+    @override
+    async def look(self, shown: Message | Ephemeral, label: str, who: str = "") -> Message | Ephemeral:
+        told = self._place.slack.ephemerals(self._place.general, who or self.ada)
+        public = self.public()
+        assert (await self._click(shown, label, who or self.ada)).acked
+        await self.dispatcher.tasks.settled()
+        private = self._place.slack.ephemerals(self._place.general, who or self.ada)
+        new = [*private[len(told) :], *self.public()[len(public) :]]
+        return new[0] if new else shown
+
+    @override
+    async def delete(self, asked: Ephemeral, who: str = "") -> str:
+        await self.look(asked, "Delete", who)
+        return self._place.slack.ephemerals(self._place.general, asked.user)[-1].text
+
+    @override
+    async def transcript(self, shown: Message | Ephemeral) -> list[str]:
+        return [(await self.look(shown, "Transcript")).text]
+
+    @override
+    def elsewhere(self) -> list[object]:
+        return [self._place.slack.add_channel("elsewhere", self._place.ada)]
+
+    @override
+    def values(self, shown: Message | Ephemeral) -> list[str]:
+        return [element["value"] for element, _ in shown.elements()]
+
+    @override
+    async def forge(self, where: Channel, value: str) -> str:
+        own = await self.use("stats", days=3650)
+        share = self._action(own, "Share here")
+        note = Ephemeral(where.id, self.ada, own.text, own.blocks, own.at, own.ts, own.via)
+
+        def shown() -> list[Message | Ephemeral]:
+            private = self._place.slack.ephemerals(where, self.ada)
+            return [*private, *self._place.slack.messages(where)]
+
+        before = shown()
+        assert (await self._place.slack.click(note, share, self.ada, value=value)).acked
+        await self.dispatcher.tasks.settled()
+        return "\n".join(self.read(each) + each.text for each in shown() if each not in before)
 
     @override
     def cards(self) -> list[Message]:
         return self._place.cards(self._place.general)
+
+    @override
+    def public(self) -> list[Message]:
+        return self._place.cards(self._place.general)
+
+    @override
+    def left(self) -> list[str]:
+        messages = self._place.general.messages.values()
+        return [each.text for each in messages if each.bot_id and each.deleted_at is None]
+
+    @override
+    def files(self) -> int:
+        return len(self._place.slack.world.files)
+
+    @override
+    def pings(self) -> list[object]:
+        return [*self._place.pings()]
+
+    @override
+    def say_below(self, card: Message, who: str, text: str) -> object:
+        return self._place.slack.post(self._place.general, who, text, thread_ts=card.ts)
+
+    @override
+    def said_below(self, card: Message) -> list[object]:
+        return [*self._place.slack.thread(self._place.general, card.ts)]
 
     @override
     def below(self, card: Message) -> list[Message]:
@@ -118,7 +188,7 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
         return len(self._place.slack.thread(self._place.general, card.ts))
 
     @override
-    def text(self, card: Message) -> str:
+    def text(self, card: Message | Ephemeral) -> str:
         return card.text
 
     @override
@@ -130,12 +200,32 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
         return blocks_text(shown.blocks) or shown.text
 
     @override
+    def plain(self, shown: Message | Ephemeral) -> str:
+        return self.read(shown)
+
+    @override
+    def is_private(self, shown: Message | Ephemeral, who: str) -> bool:
+        return isinstance(shown, Ephemeral) and shown.user == who
+
+    @override
+    def leads_to(self, shown: Ephemeral, card: Message) -> bool:
+        return f"/archives/{self._place.general.id}/p{card.ts.replace('.', '')}" in str(shown.blocks)
+
+    @override
     def labels(self, shown: Message | Ephemeral) -> list[str]:
         return labels(shown)
 
     @override
     def name(self, name: str) -> str:
         return name
+
+    @override
+    def mention(self, who: str) -> str:
+        return f"<@{who}|somebody>"
+
+    @override
+    def strong(self, words: str) -> str:
+        return words
 
     @override
     def quoted(self, question: str) -> str:
@@ -161,14 +251,22 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
         before, self._told[who] = self._told.get(who, 0), len(told)
         return "\n".join(told[before:])
 
+    @staticmethod
+    def _action(shown: Message | Ephemeral, label: str) -> str:
+        found = (each for each, _ in shown.elements() if each["text"]["text"] == label)
+        return next(found)["action_id"]
+
+    def _click(self, shown: Message | Ephemeral, label: str, who: str) -> Delivery:
+        return self._place.slack.click(shown, self._action(shown, label), who)
+
     @override
-    async def press(self, card: Message, label: str, who: str) -> str:
-        assert (await self._place.slack.click(card, ACTIONS[label], who)).acked
+    async def press(self, card: Message | Ephemeral, label: str, who: str) -> str:
+        assert (await self._click(card, label, who)).acked
         return await self._newly_told(who)
 
     @override
-    async def press_together(self, card: Message, label: str, everybody: list[str]) -> None:
-        pressed = [self._place.slack.click(card, ACTIONS[label], who) for who in everybody]
+    async def press_together(self, card: Message | Ephemeral, label: str, everybody: list[str]) -> None:
+        pressed = [self._click(card, label, who) for who in everybody]
         for each in pressed:
             await each
             await self._place.slack.redeliver(each)
@@ -231,6 +329,12 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
         self._place.clock.advance(seconds)
 
     @override
+    def forbid_deleting(self) -> str:
+        error = "compliance_exports_prevent_deletion"
+        self._place.slack.fail("chat.delete", error=error, times=ALWAYS)
+        return "the workspace's compliance exports forbid deleting"
+
+    @override
     def lose_thread(self, card: Message) -> None:
         self._place.slack.fail("chat.postMessage", "thread_not_found", in_thread=True)
 
@@ -246,5 +350,5 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
         self._place.dispatcher = await self._running.enter_async_context(again)
 
     @override
-    def refusals(self) -> list[object]:
-        return [call for call in self._place.slack.requests if call.error]
+    def refusals(self) -> list[str]:
+        return [call.error for call in self._place.slack.requests if call.error]

@@ -42,8 +42,18 @@ class Team(ABC, Generic[Card, Note, Form, Sent]):
     """Whether a message whose response was lost is posted again: Slack knows no idempotency key."""
     here: str
     """How the guild or workspace is named to an admin."""
+    inside: ClassVar[str]
+    """How what is in the guild or workspace is named to its people."""
     channel: str
     """How the channel is named in a sentence."""
+    dated: ClassVar[str]
+    """What comes before the asker of a past answer, as its date ends."""
+    verbs: ClassVar[tuple[str, ...]]
+    """What a button of past answers carries before its page."""
+    transcript_shown: ClassVar[list[str]]
+    """What is shown to whoever presses *Transcript*: the ends of files' names, or a sentence."""
+    also_listed: ClassVar[int]
+    """How much is to be cleaned up beside the messages: Discord's thread gets another name."""
 
     council: ScriptedCouncil
     library: Library
@@ -72,12 +82,60 @@ class Team(ABC, Generic[Card, Note, Form, Sent]):
         """Have Ada ask so often at once; return how many questions are accepted."""
 
     @abstractmethod
-    async def use(self, command: str, who: str = "", **options: str | int) -> Note:
-        """Use `/council-…`; return what Ada or somebody else is shown, alone."""
+    async def use(self, command: str, who: str = "", where: object = None, **options: str | int) -> Note:
+        """Use `/council-…` here or elsewhere; return what Ada or somebody else is shown, alone."""
+
+    @abstractmethod
+    async def look(self, shown: Card | Note, label: str, who: str = "") -> Card | Note:
+        """Have Ada or somebody else press a button; return the message that it shows or changes."""
+
+    @abstractmethod
+    async def delete(self, asked: Note, who: str = "") -> str:
+        """Press *Delete*; return what is said when all is deleted that can be."""
+
+    @abstractmethod
+    async def transcript(self, shown: Card | Note) -> list[str]:
+        """Press *Transcript*; return what is shown for it, as in `transcript_shown`."""
+
+    @abstractmethod
+    def elsewhere(self) -> list[object]:
+        """Open other channels that Ada is in, and return them."""
+
+    @abstractmethod
+    def values(self, shown: Card | Note) -> list[str]:
+        """Return what the buttons of a message carry."""
+
+    @abstractmethod
+    async def forge(self, where: Any, value: str) -> str:
+        """Have Ada press a button in another channel that carries this; return all that is shown there."""
 
     @abstractmethod
     def cards(self) -> list[Card]:
         """Return the finished cards in the channel."""
+
+    @abstractmethod
+    def public(self) -> list[Card]:
+        """Return what the bot has posted in the channel for everybody, outside of threads."""
+
+    @abstractmethod
+    def left(self) -> list[str]:
+        """Return what the bot's messages to everybody say, those in threads as well."""
+
+    @abstractmethod
+    def files(self) -> int:
+        """Return how many files of the bot's there are, but for those shown to one person in a channel."""
+
+    @abstractmethod
+    def pings(self) -> list[object]:
+        """Return whom the bot has notified, in order."""
+
+    @abstractmethod
+    def say_below(self, card: Card, who: str, text: str) -> object:
+        """Write a message in a card's thread."""
+
+    @abstractmethod
+    def said_below(self, card: Card) -> list[object]:
+        """Return what is in a card's thread, by whomever."""
 
     @abstractmethod
     def below(self, card: Card) -> list[Card]:
@@ -88,8 +146,8 @@ class Team(ABC, Generic[Card, Note, Form, Sent]):
         """Return how many messages a card's thread has."""
 
     @abstractmethod
-    def text(self, card: Card) -> str:
-        """Return what a card says."""
+    def text(self, card: Card | Note) -> str:
+        """Return what a message says."""
 
     @abstractmethod
     def first_text(self, card: Card) -> str:
@@ -100,12 +158,32 @@ class Team(ABC, Generic[Card, Note, Form, Sent]):
         """Return everything that a message says, also where only one person is shown it."""
 
     @abstractmethod
+    def plain(self, shown: Card | Note) -> str:
+        """Return everything that a message says, without markup."""
+
+    @abstractmethod
+    def is_private(self, shown: Card | Note, who: str) -> bool:
+        """Return whether only this person sees a message."""
+
+    @abstractmethod
+    def leads_to(self, shown: Note, card: Card) -> bool:
+        """Return whether a message has a link to a card."""
+
+    @abstractmethod
     def labels(self, shown: Card | Note) -> list[str]:
         """Return the labels of a message's buttons."""
 
     @abstractmethod
     def name(self, name: str) -> str:
         """Return how somebody is called."""
+
+    @abstractmethod
+    def mention(self, who: str) -> str:
+        """Return a mention of somebody as a command has it."""
+
+    @abstractmethod
+    def strong(self, words: str) -> str:
+        """Return words as they are emphasized."""
 
     @abstractmethod
     def quoted(self, question: str) -> str:
@@ -124,11 +202,11 @@ class Team(ABC, Generic[Card, Note, Form, Sent]):
         """Let so many people join the channel."""
 
     @abstractmethod
-    async def press(self, card: Card, label: str, who: str) -> str:
+    async def press(self, card: Card | Note, label: str, who: str) -> str:
         """Press a button; return what only its presser is told."""
 
     @abstractmethod
-    async def press_together(self, card: Card, label: str, everybody: list[str]) -> None:
+    async def press_together(self, card: Card | Note, label: str, everybody: list[str]) -> None:
         """Have several people press a button at once, each press being delivered again and again."""
 
     @abstractmethod
@@ -180,6 +258,10 @@ class Team(ABC, Generic[Card, Note, Form, Sent]):
         """Let the platform's clock advance."""
 
     @abstractmethod
+    def forbid_deleting(self) -> str:
+        """Let the bot delete no message any more; return why not, as people are told."""
+
+    @abstractmethod
     def lose_thread(self, card: Card) -> None:
         """Let a card's thread be gone."""
 
@@ -197,8 +279,8 @@ class Team(ABC, Generic[Card, Note, Form, Sent]):
         await self.start(admins)
 
     @abstractmethod
-    def refusals(self) -> list[object]:
-        """Return what the platform refused of the bot, or couldn't understand."""
+    def refusals(self) -> list[str]:
+        """Return why the platform refused what the bot asked of it."""
 
     def listed(self, *who: str) -> frozenset[str]:
         """Return people as `COUNCIL_ADMINS` names them."""

@@ -13,7 +13,6 @@ from bot.errors import ChartError
 from bot.past import chart
 from bot.past.chart import Chart
 from bot.view.wording.discord import SILENT
-from bot.view.wording.past import NO_SUCH
 from tests.bot.discord.office import Office, office
 from tests.council.scripted import FOUR, ScriptedCouncil
 from tests.discord_server import Channel, DiscordServer, Message, Permission, User
@@ -67,50 +66,6 @@ async def forged(team: Office, channel: Channel, custom_id: str) -> Message:
     return shown
 
 
-async def test_an_answer_is_found_shown_and_shared(team: Office) -> None:
-    """Everything is private until it is shared; then it says by whom, and mentions nobody."""
-    server = team.server
-    card = server.messages(team.general)[0]
-    pings = server.pings()
-    listed = await told(team, "history")
-    assert "**1. Shard or scale up?**" in listed.text
-    assert "R> \u00b7 Ada \u00b7 4 members" in listed.text
-    assert f"[Open](<https://discord.com/channels/{card.channel.guild.id}/{card.id}>)" in listed.text  # pyright: ignore[reportOptionalMemberAccess] - it is in a guild
-    shown = await pressed(team, listed, "1")
-    assert shown.visible_to is team.ada
-    assert ANSWER in shown.text
-    reviews = await pressed(team, shown, "Full reviews")
-    assert reviews.visible_to is team.ada
-    other = reviews.buttons[0]["label"]
-    assert await pressed(team, reviews, other) is reviews
-    assert len(reviews.history) == 2
-    transcript = await pressed(team, shown, "Transcript")
-    await team.server.until(lambda: transcript.attachments)
-    assert [file.filename[-3:] for file in transcript.attachments] == ["tml", ".md"]
-    public = await pressed(team, shown, "Share here")
-    assert public.visible_to is None
-    assert "Ada shared this from the council's past answers." in public.text
-    assert [part["label"] for part in public.buttons] == [
-        *("Members", "Votes", "Corrected response", "Changes and original", "Full reviews", "Transcript")
-    ]
-    assert server.pings() == pings
-    bob = server.member(team.general.guild, "bob")  # pyright: ignore[reportArgumentType] - it is in a guild
-    assert (await pressed(team, public, "Changes and original", bob)).visible_to is bob
-    assert server.unhandled() == []
-
-
-async def test_answers_are_searched_listed_while_typing_and_counted(team: Office) -> None:
-    """By words, by the beginning of the title with what tells it from its likes, over the days."""
-    assert "The **council**'s answer" in (await told(team, "search", words="council")).text
-    [choice] = (
-        await team.server.autocomplete(
-            team.general, team.ada, "council-show", "answer", "shard"
-        ).acknowledged()
-    ).choices
-    assert choice["name"] == f"{QUESTION} \u00b7 2026-01-20 10:30 UTC \u00b7 id {choice['value'][:8]}"
-    assert ANSWER in (await told(team, "show", answer=choice["value"])).text
-
-
 async def test_statistics_come_with_a_picture(team: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only for the asker and, once shared, for the channel; without it, the text is complete."""
 
@@ -155,31 +110,6 @@ async def test_a_long_answer_comes_whole_in_several_messages(team: Office) -> No
     assert [bool(message.buttons) for message in mine()] == [False] * (len(mine()) - 1) + [True]
 
 
-async def test_nothing_reaches_another_channel_or_guild(team: Office) -> None:
-    """Not by command, prefix, proposal, nor by any button that a modified client sends."""
-    server = team.server
-    listed = await told(team, "history")
-    shown = await pressed(team, listed, "1")
-    public = await pressed(team, shown, "Share here")
-    [answer] = await team.documents()
-    values = {part["custom_id"] for note in (listed, shown, public) for part in note.buttons}
-    values |= {f"past:{verb}:reviews:{answer}:0:0" for verb in ("turn", "see", "share")}
-    elsewhere = server.channel(team.general.guild, "elsewhere")  # pyright: ignore[reportArgumentType] - it is in a guild
-    other = server.guild("Another team")
-    server.join(other, team.ada)
-    for channel in (elsewhere, server.channel(other, "general"), server.dm(team.ada)):
-        assert "There is no answer here yet." in (await told(team, "history", channel)).text
-        for wanted in (answer, answer[:8], QUESTION):
-            assert (await told(team, "show", channel, answer=wanted)).content == NO_SUCH
-        typing = server.autocomplete(channel, team.ada, "council-show", "answer", "")
-        assert (await typing.acknowledged()).choices == []
-        for value in sorted(values):
-            said = await forged(team, channel, value)
-            assert "Shard" not in said.text
-            assert ANSWER not in said.text
-    assert server.unhandled() == []
-
-
 async def test_a_thread_belongs_to_its_channel_a_private_one_to_itself(team: Office) -> None:
     """As the questions asked there do."""
     open_thread = team.server.thread(team.general, "Talk", team.ada)
@@ -197,33 +127,18 @@ async def test_whoever_may_not_write_may_not_share(team: Office) -> None:
     assert card.visible_to is team.ada
 
 
-async def test_an_answer_is_deleted_after_a_second_press(team: Office) -> None:
-    """By whoever asked; nobody else, in whose hand the button would come, can press it."""
-    asked = await told(team, "forget", what="shard")
-    bob = team.server.member(team.general.guild, "bob")  # pyright: ignore[reportArgumentType] - it is in a guild
-    refused = (
-        await team.server.slash(team.general, bob, "council-forget", what="shard").acknowledged()
-    ).message
-    assert refused is not None
-    assert refused.content == "Only the person who asked, or an admin, can delete this answer."
-    gone = await pressed(team, asked, "Delete")
-    await team.server.until(
-        lambda: gone.content.startswith("Deleted \u201cShard or scale up?\u201d and")
-    )
-    await team.dispatcher.tasks.settled()
-    assert "There is no answer here yet." in (await told(team, "history")).text
+async def test_answers_are_listed_while_typing_where_they_were_asked(team: Office) -> None:
+    """By the beginning of the title, with what tells it from its likes."""
 
+    async def listed(channel: Channel, typed: str) -> list[dict[str, str]]:
+        asked = team.server.autocomplete(channel, team.ada, "council-show", "answer", typed)
+        return (await asked.acknowledged()).choices
 
-async def test_an_admin_deletes_all_that_somebody_asked(team: Office) -> None:
-    """Named by a mention, which Discord gives as an id."""
-    guild = team.general.guild
-    assert guild is not None
-    admin = team.server.member(guild, "grace", Permission.MANAGE_GUILD)
-    typed = team.server.slash(team.general, admin, "council-forget", what=f"<@{team.ada.id}>")
-    asked = (await typed.acknowledged()).message
-    assert asked is not None
-    assert "Delete everything Ada asked on this server?" in asked.text
-    gone = await pressed(team, asked, "Delete", admin)
-    await team.server.until(lambda: gone.content.startswith("Deleted everything Ada asked"))
-    await team.dispatcher.tasks.settled()
-    assert "There is no answer here yet." in (await told(team, "history")).text
+    [choice] = await listed(team.general, "shard")
+    assert choice["name"] == f"{QUESTION} \u00b7 2026-01-20 10:30 UTC \u00b7 id {choice['value'][:8]}"
+    assert ANSWER in (await told(team, "show", answer=choice["value"])).text
+    elsewhere = team.server.channel(team.general.guild, "elsewhere")  # pyright: ignore[reportArgumentType] - it is in a guild
+    other = team.server.guild("Another team")
+    team.server.join(other, team.ada)
+    for channel in (elsewhere, team.server.channel(other, "general"), team.server.dm(team.ada)):
+        assert await listed(channel, "") == []

@@ -1,10 +1,11 @@
 """The bot's messages about what was forgotten, on Discord: the real client deletes them, and only them."""
 
+import pytest
+
 from bot.view.wording.discord import DELETED_THREAD
-from storage.scope import Scope
-from tests.bot.discord.office import HELD, Office
+from tests.bot.discord.office import Office
 from tests.bot.discord.test_past import pressed, told
-from tests.discord_server import Channel, Message, Permission
+from tests.discord_server import Channel, Message
 
 
 def thread_of(card: Message) -> Channel:
@@ -28,25 +29,6 @@ async def forgotten(team: Office, what: str, until: str = "Deleted") -> str:
     return gone.content
 
 
-async def test_card_thread_and_copies_are_deleted_and_peoples_words_stay(team: Office) -> None:
-    """The thread stays for them, without the name that was the answer's title."""
-    card = await team.asked()
-    below = thread_of(card)
-    listed = await told(team, "history")
-    shown = await pressed(team, listed, "1")
-    await pressed(team, shown, "Share here")
-    await pressed(team, listed, "Share here")
-    assert len(left(team, team.general)) == 3
-    said = team.server.say(below, team.ada, "I disagree.")
-    heard = await forgotten(team, "shard")
-    assert heard == "Deleted \u201cShard or scale up?\u201d and the council's messages about it."
-    assert left(team, team.general, below) == []
-    assert team.server.messages(below) == [said]
-    assert (below.name, below.archived) == (DELETED_THREAD, False)
-    assert await team.library.database.read("SELECT * FROM retractions") == []
-    assert await team.library.database.read("SELECT * FROM copies") == []
-
-
 async def test_another_askers_card_in_the_same_thread_stays(team: Office) -> None:
     """So do its messages there."""
     below = thread_of(await team.asked())
@@ -60,52 +42,16 @@ async def test_another_askers_card_in_the_same_thread_stays(team: Office) -> Non
     assert left(team, team.general, below) == theirs
 
 
-async def test_a_run_under_way_is_stopped_and_nothing_of_it_stays(team: Office) -> None:
-    """Whatever it posts until it is over is deleted, too."""
-    team.council.held = {HELD["Final answer"]}
-    card = await team.ask()
-    await team.server.until(lambda: card.thread is not None)
-    await forgotten(team, "me")
-    await team.dispatcher.tasks.settled()
-    scope = Scope("discord", str(team.general.guild and team.general.guild.id), str(team.general.id))
-    assert (await team.library.forgetting.select.channel(scope)).is_empty
-    await team.dispatcher.retracted("discord", "")
-    assert left(team, team.general, thread_of(card)) == []
-
-
-async def test_messages_in_an_archived_thread_are_deleted_and_it_is_archived_again(team: Office) -> None:
-    """Discord may want it open for that."""
+@pytest.mark.parametrize("is_archived", [False, True])
+async def test_a_thread_loses_its_messages_and_its_name_and_is_archived_as_before(
+    team: Office, *, is_archived: bool
+) -> None:
+    """The name was the answer's title; Discord may want an archived thread open for that."""
     below = thread_of(await team.asked())
-    below.archived = True
+    below.archived = is_archived
     await forgotten(team, "shard")
     assert left(team, team.general, below) == []
-    assert (below.name, below.archived) == (DELETED_THREAD, True)
-
-
-async def test_a_missing_permission_is_told_and_the_messages_stay_listed(team: Office) -> None:
-    """As ids, without a word of what was deleted."""
-    await team.asked()
-    asked = await told(team, "forget", what="shard")
-    team.server.overwrite(team.general, team.server.bot, deny=Permission.VIEW_CHANNEL)
-    gone = await pressed(team, asked, "Delete")
-    await team.server.until(lambda: gone.content.startswith("Deleted"))
-    assert gone.content.startswith(
-        "Deleted \u201cShard or scale up?\u201d. 9 messages couldn't be deleted: "
-        "the bot has no access to this channel. The council tries again every hour for seven days"
-    )
-    rows = await team.library.database.read("SELECT * FROM retractions")
-    assert len(rows) == 9
-    assert "hard" not in "".join(str(dict(row)) for row in rows)
-
-
-async def test_cancel_deletes_nothing(team: Office) -> None:
-    """It takes the place of the question."""
-    card = await team.asked()
-    asked = await told(team, "forget", what="shard")
-    assert [part["label"] for part in asked.buttons] == ["Delete", "Cancel"]
-    assert await pressed(team, asked, "Cancel") is asked
-    assert asked.text == "Nothing was deleted."
-    assert not card.deleted
+    assert (below.name, below.archived) == (DELETED_THREAD, is_archived)
 
 
 async def test_each_message_is_deleted_by_one_request(team: Office) -> None:
