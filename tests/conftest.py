@@ -54,6 +54,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
+        os.environ.pop(name, None)  # SDKs send everything through it
     if not hasattr(config, "workerinput"):
         place = tempfile.mkdtemp(prefix="council-tests-")
         config.add_cleanup(lambda: shutil.rmtree(place))

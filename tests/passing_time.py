@@ -12,3 +12,14 @@ def let_pass(seconds: float) -> None:
         return now() + seconds
 
     loop.time = later
+
+
+class Rest:
+    """Sleep that takes no time and remembers how long it should have been."""
+
+    def __init__(self) -> None:
+        self.waits: list[float] = []
+
+    async def __call__(self, seconds: float) -> None:
+        """Note the wait."""
+        self.waits.append(seconds)

@@ -34,13 +34,6 @@ from tests.slack_server.rules import Rules, busiest_minute
 Json = dict[str, Any]
 
 
-@pytest.fixture(autouse=True)
-def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The SDK sends everything through a proxy the environment names."""
-    for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
-        monkeypatch.delenv(name, raising=False)
-
-
 @pytest.fixture
 def clock() -> HandClock:
     """A clock the test moves."""

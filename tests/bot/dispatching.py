@@ -13,9 +13,8 @@ from bot.service.local_queue import LocalQueue
 from bot.service.metrics import Metrics
 from bot.service.runs.observing import Observer
 from bot.service.runs.runs import build_runs
-from council.errors import ModelError
 from council.models.catalog import Catalog
-from tests.council.scripted import Clock, ScriptedCouncil, failure, profile
+from tests.council.scripted import Clock, ScriptedCouncil, no_list, profile
 
 
 def dispatcher_of(
@@ -28,7 +27,7 @@ def dispatcher_of(
     channels = Channels(Operator(profiles={"default": profile()}), library.overrides)
     metrics = Metrics()
     costs = Costs(
-        catalog=Catalog(_no_list),
+        catalog=Catalog(no_list),
         journal=library.journal,
         store=library.store,
         channels=channels,
@@ -50,7 +49,3 @@ def dispatcher_of(
         queue=LocalQueue(limits or Limits(), library.journal),
         admins=Admins(admins),
     )
-
-
-async def _no_list() -> list[dict[str, object]]:
-    raise ModelError(failure("not_found"))

@@ -37,6 +37,11 @@ def failure(cause: Cause = "unavailable", detail: str = "down for maintenance") 
     return Failure(cause=cause, detail=detail, attempts=1)
 
 
+async def no_list() -> list[dict[str, object]]:
+    """Fail as a provider without a model list does."""
+    raise ModelError(failure("not_found"))
+
+
 def labels_in(call: Call) -> list[str]:
     """Return the labels that a review prompt shows, in reading order."""
     fence = r"^\[begin \w+\]\n(Response [A-Z]):$"

@@ -26,11 +26,10 @@ from bot.service.local_queue import LocalQueue
 from bot.service.runs.runs import build_runs
 from bot.slack.bot import SlackAccess, SlackBot, Timing
 from council.calls import Ask, Call, Reply
-from council.errors import ModelError
 from council.models.catalog import Catalog
 from tests import discord_server, slack_server
 from tests.bot.shown import blocks_text
-from tests.council.scripted import ScriptedCouncil, failure, profile
+from tests.council.scripted import ScriptedCouncil, no_list, profile
 from tests.discord_server import Clock, DiscordServer, Permission
 from tests.faults.virtual_time import VirtualLoop
 from tests.library import open_library
@@ -189,7 +188,7 @@ class Office:
     def dispatcher(self) -> Dispatcher:
         """Return a dispatcher as a start builds it."""
         costs = Costs(
-            catalog=Catalog(_no_list),
+            catalog=Catalog(no_list),
             journal=self.library.journal,
             store=self.library.store,
             channels=Channels(Operator(profiles={"default": profile()}), self.library.overrides),
@@ -233,10 +232,6 @@ def _folder() -> Generator[Path]:
 def _most(contents: Iterable[str]) -> int:
     """Return how often the most frequent one is there."""
     return max(Counter(contents).values(), default=0)
-
-
-async def _no_list() -> list[dict[str, object]]:
-    raise ModelError(failure("not_found"))
 
 
 def slack_bot(

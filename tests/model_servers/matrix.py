@@ -35,6 +35,7 @@ from tests.model_servers.stand_in import (
     form_of,
     prompt_of,
 )
+from tests.passing_time import Rest
 
 KEY_VARIABLE = "STAND_IN_KEY"
 COST = 0.002
@@ -80,17 +81,6 @@ class Row(BaseModel):
         setattr(self, cell, "no" if said else shown)
         if said:
             self.wrong[cell] = said
-
-
-class Rest:
-    """Sleep that takes no time and remembers how long it should have been."""
-
-    def __init__(self) -> None:
-        self.waits: list[float] = []
-
-    async def __call__(self, seconds: float) -> None:
-        """Note the wait."""
-        self.waits.append(seconds)
 
 
 @dataclass(slots=True)

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import tracemalloc
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import orjson
@@ -18,22 +17,9 @@ from tests.stores import Home
 
 
 @pytest.fixture
-async def stores(home: Home) -> AsyncIterator[Stores]:
-    """Everything that is kept, empty."""
-    async with home.open() as opened:
-        yield opened
-
-
-@pytest.fixture
 def index(stores: Stores) -> Index:
     """An empty index."""
     return Index(stores.database)
-
-
-@pytest.fixture
-def store(stores: Stores) -> Documents:
-    """An empty store of documents."""
-    return stores.documents
 
 
 @pytest.fixture

@@ -1,11 +1,10 @@
 """Programs' runs wait for those that other processes carry out on the same data."""
 
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bot.app import Library, open_library
+from bot.app import Library
 from bot.doors.queue import ProgramQueue
 from bot.errors import OverLimit
 from bot.service.admission.limits import Limits
@@ -13,17 +12,9 @@ from council.cancel import Stop
 from council.document.conversation import Source, timestamp
 from storage.journal.rows import RunRow
 from tests.storage.journal.test_journal import BRIEF
-from tests.stores import Home
 
 HERE = Source(platform="slack", workspace="T1", channel="C1", user="U1")
 PROGRAM = Source(platform="slack", workspace="T1", channel="C1", program="ci")
-
-
-@pytest.fixture
-async def library(home: Home) -> AsyncIterator[Library]:
-    """An empty store."""
-    async with open_library(home.folder, home.address) as opened:
-        yield opened
 
 
 async def begin(library: Library, name: str, origin: Source, *, begun: bool = True) -> RunRow:

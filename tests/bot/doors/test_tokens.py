@@ -2,13 +2,12 @@
 
 import json
 import re
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from bot.app import Library, open_library
+from bot.app import Library
 from bot.doors import tokens as doors
 from bot.doors.tokens import TokenRequest, list_all, make
 from bot.errors import UsageError
@@ -29,13 +28,6 @@ IN_CHANNEL = "slack:T1AAAAAA/C1AAAAAA"
 def wanted(name: str = "ci", scope: str = IN_CHANNEL) -> TokenRequest:
     """Return what `council token new` asks for by default."""
     return TokenRequest.read(name, scope, doors.DEFAULT_DAY, doors.DEFAULT_TIME, None)
-
-
-@pytest.fixture
-async def library(home: Home) -> AsyncIterator[Library]:
-    """An empty store."""
-    async with open_library(home.folder, home.address) as opened:
-        yield opened
 
 
 async def test_a_token_opens_one_scope_until_it_is_revoked(library: Library, home: Home) -> None:

@@ -35,7 +35,6 @@ from bot.view.state import RunView
 from bot.view.thread import ThreadPart, thread
 from council.brief import Attachment, Brief, Discussion
 from council.document.conversation import Conversation, Source
-from council.errors import ModelError
 from council.models.catalog import Catalog
 from storage.errors import DocumentError
 from storage.journal.budget_warnings import BudgetRecord
@@ -43,15 +42,10 @@ from storage.journal.journal import Journal
 from storage.journal.rows import RunRow
 from tests.bot.pressing import Click, press
 from tests.bot.service.recording_venue import RecordingVenue
-from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile
+from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, no_list, profile
 from tests.library import open_library
 
 TEAM = Source(platform="slack", workspace="T1", channel="C1", user="U1")
-
-
-async def no_list() -> list[dict[str, object]]:
-    """Fail as a provider without a model list does."""
-    raise ModelError(failure("not_found"))
 
 
 @dataclass

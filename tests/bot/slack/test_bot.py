@@ -51,13 +51,6 @@ LONG = "\n".join(f"Reason {number}: writes grow by a tenth each month." for numb
 HOSTILE = "Hello <!channel> <@{ada}> @everyone <!here> `<@{ada}>` [x](https://x.example) <!subteam^S1>"
 
 
-@pytest.fixture(autouse=True)
-def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The SDK sends everything through a proxy the environment names."""
-    for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
-        monkeypatch.delenv(name, raising=False)
-
-
 dispatcher_of = partial(dispatching.dispatcher_of, limits=Limits(runs_per_user=32, runs_per_channel=32))
 
 

@@ -31,22 +31,11 @@ from council.text.json_objects import JsonObject
 from council.usage import Price, Usage
 from tests.council.scripted import Clock, ScriptedCouncil, as_called
 from tests.model_server import ModelServer, Turn
-from tests.passing_time import let_pass
+from tests.passing_time import Rest, let_pass
 
 MODEL = "openai/gpt-5"
 QUESTION: tuple[ChatMessage, ...] = ({"role": "user", "content": "Why is it?"},)
 KEY = "sk-or-v1-0123456789abcdef"
-
-
-class Rest:
-    """Sleep that takes no time and remembers how long it should have been."""
-
-    def __init__(self) -> None:
-        self.waits: list[float] = []
-
-    async def __call__(self, seconds: float) -> None:
-        """Note the wait."""
-        self.waits.append(seconds)
 
 
 def chance(seed: int) -> random.Random:

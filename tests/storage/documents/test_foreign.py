@@ -1,6 +1,5 @@
 """Documents in the shapes of other programs: what is read, what stays, and what follows."""
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import cast
 
@@ -23,13 +22,6 @@ from storage.stores import Stores
 from tests.storage.examples import NOW, answer
 from tests.storage.forks import BALLOT, QUESTION, SHAPES, Shape, answered, document, written
 from tests.stores import Home
-
-
-@pytest.fixture
-async def stores(home: Home) -> AsyncIterator[Stores]:
-    """Everything that is kept, empty."""
-    async with home.open() as opened:
-        yield opened
 
 
 def seed_000(message: JsonObject) -> list[str]:

@@ -1,6 +1,6 @@
 """The index: derived from the documents, searched by id, checked without reading unchanged files."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,13 +21,6 @@ SOURCE = Source(platform="slack", workspace="W", channel="C", thread="T", messag
 
 
 @pytest.fixture
-async def stores(home: Home) -> AsyncIterator[Stores]:
-    """Everything that is kept, empty."""
-    async with home.open() as opened:
-        yield opened
-
-
-@pytest.fixture
 def database(stores: Stores) -> Database:
     """A new database."""
     return stores.database
@@ -37,12 +30,6 @@ def database(stores: Stores) -> Database:
 def index(database: Database) -> Index:
     """An empty index."""
     return Index(database)
-
-
-@pytest.fixture
-def store(stores: Stores) -> Documents:
-    """An empty store of documents."""
-    return stores.documents
 
 
 async def ask(store: Documents, conversation_id: str) -> Stored:

@@ -23,7 +23,6 @@ from bot.service.runs.runs import Runs, build_runs
 from council.brief import Brief, Discussion, ThreadMessage
 from council.cancel import Stop
 from council.document.conversation import Source, UserMessage
-from council.errors import ModelError
 from council.events import ContextRead, HistoryShortened, RunCompleted, RunFailed
 from council.models.catalog import Catalog
 from council.profile import Profile
@@ -32,15 +31,10 @@ from storage.documents.conversations import Conversations, Stored
 from storage.errors import ConversationNotFound
 from storage.journal.journal import Journal
 from storage.journal.rows import RunRow
-from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, profile
+from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, no_list, profile
 from tests.library import open_library
 
 TEAM = Source(platform="slack", workspace="T1", channel="C1", user="U1")
-
-
-async def no_list() -> list[dict[str, object]]:
-    """Fail as a provider without a model list does."""
-    raise ModelError(failure("not_found"))
 
 
 @asynccontextmanager

@@ -1,0 +1,23 @@
+"""Stores that are empty."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from storage.documents.conversations import Documents
+from storage.stores import Stores
+from tests.stores import Home
+
+
+@pytest_asyncio.fixture
+async def stores(home: Home) -> AsyncIterator[Stores]:
+    """Everything that is kept, empty."""
+    async with home.open() as opened:
+        yield opened
+
+
+@pytest.fixture
+def store(stores: Stores) -> Documents:
+    """An empty store of documents."""
+    return stores.documents
