@@ -48,10 +48,16 @@ ROOM = 2_000_000_000  # bytes
 def pytest_configure(config: pytest.Config) -> None:
     """Keep files in memory where there is room, log plainly, and share the process to fork from.
 
+    What pytest and Python make of a source file is kept, whatever the environment says: to rewrite the
+    assertions of all tests takes each worker five seconds, and every process that is started would
+    compile what has changed since `make setup`.
+
     Tests sync thousands of files, and on a busy disk wait for that longer than for anything else.
     Drawing an exception with all its variables takes half a second. All workers start processes from
     the same one, which they find in a folder of this run.
     """
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
     if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
