@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.render.markdown import render
+from bot.view import member
 from bot.view.details import Detail, detail
 from bot.view.fold import fold, of_document
 from bot.view.member import BEGINNING, beginning
+from bot.view.message import Message
 from bot.view.objections import SUMMARY, summary
 from bot.view.record import record
 from bot.view.state import RunView, opening
@@ -370,13 +372,11 @@ def test_cited_pages_are_listed_below_what_cites_them() -> None:
 def test_pages_have_numbers_where_the_text_names_them() -> None:
     """Perplexity's models refer to the list by its numbers."""
     pages = tuple(Citation(url=f"https://{name}.example/", title=name) for name in "ab")
-    said = {"citations": pages, "response": "Shard [2], not yet [1]."}
-    answers = [
-        answer.model_copy(update=said) if answer.model == CLAUDE else answer
-        for answer in ANSWERS.values()
-    ]
-    shown = text(stored(stage1=answers), f"member:{CLAUDE}")
-    assert shown.endswith("- \\[1\\] a: https://a.example/\n- \\[2\\] b: https://b.example/\n")
+    answer = ANSWERS[CLAUDE].model_copy(update={"citations": pages})
+    blocks = tuple(member.text(seen(20), "Shard [2], not yet [1].", answer))
+    assert render(Message("answer", blocks)).endswith(
+        "- \\[1\\] a: https://a.example/\n- \\[2\\] b: https://b.example/\n"
+    )
 
 
 def test_votes_are_shown_by_name() -> None:

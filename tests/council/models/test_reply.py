@@ -205,8 +205,7 @@ def test_pages_beside_the_choices_are_cited() -> None:
         Citation(url=pages[0], title="A"),
         Citation(url=pages[1]),
     )
-    ended = {"choices": [{"delta": {}, "finish_reason": "stop"}], "citations": [*pages, 7, "no page"]}
-    xai = streamed(chunk("So."), orjson.dumps(ended))
+    xai = streamed(chunk("So."), chunk("", finish="stop", citations=[*pages, 7, "no page"]))
     assert [each.url for each in xai.reply(call(), 1, no_price).citations] == pages
 
 
