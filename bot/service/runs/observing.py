@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import Protocol
 
 from bot.service.metrics import Metrics
-from council.calls import Ask, Call, Outcome, Reply, Steps
+from council.calls import Ask, Call, Outcome, Reply
 from council.errors import ModelError
 from council.events import Emit, Event, MemberStarted, StageCompleted, StageStarted
 from storage.journal.rows import Ended, RunRow
@@ -83,9 +83,10 @@ class Observation:
 
         return asked
 
-    def of_steps(self, steps: Steps) -> Steps:
-        """Return steps whose outcomes are observed."""
-        return _ObservedSteps(steps, self.trace) if self.trace else steps
+    def recorded(self, call: Call, outcome: Outcome) -> None:
+        """Note what a call came to."""
+        if self.trace:
+            self.trace.recorded(call, outcome)
 
     def of_events(self, emit: Emit) -> Emit:
         """Return an `emit` whose stages are observed; one that is only recalled isn't timed."""
@@ -114,22 +115,6 @@ class Observation:
             self.metrics.stages[stage].add(self.clock() - self._began[stage, number])
         if self.trace:
             self.trace.completed(stage, number)
-
-
-@dataclass(frozen=True, slots=True)
-class _ObservedSteps:
-    steps: Steps
-    trace: Trace
-
-    def recall(self, call: Call) -> Outcome | None:
-        return self.steps.recall(call)
-
-    def has_begun(self, stage: str) -> bool:
-        return self.steps.has_begun(stage)
-
-    async def record(self, call: Call, outcome: Outcome) -> None:
-        self.trace.recorded(call, outcome)
-        await self.steps.record(call, outcome)
 
 
 @dataclass(frozen=True, slots=True)

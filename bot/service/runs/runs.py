@@ -115,7 +115,7 @@ class Runs:
                 showing(brief, lambda: journal.pictures(run, brief.pictures)),
                 connected(emit),
             ),
-            steps=observed.of_steps(DurableSteps(steps, emit)),
+            steps=DurableSteps(steps, emit, observed.recorded),
             emit=emit,
             now=self.recorder.now,
             stop=stop,

@@ -4,9 +4,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from bot.service.durable_writes import DurableSteps
 from bot.service.metrics import Metrics
 from bot.service.runs.observing import Observation
-from council.calls import Call, Outcome, Reply
+from council.calls import Call, MemorySteps, Outcome, Reply
 from council.errors import Cause, Failure, ModelError
 from council.events import Event, MemberStarted, StageCompleted, StageStarted
 from council.profile import Member
@@ -44,29 +45,10 @@ class Told:
         self.heard.append(f"ended {status} {error}")
 
 
-@dataclass(slots=True)
-class Recorded:
-    """Steps that keep the outcomes they are given."""
-
-    outcomes: list[Outcome] = field(default_factory=list[Outcome])
-
-    def recall(self, call: Call) -> Outcome | None:
-        """Recall nothing."""
-        del call
-
-    def has_begun(self, stage: str) -> bool:
-        """Know of no stage."""
-        return not stage
-
-    async def record(self, call: Call, outcome: Outcome) -> None:
-        """Keep an outcome."""
-        del call
-        self.outcomes.append(outcome)
-
-
 async def test_a_call_is_counted_and_traced_by_one_observer() -> None:
     """Its tokens, cost and time; the trace hears when it begins, returns, and what was recorded."""
-    metrics, told, steps = Metrics(), Told(), Recorded()
+    metrics, told, steps = Metrics(), Told(), MemorySteps()
+    events: list[Event] = []
     observed = Observation(metrics, told)
     reply = Reply(text="Yes.", usage=USED, latency_ms=1_500)
 
@@ -75,7 +57,7 @@ async def test_a_call_is_counted_and_traced_by_one_observer() -> None:
         return reply
 
     assert await observed.of_calls(ask)(CALL) is reply
-    await observed.of_steps(steps).record(CALL, reply)
+    await DurableSteps(steps, events.append, observed.recorded).record(CALL, reply)
     observed.ended("answered")
     assert told.heard == [
         "called stage1.1:a/one",
@@ -83,7 +65,8 @@ async def test_a_call_is_counted_and_traced_by_one_observer() -> None:
         "recorded stage1.1:a/one Reply",
         "ended answered None",
     ]
-    assert steps.outcomes == [reply]
+    assert steps.outcomes == {CALL.step: reply}
+    assert events == []
     assert metrics.calls == {("a/one", "answered"): 1}
     assert metrics.tokens == {("a/one", "prompt"): 10, ("a/one", "completion"): 5}
     assert metrics.cost == {"a/one": 0.5}
@@ -125,15 +108,14 @@ def test_only_stages_that_asked_are_timed() -> None:
 
 
 async def test_without_a_trace_the_metrics_are_the_same() -> None:
-    """Steps are passed on as they are."""
-    metrics, steps = Metrics(), Recorded()
+    """There is nobody else to tell."""
+    metrics = Metrics()
     observed = Observation(metrics)
 
     async def ask(call: Call) -> Reply:
         return Reply(text=call.step, usage=USED, latency_ms=10)
 
-    await observed.of_calls(ask)(CALL)
+    observed.recorded(CALL, await observed.of_calls(ask)(CALL))
     observed.ended("failed", ValueError("no"))
     observed.of_events(lambda event: None)(StageCompleted("stage1", ()))  # noqa: ARG005 - nobody watches
-    assert observed.of_steps(steps) is steps
     assert metrics.calls == {("a/one", "answered"): 1}
