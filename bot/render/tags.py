@@ -90,7 +90,8 @@ def _write(state: StateInline, name: str, begin: int, end: int) -> None:
         state.push(f"{mark}_open", mark, 1)
         _tokenize(state, begin, end)
         state.push(f"{mark}_close", mark, -1)
-        if name == "summary" and not state.src.startswith("\n", end + len("</summary>")):
+        after = end + len("</summary>")
+        if name == "summary" and state.src[after : after + 1] not in ("", "\n"):
             state.push("hardbreak", "br", 0)
     else:
         _tokenize(state, begin, end)
