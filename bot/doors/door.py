@@ -410,7 +410,7 @@ class Door:
         tasks = self.dispatcher.tasks
         while True:
             await asyncio.sleep(seconds)
-            if not (running := tasks.stops.running()):
+            if not (running := [*tasks.stops]):
                 continue
             try:
                 marks = await self._library.journal.marks(running)

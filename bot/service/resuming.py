@@ -32,32 +32,17 @@ Start = Callable[[RunRow, Venue, Together], None]
 """Carries out a run and shows it, in a task of its own, unless that is being done already."""
 
 
-class Stops:
-    """What stops each run of this process, finished or not yet resumed."""
-
-    def __init__(self) -> None:
-        self._stops: dict[str, Stop] = {}
+class Stops(dict[str, Stop]):
+    """What stops each run of this process, by the run's id; a run that is over has none."""
 
     def of(self, run: RunRow) -> Stop:
         """Return what stops a run, pressed as often as it was before a restart."""
-        stop = self._stops.get(run.id)
+        stop = self.get(run.id)
         if stop is None:
-            stop = self._stops[run.id] = Stop()
+            stop = self[run.id] = Stop()
             for _ in range(run.stops):
                 stop.press()
         return stop
-
-    def get(self, run_id: str) -> Stop | None:
-        """Return what stops a run; `None` if the run is over."""
-        return self._stops.get(run_id)
-
-    def running(self) -> list[str]:
-        """Return the runs that can be stopped here."""
-        return [*self._stops]
-
-    def remove(self, run_id: str) -> None:
-        """Forget a run that is over, or that isn't this bot's."""
-        self._stops.pop(run_id, None)
 
 
 class Resuming:
@@ -115,7 +100,7 @@ class Resuming:
             venue = venue_of(run)
             if venue is None:
                 log.warning("run_of_another_workspace", run=run.id, workspace=run.origin.workspace)
-                self._stops.remove(run.id)
+                self._stops.pop(run.id, None)
                 continue
             resumed.append((await self.unless_too_old(run), venue))
         if resumed:

@@ -187,7 +187,7 @@ class RunTasks:
             yield self.stops.of(run)
         finally:
             self.showing.backlog.release(run.entry_key)
-            self.stops.remove(run.id)
+            self.stops.pop(run.id, None)
             self._shown.discard(run.id)
 
     def __contains__(self, run_id: str) -> bool:
