@@ -18,6 +18,8 @@ OPENED = {
     "Discord": DiscordTeam.open_in,
     "Slack": SlackTeam.open_in,
     "Slack by HTTP": partial(SlackTeam.open_in, by_http=True),
+    "Discord, reading": partial(DiscordTeam.open_in, reads_threads=True),
+    "Slack, reading": partial(SlackTeam.open_in, reads_threads=True),
 }
 
 

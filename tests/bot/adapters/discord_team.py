@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -13,7 +14,7 @@ from tests.bot.discord.office import Office, office
 from tests.bot.shown import text
 from tests.council.scripted import ScriptedCouncil
 from tests.discord_server import Channel, DiscordServer, Interaction, Message, Permission
-from tests.discord_server.state import shown
+from tests.discord_server.state import Intent, shown
 
 SEND = "POST /channels/{channel_id}/messages"
 
@@ -31,55 +32,61 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
     also_listed = 1
 
     def __init__(self, place: Office, stack: AsyncExitStack) -> None:
-        self._place, self._server, self._running = place, place.server, stack
+        self.place, self.server, self._running = place, place.server, stack
+        self._bot = place.bot
         self.council, self.library = place.council, place.library
         assert place.general.guild is not None
-        self._guild = place.general.guild
-        self._people = {str(place.ada.id): place.ada}
+        self.guild = place.general.guild
+        self.people = {str(place.ada.id): place.ada}
         self.ada = str(place.ada.id)
-        self.bob = self._join("bob")
+        self.bob = self.join("bob")
         self.channel = place.general.mention
-        self.here = f"the server https://discord.com/channels/{self._guild.id}"
+        self.here = f"the server https://discord.com/channels/{self.guild.id}"
 
     @classmethod
     @asynccontextmanager
-    async def open_in(cls, folder: Path, council: ScriptedCouncil) -> AsyncGenerator["DiscordTeam"]:
+    async def open_in(
+        cls, folder: Path, council: ScriptedCouncil, *, reads_threads: bool = False
+    ) -> AsyncGenerator["DiscordTeam"]:
         """Open one over a folder."""
-        async with DiscordServer() as server, AsyncExitStack() as stack:
+        privileged = Intent.MESSAGE_CONTENT if reads_threads else Intent(0)
+        async with DiscordServer(privileged=privileged) as server, AsyncExitStack() as stack:
             server.world.patience = 60  # a busy machine fails no test
             place = await stack.enter_async_context(office(server, folder, council))
             team = cls(place, await stack.enter_async_context(AsyncExitStack()))
-            await team._running.enter_async_context(place.bot())
+            team._bot = partial(place.bot, reads_messages=reads_threads)
+            await team._running.enter_async_context(team._bot())
             yield team
 
-    def _join(self, name: str) -> str:
-        user = self._server.member(self._guild, name)
-        self._people[str(user.id)] = user
+    @override
+    def join(self, name: str) -> str:
+        user = self.server.member(self.guild, name)
+        self.people[str(user.id)] = user
         return str(user.id)
 
     @property
     @override
     def dispatcher(self) -> Dispatcher:
-        return self._place.dispatcher
+        return self.place.dispatcher
 
     @override
     async def ask(self, question: str = QUESTION) -> Message:
-        return await self._place.asked(question)
+        return await self.place.asked(question)
 
     @override
     async def begin(self, question: str = QUESTION) -> Message:
-        return await self._place.ask(question)
+        return await self.place.ask(question)
 
     @override
     async def refused(self, question: str = QUESTION, who: str = "") -> str:
-        user = self._people[who or self.ada]
-        asked = self._server.slash(self._place.general, user, "council", question=question)
-        return await self._place.refused(asked)
+        user = self.people[who or self.ada]
+        asked = self.server.slash(self.place.general, user, "council", question=question)
+        return await self.place.refused(asked)
 
     @override
     async def ask_together(self, times: int) -> int:
         asked = [
-            self._server.slash(self._place.general, self._people[self.ada], "council", question="?")
+            self.server.slash(self.place.general, self.people[self.ada], "council", question="?")
             for _ in range(times)
         ]
         shown = [(await each.acknowledged()).message for each in asked]
@@ -89,9 +96,9 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
     async def use(
         self, command: str, who: str = "", where: object = None, **options: str | int
     ) -> Message:
-        user = self._people[who or self.ada]
-        channel = where if isinstance(where, Channel) else self._place.general
-        used = self._server.slash(channel, user, f"council-{command}", **options)
+        user = self.people[who or self.ada]
+        channel = where if isinstance(where, Channel) else self.place.general
+        used = self.server.slash(channel, user, f"council-{command}", **options)
         note = (await used.acknowledged()).message
         assert note is not None
         assert note.visible_to is user
@@ -100,32 +107,32 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
     @override
     async def look(self, shown: Message, label: str, who: str = "") -> Message:
         pressed = await self._click(shown, label, who or self.ada).acknowledged()
-        message = await self._server.until(lambda: pressed.message)
+        message = await self.server.until(lambda: pressed.message)
         assert message is not None
         return message
 
     @override
     async def delete(self, asked: Message, who: str = "") -> str:
         gone = await self.look(asked, "Delete", who)
-        await self._server.until(lambda: gone.content.startswith("Deleted"))
+        await self.server.until(lambda: gone.content.startswith("Deleted"))
         await self.dispatcher.tasks.settled()
         return gone.content
 
     @override
     async def transcript(self, shown: Message) -> list[str]:
         message = await self.look(shown, "Transcript")
-        await self._server.until(lambda: message.attachments)
+        await self.server.until(lambda: message.attachments)
         return [file.filename[-3:] for file in message.attachments]
 
     @override
     def elsewhere(self) -> list[object]:
-        other = self._server.guild("Another team")
-        ada = self._people[self.ada]
-        self._server.join(other, ada)
+        other = self.server.guild("Another team")
+        ada = self.people[self.ada]
+        self.server.join(other, ada)
         return [
-            self._server.channel(self._guild, "elsewhere"),
-            self._server.channel(other, "general"),
-            self._server.dm(ada),
+            self.server.channel(self.guild, "elsewhere"),
+            self.server.channel(other, "general"),
+            self.server.dm(ada),
         ]
 
     @override
@@ -134,29 +141,29 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
 
     @override
     async def forge(self, where: Channel, value: str) -> str:
-        posted = self._server.say(where, self._server.bot, "look")
+        posted = self.server.say(where, self.server.bot, "look")
         button = {"type": 2, "style": 2, "label": "x", "custom_id": value}
         posted.now.components.append({"type": 1, "components": [button]})
-        pressed = await self._server.click(posted, value, self._people[self.ada]).acknowledged()
+        pressed = await self.server.click(posted, value, self.people[self.ada]).acknowledged()
         shown = pressed.message
         assert shown is not None
         assert shown is not posted
-        await self._server.until(lambda: shown.text)
+        await self.server.until(lambda: shown.text)
         return shown.text
 
     @override
     def cards(self) -> list[Message]:
-        posted = self._server.messages(self._place.general, by_bot=True)
+        posted = self.server.messages(self.place.general, by_bot=True)
         return [message for message in posted if "Follow up" in self.labels(message)]
 
     @override
     def public(self) -> list[Message]:
-        posted = self._server.messages(self._place.general, by_bot=True)
+        posted = self.server.messages(self.place.general, by_bot=True)
         return [message for message in posted if not message.ephemeral]
 
     def _for_all(self) -> list[Message]:
-        channels = [self._place.general, *self._server.threads(self._place.general)]
-        posted = (each for channel in channels for each in self._server.messages(channel, by_bot=True))
+        channels = [self.place.general, *self.server.threads(self.place.general)]
+        posted = (each for channel in channels for each in self.server.messages(channel, by_bot=True))
         return [message for message in posted if not message.ephemeral]
 
     @override
@@ -168,28 +175,29 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
         return sum(len(message.attachments) for message in self._for_all())
 
     @override
-    def pings(self) -> list[object]:
-        return [*self._server.pings()]
+    def pings(self) -> list[str]:
+        mine = [ping for ping in self.server.pings() if ping.id != self.server.bot.id]
+        return [str(ping.id) if ping.kind == "user" else ping.kind for ping in mine]
 
     @override
     def say_below(self, card: Message, who: str, text: str) -> object:
         assert card.thread is not None
-        return self._server.say(card.thread, self._people[who], text)
+        return self.server.say(card.thread, self.people[who], text)
 
     @override
     def said_below(self, card: Message) -> list[object]:
         assert card.thread is not None
-        return [*self._server.messages(card.thread)]
+        return [*self.server.messages(card.thread)]
 
     @override
     def below(self, card: Message) -> list[Message]:
         assert card.thread is not None
-        posted = self._server.messages(card.thread, by_bot=True)
+        posted = self.server.messages(card.thread, by_bot=True)
         return [message for message in posted if "Follow up" in self.labels(message)]
 
     @override
     def in_thread(self, card: Message) -> int:
-        return len(self._server.messages(card.thread, by_bot=True)) if card.thread else 0
+        return len(self.server.messages(card.thread, by_bot=True)) if card.thread else 0
 
     @override
     def text(self, card: Message) -> str:
@@ -209,11 +217,11 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
 
     @override
     def is_private(self, shown: Message, who: str) -> bool:
-        return shown.visible_to is self._people[who]
+        return shown.visible_to is self.people[who]
 
     @override
     def leads_to(self, shown: Message, card: Message) -> bool:
-        return f"[Open](<https://discord.com/channels/{self._guild.id}/{card.id}>)" in shown.text
+        return f"[Open](<https://discord.com/channels/{self.guild.id}/{card.id}>)" in shown.text
 
     @override
     def labels(self, shown: Message) -> list[str]:
@@ -221,7 +229,7 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
 
     @override
     def name(self, name: str) -> str:
-        return name.capitalize()
+        return name.title()
 
     @override
     def mention(self, who: str) -> str:
@@ -242,20 +250,20 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
     @override
     def followed(self, card: Message) -> str:
         assert card.thread is not None
-        address = f"https://discord.com/channels/{self._guild.id}/{card.thread.id}"
+        address = f"https://discord.com/channels/{self.guild.id}/{card.thread.id}"
         return f"Your follow-up was asked: {address}"
 
     @override
     def newcomers(self, number: int) -> list[str]:
-        return [self._join(f"reader {each}") for each in range(number)]
+        return [self.join(f"reader {each}") for each in range(number)]
 
     def _click(self, card: Message, label: str, who: str) -> Interaction:
         button = next(part["custom_id"] for part in card.buttons if part["label"] == label)
-        return self._server.click(card, button, self._people[who])
+        return self.server.click(card, button, self.people[who])
 
     @override
     async def press(self, card: Message, label: str, who: str) -> str:
-        return await self._place.refused(self._click(card, label, who))
+        return await self.place.refused(self._click(card, label, who))
 
     @override
     async def press_together(self, card: Message, label: str, everybody: list[str]) -> None:
@@ -263,7 +271,7 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
         for each in pressed:
             await each.acknowledged()
         for each in pressed:
-            self._server.redeliver(each)
+            self.server.redeliver(each)
 
     @override
     async def open(self, card: Message, label: str, who: str) -> Interaction:
@@ -284,12 +292,12 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
 
     @override
     def send(self, form: Interaction, **values: str) -> Interaction:
-        return self._server.submit(form, files=(), **values)
+        return self.server.submit(form, files=(), **values)
 
     @override
     async def said(self, sent: Interaction) -> str:
         await sent.acknowledged()
-        message = await self._server.until(
+        message = await self.server.until(
             lambda: sent.message if sent.message and sent.message.content else None
         )
         assert message is not None
@@ -299,45 +307,45 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
 
     @override
     async def redeliver(self, sent: Interaction) -> None:
-        self._server.redeliver(sent)
+        self.server.redeliver(sent)
 
     @override
     def told_directly(self, who: str) -> list[str]:
-        direct = self._server.dm(self._people[who])
-        return [message.text for message in self._server.messages(direct, by_bot=True)]
+        direct = self.server.dm(self.people[who])
+        return [message.text for message in self.server.messages(direct, by_bot=True)]
 
     @override
     def lose_direct(self, who: str, breaks: Literal["reset", "hang"], *, applied: bool) -> Lost:
-        direct = self._server.dm(self._people[who]).id
-        return self._server.fail(SEND, breaks=breaks, applied=applied, channel=direct)
+        direct = self.server.dm(self.people[who]).id
+        return self.server.fail(SEND, breaks=breaks, applied=applied, channel=direct)
 
     @override
     def close_direct(self, who: str) -> None:
-        self._people[who].takes_dms = False
+        self.people[who].takes_dms = False
 
     @override
     def promote(self, who: str) -> None:
-        managers = self._server.role(self._guild, "managers", Permission.MANAGE_GUILD)
-        self._guild.members[self._people[who].id].roles.append(managers)
+        managers = self.server.role(self.guild, "managers", Permission.MANAGE_GUILD)
+        self.guild.members[self.people[who].id].roles.append(managers)
 
     @override
     async def until(self, what: Callable[[], object]) -> None:
-        await self._server.until(what)
+        await self.server.until(what)
 
     @override
     def advance(self, seconds: float) -> None:
-        self._server.advance(seconds)
+        self.server.advance(seconds)
 
     @override
     def forbid_deleting(self) -> str:
-        general, bot = self._place.general, self._server.bot
-        self._server.overwrite(general, bot, deny=Permission.VIEW_CHANNEL)
+        general, bot = self.place.general, self.server.bot
+        self.server.overwrite(general, bot, deny=Permission.VIEW_CHANNEL)
         return "the bot has no access to this channel"
 
     @override
     def lose_thread(self, card: Message) -> None:
         assert card.thread is not None
-        self._server.delete_channel(card.thread)
+        self.server.delete_channel(card.thread)
 
     @override
     async def kill(self) -> None:
@@ -347,10 +355,10 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
     @override
     async def start(self, admins: Collection[str] = ()) -> None:
         operator = self.dispatcher.channels.operator
-        await self._place.die(self.listed(*admins))
+        await self.place.die(self.listed(*admins))
         self.dispatcher.reconfigure(operator)
-        await self._running.enter_async_context(self._place.bot())
+        await self._running.enter_async_context(self._bot())
 
     @override
     def refusals(self) -> list[str]:
-        return self._server.unhandled()
+        return self.server.unhandled()

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 from typing_extensions import override
 
 from bot.service.dispatcher import Dispatcher
+from bot.slack.manifest import THREADS
 from bot.view.wording.slack import IN_DIRECT
 from tests.bot.adapters.teams import QUESTION, Lost, Team
 from tests.bot.shown import blocks_text
@@ -40,7 +41,7 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
     also_listed = 0
 
     def __init__(self, place: Place, stack: AsyncExitStack) -> None:
-        self._place, self._running = place, stack
+        self.place, self._running = place, stack
         self.council, self.library = place.council, place.library
         self.ada, self.bob = place.ada.id, place.bob.id
         self._told: dict[str, int] = {}
@@ -50,26 +51,33 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
     @classmethod
     @asynccontextmanager
     async def open_in(
-        cls, folder: Path, council: ScriptedCouncil, *, by_http: bool = False
+        cls,
+        folder: Path,
+        council: ScriptedCouncil,
+        *,
+        by_http: bool = False,
+        reads_threads: bool = False,
     ) -> AsyncGenerator["SlackTeam"]:
         """Open one over a folder."""
-        async with at_work(folder, council, by_http=by_http) as place, AsyncExitStack() as stack:
+        scopes = frozenset(THREADS if reads_threads else ())
+        at_this = at_work(folder, council, by_http=by_http, scopes=scopes)
+        async with at_this as place, AsyncExitStack() as stack:
             yield cls(place, stack)
 
     @property
     @override
     def dispatcher(self) -> Dispatcher:
-        return self._place.dispatcher
+        return self.place.dispatcher
 
     @override
     async def ask(self, question: str = QUESTION) -> Message:
-        return await self._place.ask(question)
+        return await self.place.ask(question)
 
     @override
     async def begin(self, question: str = QUESTION) -> Message:
         before = len(self.cards())
-        await self._place.slack.slash(self._place.general, self.ada, "/council", question)
-        await self._place.slack.until(lambda: len(self.cards()) > before)
+        await self.place.slack.slash(self.place.general, self.ada, "/council", question)
+        await self.place.slack.until(lambda: len(self.cards()) > before)
         return self.cards()[-1]
 
     @override
@@ -79,15 +87,15 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
     @override
     async def ask_together(self, times: int) -> int:
         def shown() -> tuple[int, int]:
-            return len(self.cards()), len(self._place.told(self._place.ada))
+            return len(self.cards()), len(self.place.told(self.place.ada))
 
         cards, told = shown()
         asked = [
-            self._place.slack.slash(self._place.general, self.ada, "/council", "?") for _ in range(times)
+            self.place.slack.slash(self.place.general, self.ada, "/council", "?") for _ in range(times)
         ]
         for each in asked:
             await each
-        await self._place.slack.until(lambda: sum(shown()) == cards + told + times)
+        await self.place.slack.until(lambda: sum(shown()) == cards + told + times)
         return len(self.cards()) - cards
 
     @override
@@ -96,13 +104,13 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
     ) -> Ephemeral:
         flags = command == "config"
         words = [f"--{name} {value}" if flags else f"{value}" for name, value in options.items()]
-        channel = where if isinstance(where, Channel) else self._place.general
+        channel = where if isinstance(where, Channel) else self.place.general
         return await self._command(f"/council-{command}", " ".join(words), who or self.ada, channel)
 
     async def _command(
         self, command: str, text: str, who: str, channel: Channel | None = None
     ) -> Ephemeral:
-        slack, place = self._place.slack, channel or self._place.general
+        slack, place = self.place.slack, channel or self.place.general
         before = len(slack.ephemerals(place, who))
         assert (await slack.slash(place, who, command, text)).acked
         await slack.until(lambda: len(slack.ephemerals(place, who)) > before)
@@ -110,18 +118,18 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
 
     @override
     async def look(self, shown: Message | Ephemeral, label: str, who: str = "") -> Message | Ephemeral:
-        told = self._place.slack.ephemerals(self._place.general, who or self.ada)
+        told = self.place.slack.ephemerals(self.place.general, who or self.ada)
         public = self.public()
         assert (await self._click(shown, label, who or self.ada)).acked
         await self.dispatcher.tasks.settled()
-        private = self._place.slack.ephemerals(self._place.general, who or self.ada)
+        private = self.place.slack.ephemerals(self.place.general, who or self.ada)
         new = [*private[len(told) :], *self.public()[len(public) :]]
         return new[0] if new else shown
 
     @override
     async def delete(self, asked: Ephemeral, who: str = "") -> str:
         await self.look(asked, "Delete", who)
-        return self._place.slack.ephemerals(self._place.general, asked.user)[-1].text
+        return self.place.slack.ephemerals(self.place.general, asked.user)[-1].text
 
     @override
     async def transcript(self, shown: Message | Ephemeral) -> list[str]:
@@ -129,7 +137,7 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
 
     @override
     def elsewhere(self) -> list[object]:
-        return [self._place.slack.add_channel("elsewhere", self._place.ada)]
+        return [self.place.slack.add_channel("elsewhere", self.place.ada)]
 
     @override
     def values(self, shown: Message | Ephemeral) -> list[str]:
@@ -142,50 +150,50 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
         note = Ephemeral(where.id, self.ada, own.text, own.blocks, own.at, own.ts, own.via)
 
         def shown() -> list[Message | Ephemeral]:
-            private = self._place.slack.ephemerals(where, self.ada)
-            return [*private, *self._place.slack.messages(where)]
+            private = self.place.slack.ephemerals(where, self.ada)
+            return [*private, *self.place.slack.messages(where)]
 
         before = shown()
-        assert (await self._place.slack.click(note, share, self.ada, value=value)).acked
+        assert (await self.place.slack.click(note, share, self.ada, value=value)).acked
         await self.dispatcher.tasks.settled()
         return "\n".join(self.read(each) + each.text for each in shown() if each not in before)
 
     @override
     def cards(self) -> list[Message]:
-        return self._place.cards(self._place.general)
+        return self.place.cards(self.place.general)
 
     @override
     def public(self) -> list[Message]:
-        return self._place.cards(self._place.general)
+        return self.place.cards(self.place.general)
 
     @override
     def left(self) -> list[str]:
-        messages = self._place.general.messages.values()
+        messages = self.place.general.messages.values()
         return [each.text for each in messages if each.bot_id and each.deleted_at is None]
 
     @override
     def files(self) -> int:
-        return len(self._place.slack.world.files)
+        return len(self.place.slack.world.files)
 
     @override
-    def pings(self) -> list[object]:
-        return [*self._place.pings()]
+    def pings(self) -> list[str]:
+        return [who for pinged in self.place.pings() for who in sorted(pinged)]
 
     @override
     def say_below(self, card: Message, who: str, text: str) -> object:
-        return self._place.slack.post(self._place.general, who, text, thread_ts=card.ts)
+        return self.place.slack.post(self.place.general, who, text, thread_ts=card.ts)
 
     @override
     def said_below(self, card: Message) -> list[object]:
-        return [*self._place.slack.thread(self._place.general, card.ts)]
+        return [*self.place.slack.thread(self.place.general, card.ts)]
 
     @override
     def below(self, card: Message) -> list[Message]:
-        return cards_in(self._place, card)
+        return cards_in(self.place, card)
 
     @override
     def in_thread(self, card: Message) -> int:
-        return len(self._place.slack.thread(self._place.general, card.ts))
+        return len(self.place.slack.thread(self.place.general, card.ts))
 
     @override
     def text(self, card: Message | Ephemeral) -> str:
@@ -209,7 +217,7 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
 
     @override
     def leads_to(self, shown: Ephemeral, card: Message) -> bool:
-        return f"/archives/{self._place.general.id}/p{card.ts.replace('.', '')}" in str(shown.blocks)
+        return f"/archives/{self.place.general.id}/p{card.ts.replace('.', '')}" in str(shown.blocks)
 
     @override
     def labels(self, shown: Message | Ephemeral) -> list[str]:
@@ -240,14 +248,18 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
         return "Your follow-up was asked. The answer appears in the thread."
 
     @override
-    def newcomers(self, number: int) -> list[str]:
-        joined = [self._place.slack.add_user(f"reader{each}").id for each in range(number)]
-        self._place.general.members.update(joined)
+    def join(self, name: str) -> str:
+        joined = self.place.slack.add_user(name).id
+        self.place.general.members.add(joined)
         return joined
+
+    @override
+    def newcomers(self, number: int) -> list[str]:
+        return [self.join(f"reader{each}") for each in range(number)]
 
     async def _newly_told(self, who: str) -> str:
         await self.dispatcher.tasks.settled()
-        told = [shown.text for shown in self._place.slack.ephemerals(self._place.general, who)]
+        told = [shown.text for shown in self.place.slack.ephemerals(self.place.general, who)]
         before, self._told[who] = self._told.get(who, 0), len(told)
         return "\n".join(told[before:])
 
@@ -257,7 +269,7 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
         return next(found)["action_id"]
 
     def _click(self, shown: Message | Ephemeral, label: str, who: str) -> Delivery:
-        return self._place.slack.click(shown, self._action(shown, label), who)
+        return self.place.slack.click(shown, self._action(shown, label), who)
 
     @override
     async def press(self, card: Message | Ephemeral, label: str, who: str) -> str:
@@ -269,12 +281,12 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
         pressed = [self._click(card, label, who) for who in everybody]
         for each in pressed:
             await each
-            await self._place.slack.redeliver(each)
+            await self.place.slack.redeliver(each)
 
     @override
     async def open(self, card: Message, label: str, who: str) -> View:
         await self.press(card, label, who)
-        return self._place.slack.form(who)
+        return self.place.slack.form(who)
 
     @override
     def filled_in(self, form: View) -> str:
@@ -289,7 +301,7 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
     @override
     def send(self, form: View, **values: str) -> SentForm:
         form.is_open = True  # its closing may never have reached this client
-        return SentForm(form, self._place.slack.submit(form, **values))
+        return SentForm(form, self.place.slack.submit(form, **values))
 
     @override
     async def said(self, sent: SentForm) -> str:
@@ -300,55 +312,55 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
 
     @override
     async def redeliver(self, sent: SentForm) -> None:
-        await self._place.slack.redeliver(sent.delivery)
+        await self.place.slack.redeliver(sent.delivery)
 
     @override
     def told_directly(self, who: str) -> list[str]:
-        direct = self._place.slack.world.open_im(self._place.slack.team, who)
-        return [message.text for message in self._place.slack.messages(direct) if message.bot_id]
+        direct = self.place.slack.world.open_im(self.place.slack.team, who)
+        return [message.text for message in self.place.slack.messages(direct) if message.bot_id]
 
     @override
     def lose_direct(self, who: str, breaks: Literal["reset", "hang"], *, applied: bool) -> Lost:
-        direct = self._place.slack.world.open_im(self._place.slack.team, who).id
-        return self._place.slack.fail("chat.postMessage", breaks=breaks, applied=applied, channel=direct)
+        direct = self.place.slack.world.open_im(self.place.slack.team, who).id
+        return self.place.slack.fail("chat.postMessage", breaks=breaks, applied=applied, channel=direct)
 
     @override
     def close_direct(self, who: str) -> None:
-        self._place.slack.fail("conversations.open", "missing_scope", times=ALWAYS, user=who)
+        self.place.slack.fail("conversations.open", "missing_scope", times=ALWAYS, user=who)
 
     @override
     def promote(self, who: str) -> None:
-        self._place.slack.world.users[who].is_admin = True
+        self.place.slack.world.users[who].is_admin = True
 
     @override
     async def until(self, what: Callable[[], object]) -> None:
-        await self._place.slack.until(what)
+        await self.place.slack.until(what)
 
     @override
     def advance(self, seconds: float) -> None:
-        self._place.clock.advance(seconds)
+        self.place.clock.advance(seconds)
 
     @override
     def forbid_deleting(self) -> str:
         error = "compliance_exports_prevent_deletion"
-        self._place.slack.fail("chat.delete", error=error, times=ALWAYS)
+        self.place.slack.fail("chat.delete", error=error, times=ALWAYS)
         return "the workspace's compliance exports forbid deleting"
 
     @override
     def lose_thread(self, card: Message) -> None:
-        self._place.slack.fail("chat.postMessage", "thread_not_found", in_thread=True)
+        self.place.slack.fail("chat.postMessage", "thread_not_found", in_thread=True)
 
     @override
     async def kill(self) -> None:
         await self.dispatcher.tasks.drain(0)
-        await self._place.bot.__aexit__(None, None, None)
+        await self.place.bot.__aexit__(None, None, None)
         await self._running.aclose()
 
     @override
     async def start(self, admins: Collection[str] = ()) -> None:
-        again = restarted(self._place, self.listed(*admins), self.dispatcher.channels.operator)
-        self._place.dispatcher = await self._running.enter_async_context(again)
+        again = restarted(self.place, self.listed(*admins), self.dispatcher.channels.operator)
+        self.place.dispatcher = await self._running.enter_async_context(again)
 
     @override
     def refusals(self) -> list[str]:
-        return [call.error for call in self._place.slack.requests if call.error]
+        return [call.error for call in self.place.slack.requests if call.error]

@@ -126,8 +126,8 @@ class Team(ABC, Generic[Card, Note, Form, Sent]):
         """Return how many files of the bot's there are, but for those shown to one person in a channel."""
 
     @abstractmethod
-    def pings(self) -> list[object]:
-        """Return whom the bot has notified, in order."""
+    def pings(self) -> list[str]:
+        """Return whom the bot has notified, in order; everybody's names are `here` and the like."""
 
     @abstractmethod
     def say_below(self, card: Card, who: str, text: str) -> object:
@@ -196,6 +196,10 @@ class Team(ABC, Generic[Card, Note, Form, Sent]):
     @abstractmethod
     def followed(self, card: Card) -> str:
         """Return what is said to whoever follows up in the channel."""
+
+    @abstractmethod
+    def join(self, name: str) -> str:
+        """Let somebody join the channel; return their id."""
 
     @abstractmethod
     def newcomers(self, number: int) -> list[str]:
