@@ -15,10 +15,11 @@ from bot.config.ports import listening
 from bot.config.settings import Settings, token_keys
 from bot.errors import ConfigurationError, Problem, VenueError
 from bot.past.lookup import Lookup
-from bot.program import Program, until
+from bot.program import Program
 from bot.service.delivery.outbox import Outbox, SharedRateLimits
 from bot.upkeep import forget_removed
 from bot.view.wording import cli as wording
+from council.task_group import first_of
 from storage.database import Database
 from storage.errors import DatabaseError
 
@@ -83,7 +84,7 @@ async def _listen_to_discord(program: Program, discord: "DiscordBot", held: Asyn
                 await discord.listen_once_reached()
                 is_standing_by = False
                 log.info("discord_taken_over")
-            lost = await until(locks.until_unsure, [discord.until_lost])
+            lost = await first_of(locks.until_unsure, discord.until_lost)
             if lost is not None:
                 return lost
             log.warning("discord_given_up")

@@ -1,6 +1,5 @@
 """The running program: what it consists of, which part of the work it does, and what ends it."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -42,15 +41,3 @@ class Program:
     worker: Worker | None = None
     endings: Endings = field(default_factory=Endings)
     jobs: list[Job] = field(default_factory=list[Job])
-
-
-async def until(ended: Callable[[], Awaitable[None]], endings: Endings) -> str | None:
-    """Wait for the end, or until something is lost for good; return why it is lost."""
-    waits = [asyncio.ensure_future(wait()) for wait in (ended, *endings)]
-    try:
-        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        return next(wait for wait in waits if wait.done()).result()
-    finally:
-        for wait in waits:
-            wait.cancel()
-        await asyncio.gather(*waits, return_exceptions=True)

@@ -25,12 +25,13 @@ from bot.config.reload import compare, watch
 from bot.config.settings import Settings
 from bot.errors import ConfigurationError, Problem
 from bot.health import Health
-from bot.program import EVERYTHING, Program, Role, until
+from bot.program import EVERYTHING, Program, Role
 from bot.service.metrics import Metrics
 from bot.service.run_tasks import RunQueue
 from bot.upkeep import maintain
 from bot.view.wording import cli as wording
 from bot.worker import Worker, open_shared_queue
+from council.task_group import first_of
 from storage.processes.locks import LOOK_SECONDS, SHARED
 
 log = structlog.get_logger()
@@ -94,7 +95,7 @@ async def serve(
         await _before(ended, _start(program, council, surfaces))
         try:
             health.phase = "serving"
-            lost = await until(partial(_wait, ended), program.endings)
+            lost = await first_of(partial(_wait, ended), *program.endings)
             if lost is not None:
                 log.error("lost_for_good", connection=lost)
         finally:

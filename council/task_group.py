@@ -1,12 +1,26 @@
-"""Tasks that belong together, whose typed errors stay what they are."""
+"""Tasks that belong together: a group whose typed errors stay what they are; the first of several."""
 
 import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from types import TracebackType
-from typing import Self, cast
+from typing import Self, TypeVar, cast
 
 from council.errors import CouncilError
+
+T = TypeVar("T")
+
+
+async def first_of(*works: Callable[[], Awaitable[T]]) -> T:
+    """Return what the first of several works returns, and cancel the others. Raises what it raises."""
+    tasks = [asyncio.ensure_future(work()) for work in works]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        return next(task for task in tasks if task.done()).result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class TaskGroup(asyncio.TaskGroup):

@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 
 import pytest
 
 from council.errors import CouncilError, Failure, NoAnswers
-from council.task_group import TaskGroup
+from council.task_group import TaskGroup, first_of
 
 REFUSED = NoAnswers({"a": Failure(cause="key")})
 
@@ -142,3 +143,24 @@ async def test_a_group_that_failed_by_itself_cancels_nobody() -> None:
     working = asyncio.create_task(work())
     assert await working == "carried on"
     assert working.cancelling() == 0
+
+
+async def test_the_first_of_several_ends_the_others() -> None:
+    """Its result, or its error, is the result; the others have ended by then."""
+    ended: list[str] = []
+
+    async def wait(name: str, seconds: float) -> str:
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            ended.append(name)
+        return name
+
+    async def refuse() -> str:
+        raise REFUSED
+
+    assert await first_of(partial(wait, "late", 60), partial(wait, "soon", 0)) == "soon"
+    assert sorted(ended) == ["late", "soon"]
+    with pytest.raises(CouncilError):
+        await first_of(partial(wait, "late", 60), refuse)
+    assert ended.count("late") == 2

@@ -11,11 +11,12 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import structlog
 
 from bot.errors import Revoked, Unreachable, VenueError
-from council.task_group import TaskGroup
+from council.task_group import TaskGroup, first_of
 from storage.errors import StorageError
 from storage.journal.retractions import Retraction, Retractions, Unretracted
 from storage.processes.locks import Locks
@@ -92,7 +93,9 @@ class Retracting:
                 else:
                     name = f"retracting-{platform}"
                     async with self._locks.acquire(name, wait=math.inf):
-                        await self._keep_looking(platform, retract)
+                        # Without its database, another process may soon do it, and this one must not.
+                        looking = partial(self._keep_looking, platform, retract)
+                        await first_of(self._locks.until_unsure, looking)
             except (OSError, StorageError):  # whatever is listed stays listed
                 log.exception("retracting_interrupted", connection=platform)
             await self._sleep(STALLED_SECONDS)

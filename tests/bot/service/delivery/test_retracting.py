@@ -2,19 +2,22 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
+from typing_extensions import override
 
 from bot.errors import NotAllowed, Unreachable, VenueError
 from bot.service.delivery import retracting
 from bot.service.delivery.retracting import AGAIN_SECONDS, DAYS, STALLED_SECONDS, Retracting
 from council.document.conversation import Source
 from storage.journal.retractions import Retraction, Retractions, Unretracted
+from storage.processes.locks import FileLocks
 from tests.faults.virtual_time import VirtualLoop, run
 from tests.library import open_library
 
@@ -41,6 +44,30 @@ class Platform:
             raise error
 
 
+class UnsureLocks(FileLocks):
+    """Locks of which nobody can be sure once their database doesn't answer; `log` says who had them."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.unsure = asyncio.Event()
+        self.log: list[str] = []
+
+    @override
+    @asynccontextmanager
+    async def acquire(
+        self, name: str, *, wait: float = 0.0, shared: bool = False
+    ) -> AsyncGenerator[bool]:
+        self.log.append(f"took {name}")
+        try:
+            yield True
+        finally:
+            self.log.append(f"gave {name}")
+
+    @override
+    async def until_unsure(self) -> None:
+        await self.unsure.wait()
+
+
 @dataclass
 class Scene:
     """What is listed, and what deletes it."""
@@ -61,7 +88,9 @@ class Scene:
         return await self.retracting.settled("slack", forgetting, LATE)
 
 
-def played(folder: Path, play: Callable[[Scene], Awaitable[None]]) -> None:
+def played(
+    folder: Path, play: Callable[[Scene], Awaitable[None]], locks: FileLocks | None = None
+) -> None:
     """Run a test over an empty library."""
 
     async def main(loop: VirtualLoop) -> None:
@@ -71,7 +100,7 @@ def played(folder: Path, play: Callable[[Scene], Awaitable[None]]) -> None:
                 return BEGAN + timedelta(seconds=loop.time())
 
             listed = Retractions(library.database, now)
-            works = Retracting(listed, library.locks, now=now, clock=loop.time)
+            works = Retracting(listed, locks or library.locks, now=now, clock=loop.time)
             scene = Scene(loop, Platform(loop), listed, works)
             works.open("slack", scene.platform.retract)
             await play(scene)
@@ -94,6 +123,24 @@ def test_what_is_listed_is_deleted_in_order_each_forgetting_beside_the_others(tm
         assert max(Counter(scene.platform.asked).values()) == 1
 
     played(tmp_path, play)
+
+
+def test_without_its_database_a_process_deletes_nothing_more(tmp_path: Path) -> None:
+    """Another may soon do it: the lock is given back, and taken again once its holder is known."""
+    locks = UnsureLocks(tmp_path)
+
+    async def play(scene: Scene) -> None:
+        await asyncio.sleep(1)
+        locks.unsure.set()
+        await asyncio.sleep(1)
+        locks.unsure.clear()
+        assert locks.log == ["took retracting-slack", "gave retracting-slack"]
+        await scene.list("one", "C1", ["1.0"])
+        await asyncio.sleep(STALLED_SECONDS)
+        assert scene.platform.asked == ["1.0"]
+        assert locks.log[2:] == ["took retracting-slack"]
+
+    played(tmp_path, play, locks)
 
 
 def test_a_refusal_is_told_and_tried_again_each_hour(tmp_path: Path) -> None:
