@@ -26,6 +26,8 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
     followed_in_the_thread = "Your follow-up was asked."
     repeats_lost = False
     inside = "on this server"
+    admins = "Somebody with Manage Server, or one of the council's own admins,"
+    everyone = "@everyone"
     dated = "R> \u00b7 "
     verbs = ("past:turn", "past:see", "past:share")
     transcript_shown: ClassVar[list[str]] = ["tml", ".md"]
@@ -94,14 +96,14 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
 
     @override
     async def use(
-        self, command: str, who: str = "", where: object = None, **options: str | int
+        self, command: str, user: str = "", where: object = None, **options: str | int
     ) -> Message:
-        user = self.people[who or self.ada]
+        person = self.people[user or self.ada]
         channel = where if isinstance(where, Channel) else self.place.general
-        used = self.server.slash(channel, user, f"council-{command}", **options)
+        used = self.server.slash(channel, person, f"council-{command}", **options)
         note = (await used.acknowledged()).message
         assert note is not None
-        assert note.visible_to is user
+        assert note.visible_to is person
         return note
 
     @override
@@ -252,6 +254,12 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
         assert card.thread is not None
         address = f"https://discord.com/channels/{self.guild.id}/{card.thread.id}"
         return f"Your follow-up was asked: {address}"
+
+    @override
+    def group(self, member: str) -> tuple[str, str]:
+        role = self.server.role(self.guild, "engineers")
+        self.guild.members[self.people[member].id].roles.append(role)
+        return f"<@&{role.id}>", f"role {role.id}"
 
     @override
     def newcomers(self, number: int) -> list[str]:

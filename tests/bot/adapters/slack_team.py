@@ -35,6 +35,8 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
     followed_in_the_thread = ""
     repeats_lost = True
     inside = "in this workspace"
+    admins = "A workspace admin, or one of the council's own admins,"
+    everyone = "everyone"
     dated = "\n"
     verbs = ("turn", "see", "share")
     transcript_shown: ClassVar[list[str]] = [IN_DIRECT]
@@ -100,12 +102,12 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
 
     @override
     async def use(
-        self, command: str, who: str = "", where: object = None, **options: str | int
+        self, command: str, user: str = "", where: object = None, **options: str | int
     ) -> Ephemeral:
         flags = command == "config"
         words = [f"--{name} {value}" if flags else f"{value}" for name, value in options.items()]
         channel = where if isinstance(where, Channel) else self.place.general
-        return await self._command(f"/council-{command}", " ".join(words), who or self.ada, channel)
+        return await self._command(f"/council-{command}", " ".join(words), user or self.ada, channel)
 
     async def _command(
         self, command: str, text: str, who: str, channel: Channel | None = None
@@ -252,6 +254,11 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
         joined = self.place.slack.add_user(name).id
         self.place.general.members.add(joined)
         return joined
+
+    @override
+    def group(self, member: str) -> tuple[str, str]:
+        self.place.slack.team.groups["S0000001"] = {member}
+        return "<!subteam^S0000001|@the team>", "user group S0000001"
 
     @override
     def newcomers(self, number: int) -> list[str]:

@@ -44,6 +44,10 @@ class Team(ABC, Generic[Card, Note, Form, Sent]):
     """How the guild or workspace is named to an admin."""
     inside: ClassVar[str]
     """How what is in the guild or workspace is named to its people."""
+    admins: ClassVar[str]
+    """How those are named who may change a channel's settings."""
+    everyone: ClassVar[str]
+    """What mentions everybody."""
     channel: str
     """How the channel is named in a sentence."""
     dated: ClassVar[str]
@@ -82,7 +86,9 @@ class Team(ABC, Generic[Card, Note, Form, Sent]):
         """Have Ada ask so often at once; return how many questions are accepted."""
 
     @abstractmethod
-    async def use(self, command: str, who: str = "", where: object = None, **options: str | int) -> Note:
+    async def use(
+        self, command: str, user: str = "", where: object = None, **options: str | int
+    ) -> Note:
         """Use `/council-…` here or elsewhere; return what Ada or somebody else is shown, alone."""
 
     @abstractmethod
@@ -200,6 +206,10 @@ class Team(ABC, Generic[Card, Note, Form, Sent]):
     @abstractmethod
     def join(self, name: str) -> str:
         """Let somebody join the channel; return their id."""
+
+    @abstractmethod
+    def group(self, member: str) -> tuple[str, str]:
+        """Put somebody into a new role or user group; return its mention, and how it is named."""
 
     @abstractmethod
     def newcomers(self, number: int) -> list[str]:

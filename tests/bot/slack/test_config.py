@@ -6,7 +6,6 @@ from pathlib import Path
 
 import structlog.testing
 
-from bot.service.admission.access import Access
 from bot.service.admission.budgets import Budgets
 from bot.upkeep import look_after
 from council.document.conversation import timestamp
@@ -14,9 +13,6 @@ from storage.database import Database
 from tests.bot.shown import blocks_text
 from tests.bot.slack.test_bot import Place, at_work, restarted
 from tests.slack_server import User
-
-ADMINS = "A workspace admin, or one of the council's own admins,"
-GROUP = "S0000001"
 
 
 async def configured(place: Place, user: User, text: str = "") -> str:
@@ -48,37 +44,6 @@ async def test_an_admin_sets_what_is_kept_over_a_restart(tmp_path: Path) -> None
             await dispatcher.tasks.settled()
             run = await place.run(card)
             assert (run.brief.profile.strategy, run.brief.profile.max_rounds) == ("coverage", 2)
-
-
-async def test_others_see_the_settings_and_change_nothing(tmp_path: Path) -> None:
-    """An admin that the operator has listed may, whatever Slack says."""
-    async with at_work(tmp_path) as place:
-        assert f"{ADMINS} can change these." in await configured(place, place.bob)
-        said = await configured(place, place.bob, "--rounds 2")
-        assert said == "Only an admin can change this channel's settings. Nothing was changed."
-    async with at_work(tmp_path, admins=frozenset({f"slack:{place.bob.id}"})) as place:
-        assert "is now 2." in await configured(place, place.bob, "--rounds 2")
-
-
-async def test_opt_in_lets_nobody_ask_until_an_admin_switches_the_channel_on(tmp_path: Path) -> None:
-    """For a user group here: Slack sends its id, and is asked who is in it."""
-    async with at_work(tmp_path) as place:
-        place.ada.is_admin = True
-        place.slack.team.groups[GROUP] = {place.ada.id}
-        operator = place.dispatcher.channels.operator
-        place.dispatcher.reconfigure(replace(operator, access=Access(opt_in=True)))
-        assert await refused(place, place.ada) == (
-            "The council isn't switched on in this channel. "
-            f"{ADMINS} can switch it on with /council-config, by setting who to everyone."
-        )
-        said = await configured(place, place.ada, f"--who <!subteam^{GROUP}|@the team>")
-        assert f"and is now user group {GROUP}." in said
-        await place.ask()
-        assert await refused(place, place.bob) == (
-            f"The council isn't open to you in this channel. {ADMINS} can change that with /council-config."
-        )
-        await configured(place, place.ada, "--who nobody")
-        assert (await refused(place, place.ada)).startswith("An admin has switched the council off")
 
 
 async def test_a_wider_budget_than_the_operator_s_is_refused_with_both(tmp_path: Path) -> None:
