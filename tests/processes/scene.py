@@ -134,6 +134,7 @@ class Scene:
             "PATH": os.environ["PATH"],
             "DATABASE_URL": address,
             "OPENROUTER_BASE_URL": self.models.base_url,
+            "OPENROUTER_DIALECT": "openrouter",  # one that bills: calls to a server of one's own are free
             "OPENROUTER_API_KEY": f"sk-or-v1-{self.starts:08}",
             "COUNCIL_MEMBERS": ",".join(MEMBERS),
             "COUNCIL_CONFIG": str(self.folder / "council.toml"),
