@@ -8,7 +8,7 @@
         └── RunForgotten      the question was deleted while it was being answered
 
 A `Failure` is the same fact as data: it is journalled, replayed, counted and shown.
-The sentences people read are made in `bot.view.wording.failures`, nowhere else.
+The clauses people read of them are in `bot.view.wording.failures`, nowhere else.
 """
 
 from collections.abc import Mapping

@@ -273,7 +273,9 @@ def files_read(brief: Brief, saw: Sequence[str] | None = None) -> FilesRead | No
     return FilesRead(files, links, earlier) if files or links or earlier else None
 
 
-def showing(brief: Brief, load: Callable[[], Awaitable[Mapping[str, str]]]) -> Callable[[Ask], Ask]:
+def with_pictures(
+    brief: Brief, load: Callable[[], Awaitable[Mapping[str, str]]]
+) -> Callable[[Ask], Ask]:
     """Return what hands calls the pictures that they show; they are loaded once, with the first."""
     if not brief.pictures:
         return lambda ask: ask

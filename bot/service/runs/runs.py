@@ -12,7 +12,7 @@ import structlog
 from bot.service.acknowledgements import Acknowledgements
 from bot.service.admission.costs import Costs
 from bot.service.durable_writes import DurableSteps, connected, until_written
-from bot.service.inputs import files_read, records, showing
+from bot.service.inputs import files_read, records, with_pictures
 from bot.service.remedies import Remedies
 from bot.service.runs.ending import Endings, answer_in
 from bot.service.runs.observing import Observation, Observer
@@ -112,7 +112,7 @@ class Runs:
                 self._claimed(run),
                 observed.of_calls,
                 self.costs.bounded(run, brief, steps, emit),
-                showing(brief, lambda: journal.pictures(run, brief.pictures)),
+                with_pictures(brief, lambda: journal.pictures(run, brief.pictures)),
                 connected(emit),
             ),
             steps=DurableSteps(steps, emit, observed.recorded),
