@@ -10,11 +10,10 @@ from discord.http import Route
 
 from tests.bot.discord.office import Office, office
 from tests.bot.prompts import read_by
-from tests.council.scripted import FOUR, ScriptedCouncil
+from tests.council.scripted import ScriptedCouncil
 from tests.discord_server import Channel, DiscordServer, Permission, User
 from tests.discord_server.state import Intent
 
-FIRST = f"stage1.1:{FOUR[0]}"
 MESSAGES = "GET /channels/{channel_id}/messages"
 NAMES = ("Ada", "Bob", "Cleo", "Dan")
 

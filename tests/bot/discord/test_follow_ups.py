@@ -7,8 +7,6 @@ from tests.bot.inputs.pdfs import lines, pdf
 from tests.council.scripted import FOUR, ScriptedCouncil, failure
 from tests.discord_server import Channel, DiscordServer, Interaction, Message, User
 
-ASK = "How many jobs run at night?"
-
 
 async def opened(
     server: DiscordServer, card: Message, reader: User, label: str = "Follow up"

@@ -7,7 +7,6 @@ from tests.council.scripted import ScriptedCouncil, failure
 from tests.discord_server import DiscordServer, Message
 
 Vote = tuple[int, bool, str | None]
-UNHELPFUL = "Your vote: not helpful. Press the other button to change it."
 
 
 async def votes(team: Office) -> list[Vote]:

@@ -8,7 +8,6 @@ from tests.council.scripted import ScriptedCouncil, failure
 from tests.slack_server import Channel, Message, User
 from tests.slack_server.modals import View
 
-ASK = "How many jobs run at night?"
 FOLLOW, ANSWER = "council_follow", "council_answer"
 REFUSED = "This run isn't on record here; it may have been deleted."
 

@@ -13,8 +13,6 @@ from tests.bot.slack.test_bot import Place, at_work
 from tests.council.scripted import ScriptedCouncil
 from tests.slack_server import Channel, Ephemeral, Message, User
 
-QUESTION = "Shard or scale up?"
-ANSWER = "The council's answer, written by chair/man."
 LOOKS = ("Members", "Votes", "Corrected response", "Changes and original", "Full reviews")
 
 
