@@ -205,8 +205,9 @@ def test_untrusted_text_cannot_steer_the_terminal(live: bool) -> None:
 
 
 def test_prose_shows_html_and_is_indented() -> None:
-    """Rich would drop HTML; here it is shown, and other people's text is recognizable."""
-    assert printed([Line("Ours."), Prose("see <b>this</b>")]) == "Ours.\n\n  see <b>this</b>"
+    """Rich would drop HTML; here it is shown, but for tags that models mean as Markdown."""
+    prose = Prose("see <a href>this</a>, <b>bold</b>")
+    assert printed([Line("Ours."), prose]) == "Ours.\n\n  see <a href>this</a>, bold"
 
 
 def test_the_searched_words_are_bold() -> None:
