@@ -89,7 +89,8 @@ async def extract(kind: Extractable, content: bytes, *, seconds: float = SECONDS
         # The group outlives its leader where something was started in it.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
+        # Waiting alone ends when all pipes have ended, and one that isn't read may never do so.
+        await process.communicate()
     match code:
         case 0 if output is not None:
             return _read(output)
@@ -120,6 +121,7 @@ async def _take(process: asyncio.subprocess.Process) -> bytes | None:
         output += piece
         if len(output) > OUTPUT:
             process.kill()
+            await process.communicate()  # what is left, or its pipe never ends
             return None
     return bytes(output)
 

@@ -278,6 +278,7 @@ async def test_a_process_that_does_not_end_is_ended_with_its_group(
         ("import os; os.abort()", "damaged"),
         ("print('{}')", "damaged"),
         ("import sys; sys.stdout.write('x' * (25 * 2**20))", "damaged"),
+        ("import sys\nwhile True: sys.stdout.write('x' * 2**20)", "damaged"),
         ("print('{\"text\": \"' + 'x' * 100001 + '\"}')", "damaged"),
     ],
 )
