@@ -13,11 +13,14 @@ OLDEST = 140_000
 ENCODING = "UTF8"
 _RECORD = b"""
 BEGIN;
+SET LOCAL lock_timeout = '30s';
 SELECT pg_advisory_xact_lock(7265432461);
+SET LOCAL lock_timeout = '250ms';
 CREATE TABLE IF NOT EXISTS migrations (
     number bigint NOT NULL PRIMARY KEY, name text NOT NULL, applied_at text NOT NULL
 )
 """
+"""Of processes that start together, the first makes the tables, and the others wait for that."""
 _KEY = b"SELECT ('migrations'::regclass::oid::bigint & 2147483647)::int AS key"
 
 

@@ -54,6 +54,22 @@ async def test_writes_wait_for_another_processs_transaction(postgres: str) -> No
         assert await keys(one) == ["a", "b"]
 
 
+async def test_a_start_waits_for_the_one_that_makes_the_tables(postgres: str) -> None:
+    """It may take that one longer than a write may wait."""
+
+    async def start() -> int:
+        async with open_postgres(postgres) as database:
+            return database.key
+
+    with psycopg.connect(postgres) as held:
+        held.execute("SELECT pg_advisory_xact_lock(7265432461)")
+        starting = [asyncio.create_task(start()) for _ in range(2)]
+        await asyncio.sleep(0.3)  # more than the usual quarter of a second
+        assert not any(one.done() for one in starting)
+    one, other = await asyncio.gather(*starting)
+    assert one == other
+
+
 async def test_of_writes_that_share_a_turn_only_the_late_ones_are_never_done(postgres: str) -> None:
     """The others wait longer for it, and are done."""
     async with open_postgres(postgres) as database:
