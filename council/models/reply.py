@@ -38,6 +38,10 @@ _THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 """Where servers put thoughts beside the content; some send them under two of the names."""
 
 _WEB_PAGE = re.compile(r"https?://[^\s<>\"]{1,2000}", re.IGNORECASE)
+_END_MARKS = re.compile(
+    r"(?:\s*(?:<\|(?:im_end|eot_id|end|return|endoftext|end_of_text)\|>|<end_of_turn>))+\s*\Z"
+)
+"""What templates end a turn by, and servers with a wrong template pass on: Open-LLM-VTuber#160."""
 _HALF_PAIR = re.compile("[\ud800-\udbff]$")
 
 
@@ -253,7 +257,7 @@ class Completion:
     def reply(self, call: Call, latency_ms: int, price: Callable[[str], Price | None]) -> Reply:
         """Return the answer; raises `ModelError` if there is none, with what it cost all the same."""
         self.close()
-        text = self.text
+        text = _END_MARKS.sub("", self.text)
         if not text.strip():
             text = self._in_thoughts(call.schema)
         if (cause := self._cause(text)) is not None:

@@ -3,7 +3,9 @@
 Reasoning models write `<think>…</think>` before their answer; behind templates that write the opening
 tag themselves (vLLM, llama.cpp, Ollama), only the closing one arrives. Thoughts end at the first
 `</think>` outside code, if the text began with `<think>` or the tag stands alone on its line, in
-capitals or not. Any other tag is text: an answer may explain the tags.
+capitals or not. Some models write other marks (`OTHER_MARKS`), which count only at the beginning; three
+of these also need a line's end and an answer behind their end, because people write of such tags, too.
+Any other tag is text: an answer may explain the tags.
 """
 
 import re
@@ -13,6 +15,23 @@ from typing import Literal, cast
 
 OPENING = "<think>"
 CLOSING = "</think>"
+OTHER_MARKS = {
+    "[think]": "[/think]",
+    "<seed:think>": "</seed:think>",
+    "\u25c1think\u25b7": "\u25c1/think\u25b7",
+    "<|channel|>analysis<|message|>": "<|channel|>final<|message|>",
+    "<thinking>": "</thinking>",
+    "<thought>": "</thought>",
+    "<reasoning>": "</reasoning>",
+}
+"""Those of Magistral, Seed-OSS, Kimi-VL and gpt-oss, and what models were told to write.
+
+Sources: ggml-org/llama.cpp#16158, open-webui/open-webui#16856, sgl-project/sglang#9192,
+ml-explore/mlx-lm#1867, ephraimduncan/opencode-cursor#12.
+"""
+_UNSURE = ("<thinking>", "<thought>", "<reasoning>")
+_END_OF_LINE = re.compile(r"[ \t\r]*\n\s*\S")
+_OPENINGS = (OPENING, *OTHER_MARKS)
 MOST_KEPT = 2**18
 """Characters of thoughts that are kept, the last ones: a ballot stands at their end."""
 LONGEST_MARK = 200
@@ -84,9 +103,11 @@ class ThoughtFilter:
         "_fence",
         "_head",
         "_heard",
+        "_is_closed",
         "_is_plain",
         "_lead",
         "_line",
+        "_opening",
         "_pieces",
         "_state",
         "_tail",
@@ -109,10 +130,12 @@ class ThoughtFilter:
         self._heard = heard
         self._withdrawn = withdrawn
         self._waits = waits_for_tag
-        self._state: Literal["beginning", "thinking", "undecided", "answering"] = "beginning"
+        self._state: Literal["beginning", "thinking", "marked", "undecided", "answering"] = "beginning"
         self._pieces: list[str] = []
         self._blank: list[str] = []  # white space before the first word
         self._head = ""  # what may become the opening tag
+        self._opening = ""  # one of the other marks
+        self._is_closed = False  # by the mark's end, but for what must follow
         self._line: list[str] = []  # of the current line, what isn't settled yet
         self._tail = ""  # its last characters, for a tag that comes in pieces
         self._is_plain = False  # the current line is neither tag nor fence
@@ -136,6 +159,8 @@ class ThoughtFilter:
             self._think(piece)
         elif self._state == "answering":
             self._answer(piece)
+        elif self._state == "marked":
+            self._think_in_marks(piece)
         else:
             self._begin(piece)
 
@@ -149,6 +174,10 @@ class ThoughtFilter:
         if self._state == "beginning":
             self._state = "undecided"
             self._decide("".join((*self._blank, self._head)))
+        if self._state == "marked" and self._opening in _UNSURE:
+            self._take_marks_for_text()
+        elif self._state == "marked":
+            self.thoughts.add("".join(self._line))
         if self._state in ("thinking", "undecided"):
             self._settle("".join(self._line))
         self._settle_doubts(is_whole=is_whole)
@@ -166,14 +195,46 @@ class ThoughtFilter:
             self._blank.append(piece[:first])
             piece = piece[first:]
         self._head += piece
-        begun = self._head[: len(OPENING)].lower()
-        if OPENING.startswith(begun) and begun != OPENING:
-            return
-        if begun == OPENING:
-            self._open(self._head[len(OPENING) :])
-        else:
+        if opening := next((each for each in _OPENINGS if self._begins_with(each)), None):
+            rest = self._head[len(opening) :]
+            if opening == OPENING:
+                self._open(rest)
+            else:
+                self._state, self._opening = "marked", opening
+                self._think_in_marks(rest)
+        elif not any(each.startswith(self._head.lower()) for each in _OPENINGS):
             self._state = "undecided"
             self._decide("".join((*self._blank, self._head)))
+
+    def _begins_with(self, opening: str) -> bool:
+        return self._head[: len(opening)].lower() == opening
+
+    # Thoughts in other marks: nothing is heard
+
+    def _think_in_marks(self, piece: str) -> None:
+        closing = OTHER_MARKS[self._opening]
+        self._line.append(piece)
+        if self._is_closed and not piece.strip():
+            return
+        near = (self._tail + piece).lower()
+        self._tail = near[1 - len(closing) :]
+        self._is_closed = self._is_closed or closing in near
+        if not self._is_closed:
+            return
+        said = "".join(self._line)
+        found = re.search(re.escape(closing), said, re.IGNORECASE)
+        after = said[found.end() :] if found else ""
+        if found and (self._opening not in _UNSURE or _END_OF_LINE.match(after)):
+            self.thoughts.add(said[: found.start()])
+            self._line, self._tail = [], ""
+            self._close(after)
+        elif after.strip():
+            self._take_marks_for_text()
+
+    def _take_marks_for_text(self) -> None:
+        said = "".join((*self._blank, self._head[: len(self._opening)], *self._line))
+        self._state, self._line, self._tail = "undecided", [], ""
+        self._decide(said)
 
     def _open(self, text: str) -> None:
         self._state = "thinking"

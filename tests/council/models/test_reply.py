@@ -162,6 +162,13 @@ def test_an_emoji_cut_in_two_comes_out_whole(cut: int) -> None:
     assert "".join(heard) == "a😀b"
 
 
+@pytest.mark.parametrize("mark", ["<|im_end|>", "\n<|eot_id|>", "<end_of_turn>\n", "<|end|><|return|>"])
+def test_a_templates_end_is_no_part_of_an_answer(mark: str) -> None:
+    """Only at its very end: a text may name the mark."""
+    said = f"{mark} ends a turn."
+    assert streamed(chunk(f"{said}{mark}", finish="stop")).reply(call(), 1, no_price).text == said
+
+
 def cites(*pages: object) -> list[dict[str, object]]:
     """Write annotations as OpenRouter does."""
     return [{"type": "url_citation", "url_citation": page} for page in pages]

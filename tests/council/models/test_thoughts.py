@@ -82,6 +82,37 @@ def test_thoughts_end_at_the_first_closing_tag_outside_code(
     assert (result.answer, result.thoughts) == (answer, thoughts)
 
 
+@pytest.mark.parametrize(
+    ("text", "answer", "thoughts"),
+    [
+        ("[THINK]Hm.[/THINK]Yes.", "Yes.", "Hm."),
+        ("<seed:think>\nHm.\n</seed:think>\n\nYes.", "Yes.", "\nHm.\n"),
+        ("\u25c1think\u25b7Hm.\u25c1/think\u25b7Yes.", "Yes.", "Hm."),
+        (
+            "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>Yes.",
+            "Yes.",
+            "Hm.<|end|><|start|>assistant",
+        ),
+        ("<thinking>\nHm.\n</thinking>\n\nYes.", "Yes.", "\nHm.\n"),
+        ("\n<Thought>Hm.</Thought> \nYes.", "Yes.", "Hm."),
+        ("<reasoning>Hm.</reasoning>\nYes.", "Yes.", "Hm."),
+        ("[THINK]Hm.", "", "Hm."),
+        # People write of these tags.
+        ("<thinking> opens and </thinking> ends it.", "<thinking> opens and </thinking> ends it.", ""),
+        ("<reasoning>Hm.</reasoning>\n", "<reasoning>Hm.</reasoning>\n", ""),
+        ("<thought>Hm.", "<thought>Hm.", ""),
+        ("`[THINK]` opens, [/THINK] ends.", "`[THINK]` opens, [/THINK] ends.", ""),
+        ("[THINKING]", "[THINKING]", ""),
+        ("<|channel|>", "<|channel|>", ""),
+    ],
+)
+def test_other_marks_count_at_the_beginning(text: str, answer: str, thoughts: str) -> None:
+    """Whole, and in pieces of any length; some only before an answer on a line of its own."""
+    for size in (len(text), 1, 2, 3, 7):
+        result = read(*(text[at : at + size] for at in range(0, len(text), size)))
+        assert (result.answer, result.thoughts) == (answer, thoughts)
+
+
 MENTIONS = (
     "R1 writes <think> and </think> around its thoughts.",
     "`<think>` begins them, `</think>` ends them.",
