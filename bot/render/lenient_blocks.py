@@ -15,7 +15,9 @@ from markdown_it.rules_block import StateBlock, lheading, table
 from markdown_it.token import Token
 
 LONGEST_HEADING = 80
-_HEADING = re.compile(r"(#{2,6})(?=[^\W_]|\*\*)(.+?)[ \t]*#*[ \t]*$")
+LONGEST_ROW = 2_000
+"""Characters of a table's row in which code is looked for."""
+_HEADING = re.compile(r"#{2,6}(?=[^\W_]|\*\*)")
 _SENTENCE = re.compile(r"[.!?:;,\u3002\uff01\uff1f\uff1a\uff1b\uff0c][\"')\]*_]*$")
 _PIPE = re.compile(r"\\.|\|")
 _CODE = re.compile(r"\\`|(?<!`)(`+)(?!`)(?P<code>.+?)(?<!`)\1(?!`)")
@@ -35,16 +37,17 @@ def read_leniently(parser: MarkdownIt) -> MarkdownIt:
 
 def _close_heading(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     del end
-    found = _HEADING.match(_line(state, start))
+    line = _line(state, start)
+    found = _HEADING.match(line)
     if not found or state.is_code_block(start):
         return False
     if not silent:
-        tag = f"h{len(found[1])}"
+        tag = f"h{found.end()}"
         lines = [start, start + 1]
-        _push(state, "heading_open", tag, 1, lines, found[1])
+        _push(state, "heading_open", tag, 1, lines, found[0])
         inline = _push(state, "inline", "", 0, lines)
-        inline.content, inline.children = found[2], []
-        _push(state, "heading_close", tag, -1, None, found[1])
+        inline.content, inline.children = line[found.end() :].rstrip().rstrip("#").rstrip(), []
+        _push(state, "heading_close", tag, -1, None, found[0])
         state.line = start + 1
     return True
 
@@ -116,7 +119,8 @@ def _dividers(row: str) -> list[int]:
 
 
 def _masked(row: str, most: int) -> str:
-    row = _CODE.sub(lambda span: span[0].replace("|", _MASK) if span["code"] else span[0], row)
+    if len(row) <= LONGEST_ROW:
+        row = _CODE.sub(lambda span: span[0].replace("|", _MASK) if span["code"] else span[0], row)
     kept = [*row]
     for at in _dividers(row)[most:]:
         kept[at] = _MASK

@@ -38,10 +38,14 @@ _THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 """Where servers put thoughts beside the content; some send them under two of the names."""
 
 _WEB_PAGE = re.compile(r"https?://[^\s<>\"]{1,2000}", re.IGNORECASE)
-_END_MARKS = re.compile(
-    r"(?:\s*(?:<\|(?:im_end|eot_id|end|return|endoftext|end_of_text)\|>|<end_of_turn>))+\s*\Z"
+_END_MARKS = (
+    *("<|im_end|>", "<|eot_id|>", "<|end|>", "<|return|>", "<|endoftext|>", "<|end_of_text|>"),
+    "<end_of_turn>",
 )
-"""What templates end a turn by, and servers with a wrong template pass on: Open-LLM-VTuber#160."""
+"""What templates end a turn by, and some servers pass on.
+
+Sources: Open-LLM-VTuber/Open-LLM-VTuber#160, vllm-project/vllm#23694.
+"""
 _HALF_PAIR = re.compile("[\ud800-\udbff]$")
 
 
@@ -257,7 +261,7 @@ class Completion:
     def reply(self, call: Call, latency_ms: int, price: Callable[[str], Price | None]) -> Reply:
         """Return the answer; raises `ModelError` if there is none, with what it cost all the same."""
         self.close()
-        text = _END_MARKS.sub("", self.text)
+        text = _without_end_marks(self.text)
         if not text.strip():
             text = self._in_thoughts(call.schema)
         if (cause := self._cause(text)) is not None:
@@ -360,6 +364,19 @@ def answering_fallback(asked: str, fallbacks: Sequence[str], answered: str | Non
     ]
     best = max(fitting, key=len, default=asked)
     return None if best == asked else best
+
+
+def _without_end_marks(text: str) -> str:
+    """Return a text without the marks it ends by; one that follows a space is a word of the text."""
+    end = kept = last = len(text.rstrip())
+    while text.endswith(_END_MARKS, 0, end):
+        end = text.rindex("<", 0, end)
+        if text[end - 1 : end] in (" ", "\t"):
+            break
+        while end and text[end - 1].isspace():
+            end -= 1
+        kept = end
+    return text[:kept] if kept < last else text
 
 
 def _error(body: JsonObject, choice: JsonObject) -> object:

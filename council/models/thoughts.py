@@ -20,6 +20,8 @@ OTHER_MARKS = {
     "<seed:think>": "</seed:think>",
     "\u25c1think\u25b7": "\u25c1/think\u25b7",
     "<|channel|>analysis<|message|>": "<|channel|>final<|message|>",
+    "<|channel|>commentary<|message|>": "<|channel|>final<|message|>",
+    "<|channel|>final<|message|>": "",  # without thoughts
     "<thinking>": "</thinking>",
     "<thought>": "</thought>",
     "<reasoning>": "</reasoning>",
@@ -27,7 +29,7 @@ OTHER_MARKS = {
 """Those of Magistral, Seed-OSS, Kimi-VL and gpt-oss, and what models were told to write.
 
 Sources: ggml-org/llama.cpp#16158, open-webui/open-webui#16856, sgl-project/sglang#9192,
-ml-explore/mlx-lm#1867, ephraimduncan/opencode-cursor#12.
+johnbean393/Sidekick#75, vllm-project/vllm#23694, ephraimduncan/opencode-cursor#12.
 """
 _UNSURE = ("<thinking>", "<thought>", "<reasoning>")
 _END_OF_LINE = re.compile(r"[ \t\r]*\n\s*\S")

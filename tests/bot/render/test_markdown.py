@@ -146,7 +146,7 @@ def test_every_block_has_its_form() -> None:
 
 
 def test_a_list_is_kept_apart_only_from_what_it_would_join() -> None:
-    """From a list, and from what belongs to one; after a paragraph of its own, it begins anew."""
+    """A list, or a paragraph of its last item; below other text it needs no mark."""
     cases = {
         "Yes.": False,
         "- one\n\nYes.": False,

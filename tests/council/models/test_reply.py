@@ -164,9 +164,11 @@ def test_an_emoji_cut_in_two_comes_out_whole(cut: int) -> None:
 
 @pytest.mark.parametrize("mark", ["<|im_end|>", "\n<|eot_id|>", "<end_of_turn>\n", "<|end|><|return|>"])
 def test_a_templates_end_is_no_part_of_an_answer(mark: str) -> None:
-    """Only at its very end: a text may name the mark."""
+    """Only right at its very end: a text may name the mark."""
     said = f"{mark} ends a turn."
     assert streamed(chunk(f"{said}{mark}", finish="stop")).reply(call(), 1, no_price).text == said
+    named = chunk("A turn ends with <|im_end|>", finish="stop")
+    assert streamed(named).reply(call(), 1, no_price).text == "A turn ends with <|im_end|>"
 
 
 def cites(*pages: object) -> list[dict[str, object]]:

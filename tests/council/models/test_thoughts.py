@@ -93,6 +93,7 @@ def test_thoughts_end_at_the_first_closing_tag_outside_code(
             "Yes.",
             "Hm.<|end|><|start|>assistant",
         ),
+        ("<|channel|>final<|message|>Yes.", "Yes.", ""),
         ("<thinking>\nHm.\n</thinking>\n\nYes.", "Yes.", "\nHm.\n"),
         ("\n<Thought>Hm.</Thought> \nYes.", "Yes.", "Hm."),
         ("<reasoning>Hm.</reasoning>\nYes.", "Yes.", "Hm."),
