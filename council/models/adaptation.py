@@ -19,7 +19,7 @@ from council.models.learning import (
     steps_left,
     trials,
 )
-from council.models.refusals import RefusedCall
+from council.models.refusals import RefusedCall, is_out_of_form
 from council.models.reply import Completion
 from council.models.request import body_of_call
 from council.models.servers import VERSION, Server
@@ -49,7 +49,7 @@ async def adapting(server: Server, call: Call, send: Send) -> Completion:
             raise ModelError(Failure(cause="format_refused", attempts=0))
         body = body_of_call(call, server.dialect, traits)
         try:
-            return await send(call, body)
+            return await _sent(call, body, send)
         except RefusedCall as refused:
             if without_version and refused.failure.cause == "no_api":
                 server.forget_prefix()
@@ -73,6 +73,16 @@ async def adapting(server: Server, call: Call, send: Send) -> Completion:
             completion = await _on_trial(server, call, body, refused, traits, send)
             if completion is not None:
                 return completion
+
+
+async def _sent(call: Call, body: JsonObject, send: Send) -> Completion:
+    """Send a request; a reply that its server can't read in the form asked for is wanted without one."""
+    try:
+        return await send(call, body)
+    except ModelError as error:
+        if "response_format" in body and is_out_of_form(error.failure):
+            raise _without_format(error) from error
+        raise
 
 
 async def _is_named(
@@ -158,5 +168,5 @@ def _has_no_format(server: Server, call: Call, traits: Traits) -> bool:
     return wants and not steps_left(server.dialect, traits, call.member.model)
 
 
-def _without_format(refused: RefusedCall) -> ModelError:
-    return ModelError(refused.failure.model_copy(update={"cause": "format_refused"}))
+def _without_format(error: ModelError) -> ModelError:
+    return ModelError(error.failure.model_copy(update={"cause": "format_refused"}))

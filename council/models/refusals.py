@@ -156,6 +156,7 @@ _NO_ROUTE = _words(
     r"^\W*404 page not found\W*$",
 )
 
+_OUT_OF_FORM = _words(r"does not match the expected \S+ format")
 _STATUS = re.compile(r"[1-9]\d\d", re.ASCII)
 _KEY = re.compile(
     r"\b(?:sk|pk|rk|gsk|xai|hf|key)[-_][\w*.-]{4,}"  # keys as providers shape them
@@ -262,6 +263,14 @@ def _failure(said: ErrorBody, status: int, secrets: Redaction) -> Failure:
     failed = status >= HTTPStatus.MULTIPLE_CHOICES
     detail = shorten(said.message, secrets) or (responses.get(status, "") if failed else "")
     return Failure(cause=_cause(said, status), detail=detail, status=status)
+
+
+def is_out_of_form(failure: Failure) -> bool:
+    """Return whether a server couldn't read what a model wrote in the form that was asked for.
+
+    llama.cpp says so, for some models of every third such reply: ggml-org/llama.cpp#27279.
+    """
+    return bool(_OUT_OF_FORM.search(failure.detail))
 
 
 def _unquoted(quoted: re.Match[str]) -> str:

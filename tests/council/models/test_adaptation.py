@@ -114,6 +114,20 @@ async def test_a_server_that_names_nothing_is_tried_one_change_at_a_time() -> No
     assert len(sent) == 4
 
 
+async def test_a_reply_out_of_its_form_is_wanted_without_one() -> None:
+    """At once, not after retries: llama.cpp fails so on its own grammar; the next call has its form."""
+    words = "The model produced output that does not match the expected peg-native format"
+    error = {"code": 500, "message": words, "type": "server_error"}
+    async with ModelServer() as server, opened(server, retries=quick(max_attempts=3)) as client:
+        server.script("m", Turn(status=500, body={"error": error}))
+        assert await failure(client, call(schema=True)) == "format_refused"
+        assert len(server.history) == 1
+        await client.ask(call(schema=True))
+        assert "response_format" in server.history[-1].request
+        server.script("m", *[Turn(status=500, body={"error": error})] * 3)
+        assert await failure(client, call()) == "unavailable"
+
+
 async def test_no_more_than_five_refused_requests_are_spent_on_a_model() -> None:
     """However many calls are refused, at once or one after the other; then each is asked once."""
     async with ModelServer() as server, opened(server) as client:
