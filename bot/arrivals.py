@@ -6,13 +6,15 @@ would have no place for anybody else's. So the HTTP server takes a connection on
 
 import asyncio
 import errno
-import re
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import structlog
+from aiohttp.base_protocol import BaseProtocol
+from aiohttp.http import HttpRequestParser
+from aiohttp.http_exceptions import HttpProcessingError
 
 from bot.config.logs import Repeats
 
@@ -27,9 +29,6 @@ LARGE = 16 * 1024
 NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 AGAIN_SECONDS = 1.0
 """How long nothing is accepted after there was no descriptor for it."""
-
-_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,10})[ \t]*\r\n", re.IGNORECASE)
-_CHUNKED = re.compile(rb"\r\ntransfer-encoding:", re.IGNORECASE)
 
 
 class CountedServer(Protocol):
@@ -135,12 +134,12 @@ class Arrivals:
         seen = connection.recv(LARGE, socket.MSG_PEEK | socket.MSG_DONTWAIT)
         if len(seen) <= arriving.seen:  # it was woken, and nothing more is coming
             self._close(connection)
-        elif (is_whole := has_arrived(seen)) or len(seen) == LARGE:
+        elif (is_whole := has_arrived(seen, self._loop)) is not False or len(seen) == LARGE:
             self._loop.remove_reader(connection.fileno())
             del self._arriving[connection]
             connection.setblocking(False)
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
-            self._server.take(connection, arriving.until, is_whole=is_whole)
+            self._server.take(connection, arriving.until, is_whole=bool(is_whole))
         else:
             arriving.seen = len(seen)
             # The kernel wakes the loop when there is more than what was seen.
@@ -167,13 +166,15 @@ class Arrivals:
             log.warning("connection_closed", cause=cause, repeated=repeated)
 
 
-def has_arrived(seen: bytes) -> bool:
-    """Return whether the bytes are a whole request, or something that can't become one."""
-    head, end, body = seen.partition(b"\r\n\r\n")
-    if not end:
-        return False
-    head += b"\r\n"
-    if _CHUNKED.search(head):
-        return body.endswith(b"0\r\n\r\n")
-    length = _LENGTH.search(head)
-    return length is None or len(body) >= int(length[1])
+def has_arrived(seen: bytes, loop: asyncio.AbstractEventLoop) -> bool | None:
+    """Return whether the bytes are a whole request, or `None` for something that can't become one.
+
+    By the parser of the HTTP server, so that it takes no connection on which it would wait for more.
+    """
+    # So large that nothing stops the parser: it pauses at a chunk for each sixteenth byte of its limit.
+    parser = HttpRequestParser(BaseProtocol(loop), loop, 16 * LARGE, auto_decompress=False)
+    try:
+        requests, _, _ = parser.feed_data(seen)
+    except HttpProcessingError:
+        return None
+    return bool(requests) and requests[0][1].is_eof()

@@ -1,8 +1,8 @@
 """A stranger who keeps connections to a port open and sends no whole request on any of them.
 
-`python -m tests.flood PORT CONNECTIONS SECONDS`: each connection that is closed is replaced at once. A third sends
-nothing, a third headers and one byte of the body, a third a header's byte each second. Only 127.0.0.1 is reached.
-Prints how many connections were opened.
+`python -m tests.flood PORT CONNECTIONS SECONDS`: each connection that is closed is replaced at once. A fifth sends
+nothing, a fifth headers and one byte of the body, a fifth a header's byte each second, and two fifths what looks
+whole and isn't. Only 127.0.0.1 is reached. Prints how many connections were opened.
 """
 
 import errno
@@ -15,12 +15,15 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-HEADERS = (
-    b"POST /slack/events HTTP/1.1\r\nHost: council\r\nContent-Type: application/json\r\n"
-    b"Content-Length: 1000\r\n\r\n{"
-)
+HEADERS = b"POST /slack/events HTTP/1.1\r\nHost: council\r\nContent-Type: application/json\r\n"
 SLOWLY = b"POST /slack/events HTTP/1.1\r\nX-Slow: "
-SENT = (b"", HEADERS, SLOWLY)
+SENT = (
+    b"",
+    HEADERS + b"Content-Length: 1000\r\n\r\n{",
+    SLOWLY,
+    HEADERS + b"Content-Length: 10000000000\r\n\r\n{",
+    HEADERS + b"Transfer-Encoding: chunked\r\n\r\n5\r\n0\r\n\r\n",
+)
 AT_ONCE = 200
 """How many connections are begun in a row, so that those that are open have their turn."""
 
