@@ -7,7 +7,16 @@ from typing import Annotated
 import typer
 
 from bot.app import Library
-from bot.cli.execution import FAILED, MISUSED, configured, end, offer_servers, utf8, with_library
+from bot.cli.execution import (
+    FAILED,
+    MISUSED,
+    configured,
+    dollars,
+    end,
+    offer_servers,
+    utf8,
+    with_library,
+)
 from bot.errors import Refusal
 
 
@@ -56,7 +65,8 @@ def eval_(
         Path | None, typer.Option(help="Verdicts by people, to see whether the judge can be trusted.")
     ] = None,
     max_cost: Annotated[
-        float | None, typer.Option(min=0, help="US dollars that it may cost, earlier times included.")
+        float | None,
+        typer.Option(parser=dollars, help="US dollars that it may cost, earlier times included."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Another seed is another evaluation.")] = 0,
     report: Annotated[Path | None, typer.Option(help="Write the result as an HTML page, too.")] = None,

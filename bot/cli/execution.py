@@ -45,6 +45,15 @@ def utf8(given: str | None) -> str | None:
     return given
 
 
+def dollars(given: str) -> float:
+    """Read an amount, which Python's own reading of numbers would take as inf, nan or 1_0 too."""
+    from bot.service.admission.budgets import dollars_in
+
+    if (amount := dollars_in(given)) is None:
+        raise typer.BadParameter(wording.NO_AMOUNT)
+    return amount
+
+
 def configured(level: int = logging.WARNING, *, for_people: bool = False) -> Configuration:
     """Return the configuration, and log from now on; end if it has a problem.
 

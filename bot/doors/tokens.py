@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from bot.errors import UsageError
-from bot.service.admission.budgets import NANO, nanos, payer
+from bot.service.admission.budgets import NANO, dollars_in, nanos, payer
 from bot.view.wording import doors as wording
 from council.document.conversation import Source
 from storage.journal.spending import Spending
@@ -23,9 +23,9 @@ MOST_DAYS = 3650
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _SLACK = re.compile(r"slack:([TE][A-Z0-9]{6,})/([CG][A-Z0-9]{6,})")
-_SLACK_DIRECT = re.compile(r"slack:[TE][A-Z0-9]{6,}/D[A-Z0-9]{6,}|discord:(@me)?/\d+")
-_DISCORD = re.compile(r"discord:(\d{15,20})/(\d{15,20})")
-_TIME = re.compile(r"([1-9]\d{0,5})([dh])")
+_SLACK_DIRECT = re.compile(r"slack:[TE][A-Z0-9]{6,}/D[A-Z0-9]{6,}|discord:(@me)?/[0-9]+")
+_DISCORD = re.compile(r"discord:([0-9]{15,20})/([0-9]{15,20})")
+_TIME = re.compile(r"([1-9][0-9]{0,5})([dh])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,11 +70,7 @@ def read_limit(given: str) -> float | None:
     """Read the most that a day may cost, in US dollars; `None` for no limit. Raises `UsageError`."""
     if given == NO_LIMIT:
         return None
-    try:
-        amount = float(given)
-    except ValueError:
-        amount = 0.0
-    if not 0 < amount <= 1_000_000:
+    if not (amount := dollars_in(given)):
         raise UsageError(wording.amount_unreadable(given))
     return amount
 

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from bot.errors import OverBudget
 from bot.service.admission.limits import channel_of, user_of
@@ -26,7 +26,26 @@ from storage.journal.rows import BUDGETED, Allowance, Budgeted, Payer, Reservati
 from storage.scope import TERMINAL
 
 NANO = 1_000_000_000
-Dollars = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
+MOST_DOLLARS = 1_000_000
+
+
+def dollars_in(text: str) -> float | None:
+    """Return a written amount in US dollars from 0 to a million; `None` for anything else.
+
+    Python's own reading of numbers takes other scripts' digits and `1_0` as well.
+    """
+    try:
+        amount = float(text) if text.isascii() and "_" not in text else -1.0
+    except ValueError:
+        return None
+    return amount if 0 <= amount <= MOST_DOLLARS else None
+
+
+def _read(given: object) -> object:
+    return dollars_in(given) if isinstance(given, str) else given
+
+
+Dollars = Annotated[float, BeforeValidator(_read), Field(gt=0, le=MOST_DOLLARS, allow_inf_nan=False)]
 
 
 class Budgets(BaseModel):
@@ -44,7 +63,9 @@ class Budgets(BaseModel):
     channel_month: Dollars | None = None
     workspace_day: Dollars | None = None
     workspace_month: Dollars | None = None
-    unpriced_call: Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)] = UNPRICED_CALL
+    unpriced_call: Annotated[
+        float, BeforeValidator(_read), Field(ge=0, le=MOST_DOLLARS, allow_inf_nan=False)
+    ] = UNPRICED_CALL
 
     @property
     def are_set(self) -> bool:

@@ -8,6 +8,7 @@ from rapidfuzz import process
 
 from bot.errors import UsageError
 from bot.service.admission.access import Requester, Rules
+from bot.service.admission.budgets import dollars_in
 from bot.service.admission.channels import BUDGETS, Channels, ChannelSettings, EffectiveSettings
 from bot.service.admission.permissions import check
 from bot.service.commands import CONFIG, Given, Option
@@ -25,8 +26,7 @@ ALL = "all"
 _OPTIONS: Mapping[str, Option] = {option.name: option for option in CONFIG.options}
 _WITHOUT_EFFECT = ("profiles", "who", *BUDGETS)
 """What has no effect at the terminal."""
-_DOLLARS = re.compile(r"\$?\s*(\d{1,7}(?:\.\d{1,6})?)\s*\$?")
-_DAYS = re.compile(r"(\d{1,6})\s*(?:d|days?)?", re.IGNORECASE)
+_DAYS = re.compile(r"(\d{1,6})\s*(?:d|days?)?", re.IGNORECASE | re.ASCII)
 _NAMED = re.compile(
     r"<@&(?P<role>\d+)>|<@!?(?P<user>\w+)>|<!subteam\^(?P<group>\w+)>|(?P<id>[A-Z0-9]{7,})"
 )
@@ -227,10 +227,9 @@ def _number(option: Option, text: str) -> int:
 
 
 def _dollars(key: str, text: str) -> float:
-    found = _DOLLARS.fullmatch(text)
-    if found is None or not 0 < float(found[1]) <= 1_000_000:
+    if not (amount := dollars_in(text.strip("$ "))):
         raise _Wrong(wording.wrong(key, text[:60], wording.DOLLARS))
-    return float(found[1])
+    return amount
 
 
 def _bounded(

@@ -9,6 +9,7 @@ from bot.view.wording.figures import count, listing
 NOT_SET = "not set"
 ONE_FORM = "Choose either --events or --json."
 NOT_UTF8 = "it isn't UTF-8 text."
+NO_AMOUNT = "it isn't an amount in US dollars from 0 to 1,000,000, such as 2.50."
 NO_QUESTION = 'There is no question. Write one: council ask "Should we shard now?"'
 NO_TOKEN = "DISCORD_TOKEN isn't set. The address needs the application's id, which comes from it."  # noqa: S105 - words about one
 NO_TERMINAL = (

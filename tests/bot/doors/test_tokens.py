@@ -74,6 +74,7 @@ async def test_an_expired_token_opens_nothing(library: Library) -> None:
         ("slack:T1AAAAAA", "is no scope"),
         ("slack:acme/general", "is no scope"),
         ("discord:1/2", "is no scope"),
+        (f"discord:{chr(0x661) * 18}/{chr(0x661) * 18}", "is no scope"),
         ("", "is no scope"),
     ],
 )
@@ -90,14 +91,14 @@ def test_a_name_is_a_plain_word(name: str) -> None:
         wanted(name)
 
 
-@pytest.mark.parametrize("limit", ["0", "-1", "nan", "inf", "free", "", "2000000"])
+@pytest.mark.parametrize("limit", ["0", "-1", "nan", "inf", "free", "", "2000000", "1_0", "\u0661"])
 def test_no_limit_has_to_be_written(limit: str) -> None:
     """As `none`."""
     with pytest.raises(UsageError, match="is no limit"):
         TokenRequest.read("ci", "terminal", limit, "90d", None)
 
 
-@pytest.mark.parametrize("lasts", ["0d", "90", "1w", "99999d", ""])
+@pytest.mark.parametrize("lasts", ["0d", "90", "1w", "99999d", "", "\u0661d"])
 def test_a_time_is_days_or_hours(lasts: str) -> None:
     """Or `never`."""
     with pytest.raises(UsageError, match="is no time"):

@@ -19,6 +19,7 @@ from tests.bot.evaluation.programs import (
 )
 from tests.library import open_library
 from tests.model_server import Exchange, Json, Turn
+from tests.test_program import Program
 
 QUICK = ("eval", "q.jsonl", "--pilot", "2")
 
@@ -90,6 +91,20 @@ async def test_a_reply_without_a_limit_can_pass_the_most_it_may_cost(tmp_path: P
         "Without max_tokens a reply is taken to be 2,000 tokens long: "
         "longer ones can pass $1.00 by the difference."
     ) in ended.err.splitlines()
+
+
+async def test_a_most_that_is_no_amount_is_refused(tmp_path: Path) -> None:
+    """Before anything is read; so is what is to count toward a budget."""
+    council = Program(tmp_path)
+    for amount in ("inf", "nan", "1_0", "\u0661", "-1", "2000000"):
+        for command in (
+            ("eval", "q.jsonl", f"--max-cost={amount}"),
+            ("budget", "set", "user_day", "slack:T1/U1", "--", amount),
+        ):
+            ended = await council(*command)
+            assert (ended.code, ended.out) == (2, "")
+            said = " ".join(ended.err.replace("\u2502", "").split())
+            assert "in US dollars from 0 to 1,000,000" in said
 
 
 async def test_an_evaluation_is_kept_in_a_database_too(tmp_path: Path, postgres: str) -> None:

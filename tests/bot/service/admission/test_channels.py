@@ -205,6 +205,13 @@ async def test_a_change_that_a_crash_kept_from_the_audit_is_audited_at_the_next_
             "--budget_day lots",
             "budget_day can't be \u201clots\u201d. It takes dollars, such as 5 or 2.50.",
         ),
+        *(
+            (
+                f"--budget_day {amount}",
+                f"budget_day can't be \u201c{amount}\u201d. It takes dollars, such as 5 or 2.50.",
+            )
+            for amount in ("1_0", "\u0661", "inf", "nan", "$")
+        ),
         ("--budget_day 0", "budget_day can't be \u201c0\u201d. It takes dollars, such as 5 or 2.50."),
         (
             "--budget_day 20",

@@ -261,7 +261,9 @@ def test_budgets_are_set_by_any_limit() -> None:
     assert NO_BUDGETS.are_set is False
 
 
-@pytest.mark.parametrize("dollars", [0, 1_000_000.01, float("inf"), float("nan"), "much"])
+@pytest.mark.parametrize(
+    "dollars", [0, 1_000_000.01, float("inf"), float("nan"), "much", "1_0", "\u0661"]
+)
 @pytest.mark.parametrize("key", ["run", "user_day", "workspace_month"])
 def test_a_budget_is_an_amount_that_somebody_may_mean(key: str, dollars: object) -> None:
     """Up to a million."""
@@ -273,9 +275,9 @@ def test_a_budget_is_an_amount_that_somebody_may_mean(key: str, dollars: object)
 def test_a_call_without_a_price_may_be_taken_for_free() -> None:
     """Or for up to a million, but nothing else."""
     assert Budgets(unpriced_call=1_000_000).unpriced_call == 1_000_000
-    for amount in (-0.01, 1_000_000.01, float("inf")):
+    for amount in (-0.01, 1_000_000.01, float("inf"), "1_0"):
         with pytest.raises(ValidationError):
-            Budgets(unpriced_call=amount)
+            Budgets.model_validate({"unpriced_call": amount})
 
 
 def test_budgets_change_with_the_configuration_alone() -> None:
