@@ -6,21 +6,22 @@ https://platform.openai.com/docs/api-reference/chat/create
 """
 
 import base64
-import binascii
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Annotated, Any, Literal
+from itertools import groupby
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from bot.doors.door import Asked
 from bot.doors.rejections import Rejected
-from bot.inputs.reading import FileContent
+from bot.inputs.reading import MOST_TOGETHER, FileContent
+from bot.service.admission.budgets import dollars_in
 from bot.service.dispatcher import LONGEST_QUESTION
 from bot.view.wording import doors as wording
 from council.brief import Attachment, History, Turn
+from council.text.characters import clip
 
 PREFIX = "council/"
 """What a model's name begins with; a profile's follows."""
@@ -28,21 +29,21 @@ LONGEST_KEY = 200
 MOST_TURNS = 50
 """How many earlier turns are taken; prompts repeat as many of them as have room."""
 SYSTEM = "system message"
-_DATA = re.compile(r"data:image/[a-z.+-]+;base64,([A-Za-z0-9+/=\s]+)", re.IGNORECASE)
+MESSAGE = "message"
+HEAD, TAIL = 1_000, 3_000
+"""Characters at both ends of a long message that make its question."""
 
 
-class ImageUrl(BaseModel):
-    """Where a picture is: here, in the address itself."""
-
-    url: str
+def _address(given: object) -> object:
+    return cast("dict[str, object]", given).get("url") if isinstance(given, dict) else given
 
 
 class ContentPart(BaseModel):
-    """One part of a message's content."""
+    """One part of a message's content; many clients write a picture's address without its object."""
 
     type: str
     text: str | None = None
-    image_url: ImageUrl | None = None
+    image_url: Annotated[str | None, BeforeValidator(_address)] = None
 
 
 class ChatTurn(BaseModel):
@@ -51,6 +52,12 @@ class ChatTurn(BaseModel):
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | list[ContentPart] | None = None
     tool_calls: list[Any] | None = None
+
+
+class ResponseFormat(BaseModel):
+    """Which form the answer is to have."""
+
+    type: str
 
 
 class StreamOptions(BaseModel):
@@ -73,7 +80,10 @@ class ChatBody(BaseModel):
     stream_options: StreamOptions | None = None
     n: int | None = None
     tools: list[Any] | None = None
+    tool_choice: Any = None
     functions: list[Any] | None = None
+    function_call: Any = None
+    response_format: ResponseFormat | None = None
     audio: dict[str, Any] | None = None
     modalities: list[str] | None = None
     metadata: Metadata | None = None
@@ -99,31 +109,32 @@ def read_request(body: bytes, key: str | None, *, is_repeated: bool) -> ChatRequ
     try:
         read = ChatBody.model_validate_json(body)
     except ValidationError as error:
-        where = ".".join(map(str, error.errors()[0]["loc"]))
+        where = clip(".".join(map(str, error.errors()[0]["loc"])), 100)
         raise _invalid(wording.unreadable(where, error.errors()[0]["msg"]), where or None) from None
     _check_offered(read)
     said = [turn for turn in read.messages if turn.role not in ("system", "developer")]
     if not said or said[-1].role != "user":
         raise _invalid(wording.NO_USER_MESSAGE, "messages")
-    text, pictures = _question(said[-1]), tuple(_pictures(said[-1]))
-    if not text.strip():
+    text, material = parted(_question(said[-1]))
+    pictures = tuple(_pictures(said[-1]))
+    if not (text or pictures):
         raise _invalid(wording.EMPTY, "messages")
-    if len(text) > LONGEST_QUESTION:
-        raise Rejected(
-            HTTPStatus.REQUEST_ENTITY_TOO_LARGE, wording.too_long(LONGEST_QUESTION), "too_long"
-        )
     system = [_text(turn) for turn in read.messages if turn.role in ("system", "developer")]
     metadata = read.metadata or {}
     key = key or metadata.get("idempotency_key")
-    if key is not None and not 0 < len(key) <= LONGEST_KEY:
-        raise _invalid(wording.key_too_long(LONGEST_KEY), "idempotency_key")
+    # What isn't UTF-8 in a header arrives as single surrogates.
+    if key is not None and not (0 < len(key) <= LONGEST_KEY and key.isprintable()):
+        raise _invalid(wording.key_unusable(LONGEST_KEY), "idempotency_key")
     return ChatRequest(
         asked=Asked(
             text=text,
-            profile=_profile(read.model),
+            profile=profile_of(read.model),
             max_cost=_dollars(metadata.get("max_cost")),
             history=History(turns=tuple(_turns(said[:-1]))[-MOST_TURNS:]),
-            files=tuple(Attachment(name=SYSTEM, text=each) for each in system if each.strip()),
+            files=(
+                *material,
+                *(Attachment(name=SYSTEM, text=each) for each in system if each.strip()),
+            ),
             key=key,
             is_repeated=is_repeated,
         ),
@@ -135,45 +146,61 @@ def read_request(body: bytes, key: str | None, *, is_repeated: bool) -> ChatRequ
     )
 
 
-def _profile(model: str) -> str | None:
-    """Return the profile that a model's name names; none names the channel's, or the token's."""
-    return None if model == PREFIX.rstrip("/") else model.removeprefix(PREFIX)
+def parted(text: str) -> tuple[str, tuple[Attachment, ...]]:
+    """Return a message's question, and the whole message as a file where it is too long for one.
+
+    A front end puts what it found before the question, a person pastes it behind: both ends are the
+    question. Raises `Rejected` for more than is read with a question.
+    """
+    text = text.strip()
+    if len(text) <= LONGEST_QUESTION:
+        return text, ()
+    if len(text) > MOST_TOGETHER:
+        said = wording.too_long(MOST_TOGETHER)
+        raise Rejected(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, said, "too_long", param="messages")
+    head, tail = text[:HEAD], text[-TAIL:]
+    head = head[: head.rfind("\n") + 1] or head  # whole lines, where there are any
+    tail = tail[tail.find("\n") + 1 :]
+    question = f"{head.rstrip()}\n\n{wording.whole_in(MESSAGE)}\n\n{tail}"
+    return question, (Attachment(name=MESSAGE, text=text),)
+
+
+def profile_of(model: str) -> str | None:
+    """Return the profile that a model's name names; `None` for the channel's, or the token's."""
+    if model.casefold() == PREFIX.rstrip("/"):
+        return None
+    return model[len(PREFIX) :] if model.casefold().startswith(PREFIX) else model
 
 
 def _dollars(given: str | None) -> float | None:
-    if given is None:
-        return None
-    try:
-        amount = float(given)
-    except ValueError:
-        amount = 0.0
-    if not 0 < amount <= 1_000_000:
-        raise _invalid(wording.amount_unreadable(given), "metadata.max_cost")
+    amount = None if given is None else dollars_in(given)
+    if given is not None and not amount:
+        raise _invalid(wording.amount_unreadable(clip(given, 60)), "metadata.max_cost")
     return amount
 
 
 def _check_offered(body: ChatBody) -> None:
-    if body.tools or body.functions:
+    if body.tools and body.tool_choice != "none":
         raise _invalid(wording.NO_TOOLS, "tools")
+    if body.functions and body.function_call != "none":
+        raise _invalid(wording.NO_TOOLS, "functions")
+    if body.response_format and body.response_format.type != "text":
+        raise _invalid(wording.ONLY_TEXT, "response_format")
     if body.audio or "audio" in (body.modalities or ()):
         raise _invalid(wording.NO_AUDIO, "modalities")
     if body.n is not None and body.n != 1:
         raise _invalid(wording.ONE_CHOICE, "n")
-    for turn in body.messages:
-        if turn.role in ("tool", "function") or turn.tool_calls:
-            raise _invalid(wording.NO_TOOLS, "messages")
 
 
 def _text(turn: ChatTurn) -> str:
-    """Return a message's text. Raises `Rejected` for parts that can't be read."""
+    """Return a message's text. Raises `Rejected` for a user's parts that can't be read."""
     if not isinstance(turn.content, list):
         return turn.content or ""
     for part in turn.content:
-        if part.type not in ("text", "refusal", "image_url"):
-            raise _invalid(wording.no_part(part.type), "messages")
-    return "\n".join(
-        wording.PICTURE if part.type == "image_url" else part.text or "" for part in turn.content
-    )
+        if turn.role == "user" and part.type not in ("text", "image_url"):
+            raise _invalid(wording.no_part(clip(part.type, 60)), "messages")
+    said = (wording.PICTURE if part.type == "image_url" else part.text for part in turn.content)
+    return "\n".join(filter(None, said))
 
 
 def _question(turn: ChatTurn) -> str:
@@ -188,10 +215,12 @@ def _pictures(turn: ChatTurn) -> Iterator[FileContent]:
     """Return the pictures of a message. Raises `Rejected` for one that isn't in the request itself."""
     parts = turn.content if isinstance(turn.content, list) else []
     for number, part in enumerate((each for each in parts if each.type == "image_url"), 1):
-        found = _DATA.fullmatch(part.image_url.url) if part.image_url else None
+        kind, _, data = (part.image_url or "").partition(",")
+        kind = kind.casefold()
+        is_here = kind.startswith("data:image/") and kind.endswith(";base64")
         try:
-            content = base64.b64decode(found[1], validate=True) if found else b""
-        except binascii.Error:
+            content = base64.b64decode("".join(data.split()), validate=True) if is_here else b""
+        except ValueError:
             content = b""
         if not content:
             raise _invalid(wording.NO_PICTURE_DATA, "messages")
@@ -199,16 +228,18 @@ def _pictures(turn: ChatTurn) -> Iterator[FileContent]:
 
 
 def _turns(messages: Sequence[ChatTurn]) -> Iterator[Turn]:
-    """Pair what was asked with what was answered; questions without an answer are joined to the next."""
-    asked: list[str] = []
-    for turn in messages:
-        if turn.role == "user":
-            asked.append(_text(turn))
-        else:
-            yield Turn(question="\n\n".join(asked), answer=_text(turn))
-            asked = []
+    """Pair what was asked with what was answered; messages of one role in a row are joined."""
+    asked = ""
+    said = (turn for turn in messages if turn.role in ("user", "assistant"))
+    for role, turns in groupby(said, key=lambda turn: turn.role):
+        text = "\n\n".join(filter(None, map(_text, turns)))
+        if role == "user":
+            asked = text
+        elif text:
+            yield Turn(question=asked, answer=text)
+            asked = ""
     if asked:
-        yield Turn(question="\n\n".join(asked), answer=None)
+        yield Turn(question=asked, answer=None)
 
 
 def _invalid(message: str, param: str | None) -> Rejected:

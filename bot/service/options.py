@@ -13,8 +13,11 @@ from bot.view.wording.cli import wrong
 from council.criteria import EvaluationCriteria
 from council.personas import consultants
 from council.profile import Depth, Profile, Strategy
+from council.text.characters import clip
 
 DEFAULT = "default"
+SHOWN = 60
+"""Characters of what was written wrongly that are said again."""
 
 Mode = Literal["council", "consultants"]
 
@@ -74,11 +77,12 @@ class RunOptions:
 
     def _named(self, profiles: Mapping[str, Profile]) -> Profile:
         name = DEFAULT if self.profile is None else self.profile
-        if (profile := profiles.get(name)) is not None:
+        alike = {each.casefold(): profile for each, profile in profiles.items()}
+        if profile := profiles.get(name) or alike.get(name.casefold()):
             return profile
         if self.profile is None:
             return next(iter(profiles.values()))
-        raise NoProfile(wording.no_profile(name, profiles))
+        raise NoProfile(wording.no_profile(clip(name, SHOWN), profiles))
 
 
 PROFILE_DEFAULTS = RunOptions()
@@ -122,5 +126,4 @@ def _criteria(text: object) -> EvaluationCriteria | None:
 
 
 def _wrong(option: Option, value: str, reason: str) -> UsageError:
-    shown = value if len(value) <= 60 else f"{value[:59]}\u2026"
-    return UsageError(wording.not_asked(option.name, shown, reason))
+    return UsageError(wording.not_asked(option.name, clip(value, SHOWN), reason))

@@ -96,7 +96,8 @@ TOO_LARGE = "The request is too large: it may have 1 MiB."
 STORAGE = "The council can't read or write its data at the moment."
 NO_USER_MESSAGE = "The last message must be the user's: it is the question."
 EMPTY = "There is no question in the last message."
-NO_TOOLS = "A council calls no tools."
+NO_TOOLS = 'A council calls no tools: leave them out, or send tool_choice "none".'
+ONLY_TEXT = 'A council answers in prose: leave out response_format, or send {"type": "text"}.'
 NO_AUDIO = "A council neither hears nor speaks."
 NO_PICTURE_DATA = "A picture has to be in the request itself, as data:image/png;base64,\u2026"
 PICTURE = "(a picture)"
@@ -114,11 +115,15 @@ def no_part(kind: str) -> str:
 
 
 def too_long(most: int) -> str:
-    return f"A question may have {most:,} characters."
+    return f"A question may have {most:,} characters, with what it is about."
 
 
-def key_too_long(most: int) -> str:
-    return f"An idempotency key has 1 to {most} characters."
+def whole_in(name: str) -> str:
+    return f"[\u2026 The whole text is in the file \u201c{name}\u201d. \u2026]"
+
+
+def key_unusable(most: int) -> str:
+    return f"An idempotency key is a line of 1 to {most} characters, in UTF-8."
 
 
 def stage(name: str, done: int, of: int) -> str:

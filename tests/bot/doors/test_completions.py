@@ -13,8 +13,6 @@ import aiohttp
 import pytest
 
 from bot.doors import completions
-from bot.doors.chat_request import read_request
-from bot.doors.rejections import Rejected
 from bot.doors.tokens import read_scope
 from bot.view.wording import doors as wording
 from council.document.conversation import Source
@@ -110,6 +108,8 @@ async def test_a_quiet_stream_is_kept_alive(tmp_path: Path, monkeypatch: pytest.
 
 REFUSED: list[tuple[str, Mapping[str, Any], int, str]] = [
     ("tools", {"tools": [{"type": "function"}]}, 400, wording.NO_TOOLS),
+    ("form", {"response_format": {"type": "json_object"}}, 400, "response_format"),
+    ("form", {"response_format": {"type": "json_schema"}, "stream": True}, 400, "response_format"),
     ("audio", {"modalities": ["text", "audio"]}, 400, wording.NO_AUDIO),
     ("n", {"n": 2}, 400, wording.ONE_CHOICE),
     ("no user", {"messages": [{"role": "system", "content": "x"}]}, 400, wording.NO_USER_MESSAGE),
@@ -131,8 +131,13 @@ REFUSED: list[tuple[str, Mapping[str, Any], int, str]] = [
         wording.NO_PICTURE_DATA,
     ),
     ("metadata", {"metadata": {"cancel_on_disconnect": True}}, 400, "metadata.cancel_on_disconnect"),
-    ("key", {"metadata": {"idempotency_key": "x" * 201}}, 400, wording.key_too_long(200)),
-    ("long", {"messages": [{"role": "user", "content": "x" * 20_001}]}, 413, wording.too_long(20_000)),
+    ("key", {"metadata": {"idempotency_key": "x" * 201}}, 400, wording.key_unusable(200)),
+    (
+        "long",
+        {"messages": [{"role": "user", "content": "x" * 150_001}]},
+        413,
+        wording.too_long(150_000),
+    ),
     ("profile", {"model": "council/slow"}, 404, "slow"),
     ("max_cost", {"metadata": {"max_cost": "0.0001"}}, 402, "at most"),
 ]
@@ -376,29 +381,3 @@ async def test_the_port_has_three_addresses(tmp_path: Path) -> None:
         async with session.post(f"{at.base}/v1/chat/completions", data=large) as response:
             said = await response.json()
             assert (response.status, said["error"]["message"]) == (413, wording.TOO_LARGE)
-
-
-def test_earlier_turns_are_paired() -> None:
-    """System text goes beside them; questions without an answer join the next."""
-    body = {
-        "model": "council",
-        "messages": [
-            {"role": "system", "content": "Be brief."},
-            {"role": "user", "content": "One?"},
-            {
-                "role": "user",
-                "content": [{"type": "text", "text": "Two"}, {"type": "text", "text": "three?"}],
-            },
-            {"role": "assistant", "content": "Yes."},
-            {"role": "developer", "content": "Be kind."},
-            {"role": "user", "content": "Four?"},
-        ],
-    }
-    asked = read_request(json.dumps(body).encode(), None, is_repeated=False).asked
-    assert [(turn.question, turn.answer) for turn in asked.history.turns] == [
-        ("One?\n\nTwo\nthree?", "Yes.")
-    ]
-    assert [file.text for file in asked.files] == ["Be brief.", "Be kind."]
-    assert (asked.text, asked.profile) == ("Four?", None)
-    with pytest.raises(Rejected):
-        read_request(b"\xff", None, is_repeated=False)

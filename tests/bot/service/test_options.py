@@ -122,6 +122,16 @@ def test_an_unknown_profile_is_explained_with_the_known_ones() -> None:
     )
 
 
+def test_a_profile_is_named_in_any_case() -> None:
+    """One that is written exactly so comes first; a megabyte of a name isn't said again."""
+    both = {**PROFILES, "FAST": profile("c/three", name="FAST")}
+    assert RunOptions(profile="Fast").applied(PROFILES).name == "fast"
+    assert RunOptions(profile="fast").applied(both).name == "fast"
+    with pytest.raises(UsageError) as caught:
+        RunOptions(profile="x" * 1_000_000).applied(PROFILES)
+    assert len(str(caught.value)) < 200
+
+
 def test_the_command_line_takes_every_option_of_the_registry() -> None:
     """All but the private answer: a terminal is private."""
     parameters = inspect.signature(ask).parameters
