@@ -29,7 +29,14 @@ BACKLOG = 128
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 Routes = Mapping[tuple[str, str], Handler]
-"""What answers each method and path; a request has been read when it is asked."""
+"""What answers each method and path, one that ends in / for those below it, too.
+
+A request has been read when it is asked.
+"""
+
+
+MostBytes = Callable[[web.BaseRequest], Awaitable[int]]
+"""Returns how many bytes a request may have, by its headers alone."""
 
 
 class RequestRefused(Exception):
@@ -54,7 +61,13 @@ def refused(error: RequestRefused) -> web.Response:
 class HttpServer(web.Server):
     """Answers the requests on its connections; it closes those on which nothing happens in time."""
 
-    def __init__(self, routes: Routes, repeats: Repeats, refuse: Refuse = refused) -> None:
+    def __init__(
+        self,
+        routes: Routes,
+        repeats: Repeats,
+        refuse: Refuse = refused,
+        most_bytes: MostBytes | None = None,
+    ) -> None:
         super().__init__(
             self._answer,
             # Slack compresses nothing, and nothing is unpacked before it is known who sent it.
@@ -68,6 +81,7 @@ class HttpServer(web.Server):
         self._paths = {path for _, path in routes}
         self._repeats = repeats
         self._refuse = refuse
+        self._most_bytes = most_bytes
         self._taking: set[asyncio.Task[Any]] = set()
         self._waiting: dict[web.RequestHandler, asyncio.TimerHandle] = {}
         self._may_go: dict[web.RequestHandler, None] = {}
@@ -140,6 +154,8 @@ class HttpServer(web.Server):
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         handler = request.protocol
         try:
+            if self._most_bytes:
+                request = request.clone(client_max_size=await self._most_bytes(request))
             await _read(request)
             if handler in self._waiting:
                 self._forget(handler)
@@ -160,9 +176,11 @@ class HttpServer(web.Server):
         return response
 
     async def _route(self, request: web.BaseRequest) -> web.StreamResponse:
-        if route := self._routes.get((request.method, request.path)):
+        above = (path for path in self._paths if path.endswith("/") and request.path.startswith(path))
+        path = next(above, request.path)
+        if route := self._routes.get((request.method, path)):
             return await route(request)
-        is_known = request.path in self._paths
+        is_known = path in self._paths
         status = HTTPStatus.METHOD_NOT_ALLOWED if is_known else HTTPStatus.NOT_FOUND
         return self._refuse(RequestRefused(status, NO_ROUTE))
 
@@ -186,13 +204,15 @@ async def serving(
     most: int | None = None,
     drain_seconds: float = 1.0,
     refuse: Refuse = refused,
+    most_bytes: MostBytes | None = None,
 ) -> AsyncGenerator[int]:
     """Listen on a port, with at most `most` connections; yield the port. Raises `OSError`.
 
-    At the end, requests that are being answered have `drain_seconds`.
+    At the end, requests that are being answered have `drain_seconds`. A request has 1 MiB, or as much as
+    `most_bytes` says.
     """
     repeats = Repeats()
-    server = HttpServer(routes, repeats, refuse)
+    server = HttpServer(routes, repeats, refuse, most_bytes)
     listening = await _listening(host, port)
     arrivals = Arrivals(server, listening, most or most_connections(), repeats)
     try:

@@ -1,4 +1,4 @@
-"""Answers to `/v1/chat/completions` and `/v1/models`, as OpenAI's clients read them.
+"""Answers to `/v1/chat/completions`, as OpenAI's clients read them.
 
 Sources: https://platform.openai.com/docs/api-reference/chat/object and /chat-streaming; comments in a
 stream are those of https://html.spec.whatwg.org/multipage/server-sent-events.html
@@ -14,7 +14,7 @@ import orjson
 from aiohttp import web
 
 from bot.arrivals import SECONDS
-from bot.doors.chat_request import PREFIX, ChatRequest, read_request
+from bot.doors.chat_request import ChatRequest, read_request
 from bot.doors.door import LOOK_SECONDS, Asked, Caller, Door, RunProgress
 from bot.doors.rejections import Rejected, rejection
 from bot.errors import Unavailable
@@ -33,15 +33,6 @@ DIGITS = 9
 """Of a cost in US dollars: what adds up exactly."""
 PACE_SECONDS = 0.05
 """Between two pieces of a streamed text."""
-
-
-async def models(door: Door, caller: Caller) -> JsonObject:
-    """Return the councils that may be asked, as a list of models. Raises `Refusal`."""
-    listed = [
-        {"id": f"{PREFIX}{name}", "object": "model", "created": 0, "owned_by": "council"}
-        for name in await door.profiles(caller)
-    ]
-    return {"object": "list", "data": listed}
 
 
 async def complete(door: Door, caller: Caller, request: web.BaseRequest) -> web.StreamResponse:

@@ -8,7 +8,7 @@ import asyncio
 import hashlib
 import uuid
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -383,10 +383,6 @@ class Door:
             history=asked.history,
         )
         return self._runs.costs.estimate(question.brief(profile, self._runs.recorder.entropy))
-
-    async def profiles(self, caller: Caller) -> Sequence[str]:
-        """Name the councils that may be asked there. Raises `Refusal`."""
-        return await self.dispatcher.profile_names(caller.place)
 
     async def resume(self, *, stdio: bool) -> None:
         """Continue what an earlier process left: the runs over standard input, or those of tokens."""

@@ -15,9 +15,14 @@ import structlog
 from aiohttp import web
 
 from bot.doors import completions
+from bot.doors.chat_request import PREFIX as MODEL
+from bot.doors.chat_request import profile_of
 from bot.doors.door import Caller, Door
 from bot.doors.rejections import Rejected, rejection
+from bot.errors import ConfigurationError, Problem
 from bot.http_server import Routes
+from bot.inputs.limits import MOST_PICTURES, PICTURE_BYTES
+from bot.service.options import RunOptions
 from bot.view.wording import doors as wording
 from council.errors import CouncilError
 from storage.errors import StorageError
@@ -27,8 +32,13 @@ log = structlog.get_logger()
 
 LOCAL = ("localhost", "127.0.0.1", "[::1]")
 """The names that a port on this machine has."""
-_BEARER = re.compile(rf"Bearer ({PREFIX}[0-9a-f]+)", re.IGNORECASE)
-_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:/@\[\]]+)(?::\d{1,5})?", re.IGNORECASE)
+_BEARER = re.compile(rf"Bearer[ \t]+({PREFIX}[0-9a-f]+)", re.IGNORECASE)
+_HOST = re.compile(r"(\[[0-9a-f:.]+(?:%\w+)?\]|[^\s:/@\[\]]+)(?::\d{1,5})?", re.IGNORECASE)
+
+STRANGERS = 2**20
+"""Bytes that a request may have whoever sends it."""
+LARGEST = STRANGERS + MOST_PICTURES * PICTURE_BYTES * 4 // 3
+"""Bytes of a program's request: a question with its pictures, in Base64."""
 
 Served = Callable[[Caller, web.BaseRequest], Awaitable[web.StreamResponse]]
 """Answers a request of a known caller."""
@@ -51,6 +61,7 @@ class Endpoint:
         """What answers each method and path."""
         served: dict[tuple[str, str], Served] = {
             ("GET", "/v1/models"): self._models,
+            ("GET", "/v1/models/"): self._models,
             ("POST", "/v1/chat/completions"): partial(completions.complete, self.door),
         }
         if self.mcp:
@@ -68,6 +79,16 @@ class Endpoint:
                 return rejection(error).response
 
         return answer
+
+    async def most_bytes(self, request: web.BaseRequest) -> int:
+        """Return how many bytes a request may have: as many as its pictures need if it has a token."""
+        if request.content_length is not None and request.content_length <= STRANGERS:
+            return STRANGERS
+        try:
+            await self._caller(request)
+        except CouncilError:
+            return STRANGERS
+        return LARGEST
 
     def _check_page(self, request: web.BaseRequest) -> None:
         """Raise `Rejected` for what a page could send that a browser shows."""
@@ -88,11 +109,34 @@ class Endpoint:
         return Caller.of(token)
 
     async def _models(self, caller: Caller, request: web.BaseRequest) -> web.StreamResponse:
-        del request
-        listed = await completions.models(self.door, caller)
-        return web.Response(body=orjson.dumps(listed), content_type="application/json")
+        """Answer with the councils that may be asked there, or with the one that a name would ask."""
+        _, _, named = request.path.partition("/v1/models/")
+        here = await self.door.dispatcher.in_force(caller.place)
+        names = here.open_profiles
+        if named:
+            asked = here.profile(RunOptions(profile=profile_of(named) or caller.profile))
+            here.check(caller.place, caller.requester, asked.name)
+            names = (asked.name,)
+        listed = [
+            {"id": f"{MODEL}{name}", "object": "model", "created": 0, "owned_by": "council"}
+            for name in names
+        ]
+        found = listed[0] if named else {"object": "list", "data": listed}
+        return web.Response(body=orjson.dumps(found), content_type="application/json")
 
 
 def host_names(given: Iterable[str]) -> frozenset[str]:
-    """Return the names under which the port is served, beside this machine's."""
-    return frozenset(name.lower() for name in given)
+    """Return the names under which the port is served, beside this machine's; their ports don't count.
+
+    Raises `ConfigurationError` for what no `Host` can be.
+    """
+    # An address of IPv6 is typed without the brackets that it has in a header.
+    found = {name: _HOST.fullmatch(name) or _HOST.fullmatch(f"[{name}]") for name in given}
+    wrong = [
+        Problem("council serve", wording.no_host(name), wording.NAME_A_HOST)
+        for name, host in found.items()
+        if host is None
+    ]
+    if wrong:
+        raise ConfigurationError(wrong)
+    return frozenset(host[1].lower() for host in found.values() if host)

@@ -85,7 +85,9 @@ async def _start(
         log.warning("mcp_needs_extra", problems=wording.NO_MCP)
     endpoint = Endpoint(door, library.tokens, hosts, mcp)
     with listening(("--host", "--port"), host, port):
-        await stack.enter_async_context(serving(endpoint.routes, host, port, refuse=refused))
+        await stack.enter_async_context(
+            serving(endpoint.routes, host, port, refuse=refused, most_bytes=endpoint.most_bytes)
+        )
     log.info("programs_served", port=port)
     say(wording.serving(host, port, has_mcp=mcp is not None))
     await door.resume(stdio=False)

@@ -92,7 +92,7 @@ NOT_HOST = "This host isn't served here. `council serve --allow-host NAME` allow
 NOT_ORIGIN = "Pages of other origins can't ask here."
 NO_ROUTE = "There is no such address here. There are /v1/models, /v1/chat/completions and /mcp."
 NO_REQUEST = "This isn't a whole HTTP request."
-TOO_LARGE = "The request is too large: it may have 1 MiB."
+TOO_LARGE = "The request is too large: it may have 54 MB, and 1 MiB without a valid token."
 STORAGE = "The council can't read or write its data at the moment."
 NO_USER_MESSAGE = "The last message must be the user's: it is the question."
 EMPTY = "There is no question in the last message."
@@ -140,6 +140,7 @@ STAGES = {
 QUEUED = "waiting"
 KEEP_ALIVE = "still working"
 
+NAME_A_HOST = "Write NAME or NAME:PORT, without http://"
 HELD = "another process serves programs from this data"
 END_OTHER = "End that one first"
 NO_MCP = (
@@ -171,6 +172,10 @@ def picture(number: int) -> str:
 
 def picture_unread(name: str, why: str) -> str:
     return f"The {name} isn't read: {why}."
+
+
+def no_host(name: str) -> str:
+    return f"{name!r} is no name under which a port is reached"
 
 
 def serving(host: str, port: int, *, has_mcp: bool) -> str:

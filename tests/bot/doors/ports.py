@@ -78,6 +78,8 @@ async def port(
 
     async with doorway(folder, council, **settings) as place, open_mcp(place.door) as mcp:
         endpoint = Endpoint(place.door, place.office.library.tokens, hosts, mcp)
-        async with serving(endpoint.routes, "127.0.0.1", 0, refuse=refused) as number:
+        async with serving(
+            endpoint.routes, "127.0.0.1", 0, refuse=refused, most_bytes=endpoint.most_bytes
+        ) as number:
             opened = Port(place, number, "")
             yield Port(place, number, await opened.new_token("ci"))

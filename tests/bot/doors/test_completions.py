@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import pytest
+from yarl import URL
 
 from bot.doors import completions
+from bot.doors.endpoint import host_names
 from bot.doors.tokens import read_scope
+from bot.errors import ConfigurationError
 from bot.view.wording import doors as wording
 from council.document.conversation import Source
 from storage.journal.rows import RunRow
@@ -35,10 +38,16 @@ async def post(
     at: Port, body: Mapping[str, Any], path: str = "/v1/chat/completions", **headers: str
 ) -> tuple[int, dict[str, Any], dict[str, str]]:
     """Send a request as no client would; return status, body and headers."""
-    sent = {"Authorization": f"Bearer {at.token}", **headers}
+    sent = {
+        "Authorization": f"Bearer {at.token}",
+        "Content-Type": "application/json",
+        **headers,
+    }
     async with (
         aiohttp.ClientSession() as session,
-        session.post(f"{at.base}{path}", json=body, headers=sent) as response,
+        session.post(
+            f"{at.base}{path}", data=io.BytesIO(json.dumps(body).encode()), headers=sent
+        ) as response,
     ):
         return response.status, await response.json(), dict(response.headers)
 
@@ -186,6 +195,94 @@ async def test_a_picture_is_read_or_its_reason_told(tmp_path: Path) -> None:
         assert "120 \u00d7 80" in council.prompt("stage1.1:openai/gpt-5")
         other = {**body, "messages": shown(plain(121, 80))}
         assert (await post(at, other))[0] == 409
+
+
+async def test_a_picture_may_be_as_large_as_in_chat(tmp_path: Path) -> None:
+    """Ten megabytes each, four of them; without a token a request has one, and nothing is read of it."""
+    large = plain(120, 80).ljust(10_000_000, b"\0")
+    async with port(tmp_path) as at:
+        council = at.doorway.office.council
+        [four] = shown(large)
+        four["content"] += [four["content"][1]] * 3
+        status, said, _ = await post(at, {"model": MODEL, "messages": [four]})
+        assert status == 200, said
+        assert council.prompt("stage1.1:openai/gpt-5").count("120 \u00d7 80") == 4
+        calls = len(council.calls)
+        status, said, _ = await post(at, {"model": MODEL, "messages": shown(large + b"\0")})
+        assert (status, said["error"]["code"]) == (400, "invalid_image")
+        assert said["error"]["message"] == "The picture 1 isn't read: larger than 10 MB."
+        five = {"role": "user", "content": [*four["content"], four["content"][1]]}
+        status, said, _ = await post(at, {"model": MODEL, "messages": [five]})
+        assert (status, said["error"]["message"]) == (413, wording.TOO_LARGE)
+        one = {"model": MODEL, "messages": shown(large)}
+        status, said, _ = await post(at, one, Authorization="Bearer council_0000")
+        assert (status, said["error"]["message"]) == (413, wording.TOO_LARGE)
+        assert len(council.calls) == calls
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("council/default", "council/default"),
+        ("council%2Fdefault", "council/default"),
+        ("COUNCIL/Default", "council/default"),
+        ("default", "council/default"),
+        ("council", "council/default"),
+        ("fast", "council/fast"),
+        ("Fast", "council/fast"),
+        ("council/nobody", None),
+        ("x" * 7_000, None),
+        ("%FF", None),
+        ("%ED%A0%80", None),
+        ("council/", "council/default"),
+        ("council/default/x", None),
+    ],
+)
+async def test_one_model_is_found_as_it_would_be_asked(
+    tmp_path: Path, asked: str, found: str | None
+) -> None:
+    """Clients look up the id that they read in the list, with its slash as it is or escaped."""
+    async with port(tmp_path) as at, aiohttp.ClientSession() as session:
+        at.doorway.configure(profiles="default fast")
+        headers = {"Authorization": f"Bearer {at.token}"}
+        address = URL(f"{at.base}/v1/models/{asked}", encoded=True)
+        async with session.get(address, headers=headers) as response:
+            said = await response.json()
+            if found is None:
+                assert (response.status, said["error"]["code"]) == (404, "model_not_found")
+                assert len(said["error"]["message"]) < 300
+                return
+        assert said == {"id": found, "object": "model", "created": 0, "owned_by": "council"}
+        if "%" not in asked:
+            assert (await at.openai().models.retrieve(asked)).id == found
+            status, answered, _ = await post(at, {"model": asked, "messages": ASKED})
+            assert (status, answered["model"]) == (200, asked)
+        async with session.get(address) as response:
+            assert response.status == 401
+
+
+async def test_a_token_may_be_written_with_more_spaces(tmp_path: Path) -> None:
+    """And its scheme in any case."""
+    async with port(tmp_path) as at, aiohttp.ClientSession() as session:
+        for value in ("Bearer  {}", "bearer\t{}", "BEARER   {}  "):
+            headers = {"Authorization": value.format(at.token)}
+            async with session.get(f"{at.base}/v1/models", headers=headers) as response:
+                assert response.status == 200, value
+
+
+def test_a_host_may_be_named_with_its_port() -> None:
+    """An address of IPv6 with its brackets or without; anything else is refused at the start."""
+    given = ("Council.internal:8808", "proxy", "[fd00::1]:8808", "fd00::2", "fe80::1%eth0")
+    assert host_names(given) == {
+        "council.internal",
+        "proxy",
+        "[fd00::1]",
+        "[fd00::2]",
+        "[fe80::1%eth0]",
+    }
+    for wrong in ("http://council.internal", "a b", "", "council.internal/", "a@b", "name:", "name:x"):
+        with pytest.raises(ConfigurationError):
+            host_names([wrong])
 
 
 async def test_tokens_that_open_nothing(tmp_path: Path) -> None:
