@@ -104,7 +104,7 @@ class ChatRequest:
     cancels: bool
 
 
-def read_request(body: bytes, key: str | None, *, is_repeated: bool) -> ChatRequest:
+def read_request(body: bytes, key: str | None) -> ChatRequest:
     """Read a request with the idempotency key of its header. Raises `Rejected`."""
     try:
         read = ChatBody.model_validate_json(body)
@@ -136,7 +136,6 @@ def read_request(body: bytes, key: str | None, *, is_repeated: bool) -> ChatRequ
                 *(Attachment(name=SYSTEM, text=each) for each in system if each.strip()),
             ),
             key=key,
-            is_repeated=is_repeated,
         ),
         pictures=pictures,
         model=read.model,

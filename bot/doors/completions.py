@@ -5,7 +5,10 @@ stream are those of https://html.spec.whatwg.org/multipage/server-sent-events.ht
 """
 
 import asyncio
-from dataclasses import dataclass, replace
+import hashlib
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from http import HTTPStatus
 from time import monotonic
@@ -15,7 +18,7 @@ from aiohttp import web
 
 from bot.arrivals import SECONDS
 from bot.doors.chat_request import ChatRequest, read_request
-from bot.doors.door import LOOK_SECONDS, Asked, Caller, Door, RunProgress
+from bot.doors.door import LOOK_SECONDS, Asked, Caller, Changes, Door, RunProgress
 from bot.doors.rejections import Rejected, rejection
 from bot.errors import Unavailable
 from bot.view.state import Answered, Failed, RunView
@@ -28,7 +31,11 @@ from council.usage import Usage
 from storage.journal.rows import RunRow
 
 KEEP_ALIVE_SECONDS = 10.0
-"""After so many seconds without anything else, a stream has a comment."""
+"""After so many seconds without anything else, a reply has an empty delta, or white space."""
+STATUS_SECONDS = 1.0
+"""How long an unstreamed reply may still have a status that says how its run ended."""
+HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+"""Of every reply: a proxy would keep back what keeps it alive."""
 DIGITS = 9
 """Of a cost in US dollars: what adds up exactly."""
 PACE_SECONDS = 0.05
@@ -37,14 +44,23 @@ PACE_SECONDS = 0.05
 
 async def complete(door: Door, caller: Caller, request: web.BaseRequest) -> web.StreamResponse:
     """Answer a chat completion. Raises `Rejected` and `Refusal`, before anything is sent."""
-    chat = read_request(
-        await request.read(),
-        request.headers.get("Idempotency-Key"),
-        is_repeated=_count(request.headers.get("x-stainless-retry-count", "")) > 0,
-    )
-    run = await door.ask(caller, await _with_pictures(door, chat))
-    reply = _Reply(door, caller, request, chat, run)
-    return await (reply.stream() if chat.is_streamed else reply.whole())
+    body = await request.read()
+    chat = read_request(body, request.headers.get("Idempotency-Key"))
+    asked = await _with_pictures(door, chat)
+    asked = replace(asked, body=await asyncio.to_thread(_digest, body))
+
+    def is_gone() -> bool:
+        return request.transport is None or request.transport.is_closing()
+
+    async with door.asking(caller, asked, is_gone) as (run, changes):
+        return await _Reply(door, caller, request, chat, run, changes).send()
+
+
+def _digest(body: bytes) -> str:
+    """Return what is the same for the same JSON, whatever the order of its fields."""
+    with suppress(ValueError):  # such as NaN, which Python's clients write
+        body = orjson.dumps(orjson.loads(body), option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(body).hexdigest()
 
 
 async def _with_pictures(door: Door, chat: ChatRequest) -> Asked:
@@ -69,21 +85,141 @@ class _Reply:
     request: web.BaseRequest
     chat: ChatRequest
     run: RunRow
-    sent_at: float = 0.0
+    changes: Changes
+    response: web.StreamResponse = field(default_factory=lambda: web.StreamResponse(headers=HEADERS))
+    sent_at: float = field(default_factory=monotonic)
     told: str = ""
     text: str = ""
 
-    async def whole(self) -> web.StreamResponse:
-        """Wait for the answer; a client that leaves may end its run."""
-        with self.door.following(self.run.id) as changes:
-            while not (progress := await self.door.progress(self.run.id, self.caller)).is_over:
-                self._check_left()
-                if self._is_gone():
-                    break
-                await changes.wait(LOOK_SECONDS)
-        if not progress.is_over:
-            await self._cancel()
-            return web.Response()  # nobody reads it
+    async def send(self) -> web.StreamResponse:
+        """Send the answer as it comes, or whole; a client that leaves may end its run.
+
+        Raises `CouncilError` before anything is sent.
+        """
+        self.response.force_close()
+        try:
+            await (self._stream() if self.chat.is_streamed else self._whole())
+        except (ConnectionError, TimeoutError):  # it left, or takes nothing any more
+            if self.request.transport is not None:
+                self.request.transport.abort()
+            if self.chat.cancels and not self.door.is_followed(self.run.id):
+                await self.door.cancel(self.run.id)
+        return self.response
+
+    async def _whole(self) -> None:
+        """Wait for the answer, and send white space meanwhile, which JSON allows before a value.
+
+        A run that fails at once has its status. Once there are headers, its error stands in place of the
+        answer, as OpenRouter's does (https://openrouter.ai/docs/api-reference/errors): no client asks
+        again for that. A reply that breaks off is asked for again, as one that is left to a restart
+        should be.
+        """
+
+        async def wait(view: RunView | None) -> None:
+            del view
+            if self.response.prepared:
+                await self._keep_alive(b" ")
+            elif monotonic() - self.sent_at >= STATUS_SECONDS:
+                await self._open("application/json")
+
+        is_answer = True
+        try:
+            body = self._completion(await self._until_over(wait))
+        except CouncilError as error:
+            rejected = rejection(error)
+            if not self.response.prepared:
+                raise
+            if rejected.status is HTTPStatus.SERVICE_UNAVAILABLE:
+                raise ConnectionAbortedError from error
+            body, is_answer = rejected.body, False
+        if not self.response.prepared:
+            await self._open("application/json")
+        await self._send(orjson.dumps(body))
+        await self._end(is_answer=is_answer)
+
+    async def _stream(self) -> None:
+        """Send the stages as comments and the chairman's text as it comes; then how it ended."""
+        await self._open("text/event-stream")
+        await self._send(_event(self._chunk({"role": "assistant", "content": ""})))
+        try:
+            view = _answered(progress := await self._until_over(self._tell))
+            await self._tell(view)
+        except CouncilError as error:
+            await self._send(_event(rejection(error).body))
+            await self._end(is_answer=False)
+            return
+        last = {**self._chunk({}, _finish_reason(view)), "council": about(progress)}
+        await self._send(_event(last))
+        if self.chat.includes_usage:
+            sums: JsonObject = {
+                **self._head("chat.completion.chunk"),
+                "choices": [],
+                "usage": usage(view.usage),
+            }
+            await self._send(_event(sums))
+        await self._send(b"data: [DONE]\n\n")
+        await self._end(is_answer=True)
+
+    async def _until_over(self, tell: Callable[[RunView | None], Awaitable[None]]) -> RunProgress:
+        """Tell what is seen of the run until it is over. Raises `CouncilError` and `ConnectionError`."""
+        while not self.changes.is_gone():
+            is_left = self.door.is_left(
+                self.run.id
+            )  # asked first: a run that ends meanwhile is answered
+            view, progress = self.door.dispatcher.showing.view_of(self.run.id), None
+            if view is None or view.is_over:
+                progress = await self.door.progress(self.run.id, self.caller)
+                view = progress.view
+            if progress and progress.is_over:
+                return progress
+            if is_left:
+                raise Unavailable(commands.RESTARTING)
+            await tell(view)
+            await self.changes.wait(LOOK_SECONDS)
+            await asyncio.sleep(PACE_SECONDS)
+        raise ConnectionResetError
+
+    async def _tell(self, view: RunView | None) -> None:
+        """Send what is new: how far the stages are, and what the chairman has written."""
+        if view and (told := stage_of(view)) != self.told:
+            self.told = told
+            await self._write(f": {told}\n\n".encode())
+        text = "" if view is None else _content(view) if view.final and view.is_over else view.text
+        if text and text != self.text:
+            new = text.removeprefix(self.text)
+            if self.text and not text.startswith(self.text):
+                new = f"\n\n{wording.CHAIRMAN_AGAIN}\n\n{text}"
+            self.text = text
+            await self._send(_event(self._chunk({"content": new})))
+        # Comments don't count: langchain-openai ends a stream that has no chunk for two minutes.
+        await self._keep_alive(_event(self._chunk({})))
+
+    async def _open(self, content_type: str) -> None:
+        self.response.content_type = content_type
+        async with asyncio.timeout(SECONDS):
+            await self.response.prepare(self.request)
+        self.sent_at = monotonic()
+
+    async def _keep_alive(self, nothing: bytes) -> None:
+        if monotonic() - self.sent_at >= KEEP_ALIVE_SECONDS:
+            await self._send(nothing)
+
+    async def _send(self, data: bytes) -> None:
+        await self._write(data)
+        self.sent_at = monotonic()
+
+    async def _write(self, data: bytes) -> None:
+        """Write something that must be taken in time, as the port demands of every answer."""
+        async with asyncio.timeout(SECONDS):
+            await self.response.write(data)
+
+    async def _end(self, *, is_answer: bool) -> None:
+        async with asyncio.timeout(SECONDS):
+            await self.response.write_eof()
+        self.changes.is_whole = is_answer and not self.changes.is_gone()
+
+    def _completion(self, progress: RunProgress) -> JsonObject:
+        """Return the whole answer. Raises `Rejected` if there is none."""
         view = _answered(progress)
         message = {"role": "assistant", "content": _content(view), "refusal": None}
         choice = {
@@ -92,109 +228,12 @@ class _Reply:
             "logprobs": None,
             "finish_reason": _finish_reason(view),
         }
-        body = {
+        return {
             **self._head("chat.completion"),
             "choices": [choice],
             "usage": usage(view.usage),
             "council": about(progress),
         }
-        return web.Response(body=orjson.dumps(body), content_type="application/json")
-
-    async def stream(self) -> web.StreamResponse:
-        """Send the stages as comments and the chairman's text as it comes; then how it ended."""
-        response = web.StreamResponse(
-            headers={
-                "Content-Type": "text/event-stream",
-                "Cache-Control": "no-store",
-                "X-Accel-Buffering": "no",  # a proxy would keep the comments back
-            }
-        )
-        response.force_close()
-        try:
-            async with asyncio.timeout(SECONDS):
-                await response.prepare(self.request)
-            await self._send(response, _event(self._chunk({"role": "assistant", "content": ""})))
-            await self._follow(response)
-            async with asyncio.timeout(SECONDS):
-                await response.write_eof()
-        except (ConnectionError, TimeoutError):  # it left, or takes nothing any more
-            if self.request.transport is not None:
-                self.request.transport.abort()
-            await self._cancel()
-        return response
-
-    async def _follow(self, response: web.StreamResponse) -> None:
-        with self.door.following(self.run.id) as changes:
-            while True:
-                view, progress = self.door.dispatcher.showing.view_of(self.run.id), None
-                if view is None or view.is_over:
-                    try:
-                        progress = await self.door.progress(self.run.id, self.caller)
-                        self._check_left()
-                    except CouncilError as error:
-                        await self._send(response, _event(rejection(error).body))
-                        return
-                    view = progress.view
-                if view:
-                    await self._tell(response, view)
-                if progress and progress.is_over:
-                    await self._end(response, progress)
-                    return
-                if monotonic() - self.sent_at >= KEEP_ALIVE_SECONDS:
-                    await self._send(response, _comment(wording.KEEP_ALIVE))
-                await changes.wait(LOOK_SECONDS)
-                await asyncio.sleep(PACE_SECONDS)
-
-    async def _tell(self, response: web.StreamResponse, view: RunView) -> None:
-        """Send what is new: how far the stages are, and what the chairman has written."""
-        if (told := stage_of(view)) != self.told:
-            self.told = told
-            await self._send(response, _comment(told))
-        text = _content(view) if view.final and view.is_over else view.text
-        if not text or text == self.text:
-            return
-        new = text.removeprefix(self.text)
-        if self.text and not text.startswith(self.text):
-            new = f"\n\n{wording.CHAIRMAN_AGAIN}\n\n{text}"
-        self.text = text
-        await self._send(response, _event(self._chunk({"content": new})))
-
-    async def _end(self, response: web.StreamResponse, progress: RunProgress) -> None:
-        try:
-            view = _answered(progress)
-        except Rejected as error:
-            await self._send(response, _event(error.body))
-            return
-        last = {**self._chunk({}, _finish_reason(view)), "council": about(progress)}
-        await self._send(response, _event(last))
-        if self.chat.includes_usage:
-            sums: JsonObject = {
-                **self._head("chat.completion.chunk"),
-                "choices": [],
-                "usage": usage(view.usage),
-            }
-            await self._send(response, _event(sums))
-        await self._send(response, b"data: [DONE]\n\n")
-
-    async def _send(self, response: web.StreamResponse, data: bytes) -> None:
-        """Send something that must be taken in time, as the port demands of every answer."""
-        async with asyncio.timeout(SECONDS):
-            await response.write(data)
-        self.sent_at = monotonic()
-
-    async def _cancel(self) -> None:
-        """End the run if its client has left and wants that, unless another still waits for it."""
-        if self.chat.cancels and not self.door.is_followed(self.run.id):
-            await self.door.cancel(self.run.id)
-
-    def _is_gone(self) -> bool:
-        transport = self.request.transport
-        return transport is None or transport.is_closing()
-
-    def _check_left(self) -> None:
-        """Raise `Unavailable` if the run continues only after a restart."""
-        if self.door.is_left(self.run.id):
-            raise Unavailable(commands.RESTARTING)
 
     def _head(self, kind: str) -> JsonObject:
         created = int(datetime.fromisoformat(self.run.created_at).timestamp())
@@ -269,11 +308,3 @@ def stage_of(view: RunView) -> str:
 
 def _event(data: JsonObject) -> bytes:
     return b"data: " + orjson.dumps(data) + b"\n\n"
-
-
-def _comment(text: str) -> bytes:
-    return f": {text}\n\n".encode() if text else b": \n\n"
-
-
-def _count(text: str) -> int:
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 4 else 0

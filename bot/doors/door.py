@@ -1,17 +1,18 @@
 """What every door does: a program's question becomes a run, which the program follows until it is over.
 
 It is asked as people ask: by the action table, through the same access, budgets, limits and queue.
-Nothing is posted for it. A request that is sent again joins its run.
+Nothing is posted for it. A request that is sent again takes over its run, so that it is paid for once.
 """
 
 import asyncio
 import hashlib
 import uuid
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Generator, Mapping
-from contextlib import AsyncExitStack, contextmanager, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from weakref import WeakValueDictionary
 
 import orjson
 import structlog
@@ -48,7 +49,9 @@ from storage.tokens import ProgramToken
 log = structlog.get_logger()
 
 KEPT_SECONDS = 24 * 3600
-"""How long a request that is sent again joins its run."""
+"""How long a request with an idempotency key joins its run."""
+AGAIN_SECONDS = 60.0
+"""How long after its end a run is taken over by the same request."""
 LOOK_SECONDS = 1.0
 """Between two looks at what other processes may have done to a run: ended, stopped or forgotten it."""
 PRICES_SECONDS = 5.0
@@ -107,7 +110,8 @@ class Asked:
     """What a program asks: `max_cost` in US dollars; `history` and `files` are data beside the question.
 
     `pictures` are the contents of the files' pictures in Base64, by SHA-256. `key` makes it the same
-    request however often it is sent; without one, `is_repeated` says that the client sends it again.
+    request however often it is sent. Without one, `body` is the same for the same request: one whose
+    client has left may be sent again.
     """
 
     text: str
@@ -118,7 +122,7 @@ class Asked:
     files: tuple[Attachment, ...] = ()
     pictures: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     key: str | None = None
-    is_repeated: bool = False
+    body: str | None = None
 
     @property
     def digest(self) -> str:
@@ -169,10 +173,15 @@ class _Reply(Responder):
         await work()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Changes:
-    """Tells whoever follows a run that there is something new to read."""
+    """What a follower of a run knows of it: when there is something new to read.
 
+    `is_gone` says whether its connection is closed, `is_whole` that it was sent the whole answer.
+    """
+
+    is_gone: Callable[[], bool] = lambda: False
+    is_whole: bool = False
     happened: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def wait(self, seconds: float) -> None:
@@ -208,27 +217,73 @@ class Door:
         self._queue = queue
         self._holds = holds
         self._beginning: set[asyncio.Future[RunRow]] = set()
+        self._looking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self.followers: defaultdict[str, set[Changes]] = defaultdict(set)
 
     async def ask(self, caller: Caller, asked: Asked) -> RunRow:
-        """Return the run of a request, new or begun before. Raises `Refusal`."""
-        journal, digest = self._library.journal, asked.digest
-        place = caller.scope.platform
-        prefix = f"program:{caller.id}:{digest}:"
-        entry_key = f"{prefix}{uuid.uuid4()}"
-        if asked.key is not None:
-            entry_key, earlier = await self._keyed(caller, asked.key)
-        else:
-            earlier = await journal.newest(f"{place}:{prefix}") if asked.is_repeated else None
-        if earlier is None or self._runs.recorder.age(earlier) > KEPT_SECONDS:
-            # A client that gives up must not leave a run that is recorded and never begun.
-            beginning = asyncio.ensure_future(self._begin(caller, asked, entry_key))
-            self._beginning.add(beginning)
-            beginning.add_done_callback(self._beginning.discard)
-            earlier = await asyncio.shield(beginning)
-        if earlier.brief.request != digest:
-            raise OtherRequest(wording.OTHER_REQUEST)
-        return earlier
+        """Return the run of a request. Raises `Refusal`."""
+        async with self.asking(caller, asked) as (run, _):
+            return run
+
+    @asynccontextmanager
+    async def asking(
+        self, caller: Caller, asked: Asked, is_gone: Callable[[], bool] = lambda: False
+    ) -> AsyncGenerator[tuple[RunRow, Changes]]:
+        """Yield the run of a request, followed until the block ends. Raises `Refusal`.
+
+        It is that of the request's key, or one of the same body that nobody follows any more, or a new
+        one, which is followed from before it can be found.
+        """
+        prefix, run_id = f"program:{caller.id}:body:{asked.body}:", str(uuid.uuid4())
+        looking = self._looking.setdefault(prefix, asyncio.Lock())
+        with ExitStack() as following:
+            async with looking:
+                entry_key, run = f"{prefix}{run_id}", None
+                if asked.key is not None:
+                    entry_key, run = await self._keyed(caller, asked.key)
+                elif asked.body is not None:
+                    run = await self._left(f"{caller.scope.platform}:{prefix}")
+                changes = following.enter_context(self.following(run.id if run else run_id, is_gone))
+                if run is None:
+                    # A client that gives up must not leave a run that is recorded and never begun.
+                    beginning = asyncio.ensure_future(self._begin(caller, asked, entry_key, run_id))
+                    self._beginning.add(beginning)
+                    beginning.add_done_callback(self._beginning.discard)
+                    run = await asyncio.shield(beginning)
+                    if run.id != run_id:
+                        changes = following.enter_context(self.following(run.id, is_gone))
+                elif not run.is_over:
+                    await self._take_up(run)
+            if asked.key is not None and run.brief.request != asked.digest:
+                raise OtherRequest(wording.OTHER_REQUEST)
+            yield run, changes
+            if changes.is_whole and asked.key is None:
+                async with looking:  # nobody looks meanwhile who would find it still
+                    await self._let_go(run)
+
+    async def _left(self, prefix: str) -> RunRow | None:
+        """Return a run that nobody follows any more, or a failed one, whose failure is anybody's."""
+        for run in await self._library.journal.repeatable(prefix, AGAIN_SECONDS):
+            stop = self.dispatcher.tasks.stops.get(run.id)
+            is_stopped = run.stops > 1 or (stop is not None and stop.everything.cause is not None)
+            if run.status == "failed" or not (is_stopped or self.is_followed(run.id)):
+                return run
+        return None
+
+    async def _take_up(self, run: RunRow) -> None:
+        """Continue an unfinished run that nobody carries out, as after a restart."""
+        tasks = self.dispatcher.tasks
+        if self._holds or run.id in tasks or tasks.is_draining:
+            return
+        current = await self._library.journal.get(run.id)  # it may have ended since it was found
+        if current and not current.is_over:
+            await tasks.resuming.resume([current], self.venue_of)
+
+    async def _let_go(self, run: RunRow) -> None:
+        try:
+            await self._library.journal.let_go(run.id)
+        except StorageError as error:  # the answer is sent; the same request gets it once more
+            log.warning("run_not_let_go", run=run.id, reason=error)
 
     async def _keyed(self, caller: Caller, key: str) -> tuple[str, RunRow | None]:
         """Return the entry key of an idempotency key by now, and the run that has it."""
@@ -243,8 +298,7 @@ class Door:
     def _is_old(self, run: RunRow) -> bool:
         return self._runs.recorder.since(run.created_at) > KEPT_SECONDS
 
-    async def _begin(self, caller: Caller, asked: Asked, entry_key: str) -> RunRow:
-        run_id = str(uuid.uuid4())
+    async def _begin(self, caller: Caller, asked: Asked, entry_key: str, run_id: str) -> RunRow:
         question = Question(
             text=asked.text,
             source=caller.place,
@@ -289,9 +343,11 @@ class Door:
             changes.happened.set()
 
     @contextmanager
-    def following(self, run_id: str) -> Generator["Changes"]:
+    def following(
+        self, run_id: str, is_gone: Callable[[], bool] = lambda: False
+    ) -> Generator["Changes"]:
         """Yield what tells of a run's changes."""
-        changes = Changes()
+        changes = Changes(is_gone)
         self.followers[run_id].add(changes)
         try:
             yield changes
@@ -301,8 +357,8 @@ class Door:
                 del self.followers[run_id]
 
     def is_followed(self, run_id: str) -> bool:
-        """Return whether anybody waits for a run."""
-        return run_id in self.followers
+        """Return whether anybody waits for a run, or was just sent all of it."""
+        return any(each.is_whole or not each.is_gone() for each in self.followers.get(run_id, ()))
 
     def is_left(self, run_id: str) -> bool:
         """Return whether this process ends and leaves a run to the next start."""
@@ -336,6 +392,8 @@ class Door:
 
     async def cancel(self, run_id: str) -> None:
         """End a run that nobody follows any more, as two presses of Stop do."""
+        if stop := self.dispatcher.tasks.stops.get(run_id):
+            stop.everything.cancel("stopped")  # before anything is awaited: nobody takes it over
         with suppress(Refusal):  # it is over
             await self.dispatcher.stop(run_id)
             await self.dispatcher.stop(run_id)

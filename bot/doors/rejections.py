@@ -1,7 +1,8 @@
 """Why a request isn't answered, in the shape in which OpenAI's clients read it.
 
 Source: https://platform.openai.com/docs/guides/error-codes; what the clients send again by themselves,
-and the header that keeps them from it: `_should_retry` in `openai/_base_client.py`.
+and the header that keeps them from it: `_should_retry` in `openai/_base_client.py`. Others go by the
+status alone (`isRetryable` of `@ai-sdk/provider`, `async_caller.js` of `@langchain/core`).
 """
 
 from collections.abc import Mapping

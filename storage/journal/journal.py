@@ -6,7 +6,7 @@ A run whose process has died is continued from it. It is the tables `runs`, `ste
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TypeVar, cast
 
 import structlog
@@ -221,6 +221,25 @@ class Journal(RunReader):
     async def deliver(self, run_id: str, delivery: Delivery) -> None:
         """Record that a run was shown to its end, or that its asker could not be told."""
         await self._update("delivery = ?", run_id, delivery)
+
+    async def repeatable(self, prefix: str, seconds: float) -> list[RunRow]:
+        """Return the runs whose entry key begins like this, oldest first and failed ones last.
+
+        They are unfinished, or ended at most so long ago, not by Stop.
+        """
+        since = timestamp(self._now() - timedelta(seconds=seconds))
+        return await self._find(
+            "entry_key >= ? AND entry_key < ?"
+            " AND (status = 'running' OR (status <> 'stopped' AND finished_at >= ?))"
+            " ORDER BY status = 'failed', created_at, rowid",
+            prefix,
+            f"{prefix}~",
+            since,
+        )
+
+    async def let_go(self, run_id: str) -> None:
+        """Have what asked for a run find it no more: the same request begins a new one."""
+        await self._update("entry_key = ?", run_id, f"fetched:{run_id}")
 
     async def record_mention(self, run_id: str, telling: MentionState) -> None:
         """Record what is known of a run's posts and its mention, before they are sent and after."""

@@ -88,15 +88,6 @@ class RunReader:
             " ORDER BY created_at, rowid"
         )
 
-    async def newest(self, prefix: str) -> RunRow | None:
-        """Return the newest run whose entry key begins like this, if there is one."""
-        found = await self._find(
-            "entry_key >= ? AND entry_key < ? ORDER BY created_at DESC, rowid DESC LIMIT 1",
-            prefix,
-            f"{prefix}~",
-        )
-        return found[0] if found else None
-
     async def open_runs(self, here: Source, since: str) -> list[OpenRun]:
         """Return the runs on a platform that aren't over and were accepted by then or later."""
         rows = await self._database.read(_OPEN_RUNS, (here.platform, since))

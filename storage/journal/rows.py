@@ -58,7 +58,8 @@ class RunRow:
     """A run as the journal has it, or is about to; times in ISO 8601, UTC.
 
     `entry_key` is the id under which the platform delivered the question: a redelivery carries the
-    same. `origin` says where the question was asked, by whom, and which message is the card.
+    same; a program's request does until it was sent the whole answer. `origin` says where the question
+    was asked, by whom, and which message is the card.
     `created_at` is empty until it is recorded. `error` says why there is no answer. `delivery` is `None`
     until all of the run is shown, or its asker could not be told. `stops` counts the presses of Stop,
     `retries` those of Retry, the last one at `retried_at`. `epoch` counts the workers that have claimed

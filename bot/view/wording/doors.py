@@ -138,7 +138,6 @@ STAGES = {
     "stage3": "final answer",
 }
 QUEUED = "waiting"
-KEEP_ALIVE = "still working"
 
 NAME_A_HOST = "Write NAME or NAME:PORT, without http://"
 HELD = "another process serves programs from this data"

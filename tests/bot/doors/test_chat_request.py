@@ -21,7 +21,7 @@ DATA = base64.b64encode(PIXEL).decode()
 def read(*messages: object, key: str | None = None, **fields: object) -> ChatRequest:
     """Read a request."""
     body = {"model": "council/default", "messages": [*messages] or [ASK], **fields}
-    return read_request(json.dumps(body).encode(), key, is_repeated=False)
+    return read_request(json.dumps(body).encode(), key)
 
 
 def refused(*messages: object, **fields: Any) -> tuple[int, str | None, str]:
@@ -94,7 +94,7 @@ def test_earlier_turns_are_paired() -> None:
     assert [file.text for file in asked.files] == ["Be brief.", "Be kind."]
     assert (asked.text, asked.profile) == ("Four?", None)
     with pytest.raises(Rejected):
-        read_request(b"\xff", None, is_repeated=False)
+        read_request(b"\xff", None)
 
 
 def test_an_earlier_models_calls_are_passed_over() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import io
 import json
+import re
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -13,7 +14,8 @@ import aiohttp
 import pytest
 from yarl import URL
 
-from bot.doors import completions
+from bot.doors import completions, rejections
+from bot.doors.door import Caller, RunProgress
 from bot.doors.endpoint import host_names
 from bot.doors.tokens import read_scope
 from bot.errors import ConfigurationError
@@ -99,20 +101,95 @@ async def test_a_stream_tells_the_stages_as_comments(tmp_path: Path) -> None:
         assert last["council"]["source"] == "chairman"
 
 
-async def test_a_quiet_stream_is_kept_alive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Proxies close what is silent for long."""
+@pytest.mark.parametrize("streams", [True, False])
+async def test_a_quiet_reply_is_kept_alive(
+    tmp_path: Path, streams: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By what counts as a chunk and changes nothing: proxies and clients close what is silent for long."""
     monkeypatch.setattr(completions, "KEEP_ALIVE_SECONDS", 0.0)
+    monkeypatch.setattr(completions, "STATUS_SECONDS", 0.0)
+    nothing = b'"delta":{},' if streams else b"  "
     council = ScriptedCouncil(held={"stage1.1:openai/gpt-5"})
     async with port(tmp_path, council) as at, aiohttp.ClientSession() as session:
         headers = {"Authorization": f"Bearer {at.token}"}
-        body = {"model": MODEL, "messages": ASKED, "stream": True}
+        body = {"model": MODEL, "messages": ASKED, "stream": streams}
         address = f"{at.base}/v1/chat/completions"
         async with session.post(address, json=body, headers=headers) as response:
+            assert response.status == 200
             seen = b""
-            while f": {wording.KEEP_ALIVE}".encode() not in seen:
+            while nothing not in seen:
                 seen += await response.content.readany()
             council.release("stage1.1:openai/gpt-5")
-            await response.read()
+            seen += await response.read()
+        assert (seen.split(b"data: ")[-1] == b"[DONE]\n\n") is streams
+        if not streams:
+            assert json.loads(seen)["choices"][0]["message"]["content"] == ANSWER
+
+
+async def test_a_failure_after_the_headers_is_the_body(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing that a client would take for an answer; who asks again within a minute has the status."""
+    monkeypatch.setattr(completions, "STATUS_SECONDS", 0.0)
+    council = ScriptedCouncil({"stage1": failure("unavailable")}, held={"stage1.1:openai/gpt-5"})
+    async with port(tmp_path, council) as at, aiohttp.ClientSession() as session:
+        headers = {"Authorization": f"Bearer {at.token}"}
+        body = {"model": MODEL, "messages": ASKED}
+        address = f"{at.base}/v1/chat/completions"
+        async with session.post(address, json=body, headers=headers) as response:
+            council.release("stage1.1:openai/gpt-5")
+            said = await response.json()
+        assert (response.status, said.keys()) == (200, {"error"})
+        assert said["error"]["code"] == "no_answer"
+        calls = len(council.calls)
+        status, again, sent = await post(at, body)
+        assert (status, again, sent["x-should-retry"]) == (502, said, "false")
+        assert len(council.calls) == calls == 4
+
+
+@pytest.mark.parametrize("streams", [True, False])
+async def test_what_is_answered_while_the_council_ends_is_sent(
+    tmp_path: Path, streams: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though nothing carries the run out any more by the time its reply looks for it."""
+    from openai import AsyncStream
+
+    council = ScriptedCouncil(held={"stage3.1:chair/man:chairman"})
+    async with port(tmp_path, council) as at:
+        tasks, progress = at.doorway.office.dispatcher.tasks, at.doorway.door.progress
+
+        async def late(run_id: str, caller: Caller) -> RunProgress:
+            await tasks.settled()
+            return await progress(run_id, caller)
+
+        reply = at.openai().chat.completions.create(model=MODEL, messages=ASKED, stream=streams)
+        asking = asyncio.create_task(reply)
+        await council.until_called("stage3.1:chair/man:chairman")
+        monkeypatch.setattr(at.doorway.door, "progress", late)
+        tasks.is_draining = True
+        council.release("stage3.1:chair/man:chairman")
+        answered = await asking
+        if isinstance(answered, AsyncStream):
+            texts = [chunk.choices[0].delta.content or "" async for chunk in answered]
+            assert "".join(texts) == ANSWER
+        else:
+            assert answered.choices[0].message.content == ANSWER
+
+
+async def test_what_is_left_to_the_next_start_is_broken_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that its client asks again, and takes it over then."""
+    monkeypatch.setattr(completions, "STATUS_SECONDS", 0.0)
+    council = ScriptedCouncil(held={"stage1.1:openai/gpt-5"})
+    async with port(tmp_path, council) as at, aiohttp.ClientSession() as session:
+        headers = {"Authorization": f"Bearer {at.token}"}
+        body = {"model": MODEL, "messages": ASKED}
+        address = f"{at.base}/v1/chat/completions"
+        async with session.post(address, json=body, headers=headers) as response:
+            await at.doorway.office.dispatcher.tasks.drain(0)
+            with pytest.raises(aiohttp.ClientPayloadError):
+                await response.read()
 
 
 REFUSED: list[tuple[str, Mapping[str, Any], int, str]] = [
@@ -367,18 +444,49 @@ async def test_the_same_key_is_the_same_answer(tmp_path: Path) -> None:
         assert said["error"]["code"] == "idempotency_key_reused"
 
 
-async def test_a_client_that_times_out_and_tries_again_pays_once(tmp_path: Path) -> None:
-    """The official client marks what it sends again."""
+@pytest.mark.parametrize("streams", [True, False])
+async def test_a_client_that_times_out_and_tries_again_pays_once(tmp_path: Path, streams: bool) -> None:
+    """Whether or not it marks what it sends again, and though it writes the same JSON otherwise."""
     council = ScriptedCouncil(held={"stage1.1:openai/gpt-5"})
-    async with port(tmp_path, council) as at:
-        client = at.openai(max_retries=2, timeout=0.3)
-        asking = asyncio.create_task(client.chat.completions.create(model=MODEL, messages=ASKED))
-        while max(map(len, at.doorway.door.followers.values()), default=0) < 2:
+    body = {"model": MODEL, "messages": ASKED, "stream": streams, "seed": 7}
+    async with port(tmp_path, council, waiting_per_user=9) as at, aiohttp.ClientSession() as session:
+        headers = {"Authorization": f"Bearer {at.token}", "Content-Type": "application/json"}
+        address = f"{at.base}/v1/chat/completions"
+
+        async def ask(body: Mapping[str, Any]) -> str:
+            sent = json.dumps(body, indent=1)
+            async with session.post(address, data=sent, headers=headers) as response:
+                return re.findall(r"chatcmpl-[0-9a-f-]+", await response.text())[0]
+
+        leaving = asyncio.create_task(ask(body))
+        await council.until_called("stage1.1:openai/gpt-5")
+        [first] = at.doorway.door.followers
+        leaving.cancel()
+        await asyncio.wait({leaving})
+        same = dict(sorted(body.items(), reverse=True))
+        others = ({**body, "seed": 8}, {**body, "user": "u"}, {**body, "stream": not streams})
+        asking = [asyncio.create_task(ask(each)) for each in (same, *others)]
+        while sum(map(len, at.doorway.door.followers.values())) < 4:
             await asyncio.sleep(0.001)
         council.release("stage1.1:openai/gpt-5")
-        answered = await asking
-        assert answered.choices[0].message.content == ANSWER
-        assert len(council.asked("stage1")) == 4
+        ids = await asyncio.gather(*asking)
+        assert ids[0] == f"chatcmpl-{first}"
+        assert len({*ids}) == 4
+        assert await ask(body) not in ids  # it has that answer
+        assert len(council.asked("stage1")) == 4 * 5
+
+
+async def test_official_clients_samples_are_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Asked side by side with one body, half of them again after a 429."""
+    monkeypatch.setattr(rejections, "AGAIN_SECONDS", 0.01)
+    async with port(tmp_path) as at:
+        client = at.openai(max_retries=500)
+        replies = await asyncio.gather(
+            *(client.chat.completions.create(model=MODEL, messages=ASKED) for _ in range(24))
+        )
+        assert len({reply.id for reply in replies}) == 24
 
 
 async def test_a_failed_run_is_told_and_not_asked_again(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A program's question passes the code of chat, is paid within its limits, and leaves its scope alone."""
 
 import asyncio
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,7 +19,7 @@ from council.document.conversation import Source
 from storage.scope import TERMINAL, Scope
 from tests.bot.doors.doorway import CI, ELSEWHERE, Doorway, doorway
 from tests.bot.service.admission.test_budgets import counted
-from tests.council.scripted import ScriptedCouncil
+from tests.council.scripted import ScriptedCouncil, failure
 
 QUESTION = Asked(text="Shard or scale up?")
 CHANNEL = Scope("slack", "T1", "C1")
@@ -202,16 +203,106 @@ async def test_the_same_request_is_one_run(tmp_path: Path) -> None:
             assert (await place.door.ask(other, keyed)).id != first.id
 
 
-async def test_a_request_marked_as_repeated_joins_its_run(tmp_path: Path) -> None:
-    """That of the same token with the same body; one that isn't marked is a new question."""
-    again = replace(QUESTION, is_repeated=True)
-    async with doorway(tmp_path) as place:
-        first = await place.door.ask(CI, QUESTION)
-        assert (await place.door.ask(CI, again)).id == first.id
-        assert (await place.door.ask(CI, replace(again, text="Else?"))).id != first.id
-        assert (await place.door.ask(replace(CI, id="another token"), again)).id != first.id
-        newer = await place.door.ask(CI, QUESTION)
-        assert newer.id != first.id
+BODY = replace(QUESTION, body="the digest of its JSON")
+
+
+async def left(place: Doorway, asked: Asked = BODY, caller: Caller = CI) -> str:
+    """Ask, and leave before the answer is there; return the run's id."""
+    async with place.door.asking(caller, asked, lambda: True) as (run, _):
+        return run.id
+
+
+async def test_a_request_takes_over_a_run_that_nobody_follows(tmp_path: Path) -> None:
+    """That of the same token with the same body, once its connection is closed; others begin runs."""
+    council, gone = ScriptedCouncil(held={"stage1.1:openai/gpt-5"}), False
+    async with doorway(tmp_path, council, runs_per_user=9, waiting_per_user=9) as place:
+        async with place.door.asking(CI, BODY, lambda: gone) as (first, _):
+            async with place.door.asking(CI, BODY) as (second, _):
+                assert second.id != first.id
+            async with place.door.asking(CI, BODY) as (again, _):
+                assert again.id == second.id
+                gone = True  # its handler hasn't noticed yet
+                async with place.door.asking(CI, BODY) as (taken, _):
+                    assert taken.id == first.id
+        others = {
+            await left(place, replace(BODY, body="another seed")),
+            await left(place, replace(BODY, key="k")),
+            await left(place, QUESTION),
+            await left(place, QUESTION),
+            await left(place, caller=replace(CI, id="another token")),
+        }
+        assert len(others - {first.id, second.id}) == 5
+        assert {await left(place), await left(place)} <= {first.id, second.id}
+        assert len(council.asked("stage1")) <= 4 * 7
+        council.release("stage1.1:openai/gpt-5")
+
+
+async def test_each_of_many_at_once_has_a_run_of_its_own(tmp_path: Path) -> None:
+    """Whether it takes one over or begins one: nothing comes between the look and the record."""
+    council = ScriptedCouncil(held={"stage1.1:openai/gpt-5"})
+    async with doorway(tmp_path, council, waiting_per_user=20) as place, AsyncExitStack() as stack:
+        two = [await stack.enter_async_context(place.door.asking(CI, BODY)) for _ in range(2)]
+        await stack.aclose()
+        many = await asyncio.gather(
+            *(stack.enter_async_context(place.door.asking(CI, BODY)) for _ in range(7))
+        )
+        ids = {run.id for run, _ in many}
+        assert len(ids) == 7
+        assert ids > {run.id for run, _ in two}
+        council.release("stage1.1:openai/gpt-5")
+
+
+@pytest.mark.parametrize("ended", ["unread", "read", "failed", "stopped"])
+async def test_an_ended_run_is_taken_over_for_a_minute(tmp_path: Path, ended: str) -> None:
+    """Unless its answer was sent whole; a failure is the same for all, a stopped run is nobody's."""
+    moment = datetime(2026, 3, 30, tzinfo=UTC)
+    council = ScriptedCouncil(script={"stage1": failure()} if ended == "failed" else {})
+    async with doorway(tmp_path, council, calendar=lambda: moment) as place:
+        async with place.door.asking(CI, BODY) as (run, changes):
+            if ended == "stopped":
+                await place.door.cancel(run.id)
+            await place.office.dispatcher.tasks.settled()
+            changes.is_whole = ended == "read"
+            if changes.is_whole:  # another one asks before that is on record
+                assert await left(place) != run.id
+        calls = len(council.calls)
+        is_kept = ended in ("unread", "failed")
+        for _ in range(2):
+            moment += timedelta(seconds=30)
+            assert (await left(place) == run.id) is is_kept
+        await place.office.dispatcher.tasks.settled()
+        assert len(council.calls) == calls or not is_kept
+        moment += timedelta(seconds=1)
+        assert await left(place) != run.id
+
+
+async def test_a_run_that_is_being_stopped_is_not_taken_over(tmp_path: Path) -> None:
+    """Its client left and wanted its end; whoever asks now wants an answer."""
+    council = ScriptedCouncil(held={"stage1.1:openai/gpt-5"})
+    async with doorway(tmp_path, council) as place:
+        first = await left(place)
+        await council.until_called("stage1.1:openai/gpt-5")
+        stopping = asyncio.create_task(place.door.cancel(first))
+        await asyncio.sleep(0)
+        assert await left(place) != first
+        await stopping
+        council.release("stage1.1:openai/gpt-5")
+
+
+async def test_an_interrupted_run_is_taken_over_and_continued(tmp_path: Path) -> None:
+    """As soon as its request is there again, before anything else is resumed."""
+    council, again = ScriptedCouncil(held={"stage2.1:openai/gpt-5"}), ScriptedCouncil()
+    async with doorway(tmp_path, council) as place:
+        first = await left(place)
+        await council.until_called("stage2.1:openai/gpt-5")
+    async with doorway(tmp_path, again) as place:
+        async with place.door.asking(CI, BODY) as (run, _):
+            assert run.id == first
+            assert (await place.door.until_over(run.id, CI, 30)).run.status == "answered"
+        await place.door.resume(stdio=False)
+        await place.office.dispatcher.tasks.settled()
+    assert not again.asked("stage1")
+    assert len(again.asked("stage3")) == 1
 
 
 async def test_a_key_is_kept_for_a_day(tmp_path: Path) -> None:
