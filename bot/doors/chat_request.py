@@ -174,7 +174,7 @@ def profile_of(model: str) -> str | None:
 def _dollars(given: str | None) -> float | None:
     amount = None if given is None else dollars_in(given)
     if given is not None and not amount:
-        raise _invalid(wording.amount_unreadable(clip(given, 60)), "metadata.max_cost")
+        raise _invalid(wording.no_amount(clip(given, 60)), "metadata.max_cost")
     return amount
 
 

@@ -13,29 +13,35 @@ from aiohttp import web
 from mcp.server.context import ServerRequestContext
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
+from bot.arrivals import SECONDS
 from bot.doors.door import Caller, Door
 from bot.doors.endpoint import Served
 from bot.doors.mcp_tools import Tools
 
 Message = MutableMapping[str, Any]
+_STREAM = "text/event-stream"
 
 
 @asynccontextmanager
 async def open_mcp(door: Door) -> AsyncGenerator[Served]:
     """Yield what answers MCP's requests of a known caller."""
-    manager = StreamableHTTPSessionManager(
-        Tools(door, _caller).server(), json_response=True, stateless=True
-    )
+    server = Tools(door, _caller).server()
+    whole = StreamableHTTPSessionManager(server, json_response=True, stateless=True)
+    streamed = StreamableHTTPSessionManager(server, stateless=True)
 
     async def serve(caller: Caller, request: web.BaseRequest) -> web.StreamResponse:
-        exchange = _Exchange(caller, request, await request.read())
+        body = await request.read()
+        # Notifications have room in a stream alone, which simple clients don't read.
+        wants_progress = b'"progressToken"' in body and _STREAM in request.headers.get("Accept", "")
+        exchange = _Exchange(caller, request, body)
+        manager = streamed if wants_progress else whole
         await manager.handle_request(exchange.scope, exchange.receive, exchange.send)
-        return exchange.response or web.Response(status=500)
+        return exchange.response
 
     is_open, ended = asyncio.Event(), asyncio.Event()
 
     async def keep_open() -> None:
-        async with manager.run():
+        async with whole.run(), streamed.run():
             is_open.set()
             await ended.wait()
 
@@ -64,10 +70,7 @@ class _Exchange:
     def __init__(self, caller: Caller, request: web.BaseRequest, body: bytes) -> None:
         self._request = request
         self._body: bytes | None = body
-        self._status = 500
-        self._headers: list[tuple[str, str]] = []
-        self._sent: list[bytes] = []
-        self.response: web.StreamResponse | None = None
+        self.response = web.StreamResponse(status=500)
         self.scope: Message = {
             "type": "http",
             "asgi": {"version": "3.0"},
@@ -94,18 +97,20 @@ class _Exchange:
         return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
-        """Take a part of the response; it is sent as a whole."""
-        if message["type"] == "http.response.start":
-            self._status = message["status"]
-            self._headers = [
-                (name.decode("latin-1"), value.decode("latin-1"))
-                for name, value in message.get("headers", ())
-                if name.lower() != b"content-length"
-            ]
-            return
-        self._sent.append(message.get("body", b""))
-        if not message.get("more_body", False):
-            response = web.Response(status=self._status, body=b"".join(self._sent))
-            for name, value in self._headers:
-                response.headers[name] = value
-            self.response = response
+        """Send the beginning of the response, or a part of it, which must be taken in time."""
+        try:
+            async with asyncio.timeout(SECONDS):
+                if message["type"] == "http.response.start":
+                    self.response.set_status(message["status"])
+                    for name, value in message.get("headers", ()):
+                        if name.lower() != b"connection":
+                            self.response.headers[name.decode("latin-1")] = value.decode("latin-1")
+                    self.response.force_close()
+                    await self.response.prepare(self._request)
+                    return
+                await self.response.write(message.get("body", b""))
+                if not message.get("more_body", False):
+                    await self.response.write_eof()
+        except (ConnectionError, TimeoutError):  # it left, or takes nothing any more
+            if self._request.transport is not None:
+                self._request.transport.abort()

@@ -4,8 +4,11 @@ An agent reads the descriptions at every turn, so they are short. What models an
 returned as data, under `untrusted`. Source: https://modelcontextprotocol.io/specification
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from typing import Annotated, Any, Literal
 
@@ -22,12 +25,14 @@ from mcp.types import (
 )
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from bot.doors.chat_request import LONGEST_KEY
+from bot.doors.chat_request import LONGEST_KEY, parted, profile_of
 from bot.doors.completions import DIGITS, stage_of
 from bot.doors.door import Asked, Caller, Door, RunProgress
+from bot.errors import Refusal
 from bot.past.buttons import Answer, read
 from bot.past.pages import Sheet
 from bot.render.markdown import render
+from bot.service.admission.budgets import Dollars
 from bot.service.commands import SEARCH, SHOW
 from bot.view.wording import doors as wording
 from bot.view.wording.terminal import TINY_MODEL
@@ -35,44 +40,53 @@ from council.calls import JsonObject
 from council.errors import CouncilError
 from storage.journal.rows import RunRow
 
-AT_ONCE_SECONDS = 5.0
-"""How long `council_ask` waits for an answer; clients give up after about a minute."""
+AT_ONCE_SECONDS = 1.5
+"""How long `council_ask` takes with an answer that is there by then; OpenAI's Agents SDK gives up at 5 s
+(`client_session_timeout_seconds`), other clients after about a minute."""
 MOST_WAIT = 45.0
+PROGRESS_SECONDS = 5.0
+"""Between two notifications of a run's progress."""
 
 CallerOf = Callable[[ServerRequestContext[Any, Any]], Caller]
 """Returns whoever makes a request."""
+Report = Callable[[float, float | None, str | None], Awaitable[None]]
+"""Notifies an agent of progress, if it wants that: how far, of how much, in words."""
 
 
 class _Arguments(BaseModel):
-    """A tool's arguments; others are refused."""
+    """A tool's arguments; n8n and others send some of their own."""
 
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(hide_input_in_errors=True)
+
+
+Text = Annotated[str, Field(min_length=1)]
+"""What Python reads as text and is none has no length, so it is refused."""
 
 
 class _Ask(_Arguments):
-    question: Annotated[str, Field(min_length=1)]
-    max_cost: Annotated[float, Field(gt=0, le=1_000_000)]
-    profile: str | None = None
+    question: Text
+    max_cost: Dollars
+    profile: Text | None = None
     depth: Literal["quick", "auto", "full"] | None = None
     idempotency_key: Annotated[str, Field(min_length=1, max_length=LONGEST_KEY)] | None = None
 
 
 class _Result(_Arguments):
-    id: str
+    id: Text
     wait_seconds: Annotated[float, Field(ge=0, le=MOST_WAIT)] = MOST_WAIT
 
 
 class _Search(_Arguments):
-    words: str
+    words: Text
 
 
 class _Show(_Arguments):
-    id: str
+    id: Text
 
 
 class _Estimate(_Arguments):
-    question: Annotated[str, Field(min_length=1)]
-    profile: str | None = None
+    question: Text
+    profile: Text | None = None
 
 
 _TEXT: JsonObject = {"type": "string"}
@@ -91,7 +105,7 @@ TOOLS = (
         question=_TEXT,
         max_cost={"type": "number", "description": wording.ARGUMENT_MAX_COST},
         profile=_TEXT,
-        depth={"enum": ["quick", "auto", "full"]},
+        depth={"type": "string", "enum": ["quick", "auto", "full"]},
         idempotency_key={"type": "string", "description": wording.ARGUMENT_KEY},
     ),
     _tool(
@@ -99,7 +113,11 @@ TOOLS = (
         wording.TOOL_RESULT,
         ("id",),
         id=_TEXT,
-        wait_seconds={"type": "number", "maximum": MOST_WAIT},
+        wait_seconds={
+            "type": "number",
+            "maximum": MOST_WAIT,
+            "description": wording.ARGUMENT_WAIT,
+        },
     ),
     _tool("council_search", wording.TOOL_SEARCH, ("words",), words=_TEXT),
     _tool("council_show", wording.TOOL_SHOW, ("id",), id=_TEXT),
@@ -131,7 +149,7 @@ class Tools:
     ) -> CallToolResult:
         tools: Mapping[str, Callable[[Caller, JsonObject], Awaitable[JsonObject]]] = {
             "council_ask": self._ask,
-            "council_result": self._result,
+            "council_result": partial(self._result, context.session.report_progress),
             "council_search": self._search,
             "council_show": self._show,
             "council_estimate": self._estimate,
@@ -139,8 +157,12 @@ class Tools:
         tool = tools.get(params.name)
         if tool is None:
             return _refused(wording.no_tool(params.name[:60], tools))
+        # Many clients send what is optional as null or empty.
+        given = {
+            key: value for key, value in (params.arguments or {}).items() if value not in (None, "")
+        }
         try:
-            said = await tool(self.caller_of(context), params.arguments or {})
+            said = await tool(self.caller_of(context), given)
         except ValidationError as error:
             first = error.errors()[0]
             return _refused(wording.unreadable(".".join(map(str, first["loc"])), first["msg"]))
@@ -150,22 +172,35 @@ class Tools:
         return CallToolResult(content=[text], structured_content=said)
 
     async def _ask(self, caller: Caller, given: JsonObject) -> JsonObject:
+        by = asyncio.get_running_loop().time() + AT_ONCE_SECONDS
         wanted = _Ask.model_validate(given)
+        question, files = parted(wanted.question)
         run = await self.door.ask(
             caller,
             Asked(
-                text=wanted.question,
-                profile=wanted.profile,
+                text=question,
+                profile=wanted.profile and profile_of(wanted.profile),
                 max_cost=wanted.max_cost,
                 depth=wanted.depth,
+                files=files,
                 key=wanted.idempotency_key,
             ),
         )
-        return _told(await self.door.until_over(run.id, caller, AT_ONCE_SECONDS))
+        left = by - asyncio.get_running_loop().time()
+        return _told(await self.door.until_over(run.id, caller, left))
 
-    async def _result(self, caller: Caller, given: JsonObject) -> JsonObject:
+    async def _result(self, report: Report, caller: Caller, given: JsonObject) -> JsonObject:
+        """Wait for a run's end; notifications meanwhile restart the idle clock of Claude Code."""
         wanted = _Result.model_validate(given)
-        return _told(await self.door.until_over(wanted.id, caller, wanted.wait_seconds))
+        clock = asyncio.get_running_loop().time
+        begun = clock()
+        while True:
+            left = begun + wanted.wait_seconds - clock()
+            progress = await self.door.until_over(wanted.id, caller, min(left, PROGRESS_SECONDS))
+            if progress.is_over or left <= PROGRESS_SECONDS:
+                return _told(progress)
+            stage = stage_of(progress.view) if progress.view else ""
+            await report(clock() - begun, None, stage or _state(progress))
 
     async def _search(self, caller: Caller, given: JsonObject) -> JsonObject:
         wanted = _Search.model_validate(given)
@@ -173,11 +208,17 @@ class Tools:
 
     async def _show(self, caller: Caller, given: JsonObject) -> JsonObject:
         wanted = _Show.model_validate(given)
+        with suppress(Refusal):  # then it is a conversation's, or the beginning of one's
+            run = await self.door.dispatcher.run(wanted.id, caller.place)
+            wanted.id = run.conversation_id
         return _read(await self.door.look_up(caller, SHOW, {"answer": wanted.id}))
 
     async def _estimate(self, caller: Caller, given: JsonObject) -> JsonObject:
         wanted = _Estimate.model_validate(given)
-        found = await self.door.estimate(caller, Asked(text=wanted.question, profile=wanted.profile))
+        question, files = parted(wanted.question)
+        profile = wanted.profile and profile_of(wanted.profile)
+        asked = Asked(text=question, profile=profile, files=files)
+        found = await self.door.estimate(caller, asked)
         return {
             "cost": round(found.cost, DIGITS),
             "calls": found.calls,
@@ -191,6 +232,7 @@ def _told(progress: RunProgress) -> JsonObject:
     run, view = progress.run, progress.view
     said: JsonObject = {
         "id": run.id,
+        "conversation": run.conversation_id,
         "state": _state(progress),
         "stage": stage_of(view) if view and not progress.is_over else None,
         "cost": _cost(progress),

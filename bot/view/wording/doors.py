@@ -47,6 +47,10 @@ def amount_unreadable(given: str) -> str:
     return f"{given!r} is no limit. Write {DAY_LIMIT}."
 
 
+def no_amount(given: str) -> str:
+    return f'{given!r} is no amount. Write US dollars above 0 as text, such as "0.50".'
+
+
 def time_unreadable(given: str) -> str:
     return f"{given!r} is no time. Write days or hours, such as 90d or 12h, or never."
 
@@ -149,11 +153,18 @@ NO_MCP = (
 
 TOOL_ASK = (
     "Ask this team's council: several models answer and review each other, and a chairman concludes. "
-    "It takes minutes and costs money. Returns a run's id; fetch the answer with council_result."
+    "It takes minutes and costs money. Returns a run's id within 2 s; council_result has the answer."
 )
-TOOL_RESULT = "State, stage, answer and cost of a run; waits up to wait_seconds for its end."
+TOOL_RESULT = (
+    "State, stage, answer and cost of a run. A run takes minutes: call this again until there is an "
+    "answer or an error."
+)
+ARGUMENT_WAIT = (
+    "How long this call waits for the end, 45 unless given; below your client's own limit for a call "
+    "(3 where that is 5)."
+)
 TOOL_SEARCH = "Search this channel's past answers."
-TOOL_SHOW = "Show a past answer by its id."
+TOOL_SHOW = "Show a past answer by its run's or conversation's id."
 TOOL_ESTIMATE = "What a question may cost in US dollars. Asks no model."
 ARGUMENT_MAX_COST = "The most that it may cost, in US dollars."
 ARGUMENT_KEY = "The same key returns the same run."

@@ -43,8 +43,10 @@ class Port:
         return AsyncOpenAI(base_url=f"{self.base}/v1", api_key=token or self.token, **chosen)  # pyright: ignore[reportArgumentType] - named per test
 
     @asynccontextmanager
-    async def agent(self, token: str | None = None) -> AsyncGenerator["Client"]:
-        """Connect the SDK's client."""
+    async def agent(
+        self, token: str | None = None, mode: str = "auto", **settings: float
+    ) -> AsyncGenerator["Client"]:
+        """Connect the SDK's client; it speaks the protocol of 2026, or that of before if `legacy`."""
         from mcp import Client
         from mcp.client.streamable_http import streamable_http_client
         from mcp.shared._httpx_utils import create_mcp_http_client
@@ -53,7 +55,7 @@ class Port:
         async with AsyncExitStack() as stack:
             http = await stack.enter_async_context(create_mcp_http_client(headers))
             transport = streamable_http_client(f"{self.base}/mcp", http_client=http)
-            yield await stack.enter_async_context(Client(transport))
+            yield await stack.enter_async_context(Client(transport, mode=mode, **settings))  # pyright: ignore[reportArgumentType] - named per test
 
     async def new_token(
         self, name: str, scope: str = HERE, day: float | None = 2.0, lasts: timedelta | None = None

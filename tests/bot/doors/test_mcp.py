@@ -1,15 +1,18 @@
 """The tools as the SDK's own client uses them, over HTTP and over standard input and output."""
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import aiohttp
 import pytest
 
 from bot.view.wording import doors as wording
 from council.usage import tokens
+from storage.journal.rows import RunRow
 from tests.bot.doors.ports import THERE, port
 from tests.council.scripted import ScriptedCouncil, asking, failure
 from tests.test_program import COUNCIL, PLAIN, asked
@@ -50,6 +53,15 @@ def test_an_agent_reads_few_tokens_at_every_turn() -> None:
     assert tokens(sent) < 600
 
 
+def test_each_enum_has_a_type() -> None:
+    """Gemini refuses the tools of an agent otherwise."""
+    from bot.doors.mcp_tools import TOOLS
+
+    for tool in TOOLS:
+        for name, schema in tool.input_schema["properties"].items():
+            assert schema["type"] in ("string", "number"), (tool.name, name)
+
+
 async def test_an_agent_asks_and_reads_its_scope(tmp_path: Path) -> None:
     """It gets the answer at once if it is there, and finds it again; nothing of another channel."""
     async with port(tmp_path) as at:
@@ -60,6 +72,7 @@ async def test_an_agent_asks_and_reads_its_scope(tmp_path: Path) -> None:
             first = said(await agent.call_tool("council_ask", asked))
             assert first == {
                 "id": first["id"],
+                "conversation": first["conversation"],
                 "state": "answered",
                 "stage": None,
                 "cost": 0.013,
@@ -74,11 +87,14 @@ async def test_an_agent_asks_and_reads_its_scope(tmp_path: Path) -> None:
             found = said(await agent.call_tool("council_search", {"words": "shard"}))
             [conversation] = found["ids"]
             assert "ci (program)" in found["untrusted"]["text"]
-            shown = said(await agent.call_tool("council_show", {"id": conversation}))
-            assert ANSWER in shown["untrusted"]["text"]
+            assert conversation == first["conversation"]
+            for either in (conversation, first["id"]):
+                shown = said(await agent.call_tool("council_show", {"id": either}))
+                assert ANSWER in shown["untrusted"]["text"]
             for tool, given in (
                 ("council_result", {"id": first["id"], "wait_seconds": 0}),
                 ("council_show", {"id": conversation}),
+                ("council_show", {"id": first["id"]}),
             ):
                 assert ANSWER not in refused(await elsewhere.call_tool(tool, given))
             nothing = said(await elsewhere.call_tool("council_search", {"words": "shard"}))
@@ -116,20 +132,148 @@ async def test_a_long_run_is_started_then_fetched(
 
 
 async def test_bounds_are_told(tmp_path: Path) -> None:
-    """A ceiling is required, waiting is short, and nothing else is taken."""
+    """A ceiling is required, and waiting is short."""
     async with port(tmp_path) as at, at.agent() as agent:
         for tool, given, why in (
             ("council_ask", {"question": "Shard?"}, "max_cost"),
             ("council_ask", {"question": "Shard?", "max_cost": 0}, "max_cost"),
             ("council_ask", {"question": "Shard?", "max_cost": 0.0001}, "at most"),
-            ("council_ask", {"question": "Shard?", "max_cost": 1, "scope": "terminal"}, "scope"),
+            ("council_ask", {"question": "Shard?", "max_cost": None}, "max_cost"),
+            ("council_ask", {"question": "Shard?", "max_cost": "1_0"}, "max_cost"),
+            ("council_ask", {"question": "Shard?", "max_cost": "inf"}, "max_cost"),
+            ("council_ask", {"question": "", "max_cost": 1}, "question"),
             ("council_ask", {"question": "Shard?", "max_cost": 1, "profile": "slow"}, "slow"),
-            ("council_ask", {"question": "x" * 20_001, "max_cost": 1}, "20,000"),
+            ("council_ask", {"question": "x" * 150_001, "max_cost": 1}, "150,000"),
+            ("council_estimate", {"question": "x" * 150_001}, "150,000"),
             ("council_result", {"id": "x", "wait_seconds": 46}, "wait_seconds"),
             ("council_forget", {"what": "channel"}, "There is no tool"),
         ):
             assert why in refused(await agent.call_tool(tool, given)), (tool, given)
         assert at.doorway.office.council.calls == []
+
+
+async def test_arguments_are_taken_as_clients_write_them(tmp_path: Path) -> None:
+    """Numbers as text, null or nothing for what is optional, fields of their own, a model's name."""
+    async with port(tmp_path) as at, at.agent() as agent:
+        for number, more in enumerate(
+            (
+                {"max_cost": "0.5"},
+                {"profile": None, "depth": None, "idempotency_key": None},
+                {"profile": "", "depth": "", "idempotency_key": ""},
+                {"toolCallId": "call_1", "sessionId": None, "scope": "terminal"},
+                {"profile": "Council/Default"},
+                {"profile": "council"},
+            )
+        ):
+            given = {"question": f"Shard ({number})?", "max_cost": 1, **more}
+            asked = said(await agent.call_tool("council_ask", given))
+            await at.doorway.office.dispatcher.tasks.settled()
+            fetch = {"id": asked["id"], "wait_seconds": "5", "action": "x"}
+            assert said(await agent.call_tool("council_result", fetch))["state"] == "answered", more
+            fetch = {"id": asked["id"], "wait_seconds": None}
+            assert said(await agent.call_tool("council_result", fetch))["state"] == "answered", more
+
+
+@pytest.mark.parametrize("argument", ["question", "profile", "idempotency_key"])
+async def test_half_a_character_is_refused(tmp_path: Path, argument: str) -> None:
+    """A text that was cut within an emoji; the SDK's own reading of JSON takes it."""
+    given = {"question": "Shard?", "max_cost": 1, argument: "\ud83d"}
+    revision = "2026-07-28"
+    meta: dict[str, object] = {
+        "io.modelcontextprotocol/protocolVersion": revision,
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    body: dict[str, object] = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "council_ask", "arguments": given, "_meta": meta},
+    }
+    async with port(tmp_path) as at, aiohttp.ClientSession() as session:
+        headers = {
+            "Authorization": f"Bearer {at.token}",
+            "Accept": "application/json, text/event-stream",
+            "MCP-Protocol-Version": revision,
+            "Mcp-Method": "tools/call",
+            "Mcp-Name": "council_ask",
+        }
+        async with session.post(f"{at.base}/mcp", json=body, headers=headers) as response:
+            result = (await response.json())["result"]
+        assert result["isError"]
+        assert argument in result["content"][0]["text"]
+
+
+async def test_a_question_with_its_material_is_asked(tmp_path: Path) -> None:
+    """Agents paste a diff into it: it is read as a file is, and counted."""
+    code = "x = 1\n" * 2_000
+    long = f"Review this.\n{code}The flag is RED-7.\n{code}Is it right?"
+    async with port(tmp_path) as at, at.agent() as agent:
+        short = said(await agent.call_tool("council_estimate", {"question": "Is it right?"}))
+        whole = said(await agent.call_tool("council_estimate", {"question": long}))
+        assert whole["tokens"] > short["tokens"] + 50_000
+        said(await agent.call_tool("council_ask", {"question": long, "max_cost": 10}))
+        await at.doorway.office.dispatcher.tasks.settled()
+        prompt = at.doorway.office.council.prompt("stage1.1:openai/gpt-5")
+        assert prompt.count("RED-7") == 1
+        assert prompt.count("Review this.") == prompt.count("Is it right?") == 2
+
+
+async def test_an_id_comes_before_any_client_gives_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OpenAI's Agents SDK waits for five seconds; what asking takes is part of our two."""
+    from bot.doors import mcp_tools
+    from bot.doors.door import Asked, Caller, Door, RunProgress
+
+    assert mcp_tools.AT_ONCE_SECONDS < 2
+    monkeypatch.setattr(mcp_tools, "AT_ONCE_SECONDS", 0.01)
+    waited: list[float] = []
+    ask, until_over = Door.ask, Door.until_over
+
+    async def slow(self: Door, caller: Caller, asked: Asked) -> RunRow:
+        await asyncio.sleep(0.01)
+        return await ask(self, caller, asked)
+
+    async def counted(self: Door, run_id: str, caller: Caller, seconds: float) -> RunProgress:
+        waited.append(seconds)
+        return await until_over(self, run_id, caller, seconds)
+
+    monkeypatch.setattr(Door, "ask", slow)
+    monkeypatch.setattr(Door, "until_over", counted)
+    council = ScriptedCouncil(held={"stage1.1:openai/gpt-5"})
+    async with port(tmp_path, council) as at, at.agent() as agent:
+        asked = said(await agent.call_tool("council_ask", {"question": "Shard?", "max_cost": 1}))
+        assert asked["state"] in ("waiting", "running")
+        assert (await at.doorway.office.library.journal.get(asked["id"])) is not None
+        council.release("stage1.1:openai/gpt-5")
+    assert len(waited) == 1
+    assert waited[0] <= 0
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_progress_is_told_while_a_result_is_awaited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    """It restarts the idle clock of clients that show it, whatever revision of the protocol they speak."""
+    monkeypatch.setattr("bot.doors.mcp_tools.AT_ONCE_SECONDS", 0.0)
+    monkeypatch.setattr("bot.doors.mcp_tools.PROGRESS_SECONDS", 0.01)
+    council = ScriptedCouncil(held={"stage1.1:openai/gpt-5"})
+    told: list[tuple[float, str | None]] = []
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        del total
+        told.append((progress, message))
+        if message == "answers 3/4":
+            council.release("stage1.1:openai/gpt-5")
+
+    async with port(tmp_path, council) as at, at.agent(mode=mode) as agent:
+        started = said(await agent.call_tool("council_ask", {"question": "Shard?", "max_cost": 1}))
+        ended = said(
+            await agent.call_tool("council_result", {"id": started["id"]}, progress_callback=hear)
+        )
+        assert ended["state"] == "answered"
+        assert told == sorted(told)
+        assert "answers 3/4" in [message for _, message in told]
 
 
 async def test_a_failed_run_has_its_error_and_no_answer(tmp_path: Path) -> None:
