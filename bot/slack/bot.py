@@ -6,7 +6,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -19,6 +19,7 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 
 from bot.actions import Actions
+from bot.errors import VenueError
 from bot.http_server import serving
 from bot.past.lookup import Lookup
 from bot.service.acknowledgements import LOOKUP_SECONDS
@@ -27,7 +28,15 @@ from bot.service.delivery.outbox import Outbox
 from bot.service.delivery.venue import Venue
 from bot.service.dispatcher import Dispatcher
 from bot.slack.asking import Asking
-from bot.slack.client import Installation, Json, asking_client, granted, introduced, sending_client
+from bot.slack.client import (
+    ASK_AGAIN_SECONDS,
+    Installation,
+    Json,
+    asking_client,
+    granted,
+    introduced,
+    sending_client,
+)
 from bot.slack.discussion import DiscussionReader
 from bot.slack.incoming import Reader
 from bot.slack.listeners import Listeners
@@ -127,6 +136,12 @@ class SlackBot:
 
     async def until_lost(self) -> str:
         """Wait until Slack has revoked the bot's access for good; return a sentence about it."""
+        while not self.lost_by:
+            await self.until_doubted()
+            if not self.lost_by:
+                await self._timing.sleep(ASK_AGAIN_SECONDS)
+                with suppress(VenueError):
+                    await self.check()
         return await self._installation.until_lost()
 
     async def until_doubted(self) -> None:

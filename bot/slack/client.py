@@ -37,9 +37,11 @@ Json = dict[str, Any]
 SLACK = "https://slack.com/api/"
 TRIES = 3
 LOST: list[type[Exception]] = [aiohttp.ServerConnectionError, aiohttp.ClientOSError, TimeoutError]
-BELIEVED_SECONDS = 4.5
-"""How long after a token's first refusal another is believed; the outbox asks again after 5 s, and
-one response may be faster than the other."""
+BELIEVED_SECONDS = 60.0
+"""How long after a token's first refusal another is believed: one that was revoked by mistake, or that
+Slack refuses while it is in trouble, is soon good again."""
+ASK_AGAIN_SECONDS = 10.0
+"""How long after a refusal Slack is asked whether it still holds, whatever else is sent."""
 APP_TOKEN_METHOD = "apps.connections.open"  # noqa: S105 - a method, the one that takes the app's token
 
 
@@ -72,7 +74,7 @@ class Installation:
             self._doubted.clear()
 
     def refused(self, token: str, code: str) -> None:
-        """Note that a token was refused; a second, later refusal is final."""
+        """Note that a token was refused; that it still is after a minute is final."""
         now = self._clock()
         since = self._refused.setdefault(token, now)
         self._doubted.set()

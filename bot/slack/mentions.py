@@ -19,7 +19,7 @@ from dataclasses import replace
 
 import structlog
 
-from bot.errors import Unreachable, VenueError
+from bot.errors import Gone, NotAllowed, Unreachable, VenueError
 from bot.service.admission.notices import Notice
 from bot.service.delivery.outbox import Repeat, Urgency
 from bot.service.delivery.receipts import Ledger, Sent, may_be_done
@@ -85,11 +85,20 @@ class MentionSender:
         await self._leave(mention)
         return True
 
-    async def send(self, part: Part, channel: str, thread: str | None, mention: Mention) -> None:
+    async def send(
+        self,
+        part: Part,
+        channel: str,
+        thread: str | None,
+        mention: Mention,
+        *,
+        is_there: bool = True,
+    ) -> None:
         """Post a mention that isn't over; let Slack post it where one may have arrived.
 
-        Where Slack refuses that, it is posted once more, for the last time. Raises `VenueError` if that
-        is refused, too.
+        Slack takes one for a thread that is gone, too, and drops it when it is due: where nothing says
+        that the thread `is_there`, it goes into the channel. If Slack refuses that, it is posted once
+        more, for the last time. Raises `VenueError` if that is refused, too.
         """
         if not mention.telling.lost:
             try:
@@ -100,7 +109,9 @@ class MentionSender:
             else:
                 return
         try:
-            await self._schedule(part, channel, thread, mention)
+            await self._schedule(part, channel, thread if is_there else None, mention)
+        except (Gone, NotAllowed):  # a post would be refused as well, so the next place is tried
+            raise
         except VenueError as error:
             log.info("schedule_refused", reason=error)
             with suppress(Unsure):

@@ -204,8 +204,11 @@ class SlackVenue:
             address = self._workspace.permalink(self._channel, self._card, self._thread)
             said += f" <{address}|{wording.SEE_THE_CARD}>"
 
+        # Nothing is known to be there after a card was lost and no response to the answer came.
+        is_there = link or not mention.ledger.is_spent(CARD_AGAIN)
+
         async def say(thread: str | None) -> None:
-            await self._mentions.send(Part(said), self._channel, thread, mention)
+            await self._mentions.send(Part(said), self._channel, thread, mention, is_there=is_there)
 
         async def post(thread: str | None) -> None:
             await self._reply(say, thread, mention.ledger)
@@ -258,7 +261,7 @@ class SlackVenue:
                 await self._posting.post(page, receipt, Urgency.ANSWER, channel, first or None)
         if not is_over:
             said = Part(f"<@{self._user}> {_plain(mention.text)}")
-            await self._mentions.send(said, channel, first, mention)
+            await self._mentions.send(said, channel, first or None, mention)
 
     # ── what these are made of ───────────────────────────────────────────────────────────────
 

@@ -72,7 +72,7 @@ SELECT DISTINCT forgetting FROM retractions
 WHERE platform = :platform AND (refusal IS NULL OR :again = 1)
 """
 _BATCH_OF = """
-SELECT number, platform, workspace, channel, thread, kind, message FROM retractions
+SELECT number, platform, workspace, channel, thread, kind, message, since FROM retractions
 WHERE platform = :platform AND forgetting = :forgetting AND number > :after
     AND (refusal IS NULL OR :again = 1)
 ORDER BY number LIMIT :most
@@ -85,18 +85,13 @@ UPDATE retractions SET refusal = ? WHERE forgetting = ? AND platform = ? AND cha
 _LEFT = """
 SELECT refusal, count(*) AS messages FROM retractions WHERE forgetting = ? GROUP BY refusal
 """
-_OLD = """
-SELECT number, platform, workspace, channel, thread, kind, message FROM retractions
-WHERE platform = ? AND since < ? ORDER BY number LIMIT ?
-"""
-_FORGET_OLD = "DELETE FROM retractions WHERE number IN (SELECT CAST(value AS BIGINT) FROM json_each(?))"
 
 
 @dataclass(frozen=True, slots=True)
 class Retraction:
     """A message of the bot that is to be deleted, or a `thread` that is to lose its name.
 
-    `channel` and `thread` are those of the run that posted it.
+    `channel` and `thread` are those of the run that posted it; `since` is when it was forgotten.
     """
 
     number: int
@@ -106,6 +101,7 @@ class Retraction:
     thread: str | None
     kind: Literal["message", "thread"]
     message: str
+    since: str
 
 
 _ROW = TypeAdapter(Retraction)
@@ -200,9 +196,9 @@ class Retractions:
         rows = await self._database.read(_BATCH_OF, values)
         return [_ROW.validate_python(dict(row)) for row in rows]
 
-    async def done(self, one: Retraction) -> None:
-        """Take a message off the list: it isn't there any more."""
-        await self._database.write((_DONE, (one.number,)))
+    async def done(self, *ones: Retraction) -> None:
+        """Take messages off the list: they aren't there any more, or are given up."""
+        await self._database.write(*((_DONE, (one.number,)) for one in ones))
 
     async def refuse(self, one: Retraction, why: str) -> None:
         """Note why a message can't be deleted."""
@@ -217,11 +213,3 @@ class Retractions:
         rows = await self._database.read(_LEFT, (forgetting,))
         found = {row["refusal"]: row["messages"] for row in rows}
         return Unretracted(found.pop(None, 0), found)
-
-    async def give_up(self, platform: str, before: datetime) -> list[Retraction]:
-        """Take off the list, and return, some of what has been on it since before a moment."""
-        rows = await self._database.read(_OLD, (platform, timestamp(before), BATCH))
-        old = [_ROW.validate_python(dict(row)) for row in rows]
-        if old:
-            await self._database.write((_FORGET_OLD, (listed(one.number for one in old),)))
-        return old

@@ -1,5 +1,6 @@
 """An asker is told exactly once, whatever the platforms answer; see `cases` for all that is tried."""
 
+import asyncio
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -21,7 +22,9 @@ from tests.faults.cases import (
     every,
 )
 from tests.faults.documented import DISCORD, SLACK
-from tests.faults.playing import Result, play, quieten
+from tests.faults.platforms import Event, SlackPlatform
+from tests.faults.playing import MID_RUN, SETTLE, Result, play, quieten
+from tests.faults.virtual_time import VirtualLoop, run
 
 PLATFORMS: tuple[PlatformName, ...] = ("Slack", "Discord")
 ON_ONE_BOT = 50
@@ -100,6 +103,31 @@ def told_wrong(results: Sequence[Result]) -> list[str]:
         for one in results
         if not one.is_right
     ]
+
+
+@pytest.mark.parametrize("event", ["card deleted", "thread deleted", "closed"])
+def test_pages_in_place_of_responses_hide_no_lost_place(event: Event) -> None:
+    """A proxy's, with status 200, from when the card's place is lost: the asker is mentioned once.
+
+    Slack schedules a message into a thread that isn't there, and drops it when it is due.
+    """
+
+    async def mentions(loop: VirtualLoop) -> list[int]:
+        """Count the mentions of one asker after the other, each with a page more than the one before."""
+        async with SlackPlatform.open(loop) as platform:
+            await platform.start()
+            asked = [platform.asker() for _ in range(3)]
+            for pages, each in enumerate(asked, 2):
+                each.ask("command")
+                await asyncio.sleep(MID_RUN)
+                each.upset(event)
+                fault = platform.fail("chat.postMessage", status=200, html=True, times=pages)
+                await asyncio.sleep(SETTLE)
+                assert fault.hits == pages
+            await platform.stop()
+            return [len(each.told()) for each in asked]
+
+    assert run(mentions) == [1] * 3
 
 
 def test_everything_that_is_used_fails_in_the_matrix() -> None:

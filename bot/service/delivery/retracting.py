@@ -2,20 +2,21 @@
 
 What is to be deleted is on record before, so a process that dies leaves it to the next start. Each
 forgetting is gone through in order, one request at a time and after everything that waits to be shown;
-what the platform refuses is tried again every hour, for seven days, and then named in the log.
+what the platform refuses is tried again every hour, and once refused after seven days named in the log.
 """
 
 import asyncio
 import math
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import structlog
 
 from bot.errors import Revoked, Unreachable, VenueError
+from council.document.conversation import timestamp
 from council.task_group import TaskGroup, first_of
 from storage.errors import StorageError
 from storage.journal.retractions import Retraction, Retractions, Unretracted
@@ -31,7 +32,7 @@ LOOK_SECONDS = 30.0
 """Between two looks at what another process has listed."""
 TICK_SECONDS = 0.1
 DAYS = 7
-"""How long deleting a message is tried."""
+"""After how long a message that can't be deleted is tried for the last time."""
 MOST_REFUSED = 3
 """After how many refusals in a row the rest of a channel is left for an hour."""
 
@@ -108,7 +109,6 @@ class Retracting:
             while True:
                 if again := self._clock() - tried >= AGAIN_SECONDS:
                     tried = self._clock()
-                    await self._give_up(platform)
                 for forgetting in await self._retractions.due(platform, again=again):
                     if forgetting not in under_way or under_way[forgetting].done():
                         work = self._go_through(platform, forgetting, retract, again=again)
@@ -132,9 +132,12 @@ class Retracting:
         self, platform: str, forgetting: str, retract: Retract, *, again: bool
     ) -> None:
         after, refused, closed = 0, Counter[str](), set[str]()
+        before = timestamp(self._now() - timedelta(days=DAYS))
         while batch := await self._retractions.batch(platform, forgetting, after, again=again):
+            given_up: dict[str, list[Retraction]] = {}
             for one in batch:
-                if one.channel in closed:
+                is_old = one.since < before
+                if one.channel in closed and not is_old:
                     after = one.number
                     continue
                 try:
@@ -144,25 +147,24 @@ class Retracting:
                     await self._sleep(STALLED_SECONDS)
                     break  # from this one on
                 except VenueError as error:
-                    refused[one.channel] += 1
-                    await self._retractions.refuse(one, str(error))
-                    if refused[one.channel] >= MOST_REFUSED:
-                        closed.add(one.channel)
-                        await self._retractions.refuse_channel(forgetting, one, str(error))
+                    if is_old:  # it has been tried, even if no process ran for those days
+                        given_up.setdefault(one.channel, []).append(one)
+                    else:
+                        refused[one.channel] += 1
+                        await self._retractions.refuse(one, str(error))
+                        if refused[one.channel] >= MOST_REFUSED:
+                            closed.add(one.channel)
+                            await self._retractions.refuse_channel(forgetting, one, str(error))
                 else:
                     refused.pop(one.channel, None)
                     await self._retractions.done(one)
                 after = one.number
+            await self._give_up(given_up)
 
-    async def _give_up(self, platform: str) -> None:
-        """Name in the log what couldn't be deleted for days."""
-        before = self._now() - timedelta(days=DAYS)
-        while old := await self._retractions.give_up(platform, before):
-            by_channel: dict[str, list[str]] = {}
-            for one in old:
-                by_channel.setdefault(one.channel, []).append(one.message)
-            for channel, messages in by_channel.items():
-                # One line names as many as a log's line holds.
-                for first in range(0, len(messages), NAMED):
-                    named = messages[first : first + NAMED]
-                    log.warning("messages_not_deleted", channel=channel, messages=named)
+    async def _give_up(self, refused: Mapping[str, Sequence[Retraction]]) -> None:
+        """Name in the log what couldn't be deleted for days, by channel, and take it off the list."""
+        for channel, ones in refused.items():
+            for first in range(0, len(ones), NAMED):
+                named = [one.message for one in ones[first : first + NAMED]]
+                log.warning("messages_not_deleted", channel=channel, messages=named)
+            await self._retractions.done(*ones)

@@ -310,7 +310,7 @@ class SlackWorkspaces:
                 wait = FIRST_SECONDS
                 tried.set()
                 log.info("slack_workspace_opened", workspace=installed.team)
-                await self._until_lost(place.bot)
+                await place.bot.until_lost()
             except VenueError as error:
                 log.warning(
                     "slack_workspace_not_opened", workspace=installed.team, reason=error, again_in=wait
@@ -330,15 +330,6 @@ class SlackWorkspaces:
         while not await self._remove(place, installed):
             await self._sleep(wait)
             wait = min(wait * 2, LONGEST_SECONDS)
-
-    async def _until_lost(self, bot: SlackBot) -> None:
-        """Wait until Slack has refused a bot's token for good; after one refusal, ask once more."""
-        while not bot.lost_by:
-            await bot.until_doubted()
-            if not bot.lost_by:
-                await self._sleep(FIRST_SECONDS)
-                with suppress(VenueError):
-                    await bot.check()
 
     async def _enter(self, place: _Place) -> None:
         if place.is_entered:

@@ -140,18 +140,32 @@ class TestLost:
     """Slack has taken the bot's access away."""
 
     @pytest.mark.parametrize("error", ["account_inactive", "invalid_auth", "token_revoked"])
-    async def test_a_token_refused_twice_is_lost(self, tmp_path: Path, error: str) -> None:
-        """By any method; neither the first refusal nor a second one right after it counts."""
+    async def test_a_token_refused_for_a_minute_is_lost(self, tmp_path: Path, error: str) -> None:
+        """By any method, even if nothing is sent after the first refusal; and not before."""
         async with at_work(tmp_path) as place:
             waiting = asyncio.create_task(place.bot.until_lost())
+            began = place.clock()
             place.slack.revoke_token(error)
             await place.slack.mention(place.general, place.ada, "Shard?")
-            await place.slack.slash(place.general, place.ada, "/council", "Shard?")
-            assert not waiting.done()
-            place.clock.advance(5)
-            await place.slack.slash(place.general, place.ada, "/council", "Again?")
             async with asyncio.timeout(10):
                 assert (await waiting).startswith("Slack no longer accepts the bot, because ")
+            assert place.clock() - began >= 60
+
+    @pytest.mark.parametrize("seconds", [1, 12, 50])
+    async def test_a_token_that_is_soon_good_again_is_not_lost(
+        self, tmp_path: Path, seconds: int
+    ) -> None:
+        """Whoever revoked it in mid-run gave it back: the bot goes on, and nothing says otherwise."""
+        async with at_work(tmp_path) as place:
+            waiting = asyncio.create_task(place.bot.until_lost())
+            fault = place.slack.fail("*", "token_revoked", seconds=seconds)
+            await place.slack.mention(place.general, place.ada, "Shard?")
+            await place.slack.until(lambda: fault.is_over(place.clock()))
+            card = await place.ask()
+            assert (await place.run(card)).delivery == "shown"
+            assert not waiting.done()
+            assert place.bot.lost_by == ""
+            waiting.cancel()
 
     async def test_a_token_that_works_again_is_not_lost(self, tmp_path: Path) -> None:
         """A temporary refusal is forgotten."""

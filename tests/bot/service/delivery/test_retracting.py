@@ -180,20 +180,42 @@ def test_a_platform_out_of_reach_is_asked_again_for_the_same_message(tmp_path: P
 def test_after_seven_days_the_log_names_what_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And nothing is tried any more."""
+    """Each has been tried, those of a channel that is closed to the bot too; and nothing is any more."""
     monkeypatch.setattr(retracting, "LOOK_SECONDS", AGAIN_SECONDS)
 
     async def play(scene: Scene) -> None:
         scene.platform.refuses["C1"] = NotAllowed(NO_ACCESS)
-        await scene.list("one", "C1", ["1.0", "1.1"])
+        listed = [f"1.{number}" for number in range(6)]
+        await scene.list("one", "C1", listed)
         with capture_logs() as logs:
             await asyncio.sleep(timedelta(days=DAYS).total_seconds() + 2 * AGAIN_SECONDS)
         [said] = [entry for entry in logs if entry["event"] == "messages_not_deleted"]
-        assert (said["channel"], said["messages"]) == ("C1", ["1.0", "1.1"])
+        assert (said["channel"], said["messages"]) == ("C1", listed)
+        assert {*scene.platform.asked} == {*listed}
         assert await scene.soon("one") == Unretracted()
         before = len(scene.platform.asked)
         await asyncio.sleep(2 * AGAIN_SECONDS)
         assert len(scene.platform.asked) == before
+
+    played(tmp_path, play)
+
+
+@pytest.mark.parametrize("refused", [set[str](), {"1.4"}])
+def test_what_no_process_tried_for_seven_days_is_tried(tmp_path: Path, refused: set[str]) -> None:
+    """After a time off, or by a clock that is ahead: only what is refused then is given up."""
+
+    async def play(scene: Scene) -> None:
+        scene.platform.refuses = dict.fromkeys(refused, NotAllowed(NO_ACCESS))
+        await scene.retracting.close("slack")
+        listed = [f"1.{number}" for number in range(6)]
+        await scene.list("one", "C1", listed)
+        await asyncio.sleep(timedelta(days=DAYS + 1).total_seconds())
+        with capture_logs() as logs:
+            scene.retracting.open("slack", scene.platform.retract)
+            assert await scene.soon("one") == Unretracted()
+        assert scene.platform.asked == listed
+        named = [entry["messages"] for entry in logs if entry["event"] == "messages_not_deleted"]
+        assert named == [[*refused]] * len(refused)
 
     played(tmp_path, play)
 
