@@ -1,7 +1,7 @@
 """The process that reads one file: `python -m bot.inputs.child KIND`, content in, result out.
 
 It bounds itself before it looks at anything: memory, processor time, files. It gets no secrets, keeps no
-file, and ends with whoever started it. The result is a line of JSON and the pictures' bytes after it.
+file, and ends with whoever started it. The result is JSON, with pictures in Base64.
 """
 
 import ctypes
@@ -9,6 +9,8 @@ import json
 import resource
 import signal
 import sys
+from base64 import b64encode
+from dataclasses import asdict
 from typing import cast
 
 from bot.inputs.extraction import extract
@@ -38,14 +40,11 @@ def main() -> None:
     kind = cast("Extractable", sys.argv[1])
     try:
         found = extract(kind, sys.stdin.buffer.read())
-        said = json.dumps(found.described()).encode()
+        said = json.dumps(asdict(found), default=lambda content: b64encode(content).decode())
     except (MemoryError, RecursionError):
         sys.exit(OUT_OF_MEMORY)
-    out = sys.stdout.buffer
-    out.write(said + b"\n")
-    for picture in found.pictures:
-        out.write(picture.content)
-    out.flush()
+    sys.stdout.write(said)
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -5,9 +5,10 @@ What a library makes of a hostile file isn't trusted to end, or to fit: `bot.inp
 
 import io
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from bot.inputs.kinds import Extractable
 from bot.inputs.limits import (
@@ -42,7 +43,9 @@ _FIRST_QUARTER_TURN = 5
 class ExtractedPicture:
     """A picture as it is sent: of a file, or of a document's page. Sizes are in pixels."""
 
-    media: str
+    __pydantic_config__: ClassVar = {"val_json_bytes": "base64"}
+
+    media: Literal["image/png", "image/jpeg"]
     width: int
     height: int
     content: bytes
@@ -54,7 +57,7 @@ class Extracted:
     """What was read of a file.
 
     `pages` counts all pages, `read` those that were looked at; `bare` are the numbers of those without
-    text. `cut`: the text is longer than was read.
+    text, `garbled` of those that show more than their text says. `cut`: the text is longer than that.
     """
 
     text: str = ""
@@ -62,19 +65,10 @@ class Extracted:
     pages: int | None = None
     read: int | None = None
     bare: tuple[int, ...] = ()
+    garbled: tuple[int, ...] = ()
     cut: bool = False
     pictures: tuple[ExtractedPicture, ...] = field(default=())
     trouble: Trouble | None = None
-
-    def described(self) -> dict[str, object]:
-        """Return everything but the pictures' content, for JSON."""
-        said = asdict(self)
-        said["pictures"] = [{**asdict(one), "content": len(one.content)} for one in self.pictures]
-        return said
-
-
-PdfDocument = Any
-"""pypdfium2's document: the library has no types."""
 
 
 def extract(kind: Extractable, content: bytes) -> Extracted:
@@ -82,86 +76,57 @@ def extract(kind: Extractable, content: bytes) -> Extracted:
     return _READERS[kind](content)
 
 
-def _pdfium() -> Any:  # noqa: ANN401 - the library has no types
-    return import_module("pypdfium2")
-
-
 def _pdf(content: bytes) -> Extracted:
-    pypdfium2 = _pdfium()
+    from bot.inputs.pdf_text import page_text
+
+    pypdfium2: Any = import_module("pypdfium2")  # it has no types
     try:
-        document: PdfDocument = pypdfium2.PdfDocument(content)
+        document = pypdfium2.PdfDocument(content)
+        document.init_forms()  # before its pages, or they don't show what was filled in
     except pypdfium2.PdfiumError as error:
         is_locked = error.err_code in (_PASSWORD, _SECURITY)
         return Extracted(trouble="encrypted" if is_locked else "damaged")
-    pages = len(document)
     texts: list[str] = []
     bare: list[int] = []
+    garbled: list[int] = []
     pictures: list[ExtractedPicture] = []
-    characters = 0
+    room = MOST_CHARACTERS
     read = 0
-    cut = False
-    for number in range(1, min(pages, MOST_PAGES) + 1):
+    for number in range(1, min(len(document), MOST_PAGES) + 1):
         try:
-            text = _page_text(document, number)
+            text, is_whole = page_text(document, number)
+            is_bare = (
+                not text
+                and is_whole
+                and any(True for _ in document[number - 1].get_objects(max_depth=1))
+            )
         except pypdfium2.PdfiumError:
-            text = ""
-        if text:
-            said = f"[p. {number}]\n{text}"
-            if characters + len(said) > MOST_CHARACTERS:
-                if not texts:
-                    texts.append(said[:MOST_CHARACTERS])
-                    read = number
-                cut = True
-                break
-            characters += len(said) + len(_BETWEEN)
-            texts.append(said)
-        elif _has_something(document, number):
-            bare.append(number)
-            if len(pictures) < MOST_PAGE_PICTURES and (drawn := _drawn(document, number)):
-                pictures.append(drawn)
+            text, is_whole, is_bare = "", False, False
+        said = f"[p. {number}]\n{text}" if text else ""
+        if len(said) > room and texts:
+            break
+        texts += [said[:room]] * bool(said)
+        room -= len(said) + len(_BETWEEN) * bool(said)
         read = number
+        if is_bare or not is_whole:
+            (bare if is_bare else garbled).append(number)
+            if len(pictures) < MOST_PAGE_PICTURES:
+                # Some pages can't be drawn.
+                with suppress(pypdfium2.PdfiumError, ValueError, ZeroDivisionError):
+                    page = document[number - 1]
+                    scale = min(PICTURE_SIDE / max(page.get_size()), SHARPEST)
+                    pictures.append(_encoded(page.render(scale=scale).to_pil(), number))
     if not texts and not pictures:
-        return Extracted(pages=pages, trouble="no_text")
+        return Extracted(pages=len(document), trouble="no_text")
     return Extracted(
         _BETWEEN.join(texts),
-        pages=pages,
+        pages=len(document),
         read=read,
         bare=tuple(bare),
-        cut=cut or read < pages,
+        garbled=tuple(garbled),
+        cut=room < 0 or read < len(document),
         pictures=tuple(pictures),
     )
-
-
-def _page_text(document: PdfDocument, number: int) -> str:
-    page = document[number - 1]
-    try:
-        found = page.get_textpage()
-        try:
-            lines = found.get_text_bounded().replace("\r\n", "\n").replace("\r", "\n").split("\n")
-        finally:
-            found.close()
-    finally:
-        page.close()
-    return "\n".join(map(str.rstrip, lines)).replace("\0", "").strip()
-
-
-def _has_something(document: PdfDocument, number: int) -> bool:
-    page = document[number - 1]
-    try:
-        return any(True for _ in page.get_objects(max_depth=1))
-    finally:
-        page.close()
-
-
-def _drawn(document: PdfDocument, number: int) -> ExtractedPicture | None:
-    """Draw a page; `None` for one that can't be drawn."""
-    try:
-        page = document[number - 1]
-        width, height = page.get_size()
-        scale = min(PICTURE_SIDE / max(width, height), SHARPEST)
-        return _encoded(page.render(scale=scale).to_pil(), number)
-    except (_pdfium().PdfiumError, ValueError, ZeroDivisionError):
-        return None
 
 
 def _picture(content: bytes) -> Extracted:

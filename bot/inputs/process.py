@@ -9,13 +9,13 @@ import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 import bot
 from bot.inputs.child import OUT_OF_MEMORY
-from bot.inputs.extraction import Extracted, ExtractedPicture
+from bot.inputs.extraction import Extracted
 from bot.inputs.kinds import Extractable
 from bot.inputs.limits import MOST_CHARACTERS, MOST_PAGE_PICTURES, OUTPUT, SECONDS
 
@@ -34,31 +34,7 @@ _ENVIRONMENT = {
 Failed = Literal["too_slow", "too_much_memory", "damaged"]
 
 
-class _Shown(BaseModel):
-    """A picture as the process describes it; `content` is its length in bytes."""
-
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
-
-    media: Literal["image/png", "image/jpeg"]
-    width: Annotated[int, Field(gt=0)]
-    height: Annotated[int, Field(gt=0)]
-    page: Annotated[int, Field(gt=0)] | None
-    content: NonNegativeInt
-
-
-class _Said(BaseModel):
-    """What the process says of a file."""
-
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
-
-    text: Annotated[str, Field(max_length=MOST_CHARACTERS)]
-    title: str
-    pages: NonNegativeInt | None
-    read: NonNegativeInt | None
-    bare: tuple[NonNegativeInt, ...]
-    cut: bool
-    pictures: Annotated[tuple[_Shown, ...], Field(max_length=MOST_PAGE_PICTURES)]
-    trouble: Literal["encrypted", "damaged", "too_many_pixels", "no_text", "not_a_page"] | None
+_SAID = TypeAdapter(Extracted)
 
 
 async def extract(kind: Extractable, content: bytes, *, seconds: float = SECONDS) -> Extracted | Failed:
@@ -127,24 +103,13 @@ async def _take(process: asyncio.subprocess.Process) -> bytes | None:
 
 
 def _read(output: bytes) -> Extracted | Failed:
-    line, _, rest = output.partition(b"\n")
     try:
-        said = _Said.model_validate_json(line)
+        found = _SAID.validate_json(output)
     except ValidationError:
         return "damaged"
-    if sum(each.content for each in said.pictures) != len(rest):
-        return "damaged"
-    pictures: list[ExtractedPicture] = []
-    for each in said.pictures:
-        content, rest = rest[: each.content], rest[each.content :]
-        pictures.append(ExtractedPicture(each.media, each.width, each.height, content, each.page))
-    return Extracted(
-        said.text,
-        said.title,
-        said.pages,
-        said.read,
-        said.bare,
-        said.cut,
-        tuple(pictures),
-        said.trouble,
-    )
+    is_in_bounds = len(found.text) <= MOST_CHARACTERS and len(found.pictures) <= MOST_PAGE_PICTURES
+    counts = (found.pages or 0, found.read or 0, *found.bare, *found.garbled)
+    sides = (side for each in found.pictures for side in (each.width, each.height, each.page or 1))
+    is_something = found.text or found.pictures or found.trouble
+    is_sound = is_something and is_in_bounds and min(counts) >= 0 and min(sides, default=1) > 0
+    return found if is_sound else "damaged"

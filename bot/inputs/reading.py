@@ -85,7 +85,7 @@ def unread(name: str, why: str, kind: Kind = "text", url: str | None = None) -> 
 
 
 _Found = tuple[Attachment, Sequence[ExtractedPicture], Sequence[int]]
-"""A file, the pictures that were made of it, and its pages that hold nothing else."""
+"""A file, the pictures that were made of it, and the pages that only pictures show whole."""
 
 
 class FileReader:
@@ -167,7 +167,7 @@ class FileReader:
             omitted="; ".join(_omitted(found)) or None,
             url=file.url,
         )
-        return attachment, found.pictures, found.bare
+        return attachment, found.pictures, sorted(found.bare + found.garbled)
 
 
 def _looked_at(file: FileContent) -> tuple[Kind | None, str]:
@@ -187,6 +187,8 @@ def _omitted(found: Extracted) -> list[str]:
     said: list[str] = []
     if found.bare:
         said.append(wording.only_pictures(found.bare))
+    if found.garbled:
+        said.append(wording.not_in_letters(found.garbled))
     if found.pages is not None and found.read is not None and found.read < found.pages:
         said.append(wording.pages_read(found.read, found.pages))
     elif found.cut:

@@ -86,6 +86,13 @@ def only_pictures(pages: Sequence[int]) -> str:
     return f"pages {named} hold only pictures"
 
 
+def not_in_letters(pages: Sequence[int]) -> str:
+    """Name the pages that show more than can be read of them as text."""
+    if len(pages) == 1:
+        return f"page {pages[0]:,} says something that can't be read as text"
+    return f"pages {listing([*_spans(pages)])} say something that can't be read as text"
+
+
 def not_shown(pages: Sequence[int]) -> str:
     """Name the pages whose pictures aren't sent to anybody."""
     return f"{'page' if len(pages) == 1 else 'pages'} {listing([*_spans(pages)])} not shown"

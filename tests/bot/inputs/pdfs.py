@@ -23,12 +23,25 @@ def box() -> bytes:
     return b"1 0 0 RG 0 0 1 rg 100 100 300 200 re B"
 
 
+def at(*said: tuple[int, int, str], font: str = "/F1 12 Tf") -> bytes:
+    """Return a page's content that writes texts where they are wanted, in this order."""
+    shown = (f"BT {font} 1 0 0 1 {x} {y} Tm ({_escaped(text)}) Tj ET" for x, y, text in said)
+    return "\n".join(shown).encode("latin-1")
+
+
 def pdf(
-    pages: Sequence[bytes], *, root: bytes = b"", trailer: bytes = b"", more: Iterable[bytes] = ()
+    pages: Sequence[bytes],
+    *,
+    root: bytes = b"",
+    trailer: bytes = b"",
+    more: Iterable[bytes] = (),
+    font: bytes = FONT,
+    page: bytes = b"",
 ) -> bytes:
     """Return a file with these contents as pages; `root`, `trailer` and objects `more` go beside them.
 
-    The objects of `more` have the numbers from 4 on: 1 is the catalogue, 2 the pages, 3 the font.
+    The objects of `more` have the numbers from 4 on: 1 is the catalogue, 2 the pages, 3 the `font`. Each
+    page has the entries of `page`.
     """
     beside = [*more]
     first = 4 + len(beside)
@@ -36,15 +49,17 @@ def pdf(
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R " + root + b" >>",
         f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>".encode(),
-        FONT,
+        font,
         *beside,
     ]
     for place, content in enumerate(pages):
         objects += [
             (
                 f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 {WIDTH} {HEIGHT}] "
-                f"/Resources << /Font << /F1 3 0 R >> >> /Contents {first + 2 * place + 1} 0 R >>"
-            ).encode(),
+                f"/Resources << /Font << /F1 3 0 R >> >> /Contents {first + 2 * place + 1} 0 R "
+            ).encode()
+            + page
+            + b">>",
             stream(content),
         ]
     return _file(objects, trailer)

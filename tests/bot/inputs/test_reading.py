@@ -67,7 +67,7 @@ PDFS = {
     "text": (pdf([lines("Hello", "there")]), "[p. 1]\nHello\nthere", None),
     "pages": (pdf([lines("One"), lines("Two")]), "[p. 1]\nOne\n\n[p. 2]\nTwo", None),
     "columns": (pdf([COLUMNS]), "[p. 1]\nLeft one\nLeft two\nRight one\nRight two", None),
-    "table": (pdf([TABLE]), "[p. 1]\nRegion 2026 41 %", None),
+    "table": (pdf([TABLE]), "[p. 1]\nRegion\t2026\t41 %", None),
     "scan": (
         pdf([lines("One"), box(), box(), lines("Four")]),
         "[p. 1]\nOne\n\n[p. 4]\nFour",
