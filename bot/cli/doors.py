@@ -1,11 +1,13 @@
 """Open the doors for programs: the OpenAI-compatible endpoint and MCP."""
 
 import logging
+import os
 from typing import Annotated
 
 import typer
 
-from bot.cli.execution import LOST, MISUSED, configured, end, offer_servers, with_library
+from bot.app import open_library
+from bot.cli.execution import LOST, MISUSED, carry_out, configured, end, offer_servers, with_library
 from bot.doors.tokens import DEFAULT_DAY, read_limit
 from bot.errors import UsageError
 from bot.view.wording import doors as wording
@@ -56,4 +58,12 @@ def mcp(
     except UsageError as error:
         end(str(error), MISUSED)
     configuration = configured()
-    with_library(configuration, lambda library: serve_stdio(configuration, library, day))
+
+    async def serve_one() -> None:
+        folder = configuration.settings.council_data_dir
+        async with open_library(folder, configuration.database) as library:
+            await serve_stdio(configuration, library, day)
+        # The SDK reads in a thread, which would keep the process until the client's next line.
+        os._exit(0)
+
+    carry_out(serve_one())

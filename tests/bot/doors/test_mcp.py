@@ -2,8 +2,11 @@
 
 import asyncio
 import json
+import signal
+import sqlite3
+import subprocess
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +18,7 @@ from council.usage import tokens
 from storage.journal.rows import RunRow
 from tests.bot.doors.ports import THERE, port
 from tests.council.scripted import ScriptedCouncil, asking, failure
+from tests.model_server import Turn
 from tests.test_program import COUNCIL, PLAIN, asked
 
 if TYPE_CHECKING:  # as in `ports`
@@ -316,3 +320,41 @@ async def test_what_an_agent_asks_is_never_free_of_a_budget(tmp_path: Path) -> N
     async with over_pipes(tmp_path, "--max-cost-day", "0.000001") as agent:
         given = {"question": "Shard?", "max_cost": 100}
         assert "today" in refused(await agent.call_tool("council_ask", given))
+
+
+def request(number: int, method: str, **params: object) -> bytes:
+    """Return a line as a client writes it."""
+    said = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+    return json.dumps(said).encode() + b"\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("has_asked", [False, True])
+async def test_a_signal_ends_it_while_the_client_keeps_its_streams_open(
+    tmp_path: Path, number: signal.Signals, *, has_asked: bool
+) -> None:
+    """Whatever the client is at; what it asked is continued at the next start."""
+    hello = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "agent", "version": "1"},
+    }
+    question = {"name": "council_ask", "arguments": {"question": "Shard?", "max_cost": 100}}
+    async with asked(tmp_path) as (council, models):
+        models.always("*", Turn(latency=60))
+        process = await council.start("mcp", "--max-cost-day", "none", stdin=subprocess.PIPE)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(request(1, "initialize", **hello))
+        assert b'"result"' in await process.stdout.readline()
+        process.stdin.write(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}\n')
+        sent = request(2, "tools/call", **question) if has_asked else request(2, "ping")
+        process.stdin.write(sent)
+        assert b'"result"' in await process.stdout.readline()
+        process.send_signal(number)
+        async with asyncio.timeout(20):
+            assert await process.wait() == 0
+        await process.communicate()
+    with closing(sqlite3.connect(tmp_path / "data" / "council.db")) as database:
+        found = [status for (status,) in database.execute("SELECT status FROM runs")]
+    assert found == ["running"] * has_asked
