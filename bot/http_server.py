@@ -29,14 +29,9 @@ BACKLOG = 128
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 Routes = Mapping[tuple[str, str], Handler]
-"""What answers each method and path, one that ends in / for those below it, too.
-
-A request has been read when it is asked.
-"""
-
-
+"""What answers each method and path, one that ends in / for all below it; the request has been read."""
 MostBytes = Callable[[web.BaseRequest], Awaitable[int]]
-"""Returns how many bytes a request may have, by its headers alone."""
+"""Returns how many bytes a request may have, by its headers alone; without it that is 1 MiB."""
 
 
 class RequestRefused(Exception):
@@ -208,8 +203,7 @@ async def serving(
 ) -> AsyncGenerator[int]:
     """Listen on a port, with at most `most` connections; yield the port. Raises `OSError`.
 
-    At the end, requests that are being answered have `drain_seconds`. A request has 1 MiB, or as much as
-    `most_bytes` says.
+    At the end, requests that are being answered have `drain_seconds`.
     """
     repeats = Repeats()
     server = HttpServer(routes, repeats, refuse, most_bytes)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from bot.app import Library, operator_of
-from bot.cli.execution import MISUSED, configured, dollars, end, utf8, with_library
+from bot.cli.execution import MISUSED, configured, end, usd, utf8, with_library
 from bot.errors import UsageError
 from bot.terminal.ask import say
 
@@ -30,10 +30,10 @@ def show(
 def correct(
     key: Key,
     whose: Whose,
-    amount: Annotated[float, typer.Argument(parser=dollars, help="What counts as spent.")],
+    dollars: Annotated[float, typer.Argument(parser=usd, help="What counts as spent.")],
 ) -> None:
     """Correct what counts as spent today or this month; what is reserved stays reserved."""
-    _account(key, whose, amount)
+    _account(key, whose, dollars)
 
 
 def reset(key: Key, whose: Whose) -> None:
@@ -41,7 +41,7 @@ def reset(key: Key, whose: Whose) -> None:
     _account(key, whose, 0.0)
 
 
-def _account(key: str, whose: str, amount: float | None = None, *, as_json: bool = False) -> None:
+def _account(key: str, whose: str, dollars: float | None = None, *, as_json: bool = False) -> None:
     from bot.terminal.budgets import Account
 
     configuration = configured()
@@ -49,7 +49,7 @@ def _account(key: str, whose: str, amount: float | None = None, *, as_json: bool
     async def run(library: Library) -> str:
         try:
             account = Account(library, operator_of(configuration, {}), key, whose)
-            counted = await (account.show() if amount is None else account.set(amount))
+            counted = await (account.show() if dollars is None else account.set(dollars))
         except UsageError as error:
             end(str(error), MISUSED)
         return json.dumps(asdict(counted)) if as_json else counted.text

@@ -7,16 +7,7 @@ from typing import Annotated
 import typer
 
 from bot.app import Library
-from bot.cli.execution import (
-    FAILED,
-    MISUSED,
-    configured,
-    dollars,
-    end,
-    offer_servers,
-    utf8,
-    with_library,
-)
+from bot.cli.execution import FAILED, MISUSED, configured, end, offer_servers, usd, utf8, with_library
 from bot.errors import Refusal
 
 
@@ -66,7 +57,7 @@ def eval_(
     ] = None,
     max_cost: Annotated[
         float | None,
-        typer.Option(parser=dollars, help="US dollars that it may cost, earlier times included."),
+        typer.Option(parser=usd, help="US dollars that it may cost, earlier times included."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Another seed is another evaluation.")] = 0,
     report: Annotated[Path | None, typer.Option(help="Write the result as an HTML page, too.")] = None,

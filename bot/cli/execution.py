@@ -45,7 +45,7 @@ def utf8(given: str | None) -> str | None:
     return given
 
 
-def dollars(given: str) -> float:
+def usd(given: str) -> float:
     """Read an amount, which Python's own reading of numbers would take as inf, nan or 1_0 too."""
     from bot.service.admission.budgets import dollars_in
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from itertools import groupby
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bot.doors.door import Asked
 from bot.doors.rejections import Rejected
@@ -34,16 +34,12 @@ HEAD, TAIL = 1_000, 3_000
 """Characters at both ends of a long message that make its question."""
 
 
-def _address(given: object) -> object:
-    return cast("dict[str, object]", given).get("url") if isinstance(given, dict) else given
-
-
 class ContentPart(BaseModel):
     """One part of a message's content; many clients write a picture's address without its object."""
 
     type: str
     text: str | None = None
-    image_url: Annotated[str | None, BeforeValidator(_address)] = None
+    image_url: str | dict[str, Any] | None = None
 
 
 class ChatTurn(BaseModel):
@@ -54,21 +50,6 @@ class ChatTurn(BaseModel):
     tool_calls: list[Any] | None = None
 
 
-class ResponseFormat(BaseModel):
-    """Which form the answer is to have."""
-
-    type: str
-
-
-class StreamOptions(BaseModel):
-    """What a streamed reply has beside the text."""
-
-    include_usage: bool = False
-
-
-Metadata = dict[str, str]
-
-
 class ChatBody(BaseModel):
     """What is read of the body."""
 
@@ -77,16 +58,16 @@ class ChatBody(BaseModel):
     model: str
     messages: Annotated[list[ChatTurn], Field(min_length=1)]
     stream: bool | None = False
-    stream_options: StreamOptions | None = None
+    stream_options: dict[str, Any] | None = None
     n: int | None = None
     tools: list[Any] | None = None
     tool_choice: Any = None
     functions: list[Any] | None = None
     function_call: Any = None
-    response_format: ResponseFormat | None = None
+    response_format: dict[str, Any] | None = None
     audio: dict[str, Any] | None = None
     modalities: list[str] | None = None
-    metadata: Metadata | None = None
+    metadata: dict[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,11 +96,12 @@ def read_request(body: bytes, key: str | None) -> ChatRequest:
     said = [turn for turn in read.messages if turn.role not in ("system", "developer")]
     if not said or said[-1].role != "user":
         raise _invalid(wording.NO_USER_MESSAGE, "messages")
-    text, material = parted(_question(said[-1]))
+    text, material = parted(_text(said[-1], picture=""))
     pictures = tuple(_pictures(said[-1]))
     if not (text or pictures):
         raise _invalid(wording.EMPTY, "messages")
     system = [_text(turn) for turn in read.messages if turn.role in ("system", "developer")]
+    files = (Attachment(name=SYSTEM, text=each) for each in system if each.strip())
     metadata = read.metadata or {}
     key = key or metadata.get("idempotency_key")
     # What isn't UTF-8 in a header arrives as single surrogates.
@@ -131,16 +113,13 @@ def read_request(body: bytes, key: str | None) -> ChatRequest:
             profile=profile_of(read.model),
             max_cost=_dollars(metadata.get("max_cost")),
             history=History(turns=tuple(_turns(said[:-1]))[-MOST_TURNS:]),
-            files=(
-                *material,
-                *(Attachment(name=SYSTEM, text=each) for each in system if each.strip()),
-            ),
+            files=(*material, *files),
             key=key,
         ),
         pictures=pictures,
         model=read.model,
         is_streamed=bool(read.stream),
-        includes_usage=read.stream_options is not None and read.stream_options.include_usage,
+        includes_usage=(read.stream_options or {}).get("include_usage") is True,
         cancels=metadata.get("cancel_on_disconnect") == "true",
     )
 
@@ -183,7 +162,7 @@ def _check_offered(body: ChatBody) -> None:
         raise _invalid(wording.NO_TOOLS, "tools")
     if body.functions and body.function_call != "none":
         raise _invalid(wording.NO_TOOLS, "functions")
-    if body.response_format and body.response_format.type != "text":
+    if body.response_format is not None and body.response_format.get("type") != "text":
         raise _invalid(wording.ONLY_TEXT, "response_format")
     if body.audio or "audio" in (body.modalities or ()):
         raise _invalid(wording.NO_AUDIO, "modalities")
@@ -191,32 +170,25 @@ def _check_offered(body: ChatBody) -> None:
         raise _invalid(wording.ONE_CHOICE, "n")
 
 
-def _text(turn: ChatTurn) -> str:
+def _text(turn: ChatTurn, picture: str = wording.PICTURE) -> str:
     """Return a message's text. Raises `Rejected` for a user's parts that can't be read."""
     if not isinstance(turn.content, list):
         return turn.content or ""
     for part in turn.content:
         if turn.role == "user" and part.type not in ("text", "image_url"):
             raise _invalid(wording.no_part(clip(part.type, 60)), "messages")
-    said = (wording.PICTURE if part.type == "image_url" else part.text for part in turn.content)
+    said = (picture if part.type == "image_url" else part.text for part in turn.content)
     return "\n".join(filter(None, said))
-
-
-def _question(turn: ChatTurn) -> str:
-    """Return the text of the message that asks; its pictures are read beside it."""
-    if not isinstance(turn.content, list):
-        return _text(turn)
-    texts = [part for part in turn.content if part.type != "image_url"]
-    return _text(turn.model_copy(update={"content": texts}))
 
 
 def _pictures(turn: ChatTurn) -> Iterator[FileContent]:
     """Return the pictures of a message. Raises `Rejected` for one that isn't in the request itself."""
     parts = turn.content if isinstance(turn.content, list) else []
     for number, part in enumerate((each for each in parts if each.type == "image_url"), 1):
-        kind, _, data = (part.image_url or "").partition(",")
-        kind = kind.casefold()
-        is_here = kind.startswith("data:image/") and kind.endswith(";base64")
+        given = part.image_url
+        address = str(given.get("url") if isinstance(given, dict) else given)
+        kind, _, data = address.partition(",")
+        is_here = kind.lower().startswith("data:image/") and kind.lower().endswith(";base64")
         try:
             content = base64.b64decode("".join(data.split()), validate=True) if is_here else b""
         except ValueError:

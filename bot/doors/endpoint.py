@@ -6,6 +6,7 @@ browser shows can reach it by another (DNS rebinding); pages of other origins ar
 
 import re
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -19,7 +20,6 @@ from bot.doors.chat_request import PREFIX as MODEL
 from bot.doors.chat_request import profile_of
 from bot.doors.door import Caller, Door
 from bot.doors.rejections import Rejected, rejection
-from bot.errors import ConfigurationError, Problem
 from bot.http_server import Routes
 from bot.inputs.limits import MOST_PICTURES, PICTURE_BYTES
 from bot.service.options import RunOptions
@@ -82,13 +82,11 @@ class Endpoint:
 
     async def most_bytes(self, request: web.BaseRequest) -> int:
         """Return how many bytes a request may have: as many as its pictures need if it has a token."""
-        if request.content_length is not None and request.content_length <= STRANGERS:
-            return STRANGERS
-        try:
-            await self._caller(request)
-        except CouncilError:
-            return STRANGERS
-        return LARGEST
+        if request.can_read_body and (request.content_length or LARGEST) > STRANGERS:
+            with suppress(CouncilError):
+                await self._caller(request)
+                return LARGEST
+        return STRANGERS
 
     def _check_page(self, request: web.BaseRequest) -> None:
         """Raise `Rejected` for what a page could send that a browser shows."""
@@ -117,26 +115,15 @@ class Endpoint:
             asked = here.profile(RunOptions(profile=profile_of(named) or caller.profile))
             here.check(caller.place, caller.requester, asked.name)
             names = (asked.name,)
-        listed = [
-            {"id": f"{MODEL}{name}", "object": "model", "created": 0, "owned_by": "council"}
-            for name in names
-        ]
+        about = {"object": "model", "created": 0, "owned_by": "council"}
+        listed = [{"id": f"{MODEL}{name}", **about} for name in names]
         found = listed[0] if named else {"object": "list", "data": listed}
         return web.Response(body=orjson.dumps(found), content_type="application/json")
 
 
 def host_names(given: Iterable[str]) -> frozenset[str]:
-    """Return the names under which the port is served, beside this machine's; their ports don't count.
-
-    Raises `ConfigurationError` for what no `Host` can be.
-    """
+    """Return the names, without their ports, under which it is served beside this machine's."""
+    bare = (name.rpartition("//")[2].rstrip("/") for name in given)
     # An address of IPv6 is typed without the brackets that it has in a header.
-    found = {name: _HOST.fullmatch(name) or _HOST.fullmatch(f"[{name}]") for name in given}
-    wrong = [
-        Problem("council serve", wording.no_host(name), wording.NAME_A_HOST)
-        for name, host in found.items()
-        if host is None
-    ]
-    if wrong:
-        raise ConfigurationError(wrong)
-    return frozenset(host[1].lower() for host in found.values() if host)
+    found = (_HOST.fullmatch(name) or _HOST.fullmatch(f"[{name}]") for name in bare)
+    return frozenset(host[1].lower() for host in found if host)

@@ -57,11 +57,8 @@ async def open_mcp(door: Door) -> AsyncGenerator[Served]:
 
 def _caller(context: ServerRequestContext[Any, Any]) -> Caller:
     """Return whoever sent the request that a tool answers."""
-    return context.request.scope["state"]["caller"] if context.request is not None else _nobody()
-
-
-def _nobody() -> Caller:
-    raise LookupError("a request without its caller")
+    request: Any = context.request
+    return request.scope["state"]["caller"]
 
 
 class _Exchange:

@@ -5,7 +5,6 @@ import signal
 from contextlib import AsyncExitStack
 from typing import Any
 
-from mcp.server.context import ServerRequestContext
 from mcp.server.stdio import stdio_server
 
 from bot.app import Library, open_council, open_dispatcher
@@ -26,11 +25,6 @@ async def serve_stdio(configuration: Configuration, library: Library, day: float
     `day` is the most that all of it may cost in a day, in US dollars.
     """
     caller = Caller.at_terminal(day)
-
-    def asks(context: ServerRequestContext[Any, Any]) -> Caller:
-        del context
-        return caller
-
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
@@ -41,7 +35,7 @@ async def serve_stdio(configuration: Configuration, library: Library, day: float
         dispatcher = open_dispatcher(configuration, library, council, queue)
         door = open_door(dispatcher, library, council, queue, holds=True)
         await door.resume(stdio=True)
-        server = Tools(door, asks).server()
+        server = Tools(door, lambda _: caller).server()
         serving = {
             asyncio.create_task(_serve(server)),
             asyncio.create_task(ended.wait()),

@@ -49,8 +49,8 @@ PROGRESS_SECONDS = 5.0
 
 CallerOf = Callable[[ServerRequestContext[Any, Any]], Caller]
 """Returns whoever makes a request."""
-Report = Callable[[float, float | None, str | None], Awaitable[None]]
-"""Notifies an agent of progress, if it wants that: how far, of how much, in words."""
+Report = Callable[[float, float | None, str], Awaitable[None]]
+"""Notifies an agent of progress: how far, of how much, in words."""
 
 
 class _Arguments(BaseModel):

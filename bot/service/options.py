@@ -16,8 +16,6 @@ from council.profile import Depth, Profile, Strategy
 from council.text.characters import clip
 
 DEFAULT = "default"
-SHOWN = 60
-"""Characters of what was written wrongly that are said again."""
 
 Mode = Literal["council", "consultants"]
 
@@ -82,7 +80,7 @@ class RunOptions:
             return profile
         if self.profile is None:
             return next(iter(profiles.values()))
-        raise NoProfile(wording.no_profile(clip(name, SHOWN), profiles))
+        raise NoProfile(wording.no_profile(clip(name, 60), profiles))
 
 
 PROFILE_DEFAULTS = RunOptions()
@@ -126,4 +124,4 @@ def _criteria(text: object) -> EvaluationCriteria | None:
 
 
 def _wrong(option: Option, value: str, reason: str) -> UsageError:
-    return UsageError(wording.not_asked(option.name, clip(value, SHOWN), reason))
+    return UsageError(wording.not_asked(option.name, clip(value, 60), reason))

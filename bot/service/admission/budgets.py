@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Annotated, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 
 from bot.errors import OverBudget
 from bot.service.admission.limits import channel_of, user_of
@@ -41,11 +41,8 @@ def dollars_in(text: str) -> float | None:
     return amount if 0 <= amount <= MOST_DOLLARS else None
 
 
-def _read(given: object) -> object:
-    return dollars_in(given) if isinstance(given, str) else given
-
-
-Dollars = Annotated[float, BeforeValidator(_read), Field(gt=0, le=MOST_DOLLARS, allow_inf_nan=False)]
+_AsWritten = BeforeValidator(lambda given: dollars_in(given) if isinstance(given, str) else given)
+Dollars = Annotated[float, _AsWritten, Field(gt=0, le=MOST_DOLLARS, allow_inf_nan=False)]
 
 
 class Budgets(BaseModel):
@@ -63,9 +60,10 @@ class Budgets(BaseModel):
     channel_month: Dollars | None = None
     workspace_day: Dollars | None = None
     workspace_month: Dollars | None = None
-    unpriced_call: Annotated[
-        float, BeforeValidator(_read), Field(ge=0, le=MOST_DOLLARS, allow_inf_nan=False)
-    ] = UNPRICED_CALL
+    unpriced_call: Annotated[float, _AsWritten, Field(ge=0, le=MOST_DOLLARS)] = UNPRICED_CALL
+
+    _own: frozenset[str] = PrivateAttr(default=frozenset())
+    """Which of them whoever asks has set."""
 
     @property
     def are_set(self) -> bool:
@@ -80,7 +78,7 @@ class Budgets(BaseModel):
         if is_exempt(source):
             return None
         if self.run is not None and estimate.cost > self.run:
-            raise OverBudget(wording.over_run(self.run, estimate))
+            raise OverBudget(wording.over_run(self.run, estimate, is_own="run" in self._own))
         return self._reservation(nanos(estimate.cost), source)
 
     def within(self, ceilings: Ceilings | None) -> Self:
@@ -93,7 +91,14 @@ class Budgets(BaseModel):
             for key, ours in own.items()
             if ours is not None and ((theirs := getattr(self, key)) is None or ours < theirs)
         }
-        return self.model_copy(update=stricter)
+        budgets = self.model_copy(update=stricter)
+        budgets._own = frozenset(stricter)  # noqa: SLF001 - a copy of its own
+        return budgets
+
+    def refusal(self, error: BudgetExceeded, estimate: Estimate) -> OverBudget:
+        """Return what an asker is told whose question has no room in a budget."""
+        is_own = f"{error.used.scope}_{error.used.period}" in self._own
+        return OverBudget(wording.over_budget(error.used, estimate, is_own=is_own))
 
     def reserving(self, amount: int, source: Source) -> Reservation | None:
         """Return a reservation of an amount; `None` if no run may cost as much."""
@@ -145,14 +150,6 @@ def payer(source: Source) -> Payer:
         user=f"{source.platform}/{source.user}" if is_global else user_of(source),
         channel=channel_of(channel),
         workspace=f"{source.platform}/{source.workspace}",
-    )
-
-
-def refusal(error: BudgetExceeded, estimate: Estimate) -> OverBudget:
-    """Return what an asker is told whose question has no room in a budget."""
-    used = error.used
-    return OverBudget(
-        wording.over_budget(used.scope, used.period, used.limit / NANO, used.amount / NANO, estimate)
     )
 
 

@@ -48,6 +48,7 @@ class Endings:
             error,
             run.id,
             at_terminal=run.origin.platform == TERMINAL,
+            is_program=run.origin.program is not None,
             remedies=self.remedies.advice(run.brief.profile, failures.items()),
             admin_knows=await self._tell_operators(run, failures),
         )

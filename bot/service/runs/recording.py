@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from bot.service.admission.budgets import Budgets, is_exempt, refusal
+from bot.service.admission.budgets import Budgets, is_exempt
 from bot.service.admission.costs import Costs
 from bot.service.admission.limits import entry_of, over_limit
 from bot.service.requests.question import Question
@@ -104,7 +104,7 @@ class Recorder:
         try:
             yield
         except BudgetExceeded as error:
-            raise refusal(error, cost) from error
+            raise budgets.refusal(error, cost) from error
         except QueueFull as error:
             raise (over_limit(error, bounds) if bounds else error) from error
         finally:

@@ -67,12 +67,20 @@ def amount(cost: float) -> str:
     return f"${cost:,.2f}" if cost >= 0.01 else dollars(cost)
 
 
+def exactly(limit: float) -> str:
+    """Write a limit as it was set, to the billionth of a dollar."""
+    dollars, _, rest = f"{limit:,.9f}".rstrip("0").partition(".")
+    return f"${dollars}.{rest.ljust(2, '0')}"
+
+
 def _row(stage: StageEstimate) -> tuple[str, str, str]:
     cost = amount(stage.cost) if stage.cost else NO_COST
     return count(stage.calls, "call"), count(stage.tokens, "token"), cost
 
 
 WHO_CHANGES_IT = "Whoever runs the bot can change that, under [budgets] in council.toml."
+OWN_RUN = "That is this request's own max_cost: ask again with a higher one."
+OWN_DAY = "That is the program's own limit (--max-cost-day); it has all of it again at 00:00 UTC."
 _WHOSE = {
     ("user", "day"): "Your budget for today",
     ("user", "month"): "Your budget for this month",
@@ -87,32 +95,31 @@ USED_UP = (
 )
 
 
-def over_run(limit: float, estimate: Estimate) -> str:
-    """Refuse a question that may cost more than any question may."""
-    said = f"A question may cost at most {amount(limit)}; this one could cost {amount(estimate.cost)}."
-    return _with_reasons(said, estimate)
+def over_run(limit: float, estimate: Estimate, *, is_own: bool) -> str:
+    """Refuse a question that may cost more than any question may, or than its program lets it."""
+    said = f"A question may cost at most {exactly(limit)}; this one could cost {amount(estimate.cost)}."
+    return _with_reasons(said, estimate, OWN_RUN if is_own else WHO_CHANGES_IT)
 
 
-def over_budget(scope: str, period: str, limit: float, used: float, estimate: Estimate) -> str:
-    """Refuse a question that a budget has no room for, with the numbers."""
-    said = (
-        f"{_figures(scope, period, limit, used)}, and this question could cost {amount(estimate.cost)}."
-    )
-    return _with_reasons(said, estimate)
+def over_budget(used: Used, estimate: Estimate, *, is_own: bool) -> str:
+    """Refuse a question that a budget, or its program's day, has no room for, with the numbers."""
+    said = f"{_figures(used)}, and this question could cost {amount(estimate.cost)}."
+    return _with_reasons(said, estimate, OWN_DAY if is_own else WHO_CHANGES_IT)
 
 
 def state(used: Used) -> str:
-    return f"{_figures(used.scope, used.period, used.limit / DOLLAR, used.amount / DOLLAR)}."
+    return f"{_figures(used)}."
 
 
-def _figures(scope: str, period: str, limit: float, used: float) -> str:
-    taken = amount(used) if used else "nothing"
-    return f"{_WHOSE[scope, period]} is {amount(limit)}; {taken} is used or reserved"
+def _figures(used: Used) -> str:
+    taken = amount(used.amount / DOLLAR) if used.amount else "nothing"
+    limit = exactly(used.limit / DOLLAR)
+    return f"{_WHOSE[used.scope, used.period]} is {limit}; {taken} is used or reserved"
 
 
-def _with_reasons(said: str, estimate: Estimate) -> str:
+def _with_reasons(said: str, estimate: Estimate, remedy: str) -> str:
     reasons = [unpriced(estimate)] if estimate.unpriced else []
-    return " ".join([said, *reasons, WHO_CHANGES_IT])
+    return " ".join([said, *reasons, remedy])
 
 
 @dataclass(frozen=True, slots=True)

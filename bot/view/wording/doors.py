@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from bot.view.wording.budgets import amount
+from bot.view.wording.budgets import amount, exactly
 
 TOKEN_SCOPES = "terminal, slack:TEAM/CHANNEL or discord:SERVER/CHANNEL, by their ids"  # noqa: S105 - words about one
 NO_TOKENS = "There are no tokens. `council token new --name NAME --scope SCOPE` makes one."
@@ -57,7 +57,7 @@ def time_unreadable(given: str) -> str:
 
 def made(place: str, name: str, limit: float | None, expires_at: str | None) -> str:
     """Tell the operator what a new token opens; the token itself goes to standard output."""
-    day = f"up to {amount(limit)} a day (UTC)" if limit else "without a limit of its own"
+    day = f"up to {exactly(limit)} a day (UTC)" if limit else "without a limit of its own"
     until = f"until {moment(expires_at)}" if expires_at else "for ever"
     return (
         f"Whoever holds this token reads all past questions and answers of {_the(place)}, and asks "
@@ -79,7 +79,7 @@ def listed(
     name: str, place: str, expires_at: str | None, used_at: str | None, spent: float, limit: float | None
 ) -> str:
     """Return one token's line."""
-    of = f" of {amount(limit)}" if limit else ", no limit"
+    of = f" of {exactly(limit)}" if limit else ", no limit"
     day = f"today {amount(spent) if spent else '$0.00'}{of}"
     return f"{name}: {place}; expires {moment(expires_at)}; last used {moment(used_at)}; {day}"
 
@@ -143,7 +143,6 @@ STAGES = {
 }
 QUEUED = "waiting"
 
-NAME_A_HOST = "Write NAME or NAME:PORT, without http://"
 HELD = "another process serves programs from this data"
 END_OTHER = "End that one first"
 NO_MCP = (
@@ -182,10 +181,6 @@ def picture(number: int) -> str:
 
 def picture_unread(name: str, why: str) -> str:
     return f"The {name} isn't read: {why}."
-
-
-def no_host(name: str) -> str:
-    return f"{name!r} is no name under which a port is reached"
 
 
 def serving(host: str, port: int, *, has_mcp: bool) -> str:

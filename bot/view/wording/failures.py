@@ -114,15 +114,20 @@ def explain(
     run_id: str,
     *,
     at_terminal: bool = False,
+    is_program: bool = False,
     remedies: Sequence[str] = (),
     admin_knows: bool = False,
 ) -> str:
     """Return what happened and what to do; for an unknown error, show only the run's id.
 
     The error knows why each member failed. Only `at_terminal` are file paths and operators' `remedies`
-    told; there is no button to press there. Elsewhere `admin_knows` says that an admin was told.
+    told; there is no button to press there, or for a program. `admin_knows` says that an admin was told.
     """
     retry = f"run: council retry {run_id}" if at_terminal else "press Continue."
+    again = "Ask again to start over." if at_terminal else "Press Start over to ask again."
+    go_on = f"To continue with the finished work, {retry}" if at_terminal else _GO_ON
+    if is_program:
+        retry, go_on = "ask again.", (again := "Ask again to start over.")
     operator = _ADMIN_KNOWS if admin_knows else _IN_ITS_LOG
     match error:
         case NoAnswers():
@@ -130,10 +135,8 @@ def explain(
             advice = _advice(error.failures, told, retry, operator)
             return f"No member of the council answered. {advice}"
         case RunStopped(enough=True):
-            go_on = f"To continue with the finished work, {retry}" if at_terminal else _GO_ON
             return f"The run was stopped before there was a final answer. {go_on}"
         case RunStopped():
-            again = "Ask again to start over." if at_terminal else "Press Start over to ask again."
             return f"The run was stopped before there were enough answers. {again}"
         case NothingRead():
             return str(error)
@@ -268,7 +271,7 @@ _REMEDIES: Mapping[Cause, str] = {
     "silence": "If {model} is only slow, raise idle_timeout",
     "deadline": "If {model} is only slow, raise call_deadline",
     "only_thoughts": "Raise max_tokens for {model}, or lower its reasoning",
-    "over_budget": "Raise the limit of a run under [budgets] in council.toml",
+    "over_budget": "Raise the limit of a run: under [budgets] in council.toml, or a program's max_cost",
     "not_configured": "Put {model} back into council.toml or COUNCIL_MEMBERS",
     "endpoint_changed": "Put the endpoint of {model} back into council.toml",
 }

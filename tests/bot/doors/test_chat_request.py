@@ -61,7 +61,7 @@ def test_what_changes_nothing_is_passed_over(fields: dict[str, Any]) -> None:
         ({"response_format": {"type": "json_object"}}, "response_format"),
         ({"response_format": {"type": "json_schema", "json_schema": {}}}, "response_format"),
         ({"response_format": {"type": "grammar", "grammar": "x"}}, "response_format"),
-        ({"response_format": {}}, "response_format.type"),
+        ({"response_format": {}}, "response_format"),
         ({"response_format": "json"}, "response_format"),
         ({"modalities": ["text", "audio"]}, "modalities"),
         ({"n": 2}, "n"),

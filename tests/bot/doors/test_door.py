@@ -14,6 +14,7 @@ from bot.render.markdown import render
 from bot.service.admission.access import Access, Rules
 from bot.service.admission.budgets import NANO, Budgets
 from bot.service.commands import HISTORY, SEARCH
+from bot.view.wording.budgets import OWN_DAY, OWN_RUN, WHO_CHANGES_IT
 from council.brief import Attachment, History, Turn
 from council.document.conversation import Source
 from storage.scope import TERMINAL, Scope
@@ -169,6 +170,36 @@ async def test_a_day_is_shared_by_what_one_token_asks_and_no_other(tmp_path: Pat
         place.configure(budgets=Budgets(user_day=0.000_1))
         with pytest.raises(OverBudget):
             await place.door.ask(Caller.at_terminal(None), QUESTION)
+
+
+@pytest.mark.parametrize(
+    ("run", "day", "budgets", "said", "remedy"),
+    [
+        (0.000_05, 2.0, Budgets(), "A question may cost at most $0.00005;", OWN_RUN),
+        (0.000_05, 2.0, Budgets(run=1), "A question may cost at most $0.00005;", OWN_RUN),
+        (0.5, 2.0, Budgets(run=0.013), "A question may cost at most $0.013;", WHO_CHANGES_IT),
+        (None, 2.0, Budgets(run=0.01), "A question may cost at most $0.01;", WHO_CHANGES_IT),
+        (0.5, 0.000_05, Budgets(), "Your budget for today is $0.00005;", OWN_DAY),
+        (None, 0.01, Budgets(user_day=1), "Your budget for today is $0.01;", OWN_DAY),
+        (None, 1.0, Budgets(user_day=0.01), "Your budget for today is $0.01;", WHO_CHANGES_IT),
+        (0.5, 1.0, Budgets(channel_day=0.01), "This channel's budget for today", WHO_CHANGES_IT),
+        (0.5, 1.0, Budgets(user_month=0.01), "Your budget for this month", WHO_CHANGES_IT),
+    ],
+)
+async def test_a_refusal_says_whose_limit_it_is(
+    tmp_path: Path, run: float | None, day: float, budgets: Budgets, said: str, remedy: str
+) -> None:
+    """Nobody changes council.toml for what a program has set itself, whatever door it uses."""
+    async with doorway(tmp_path) as place:
+        place.configure(budgets=budgets)
+        for caller in (CI, Caller.at_terminal(None)):
+            if caller is not CI and "channel" in said:
+                continue
+            with pytest.raises(OverBudget) as caught:
+                await place.door.ask(replace(caller, day=day), replace(QUESTION, max_cost=run))
+            assert str(caught.value).startswith(said)
+            assert str(caught.value).endswith(remedy)
+        assert place.office.council.calls == []
 
 
 async def test_a_runs_ceiling_is_its_askers(tmp_path: Path) -> None:

@@ -210,7 +210,10 @@ def test_what_whoever_asked_can_do(cause: Cause, said: str, advice: str) -> None
 SLOW: list[tuple[Cause, str | None]] = [
     ("silence", "If lab/two is only slow, raise idle_timeout"),
     ("deadline", "If lab/two is only slow, raise call_deadline"),
-    ("over_budget", "Raise the limit of a run under [budgets] in council.toml"),
+    (
+        "over_budget",
+        "Raise the limit of a run: under [budgets] in council.toml, or a program's max_cost",
+    ),
 ]
 NO_SETTING = "If it happens again, configure another model, or a fallback for this one"
 

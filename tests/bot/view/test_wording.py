@@ -104,6 +104,35 @@ def test_a_terminal_has_no_button_to_press(error: Exception, sentence: str) -> N
     assert explain(error, "7b1f", at_terminal=True) == sentence
 
 
+@pytest.mark.parametrize("at_terminal", [True, False])
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (
+            NoAnswers({"a/x": Failure(cause="unavailable")}),
+            "No member of the council answered. Wait a minute, then ask again.",
+        ),
+        (
+            NoAnswers({"a/x": Failure(cause="over_budget")}),
+            "No member of the council answered. Have the budget raised, then ask again.",
+        ),
+        (
+            RunStopped(enough=True),
+            "The run was stopped before there was a final answer. Ask again to start over.",
+        ),
+        (
+            RunStopped(enough=False),
+            "The run was stopped before there were enough answers. Ask again to start over.",
+        ),
+    ],
+)
+def test_a_program_has_no_button_and_no_command(
+    error: Exception, sentence: str, at_terminal: bool
+) -> None:
+    """It asks again: another request is another run."""
+    assert explain(error, "7b1f", at_terminal=at_terminal, is_program=True) == sentence
+
+
 def test_a_files_path_is_shown_only_at_the_terminal() -> None:
     """A chat channel sees file names only, not the machine's folders."""
     path = Path("/srv/council/data/council.db")

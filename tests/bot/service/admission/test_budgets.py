@@ -360,7 +360,7 @@ async def test_forgetting_leaves_no_id_and_resets_no_budget(tmp_path: Path) -> N
         assert b"U0FORGOTTEN" not in content
         assert run.id.encode() not in content
         allow(place, user_month=0.013)
-        assert "Your budget for this month is $0.01; $0.01 is used" in await refused(
+        assert "Your budget for this month is $0.013; $0.01 is used" in await refused(
             place, "2", somebody
         )
 

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from bot.errors import Refusal
-from bot.service.admission.budgets import NANO, NO_BUDGETS, Budgets, RunBudget, nanos, payer, refusal
+from bot.service.admission.budgets import NANO, NO_BUDGETS, Budgets, RunBudget, nanos, payer
 from council.calls import Ask, Call, Reply
 from council.document.conversation import Source
 from council.errors import Failure, ModelError
@@ -307,7 +307,7 @@ async def test_what_is_used_is_asked_of_budgets_in_force() -> None:
 def test_a_refusal_has_the_budgets_numbers() -> None:
     """In dollars."""
     error = BudgetExceeded("the database", Used("channel", "day", 2 * NANO, NANO // 2), NANO * 7)
-    said = str(refusal(error, cost(3.0)))
+    said = str(NO_BUDGETS.refusal(error, cost(3.0)))
     assert said.startswith(
         "This channel's budget for today is $2.00; $0.50 is used or reserved, and this question could cost "
         "$3.00."
