@@ -1,7 +1,7 @@
 """Posts a run's messages on Slack: each once, or twice where the response to the first was lost.
 
-Slack can't recognise a repeated message, and the bot can't read a channel's: what may be there is
-counted in the message's receipt. A mention has a way of its own, in `bot.slack.mentions`.
+Slack can't recognise a repeated message, and hardly ever lets the bot read a channel's: what may be
+there is counted in the message's receipt. A mention has a way of its own, in `bot.slack.mentions`.
 """
 
 from collections.abc import Awaitable, Callable
@@ -18,6 +18,8 @@ log = structlog.get_logger()
 
 Draw = Callable[[], Awaitable[Part]]
 """Draws what is posted when its turn has come."""
+Find = Callable[[], Awaitable[str]]
+"""Returns the id of a message that may be there; empty if it isn't found."""
 
 
 class Posting:
@@ -43,11 +45,17 @@ class Posting:
         channel: str,
         thread: str | None = None,
         *,
-        believes_at_once: bool = False,
+        find: Find | None = None,
     ) -> str:
-        """Post a message into a thread, or into the channel; return its id. Raises `VenueError`."""
+        """Post a message into a thread, or into the channel; return its id. Raises `VenueError`.
+
+        With `find`, a refusal is believed at once, and one that may be there is looked for first.
+        """
 
         async def request() -> str:
+            if find and receipt.times and (message := await find()):
+                await receipt(message)
+                return message
             shown = part if isinstance(part, Part) else await part()
             blocks = blocks_with_buttons(shown) or None
             async with receipt.begun():
@@ -60,7 +68,7 @@ class Posting:
             request,
             run=self._run,
             urgency=urgency,
-            believes_at_once=believes_at_once,
+            believes_at_once=find is not None,
             repeat=repeat(receipt),
         )
 

@@ -10,6 +10,7 @@ https://docs.slack.dev/messaging/working-with-files#upload
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from http import HTTPStatus
 from typing import TypeVar
 
@@ -85,9 +86,8 @@ class SlackVenue:
 
         async def post() -> str:
             where = self._channel, self._thread
-            return await self._posting.post(
-                drawn, sent, Urgency.FIRST_CARD, *where, believes_at_once=True
-            )
+            find = partial(self._workspace.find, *where, self._run)
+            return await self._posting.post(drawn, sent, Urgency.FIRST_CARD, *where, find=find)
 
         if sent.is_spent:
             raise Unreachable(NO_ANSWER, is_lost=True)

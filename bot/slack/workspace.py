@@ -12,12 +12,16 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import aiohttp
+import structlog
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.errors import VenueError
 from bot.service.delivery.outbox import Lane, Outbox
 from bot.slack.client import Json, granted
 from council.brief import Brief, Discussion, SentFile
 from council.document.conversation import Source
+
+log = structlog.get_logger()
 
 POST_SECONDS = 1.05
 """Between posts in a channel: Slack takes one a second, counted where they arrive."""
@@ -26,6 +30,9 @@ TIER_3, TIER_4 = 60 / 40, 60 / 90
 BURST = 5
 AT_ONCE = 4
 """How many requests of a lane may be under way: one that hangs stops nobody."""
+RECENT_SECONDS = 15 * 60
+LOOK_UP_SECONDS = 3.0
+"""How long looking for a message may take; where it takes longer, the message is posted again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,3 +82,25 @@ class Workspace:
             )
         )
         return str(posted["ts"])
+
+    async def find(self, channel: str, thread: str | None, button: str) -> str:
+        """Return the id of a recent message with a button of this value; empty if none can be found.
+
+        The bot needs one of the scopes that reading threads takes (`manifest.THREADS`).
+        """
+        client, oldest = self.client, f"{self.now() - RECENT_SECONDS:.6f}"
+        try:
+            async with asyncio.timeout(LOOK_UP_SECONDS):
+                found = await granted(
+                    client.conversations_replies(channel=channel, ts=thread, oldest=oldest)
+                    if thread
+                    else client.conversations_history(channel=channel, oldest=oldest)
+                )
+        except (VenueError, TimeoutError) as error:
+            log.info("card_not_looked_up", reason=error)
+            return ""
+        for message in found["messages"]:
+            blocks: list[Json] = message.get("blocks") or []
+            if any(each.get("value") == button for one in blocks for each in one.get("elements") or ()):
+                return str(message["ts"])
+        return ""

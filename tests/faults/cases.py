@@ -139,6 +139,7 @@ ASIDE = {
     "auth.revoke": "gives back a token of a workspace that isn't served",
     "oauth.v2.access": "asked while somebody installs the app, who reads what went wrong",
     "views.open": "shows a form to one person, beside an answer",
+    "conversations.history": "looks for a card before it is posted again, which it is in any case",
     "conversations.replies": "reads the thread around a question; the run continues without it",
     "conversations.info": "asked for the name of a channel that a question mentions",
     "files.info": "asked for a file from another workspace, before the question is taken",

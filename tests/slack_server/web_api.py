@@ -366,7 +366,8 @@ class WebApi:
 
     def _history(self, team: Team, arguments: Json) -> Json:
         channel = self.board.readable(team, arguments)
-        shown = [m.wire() for m in channel.messages.values() if not m.thread_ts and m.deleted_at is None]
+        there = (m for m in channel.messages.values() if not m.thread_ts and m.deleted_at is None)
+        shown = [message.wire() for message in there if _in_range(message.ts, arguments)]
         return _page(shown[::-1], arguments)
 
 

@@ -54,8 +54,8 @@ UrgencyNow = Urgency | Callable[[], Urgency]
 class Repeat(Enum):
     """Whether to repeat a request that may have been carried out.
 
-    `FREELY` is for what shows nothing twice, `ONCE` for what does: once, and late. `NEVER` leaves it
-    to the caller.
+    `FREELY` is for what shows nothing twice, `ONCE` for what does: once, and late unless it is a first
+    card. `NEVER` leaves it to the caller.
     """
 
     FREELY = auto()
@@ -153,7 +153,8 @@ class Patience:
     """How long the outbox waits, in seconds.
 
     `request`: for a response. `recheck`: before a refusal is believed. `first` and `longest`: between
-    attempts that failed, doubling. `lost`: before a post is repeated whose response was never seen.
+    attempts that failed, doubling. `lost`: before a post is repeated whose response was never seen; a
+    first card, for which somebody waits, after `lost_card`.
     `give_up`: until a request that fails again and again is given up; `unknown_attempts` counts those
     that end in an undocumented error. `starving`: behind more urgent requests, before one of the same
     urgency goes first.
@@ -164,6 +165,7 @@ class Patience:
     first: float = 1.0
     longest: float = 30.0
     lost: float = 60.0
+    lost_card: float = 3.0
     give_up: float = 15 * 60.0
     starving: float = 30.0
     unknown_attempts: int = 5
@@ -320,7 +322,8 @@ class Outbox:
                 wait *= 0.5 + self._jitter() / 2
                 if error.may_be_done and repeat is Repeat.ONCE:
                     lost += 1
-                    wait = patience.lost
+                    is_card = current() is Urgency.FIRST_CARD
+                    wait = patience.lost_card if is_card else patience.lost
                 now = self._clock()
                 if lost > 1 or unknown >= patience.unknown_attempts or now + wait > ends:
                     raise

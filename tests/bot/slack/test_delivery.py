@@ -76,6 +76,45 @@ class TestErrors:
             assert len(place.slack.thread(place.general, card.ts)) == 7
             assert (await place.run(card)).delivery == "shown"
 
+    @pytest.mark.parametrize("may_look", [True, False])
+    @pytest.mark.parametrize("applied", [True, False])
+    @pytest.mark.parametrize(
+        "breaks", [{"error": "internal_error"}, {"status": 502}, {"breaks": "reset"}, {"html": True}]
+    )
+    async def test_a_card_that_may_be_there_is_looked_for_and_repeated_at_once(
+        self, tmp_path: Path, breaks: dict[str, object], *, applied: bool, may_look: bool
+    ) -> None:
+        """Somebody waits for it. Without `channels:history` a second one may appear; one is gone on with."""
+        scopes = frozenset({"channels:history"} if may_look else set[str]())
+        async with at_work(tmp_path, scopes=scopes) as place:
+            began = place.slack.clock()
+            place.slack.fail("chat.postMessage", applied=applied, **breaks)  # pyright: ignore[reportArgumentType] - named per test
+            await place.ask()
+            cards = place.cards(place.general)
+            assert len(cards) == (2 if applied and not may_look else 1)
+            assert cards[-1].posted_at - began <= 5
+            assert [ANSWER in blocks_text(card.blocks) for card in cards] == [False] * (
+                len(cards) - 1
+            ) + [True]
+            assert told(place).thread_ts == cards[-1].ts
+
+    @pytest.mark.parametrize("refusal", [None, "missing_scope", "not_in_channel", "ratelimited"])
+    async def test_a_card_in_a_thread_is_looked_for_there(
+        self, tmp_path: Path, refusal: str | None
+    ) -> None:
+        """And repeated where Slack doesn't let the bot look."""
+        async with at_work(tmp_path, scopes=frozenset({"channels:history"})) as place:
+            head = place.slack.post(place.general, place.ada, "Look at this.")
+            if refusal:
+                place.slack.fail("conversations.replies", refusal, times=ALWAYS)
+            place.slack.fail("chat.postMessage", "internal_error", applied=True)
+            await place.slack.mention(place.general, place.ada, "Shard?", thread_ts=head.ts)
+            await place.dispatcher.tasks.settled()
+            posted = place.slack.thread(place.general, head.ts)
+            cards = [each for each in posted if "Shard?" in each.text and each.bot_id]
+            assert len(cards) == (2 if refusal else 1)
+            assert ANSWER in blocks_text(cards[-1].blocks)
+
     @pytest.mark.parametrize("method", ["chat.update", "chat.postMessage"])
     async def test_pages_of_a_proxy_for_a_minute_lose_nothing(self, tmp_path: Path, method: str) -> None:
         """A server error with an HTML page is treated like any other."""
