@@ -28,6 +28,7 @@ from council.brief import Brief, History
 from council.calls import Call, MemorySteps, Outcome, Reply
 from council.document.conversation import AssistantMessage
 from council.errors import Failure, ModelError
+from council.models.event_stream import parse
 from council.models.reply import Completion
 from council.profile import Member, Profile
 from council.run import deliberate
@@ -127,7 +128,7 @@ async def ask(
     except httpx.HTTPError as error:
         raise ModelError(Failure(cause="connection", detail=type(error).__name__)) from error
     completion = Completion()
-    completion.add_body(response.content)
+    completion.take_body(parse(response.content))
     append(options.file, {"question": question, "raw": call.step, "text": completion.text})
     return completion.reply(call, round((time.monotonic() - began) * 1000), lambda _: None)
 

@@ -1,7 +1,7 @@
 """Tokens and money, measured if the provider reports them, otherwise estimated."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -15,15 +15,13 @@ BYTES_PER_TOKEN = 4
 class Price:
     """US dollars for one token of the prompt, one of the reply, and for the call itself.
 
-    `reasons` says whether the model may think, which is billed even where it isn't shown; `None` if
-    nobody says. `cached` is the price of a prompt's token that the provider has read before, `None`
-    where that costs the same or nobody says.
+    `cached` is the price of a prompt's token that the provider has read before, `None` where that costs
+    the same or nobody says.
     """
 
     prompt: float
     completion: float
     request: float = 0.0
-    reasons: bool | None = field(default=None, compare=False)
     cached: float | None = None
 
     def cost(self, prompt_tokens: int, completion_tokens: int, cached_tokens: int = 0) -> float:

@@ -1,8 +1,8 @@
 """A provider that keeps its own bill, by its own rules: what it generated is owed, whoever hears of it.
 
 Tokens are billed at the list price of the model that was asked, for the prompt and for everything that
-was generated, hidden thoughts included, up to the moment at which the connection was closed. That is how
-providers bill: "you will still be billed for the tokens generated before cancellation", see
+was generated, hidden thoughts included, up to the moment at which the connection was closed, or to the
+reply's end, which many providers write all the same:
 https://openrouter.ai/docs/api-reference/streaming#stream-cancellation. Requests refused by their status
 cost nothing. With the customer's own key, the upstream provider's bill counts.
 
@@ -32,6 +32,7 @@ Kind = Literal[
     "reset after text",
     "reset before any answer",
     "stalls",
+    "cut, and billed whole",
     "thinks until it is cut off",
     "silent until it is cut off",
     "plain body",
@@ -51,6 +52,7 @@ KINDS: tuple[tuple[Kind, int], ...] = (
     ("reset after text", 5),
     ("reset before any answer", 2),
     ("stalls", 3),
+    ("cut, and billed whole", 5),
     ("thinks until it is cut off", 3),
     ("silent until it is cut off", 2),
     ("plain body", 4),
@@ -151,12 +153,6 @@ class BillingProvider:
         model = cast("str", request["model"])
         kinds, weights = [kind for kind, _ in KINDS], [weight for _, weight in KINDS]
         kind: str = self.chance.choices(kinds, weights)[0]
-        if model != THINKER:  # the others think aloud, or not at all
-            aloud = {
-                "hidden thoughts, no usage": "thoughts, no usage",
-                "thinks until it is cut off": "stalls",
-            }
-            kind = aloud.get(kind, kind)
         prompt = sum(-(-len(each["content"]) // 4) for each in request["messages"])
         bill = Bill(kind, model, prompt)
         self.bills.append(bill)
@@ -213,6 +209,9 @@ class BillingProvider:
             await response.write(b": thinking\n\n")
             await asyncio.Event().wait()
         left = length - thoughts
+        if kind == "cut, and billed whole":
+            await self._send(response, bill, {"content": WORD * (left // 3)}, left)
+            await asyncio.Event().wait()
         for part in (left // 3, left // 3, left - 2 * (left // 3)):
             await self._send(response, bill, {"content": WORD * part}, part)
             await asyncio.sleep(0)

@@ -9,7 +9,6 @@ as what it was taken to cost.
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import structlog
 
@@ -47,18 +46,6 @@ def unpriced(member: Member) -> None:
     del member
 
 
-@dataclass(frozen=True, slots=True)
-class Arrived:
-    """What came of a reply: its characters, thoughts included, and whether that is all of it.
-
-    `begun` says that the server answered at all.
-    """
-
-    characters: int
-    is_whole: bool
-    begun: bool
-
-
 def call_cost(call: Call, price: Price | None, unpriced_call: float) -> float:
     """Return the dollars that one call may cost, just before it is made."""
     if price is None:
@@ -86,16 +73,19 @@ def stated_usage(chunk: JsonObject, choice: JsonObject) -> JsonObject | None:
 
 def used(
     call: Call,
-    arrived: Arrived,
+    arrived: int,
     usage: JsonObject,
     headers: Mapping[str, str],
     price: Price | None,
     unpriced_call: float,
+    *,
+    is_whole: bool = True,
 ) -> Usage:
     """Return what a request used, as its server counted it, else estimated.
 
-    A count that came before the reply's end may have left out what came later. Costs that no call can
-    have are logged, and what the call was taken to cost before it was made counts instead.
+    `arrived` are a reply's characters, thoughts included. A count that came before it `is_whole` may
+    have left out what came later. Costs that no call can have are logged, and what the call was taken to
+    cost before it was made counts instead.
     """
     prompt, completion = _counts(usage)
     reserved = call_cost(call, price, unpriced_call)
@@ -112,7 +102,7 @@ def used(
         if cost > max(BELIEVED, TIMES_BELIEVED * (unpriced_call if listed is None else listed)):
             return _not_believed(call, cost, guess, price, reserved)
         return counted.model_copy(update={"cost": cost, "unpriced": 0})
-    if counted is not guess and arrived.is_whole and (completion or not arrived.characters):
+    if counted is not guess and is_whole and (completion or not arrived):
         return counted
     return max(counted, guess, key=lambda each: (each.cost, each.tokens))
 
@@ -140,13 +130,10 @@ def stated_cost(
         return None if usage.get("is_byok") else cost
     if (ticks := _amount(usage.get("cost_in_usd_ticks"))) is not None:
         return ticks / TICKS_PER_DOLLAR
-    return _header_cost(headers.get(COST_HEADER, ""))
-
-
-def reasoning_tokens(usage: JsonObject) -> int:
-    """Return the tokens of thoughts, as far as a server tells them apart."""
-    details = as_object(usage.get("completion_tokens_details"))
-    return _count(details.get("reasoning_tokens")) or _count(usage.get("reasoning_tokens"))
+    try:  # LiteLLM writes 0.0 and None where it doesn't know a price, and before a stream has ended
+        return _amount(float(headers.get(COST_HEADER, ""))) or None
+    except ValueError:
+        return None
 
 
 def cached_tokens(usage: JsonObject) -> int | None:
@@ -164,41 +151,33 @@ def cached_tokens(usage: JsonObject) -> int | None:
     return None if said is None else min(_count(said), _count(usage.get("prompt_tokens")))
 
 
-def _header_cost(said: str) -> float | None:
-    # LiteLLM writes 0.0 and None where it doesn't know a price, and before a stream has ended.
-    try:
-        return _amount(float(said)) or None
-    except ValueError:
-        return None
-
-
 def _counts(usage: JsonObject) -> tuple[int, int]:
     """Return the tokens of prompt and reply that a server counted.
 
     The completion tokens of xAI leave the thoughts out; its total has them.
     """
     prompt, completion = (_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens"))
-    thoughts = reasoning_tokens(usage)
+    details = as_object(usage.get("completion_tokens_details"))
+    thoughts = _count(details.get("reasoning_tokens")) or _count(usage.get("reasoning_tokens"))
     if thoughts and _count(usage.get("total_tokens")) == prompt + completion + thoughts:
         completion += thoughts
     return prompt, completion
 
 
-def _estimated(call: Call, arrived: Arrived, price: Price | None, reserved: float) -> Usage:
-    """Return an estimate by what was sent and what arrived.
+def _estimated(call: Call, arrived: int, price: Price | None, reserved: float) -> Usage:
+    """Return an estimate by what was sent and what arrived, at least what the call was taken to cost.
 
-    A model may have thought where nobody sees it, and a server that hasn't answered yet may be writing:
-    such a call counts as what it was taken to cost, at least.
+    Models think where nobody sees it, and many servers write on, and bill, when a stream is cut. Where
+    nothing limits a reply, what isn't seen of it comes on top of what arrived.
+    Source: https://openrouter.ai/docs/api-reference/streaming#stream-cancellation
     """
     prompt = sum(estimate_tokens(message["content"]) for message in call.messages)
-    completion = -(-arrived.characters // CHARACTERS_PER_TOKEN)
+    completion = -(-arrived // CHARACTERS_PER_TOKEN)
     guess = _priced(prompt, completion, price, search_cost(call.member, web=call.web))
-    cost = guess.cost
-    if price is not None and (
-        price.reasons or not arrived.begun or (price.reasons is None and not arrived.characters)
-    ):
-        cost = max(cost, reserved)
-    return guess.model_copy(update={"source": "estimated", "cost": cost})
+    if price is None:
+        return guess.model_copy(update={"source": "estimated"})
+    least = reserved + (0 if call.max_tokens else price.completion * completion)
+    return guess.model_copy(update={"source": "estimated", "cost": max(guess.cost, least)})
 
 
 def _priced(

@@ -21,8 +21,6 @@ from council.usage import Price
 
 HOUR = 3600.0
 MINUTE = 60.0
-REASONING = {"reasoning", "include_reasoning", "reasoning_effort"}
-"""Parameters that models take which think."""
 UNKNOWN_WINDOW = 16_000
 """Tokens that a model is taken to read where nothing says how many."""
 
@@ -188,19 +186,10 @@ def _read(models: Iterable[JsonObject]) -> Iterable[tuple[str, ModelListing]]:
             takes = model.get("supported_parameters")
             named = {*map(str, cast("list[object]", takes))} if isinstance(takes, list) else None
             structured = None if named is None else "structured_outputs" in named
-            reasons = None if named is None else bool(named & REASONING)
             created = model.get("created")
             since = created if isinstance(created, int) else 0
-            yield (
-                name,
-                ModelListing(
-                    _price(model.get("pricing"), reasons),
-                    structured,
-                    _window(model),
-                    since,
-                    _sees(model),
-                ),
-            )
+            price = _price(model.get("pricing"))
+            yield name, ModelListing(price, structured, _window(model), since, _sees(model))
 
 
 def _sees(model: JsonObject) -> bool | None:
@@ -225,7 +214,7 @@ def _window(model: JsonObject) -> int | None:
     return next((each for each in named if isinstance(each, int) and each > 0), None)
 
 
-def _price(pricing: object, reasons: bool | None) -> Price | None:
+def _price(pricing: object) -> Price | None:
     """Read dollars a token, written as decimal strings; `-1` means "it depends"."""
     if not isinstance(pricing, dict):
         return None
@@ -238,7 +227,7 @@ def _price(pricing: object, reasons: bool | None) -> Price | None:
         return None
     if "prompt" not in prices or "completion" not in prices or min(prompt, completion, request) < 0:
         return None
-    return Price(prompt, completion, request, reasons, _cached_price(prices, prompt))
+    return Price(prompt, completion, request, _cached_price(prices, prompt))
 
 
 def _cached_price(prices: JsonObject, prompt: float) -> float | None:

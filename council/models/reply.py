@@ -15,8 +15,7 @@ from typing import cast
 
 from council.calls import Call, Citation, Reply
 from council.errors import Cause, Failure, ModelError
-from council.models.billing import UNPRICED_CALL, Arrived, stated_usage, used
-from council.models.event_stream import parse
+from council.models.billing import UNPRICED_CALL, stated_usage, used
 from council.models.refusals import EXCERPT_LENGTH, NO_SECRETS, refused, shorten, too_large
 from council.models.thoughts import ThoughtFilter
 from council.text.characters import whole
@@ -144,10 +143,6 @@ class Completion:
         """Whether a closing tag ended thoughts that no opening tag announced."""
         return self._filter.closed_without_opening
 
-    def add_chunk(self, data: str | bytes) -> None:
-        """Take one event of a stream."""
-        self.take_chunk(parse(data))
-
     def take_chunk(self, chunk: JsonObject) -> None:
         """Take one event of a stream, parsed."""
         choice = _first(chunk.get("choices"))
@@ -161,12 +156,8 @@ class Completion:
         if self.finish_reason is None and self._length:
             self.finish_reason = "stop"
 
-    def add_body(self, data: bytes) -> None:
-        """Take a plain body; one that has arrived is complete."""
-        self.take_body(parse(data))
-
     def take_body(self, body: JsonObject) -> None:
-        """Take a plain body, parsed."""
+        """Take a plain body, parsed; one that has arrived is complete."""
         self._unparsed = 0
         choice = _first(body.get("choices"))
         self._take(body, choice, as_object(choice.get("message")) or as_object(choice.get("delta")))
@@ -333,13 +324,10 @@ class Completion:
 
     def spent(self, call: Call, price: Callable[[str], Price | None]) -> Usage:
         """Return what the call used so far: as counted, else estimated by all that arrived."""
-        arrived = Arrived(
-            self._length + self._reasoned + len(self.refusal) + self._unparsed,
-            is_whole=self.finished,
-            begun=self._has_begun or self.finished,
-        )
+        arrived = self._length + self._reasoned + len(self.refusal) + self._unparsed
         listed = price(self._fallback(call) or call.member.model)
-        return used(call, arrived, self.usage or {}, self._headers, listed, self._unpriced_call)
+        stated = self.usage or {}, self._headers
+        return used(call, arrived, *stated, listed, self._unpriced_call, is_whole=self.finished)
 
     @property
     def _is_blank(self) -> bool:

@@ -2,12 +2,12 @@
 
 import pytest
 
-from council.models.billing import Arrived, cached_tokens, used
+from council.models.billing import cached_tokens, used
 from council.text.json_objects import JsonObject
 from council.usage import Price, Usage, total
 from tests.council.models.test_reply import call
 
-WHOLE = Arrived(characters=20, is_whole=True, begun=True)
+WHOLE = 20
 PRICE = Price(prompt=2e-6, completion=1e-5, cached=2e-7)
 
 

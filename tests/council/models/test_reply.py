@@ -44,7 +44,7 @@ def streamed(*chunks: bytes) -> Completion:
     """Read a stream to its end."""
     completion = Completion()
     for data in chunks:
-        completion.add_chunk(data)
+        completion.take_chunk(parse(data))
     return completion
 
 
@@ -52,7 +52,7 @@ def body(content: object, **fields: object) -> Completion:
     """Read a plain body."""
     completion = Completion()
     choice = {"message": {"content": content}, "finish_reason": "stop"}
-    completion.add_body(orjson.dumps({"choices": [choice], **fields}))
+    completion.take_body(parse(orjson.dumps({"choices": [choice], **fields})))
     return completion
 
 
@@ -73,7 +73,7 @@ def test_chunks_join_into_one_text_and_are_heard_as_they_come() -> None:
     heard: list[str] = []
     completion = Completion(heard.append)
     for data in (chunk("It "), chunk(None), chunk("depends."), chunk("", finish="stop")):
-        completion.add_chunk(data)
+        completion.take_chunk(parse(data))
     reply = completion.reply(call(), 12, no_price)
     assert reply.text == "It depends."
     assert heard == ["It ", "depends."]
@@ -95,7 +95,7 @@ def test_text_may_come_as_that_of_a_completion() -> None:
     completion = streamed(orjson.dumps(begun), orjson.dumps(ended))
     assert completion.reply(call(), 1, no_price).text == "It depends."
     whole = Completion()
-    whole.add_body(orjson.dumps({"choices": [{"text": "<think>Hm.</think>It depends."}]}))
+    whole.take_body(parse(orjson.dumps({"choices": [{"text": "<think>Hm.</think>It depends."}]})))
     assert whole.reply(call(), 1, no_price).text == "It depends."
 
 
@@ -157,7 +157,7 @@ def test_an_emoji_cut_in_two_comes_out_whole(cut: int) -> None:
     heard: list[str] = []
     completion = Completion(heard.append)
     for half in ("".join(units[:cut]), "".join(units[cut:])):
-        completion.add_chunk(f'{{"choices": [{{"delta": {{"content": "{half}"}}}}]}}')
+        completion.take_chunk(parse(f'{{"choices": [{{"delta": {{"content": "{half}"}}}}]}}'))
     assert completion.text == "a😀b"
     assert "".join(heard) == "a😀b"
 
@@ -199,7 +199,7 @@ def test_a_plain_body_cites_too() -> None:
     """Its annotations are the message's."""
     completion = Completion()
     message = {"content": "See a.", "annotations": cites({"url": "https://a.example"})}
-    completion.add_body(orjson.dumps({"choices": [{"message": message}]}))
+    completion.take_body(parse(orjson.dumps({"choices": [{"message": message}]})))
     assert completion.reply(call(), 1, no_price).citations == (Citation(url="https://a.example"),)
 
 
@@ -273,7 +273,7 @@ def test_a_refusal_is_a_filtered_reply_in_the_models_words() -> None:
 def test_a_plain_body_needs_no_finish_reason() -> None:
     """It is whole by having arrived; some servers leave the field out."""
     completion = Completion()
-    completion.add_body(b'{"choices": [{"message": {"content": "Yes."}}]}')
+    completion.take_body(parse(b'{"choices": [{"message": {"content": "Yes."}}]}'))
     assert completion.reply(call(), 1, no_price).text == "Yes."
 
 
@@ -281,7 +281,7 @@ def test_a_plain_body_needs_no_finish_reason() -> None:
 def test_anything_but_a_json_object_is_malformed(data: bytes) -> None:
     """A corrupt chunk ends the reply: text may be missing from its middle."""
     with pytest.raises(ModelError) as caught:
-        Completion().add_chunk(data)
+        Completion().take_chunk(parse(data))
     assert caught.value.failure.cause == "malformed"
 
 
@@ -289,7 +289,7 @@ def test_anything_but_a_json_object_is_malformed(data: bytes) -> None:
 def test_a_plain_body_without_choices_is_malformed(choices: JsonObject) -> None:
     """It isn't what the API promises."""
     with pytest.raises(ModelError) as caught:
-        Completion().add_body(orjson.dumps(choices))
+        Completion().take_body(parse(orjson.dumps(choices)))
     assert caught.value.failure.cause == "malformed"
 
 
@@ -306,7 +306,7 @@ def test_a_plain_body_without_choices_is_malformed(choices: JsonObject) -> None:
 def test_no_json_breaks_the_reader(value: object) -> None:
     """Whatever a server sends, it is taken or refused with a cause."""
     with suppress(ModelError):
-        Completion().add_chunk(orjson.dumps(value))
+        Completion().take_chunk(parse(orjson.dumps(value)))
 
 
 def test_an_error_inside_a_stream_ends_it_with_what_it_cost() -> None:
@@ -315,8 +315,8 @@ def test_an_error_inside_a_stream_ends_it_with_what_it_cost() -> None:
     completion.begin({}, NO_SECRETS)
     usage = {"prompt_tokens": 9, "completion_tokens": 2, "cost": 0.01}
     with pytest.raises(ModelError) as caught:
-        completion.add_chunk(
-            chunk(finish="error", error={"code": 502, "message": "Upstream broke"}, usage=usage)
+        completion.take_chunk(
+            parse(chunk(finish="error", error={"code": 502, "message": "Upstream broke"}, usage=usage))
         )
     failure = completion.billed(caught.value.failure, call(), no_price)
     assert (failure.cause, failure.status, failure.detail) == ("unavailable", 502, "Upstream broke")
@@ -335,7 +335,7 @@ def test_half_a_pair_in_anything_but_the_text_is_replaced() -> None:
         {"choices": [{"message": {"content": "Yes.", "annotations": [{"url_citation": page}]}}]}
     )
     completion = Completion()
-    completion.add_body(half.encode())
+    completion.take_body(parse(half.encode()))
     [cited] = completion.reply(call(), 1, no_price).citations
     assert cited.title == "\ufffd page"
 
@@ -346,7 +346,7 @@ def test_half_a_pair_in_anything_but_the_text_is_replaced() -> None:
 def test_json_that_is_too_deep_is_malformed(data: bytes) -> None:
     """It costs this reply and nothing else."""
     with pytest.raises(ModelError) as caught:
-        Completion().add_body(data)
+        Completion().take_body(parse(data))
     assert caught.value.failure.cause == "malformed"
 
 
@@ -374,8 +374,8 @@ def test_a_missing_cost_is_replaced_by_the_listed_price(cost: object) -> None:
     """One such number would spoil every sum."""
     completion = Completion()
     usage = {"prompt_tokens": 10, "completion_tokens": 5, "cost": cost}
-    completion.add_body(
-        json.dumps({"choices": [{"message": {"content": "Yes."}}], "usage": usage}).encode()
+    completion.take_body(
+        parse(json.dumps({"choices": [{"message": {"content": "Yes."}}], "usage": usage}).encode())
     )
     assert completion.reply(call(), 1, lambda _: PRICE).usage.cost == 5.0
 
@@ -415,9 +415,9 @@ def test_without_a_count_four_characters_make_a_token(usage: object) -> None:
         "choices": [{"message": {"content": "Yes, it is."}, "finish_reason": "stop"}],
         "usage": usage,
     }
-    completion.add_body(json.dumps(reply).encode())
+    completion.take_body(parse(json.dumps(reply).encode()))
     assert completion.reply(call(), 1, lambda _: PRICE).usage == Usage(
-        prompt_tokens=3, completion_tokens=3, cost=2.25, source="estimated"
+        prompt_tokens=3, completion_tokens=3, cost=1002.25, source="estimated"
     )
 
 
@@ -486,8 +486,8 @@ def test_a_cost_that_no_call_can_have_is_not_believed(
     """It would keep everybody out; what the call was taken to cost counts, and the log says so."""
     usage = {"prompt_tokens": 10, "completion_tokens": 5, **stated}
     completion = Completion(unpriced_call=0.5)
-    completion.add_body(
-        json.dumps({"choices": [{"message": {"content": "Yes."}}], "usage": usage}).encode()
+    completion.take_body(
+        parse(json.dumps({"choices": [{"message": {"content": "Yes."}}], "usage": usage}).encode())
     )
     with structlog.testing.capture_logs() as logs:
         used = completion.reply(call(), 1, lambda _: price).usage
@@ -496,32 +496,51 @@ def test_a_cost_that_no_call_can_have_is_not_believed(
     assert [line["event"] for line in logs] == ([] if is_believed else ["cost_not_believed"])
 
 
-THINKS, SPEAKS = (Price(0.25, 0.5, reasons=reasons) for reasons in (True, False))
-
-
 @pytest.mark.parametrize(
-    ("chunks", "price", "cost"),
+    ("chunks", "limit", "cost"),
     [
-        ([{"content": "It dep"}], THINKS, 1000.75),
-        ([{"reasoning": "Hm."}], THINKS, 1000.75),
-        ([{"reasoning": "Hm. " * 4000}], THINKS, 2000.75),
-        ([{"content": "It dep"}], SPEAKS, 1.75),
-        ([{"content": ""}], SPEAKS, 0.75),
-        ([{"content": "It dep"}], PRICE, 1.75),
-        ([{"reasoning": "Hm. Or not."}, {"content": "It"}], PRICE, 2.75),
-        ([{"refusal": "No, I can't"}], PRICE, 2.25),
-        ([{"content": ""}], PRICE, 1000.75),
+        ([{"content": ""}], None, 1000.75),
+        ([{"content": "It dep"}], None, 1001.75),
+        ([{"reasoning": "Hm."}], None, 1001.25),
+        ([{"reasoning": "Hm. " * 4000}], None, 3000.75),
+        ([{"reasoning": "Hm. Or not."}, {"content": "It"}], None, 1002.75),
+        ([{"refusal": "No, I can't"}], None, 1002.25),
+        ([{"content": "It dep"}], 100, 50.75),
+        ([{"content": "It dep" * 100}], 100, 75.75),
     ],
 )
-def test_thoughts_are_paid_for_also_where_they_are_hidden(
-    chunks: list[JsonObject], price: Price, cost: float
+@pytest.mark.parametrize("ends", [False, True])
+def test_what_nobody_counted_costs_at_least_what_was_reserved(
+    chunks: list[JsonObject], limit: int | None, cost: float, *, ends: bool
 ) -> None:
-    """All that arrived counts; of a model that may think unseen, what the call was taken to cost."""
+    """A cut stream may be billed whole, and thoughts are where they are hidden: all that arrived, too."""
     completion = Completion()
     completion.begin({}, NO_SECRETS)
     for delta in chunks:
-        completion.add_chunk(orjson.dumps({"choices": [{"delta": delta}]}))
-    used = completion.paid(call(), lambda _: price)
+        completion.take_chunk(parse(orjson.dumps({"choices": [{"delta": delta}]})))
+    if ends:
+        completion.take_chunk(parse(chunk("", finish="stop")))
+    used = completion.paid(replace(call(), max_tokens=limit), lambda _: PRICE)
+    assert used is not None
+    assert (used.cost, used.source) == (cost, "estimated")
+
+
+@pytest.mark.parametrize(
+    ("stated", "cost"),
+    [
+        ({"prompt_tokens": 10, "completion_tokens": 5, "cost": 0.5}, 0.5),
+        ({"cost": 0.5}, 0.5),
+        ({"prompt_tokens": 10, "completion_tokens": 5}, 1001.75),
+        ({"prompt_tokens": 10, "completion_tokens": 9_000}, 4502.5),
+    ],
+)
+def test_a_cut_stream_costs_less_only_where_its_provider_says_so(
+    stated: JsonObject, cost: float
+) -> None:
+    """In dollars: tokens that were counted before the end may not be all."""
+    completion = streamed(chunk("It dep", usage=stated))
+    completion.begin({}, NO_SECRETS)
+    used = completion.paid(call(), lambda _: PRICE)
     assert used is not None
     assert used.cost == cost
 
@@ -531,7 +550,7 @@ def test_a_count_from_before_the_end_is_not_the_last_word() -> None:
     first = chunk("", usage={"prompt_tokens": 3, "completion_tokens": 1})
     completion = streamed(first, chunk("It depends on whom you ask."))
     completion.begin({}, NO_SECRETS)
-    used = completion.paid(call(), lambda _: SPEAKS)
+    used = completion.paid(call(), lambda _: PRICE)
     assert used is not None
     assert (used.completion_tokens, used.source) == (7, "estimated")
 
@@ -547,7 +566,7 @@ def test_what_arrived_of_a_plain_body_is_paid_for() -> None:
     completion = Completion()
     completion.begin({}, NO_SECRETS)
     completion.arrive(400)
-    used = completion.paid(call(), lambda _: SPEAKS)
+    used = completion.paid(call(), lambda _: PRICE)
     assert used is not None
     assert used.completion_tokens == 100
 
@@ -589,7 +608,7 @@ def test_thoughts_are_added_where_a_server_counts_them_apart(total: int | None, 
         "completion_tokens_details": {"reasoning_tokens": 7},
     }
     choice = {"message": {"content": "Yes."}, "finish_reason": "stop"}
-    completion.add_body(orjson.dumps({"choices": [choice], "usage": usage}))
+    completion.take_body(parse(orjson.dumps({"choices": [choice], "usage": usage})))
     assert completion.reply(call(), 1, no_price).usage.completion_tokens == tokens
 
 
@@ -761,7 +780,7 @@ def test_an_error_in_any_chunk_is_an_error(data: JsonObject) -> None:
     """Wherever it is in the chunk, and if it is the chunk."""
     completion = streamed(chunk("It dep"))
     with pytest.raises(ModelError) as caught:
-        completion.add_chunk(orjson.dumps(data))
+        completion.take_chunk(parse(orjson.dumps(data)))
     assert (caught.value.failure.cause, caught.value.failure.detail) == ("unavailable", "it broke")
 
 
@@ -772,14 +791,14 @@ def test_a_reply_that_broke_off_is_paid_for() -> None:
     assert completion.billed(lost, call(), no_price).usage is None  # nothing was sent
     unanswered = Completion()
     unanswered.send()
-    assert unanswered.billed(lost, call(), lambda _: SPEAKS).usage == Usage(
+    assert unanswered.billed(lost, call(), lambda _: PRICE).usage == Usage(
         prompt_tokens=3, cost=1000.75, source="estimated"
     )
     down = Failure(cause="unavailable", status=503)
     assert unanswered.billed(down, call(), no_price).usage is None
     completion.begin({}, NO_SECRETS)
     assert completion.billed(lost, call(), lambda _: PRICE).usage == Usage(
-        prompt_tokens=3, completion_tokens=4, cost=2.75, source="estimated"
+        prompt_tokens=3, completion_tokens=4, cost=1002.75, source="estimated"
     )
     nothing = Completion()
     nothing.begin({}, NO_SECRETS)

@@ -92,14 +92,16 @@ class Race:
     def count(
         self,
         call: Call,
-        arrived: object,
+        arrived: int,
         usage: JsonObject,
         headers: Mapping[str, str],
         price: Price | None,
         unpriced_call: float,
+        *,
+        is_whole: bool,
     ) -> Usage:
         """Note what the program counts for a request, by the kind that the provider's header names."""
-        found = used(call, arrived, usage, headers, price, unpriced_call)  # pyright: ignore[reportArgumentType] - passed on
+        found = used(call, arrived, usage, headers, price, unpriced_call, is_whole=is_whole)
         if not self.is_dead:
             self.counted[headers.get("x-kind", UNANSWERED)] += round(found.cost * NANO)
         return found
