@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
-from council.document.conversation import Source, timestamp
+from council.document.conversation import Source
 from storage.database import Database
 from storage.journal.rows import NOT_MENTIONED, Budgeted, MentionState, Payer
 from storage.journal.spending import Spending
@@ -71,14 +71,14 @@ class BudgetRecord:
     async def budget(self, payer: Payer, budgeted: Budgeted, moment: datetime) -> Budget:
         """Return the budget that a payer's questions count toward at a moment."""
         scope, period = budgeted
-        day = timestamp(moment)[:10]
-        whose = await self._spending.digest(getattr(payer, scope), moment)
+        day = await self._spending.day(moment)
+        whose = await self._spending.digest(getattr(payer, scope), day)
         return Budget(day[:7], day if period == "day" else "", scope, whose)
 
     async def about(self, what: str, moment: datetime) -> Budget:
         """Return the record, for one day, of who was told what only an operator can mend."""
-        day = timestamp(moment)[:10]
-        return Budget(day[:7], day, "operator", await self._spending.digest(what, moment))
+        day = await self._spending.day(moment)
+        return Budget(day[:7], day, "operator", await self._spending.digest(what, day))
 
     async def reached(self, budget: Budget) -> bool:
         """Return whether an admin has been told."""
@@ -86,12 +86,12 @@ class BudgetRecord:
 
     async def person(self, name: str, moment: datetime) -> str:
         """Return the name under which an admin is recorded in that month."""
-        return await self._spending.digest(name, moment)
+        return await self._spending.digest(name, await self._spending.day(moment))
 
     async def open(self, budget: Budget, recipients: Iterable[str]) -> bool:
         """Record that a budget is nearly used up and who is to be told; return whether that is new."""
         is_new = not await self._database.read(_IS_KNOWN, budget.key)
-        day = timestamp(self.now())[:10]
+        day = await self._spending.day(self.now())
         rows = [(_OPEN, (*budget.key, one, "owed")) for one in recipients]
         await self._database.write(
             (_FORGET_OLD, {"month": day[:7], "day": day}),
@@ -119,7 +119,7 @@ class BudgetRecord:
 
     async def places(self, platform: str) -> list[Source]:
         """Return where runs were asked that are open, or whose budgets somebody is to be told of."""
-        day = timestamp(self.now())[:10]
+        day = await self._spending.day(self.now())
         values = {"platform": platform, "month": day[:7], "day": day}
         rows = await self._database.read(_PLACES, values)
         return [Source.model_validate_json(row["origin"]) for row in rows]

@@ -7,7 +7,8 @@ that would begin the run. So no number of questions at once gets past a budget.
 import hashlib
 import secrets
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import date, datetime, timedelta
+from itertools import pairwise
 
 from council.document.conversation import timestamp
 from storage.database import Database, SqlValue, Statement
@@ -17,6 +18,8 @@ from storage.journal.rows import BUDGETED, Budgeted, Payer, Period, Reservation
 DOLLAR = 1_000_000_000
 MOST_DOLLARS = 1_000_000
 """What no call can cost; one that did counts as a call without a known price."""
+GAP = timedelta(days=7)
+"""A day that comes later than this after the one before, and alone, is taken for a wrong clock's."""
 _NO_LIMIT = 2**62
 _LEFT = """
 SELECT CASE WHEN CAST(:{scope}_{period} AS BIGINT) IS NULL THEN {no_limit}
@@ -30,7 +33,11 @@ _ROOM = " UNION ALL ".join(
     _LEFT.format(scope=scope, period=period, no_limit=_NO_LIMIT) for scope, period in BUDGETED
 )
 _OWN = "run = :run AND attempt = (SELECT retries FROM runs WHERE id = :run) AND settled = 0"
-RECORD_DAY = "INSERT INTO spending_days (month, day) VALUES (?, database_day()) ON CONFLICT DO NOTHING"
+RECORD_DAY = """
+INSERT INTO spending_days (month, day) SELECT ?, today.day FROM (SELECT database_day() AS day) AS today
+WHERE today.day >= ? ON CONFLICT DO NOTHING
+"""
+_DAYS = "SELECT DISTINCT day FROM spending_days WHERE substr(day, 1, 7) = month ORDER BY day"
 # A clock that jumps ahead for a day makes no month old: two days of another one have to follow.
 _OLD_MONTHS = """
 SELECT own.month FROM (SELECT month, max(day) AS last FROM spending_days GROUP BY month) AS own
@@ -160,7 +167,7 @@ class Spending:
         named = {"run": run_id, **await self._named(reservation.payer, now)}
         making = [] if await self._stored_key() else [(_MAKE_KEY, (self._new_key,))]
         forgetting: list[Statement] = [
-            (RECORD_DAY, (named["month"],)),
+            (RECORD_DAY, (named["month"], await self._seen())),
             *((statement, ()) for statement in _FORGET_OLD),
         ]
         return [*making, *forgetting, (_OPEN, named), change(run_id, reservation)]
@@ -199,8 +206,9 @@ class Spending:
         That is one person, one channel, one workspace for each period, unnamed; in US dollars.
         """
         found: dict[Budgeted, tuple[float, float]] = {}
+        day = await self.day(now)
         for scope, period in BUDGETED:
-            values = {"month": timestamp(now)[:7], **_days(timestamp(now)[:10], period)}
+            values = {"month": day[:7], **_days(day, period)}
             rows = await self._database.read(_LARGEST.format(scope=scope), values)
             sums = (rows[0]["reserved"], rows[0]["spent"]) if rows else (0.0, 0.0)
             found[scope, period] = (sums[0] / DOLLAR, sums[1] / DOLLAR)
@@ -225,7 +233,7 @@ class Spending:
         whose = await self._whose(budgeted, name, now)
         names = dict.fromkeys(("user", "channel", "workspace"), "") | {scope: whose["whose"]}
         run = secrets.token_hex(16)
-        counted = timestamp(now)[:10] if period == "day" else ""
+        counted = await self.day(now) if period == "day" else ""
         making: list[Statement] = [] if await self._stored_key() else [(_MAKE_KEY, (self._new_key,))]
         values = {**whose, **names, "run": run, "counted": counted, "amount": amount}
         correction: list[Statement] = [(_CORRECT.format(scope=scope), values)]
@@ -234,8 +242,8 @@ class Spending:
         await self._database.write(*making, *correction, *beside)
 
     async def _whose(self, budgeted: Budgeted, name: str, now: datetime) -> dict[str, SqlValue]:
-        day = timestamp(now)[:10]
-        whose = await self.digest(name, now)
+        day = await self.day(now)
+        whose = await self.digest(name, day)
         return {"month": day[:7], "whose": whose, **_days(day, budgeted[1])}
 
     async def _sum(self, budgeted: Budgeted, named: Mapping[str, SqlValue]) -> int:
@@ -245,12 +253,22 @@ class Spending:
         [row] = await self._database.read(_SUM.format(scope=scope), values)
         return int(row["amount"])
 
-    async def digest(self, name: str, now: datetime) -> str:
-        """Return the name under which somebody or a place is stored in a month."""
-        return _digest(await self._stored_key() or self._new_key, timestamp(now)[:7], name)
+    async def day(self, now: datetime) -> str:
+        """Return the day whose budgets count: a clock that is set back opens none of them again."""
+        return max(timestamp(now)[:10], await self._seen())
+
+    async def _seen(self) -> str:
+        """Return the last day on which the database's clock and a program's agreed; empty if none."""
+        days = [date.fromisoformat(row["day"]) for row in await self._database.read(_DAYS)]
+        near = [later for earlier, later in pairwise(days) if later - earlier <= GAP]
+        return max(map(str, (*days[:1], *near)), default="")
+
+    async def digest(self, name: str, day: str) -> str:
+        """Return the name under which somebody or a place is stored in a day's month."""
+        return _digest(await self._stored_key() or self._new_key, day[:7], name)
 
     async def _named(self, payer: Payer, now: datetime) -> dict[str, SqlValue]:
-        day = timestamp(now)[:10]
+        day = await self.day(now)
         month = day[:7]
         key = await self._stored_key() or self._new_key
         names = {"user": payer.user, "channel": payer.channel, "workspace": payer.workspace}

@@ -1,6 +1,6 @@
 """Months of spending that are over, and corrections, in each store."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,6 +14,7 @@ from council.usage import Usage
 from storage.database import Database, Statement
 from storage.errors import BudgetExceeded, ConstraintError, ReservationRefused, Used
 from storage.journal import spending
+from storage.journal.budget_warnings import BudgetRecord
 from storage.journal.journal import Journal
 from storage.journal.rows import BUDGETED, Allowance, Budgeted, Payer, Reservation, RunRow
 from storage.journal.spending import Spending
@@ -41,12 +42,17 @@ class Ledger:
     def __post_init__(self) -> None:
         self.journal = Journal(self.database, lambda: self.now)
         self.spending = Spending(self.database)
+        self.record("2026-11-29")
+
+    def record(self, day: str) -> None:
+        """Set the database's clock."""
+        self.patch.setattr(spending, "RECORD_DAY", RECORD.replace("database_day()", f"'{day}'"))
 
     async def ask(self, day: str, *, ends: bool = True) -> None:
         """Ask a question, recorded on a day by the database's clock."""
         self.asked += 1
         run = replace(RUN, id=f"run-{self.asked}", entry_key=f"key-{self.asked}")
-        self.patch.setattr(spending, "RECORD_DAY", RECORD.replace("database_day()", f"'{day}'"))
+        self.record(day)
         await self.journal.begin(run, reservation=RESERVED)
         if ends:
             await self.journal.finish(run.id, "stopped")
@@ -129,11 +135,59 @@ async def test_a_month_of_a_wrong_clock_goes_two_days_after_its_last(ledger: Led
     assert await ledger.months() == ["2026-12"]
 
 
+@pytest.mark.parametrize("back", [timedelta(days=1), timedelta(days=40), timedelta(days=20_000)])
+@pytest.mark.parametrize("days", [("11-30",), ("11-29", "11-30"), ("11-01", "11-20", "11-27", "11-30")])
+@pytest.mark.parametrize("both", [True, False], ids=["of both", "of the program"])
+async def test_a_clock_that_is_set_back_opens_no_budget(
+    ledger: Ledger, days: Sequence[str], back: timedelta, *, both: bool
+) -> None:
+    """Of a day or a month, however often it is asked: until the clock is right, the last day counts."""
+    for day in days:
+        ledger.now = datetime.fromisoformat(f"2026-{day}T12:00:00+00:00")
+        await ledger.ask(f"2026-{day}")
+    for _ in range(3):
+        before = {each: await ledger.parts(*each) for each in BUDGETED}
+        ledger.now = NOVEMBER - back
+        assert {each: await ledger.parts(*each) for each in BUDGETED} == before
+        for budgeted in BUDGETED:
+            used = sum(before[budgeted])
+            with pytest.raises(BudgetExceeded) as caught:
+                await reserve(ledger, 10, limits={budgeted: used + 9})
+            assert caught.value.used == Used(*budgeted, used + 9, used)
+        await ledger.ask(f"{ledger.now:%Y-%m-%d}" if both else "2026-11-30")
+    assert await ledger.parts("user", "month") == (5 * len(days) + 15, 0)
+    ledger.now = DECEMBER
+    await ledger.ask("2026-12-01")
+    assert await ledger.parts("user", "day") == await ledger.parts("user", "month") == (5, 0)
+
+
+async def test_a_clock_that_was_ahead_for_a_week_or_less_counts_on(ledger: Ledger) -> None:
+    """Nobody can tell that from the days that pass: what was asked then counts until they have come."""
+    await ledger.ask("2026-11-30")
+    ledger.now = NOVEMBER + timedelta(days=5)
+    await ledger.ask("2026-12-05")
+    ledger.now = DECEMBER
+    assert await ledger.parts("user", "day") == (5, 0)
+    await ledger.ask("2026-12-01")
+    assert await ledger.parts("user", "day") == (10, 0)
+    ledger.now = NOVEMBER + timedelta(days=6)
+    assert await ledger.parts("user", "day") == (0, 0)
+
+
+async def test_a_warning_is_not_repeated_when_the_clock_is_set_back(ledger: Ledger) -> None:
+    """It is of the budget that counts."""
+    record = BudgetRecord(ledger.database, lambda: ledger.now)
+    await ledger.ask("2026-11-30")
+    assert await record.open(await record.budget(PAYER, ("user", "month"), ledger.now), ["admin"])
+    ledger.now = NOVEMBER - timedelta(days=40)
+    assert not await record.open(await record.budget(PAYER, ("user", "month"), ledger.now), ["admin"])
+
+
 async def test_the_day_is_the_databases(home: Home) -> None:
     """A date of UTC as days are written."""
     async with home.open() as stores:
         before = f"{datetime.now(UTC):%Y-%m-%d}"
-        await stores.database.write((RECORD, ("2026-11",)))
+        await stores.database.write((RECORD, ("2026-11", "")))
         [row] = await stores.database.read("SELECT day FROM spending_days")
         assert before <= row["day"] <= f"{datetime.now(UTC):%Y-%m-%d}"
 
@@ -507,7 +561,7 @@ async def test_a_forgotten_conversations_runs_still_count(ledger: Ledger) -> Non
 async def test_whoever_counts_most_is_known_without_a_name(ledger: Ledger) -> None:
     """Of each scope and period, in dollars; a correction of one budget is nobody's elsewhere."""
     assert await ledger.spending.largest(ledger.now) == dict.fromkeys(BUDGETED, (0.0, 0.0))
-    await ledger.ask("2026-11-30")
+    await ledger.ask("2026-11-29")
     await reserve(ledger, 5)
     await reserve(ledger, 7, paying("v", "d"))
     ledger.now = NOVEMBER - timedelta(days=1)
@@ -540,7 +594,7 @@ async def test_a_correction_replaces_what_its_budget_counted(ledger: Ledger) -> 
         await (await ledger.journal.steps(row)).record(CALL, reply(10e-9))
         await ledger.journal.finish(run, "answered")
     ledger.now = NOVEMBER
-    beside = (spending.RECORD_DAY, ("beside",))
+    beside = (spending.RECORD_DAY, ("beside", ""))
     await ledger.spending.correct(("user", "day"), "u", 4, ledger.now, beside)
     assert await ledger.parts("user", "day") == (4, 0)
     assert await ledger.parts("user", "month") == (20, 0)
@@ -565,6 +619,7 @@ async def test_two_processes_never_make_two_keys(tmp_path: Path) -> None:
         with pytest.raises(ConstraintError):
             await stores.database.write(*second)
         await stores.database.write(*await other.reserve("run", payer_at, NOVEMBER))
-        assert await one.digest("u", NOVEMBER) == await other.digest("u", NOVEMBER)
-        names = {await one.digest(*who) for who in (("u", NOVEMBER), ("v", NOVEMBER), ("u", DECEMBER))}
+        assert await one.digest("u", "2026-11-30") == await other.digest("u", "2026-11-29")
+        whose = ("u", "2026-11-30"), ("v", "2026-11-30"), ("u", "2026-12-01")
+        names = {await one.digest(*who) for who in whose}
         assert [len(name) for name in names] == [32] * 3
