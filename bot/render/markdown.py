@@ -30,6 +30,7 @@ from bot.render.tags import LINE_BREAK
 from bot.view import message as m
 from bot.view.wording import figures
 from bot.view.wording.past import OPEN
+from council.models.phrases import without_sources
 
 LOWEST = 6
 # Separates a list from what would join it: another list, or indented text.
@@ -136,6 +137,7 @@ def _escaped(match: re.Match[str]) -> str:
 def contain(markdown: str, level: int = 0) -> str:
     """Return Markdown that stays within its part of a document, below a heading of `level`."""
     env: dict[str, Any] = {}
+    markdown = without_sources(markdown)
     tokens = parse_with(_BLOCK_PARSER, markdown, env)
     lines = markdown.split("\n")
     end = _parsed(tokens)

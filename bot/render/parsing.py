@@ -25,6 +25,7 @@ from bot.render.emphasis import read_as_meant
 from bot.render.formulas import read_formulas
 from bot.render.lenient_blocks import read_leniently, read_rows
 from bot.render.tags import read_tags
+from council.models.phrases import without_sources
 
 Env = MutableMapping[str, Any]
 
@@ -79,6 +80,7 @@ class _References(dict[str, Any]):
 def parse_blocks(markdown: str) -> tuple[list[Token], Env]:
     """Return a text's blocks, with their contents unparsed, and the environment for `parse_inline`."""
     env: dict[str, Any] = {}
+    markdown = without_sources(markdown)
     tokens = parse_with(_BLOCKS, markdown, env)
     if "references" in env:
         env["references"] = _References(env["references"], _ADDRESSES * len(markdown))

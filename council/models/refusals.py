@@ -17,6 +17,7 @@ from typing import cast
 import orjson
 
 from council.errors import Cause, Failure, ModelError
+from council.models.phrases import TOO_LONG, WAIT
 from council.text.characters import clip, whole
 from council.text.json_objects import JsonObject, as_object
 from council.text.redaction import Redaction
@@ -53,7 +54,8 @@ _CODES: Mapping[Cause, str] = {
     " billing_hard_limit_reached billing_not_active billing_error insufficient_balance"
     " insufficient_credits arrearage 1113 3036 4006",
     "key_limit": "openrouter_key_limit budget_exceeded",
-    "rate_limited": "openrouter_in_flight_budget capacity_exhausted 1302 1303 1305 3040 3505",
+    "rate_limited": "openrouter_in_flight_budget capacity_exhausted 1302 1303 1305 3040 3505"
+    " throttlingexception throttling throttling.ratequota throttling.allocationquota",
     "forbidden": "region_restricted key_model_access_denied team_model_access_denied"
     " unsupported_country_region_territory",
     "data_policy": "privacy_restricted",
@@ -96,17 +98,7 @@ def _words(*patterns: str) -> re.Pattern[str]:
     return re.compile("|".join(patterns), re.IGNORECASE)
 
 
-_TOO_LONG = _words(
-    r"maximum context length",
-    r"longer than the model'?s? context length",
-    r"context_length_exceeded|exceed_context_size|tokens_limit",
-    r"exceeds? (?:the |its |this model'?s? )?(?:available |maximum )?context (?:size|window|length)",
-    r"too many (?:input |prompt )?tokens",
-    r"prompt is too long",
-    r"input length and `?max_tokens`? exceed",
-    r"inputs?`? tokens \+ .{0,40}max_new_tokens",
-    r"(?:^|: )request too large\b",
-)
+_TOO_LARGE = _words(r"(?:^|: )request too large\b")
 _NO_CREDIT = _words(
     r"insufficient (?:account )?(?:balance|credits?|funds|quota)",
     r"(?:no|out of) credits?\b",
@@ -236,33 +228,24 @@ class RefusedCall(ModelError):
 def refused(
     body: object, status: int, secrets: Redaction = NO_SECRETS, retry_after: float | None = None
 ) -> RefusedCall:
-    """Return the error that a body means; `retry_after` is what its header says, which counts first."""
+    """Return the error that a body means, with a status or inside a 200.
+
+    `secrets` are those the call was made with, which some providers repeat. `retry_after` is what the
+    header says, which counts first.
+    """
     said = ErrorBody.of(body)
+    if status == HTTPStatus.OK and said.status is not None:
+        status = said.status
+    failed = status >= HTTPStatus.MULTIPLE_CHOICES
+    detail = shorten(said.message, secrets) or (responses.get(status, "") if failed else "")
+    failure = Failure(cause=_cause(said, status), detail=detail, status=status)
     wait = said.retry_after if retry_after is None else retry_after
-    return RefusedCall(
-        _failure(said, status, secrets), wait, body, retryable=said.retryable is not False
-    )
+    return RefusedCall(failure, wait, body, retryable=said.retryable is not False)
 
 
 def too_large(what: str) -> ModelError:
     """Return the error of a reply, or a part of one, that is over its limit."""
     return ModelError(Failure(cause="too_large", detail=f"{what} is over the size limit"))
-
-
-def failure_of(body: object, status: int, secrets: Redaction = NO_SECRETS) -> Failure:
-    """Return why a call failed, from an error's body or the error object inside a 200.
-
-    `secrets` are those the call was made with, which some providers repeat.
-    """
-    return _failure(ErrorBody.of(body), status, secrets)
-
-
-def _failure(said: ErrorBody, status: int, secrets: Redaction) -> Failure:
-    if status == HTTPStatus.OK and said.status is not None:
-        status = said.status
-    failed = status >= HTTPStatus.MULTIPLE_CHOICES
-    detail = shorten(said.message, secrets) or (responses.get(status, "") if failed else "")
-    return Failure(cause=_cause(said, status), detail=detail, status=status)
 
 
 def is_out_of_form(failure: Failure) -> bool:
@@ -281,7 +264,8 @@ def _unquoted(quoted: re.Match[str]) -> str:
 def _cause(said: ErrorBody, status: int) -> Cause:
     words = _QUOTED.sub(_unquoted, said.message[:TOLD_LENGTH])
     known = {_BY_CODE[code] for code in said.codes if code in _BY_CODE}
-    if _TOO_LONG.search(words) and not known & {"key", "credit", "key_limit", "moderated"}:
+    is_long = _TOO_LARGE.search(words) or (TOO_LONG.search(words) and not WAIT.search(words))
+    if is_long and not known & {"key", "credit", "key_limit", "moderated"}:
         return "too_long"  # Groq and OpenAI say so under the code of a rate limit
     for cause in _RANKING:
         if cause in known:
@@ -345,6 +329,7 @@ _OF_BAD_REQUESTS: _Table = (
     (_MODERATED, "moderated"),
     (_NO_MODEL, "not_found"),
     (_NO_REGION, "forbidden"),
+    (WAIT, "rate_limited"),
 )
 _OF_PAYMENTS: _Table = (
     (_USED_UP, "credit"),
@@ -361,6 +346,7 @@ _OF_NOTHING: _Table = (
     (_NO_CREDIT, "credit"),
     (_KEY_LIMIT, "key_limit"),
     (_NO_MODEL, "not_found"),
+    (WAIT, "rate_limited"),
 )
 
 

@@ -16,6 +16,7 @@ from typing import cast
 from council.calls import Call, Citation, Reply
 from council.errors import Cause, Failure, ModelError
 from council.models.billing import UNPRICED_CALL, stated_usage, used
+from council.models.phrases import answer_in, without_sources
 from council.models.refusals import EXCERPT_LENGTH, NO_SECRETS, refused, shorten, too_large
 from council.models.thoughts import ThoughtFilter
 from council.text.characters import whole
@@ -37,14 +38,6 @@ _THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 """Where servers put thoughts beside the content; some send them under two of the names."""
 
 _WEB_PAGE = re.compile(r"https?://[^\s<>\"]{1,2000}", re.IGNORECASE)
-_END_MARKS = (
-    *("<|im_end|>", "<|eot_id|>", "<|end|>", "<|return|>", "<|endoftext|>", "<|end_of_text|>"),
-    "<end_of_turn>",
-)
-"""What templates end a turn by, and some servers pass on.
-
-Sources: Open-LLM-VTuber/Open-LLM-VTuber#160, vllm-project/vllm#23694.
-"""
 _HALF_PAIR = re.compile("[\ud800-\udbff]$")
 
 
@@ -132,11 +125,6 @@ class Completion:
     def thoughts(self) -> str:
         """What the model thought, its end if it is long: only for what may be read out of it."""
         return self._filter.thoughts.text
-
-    @property
-    def thought_characters(self) -> int:
-        """How many characters the model thought."""
-        return self._filter.thoughts.characters
 
     @property
     def closed_without_opening(self) -> bool:
@@ -252,7 +240,7 @@ class Completion:
     def reply(self, call: Call, latency_ms: int, price: Callable[[str], Price | None]) -> Reply:
         """Return the answer; raises `ModelError` if there is none, with what it cost all the same."""
         self.close()
-        text = _without_end_marks(self.text)
+        text = without_sources(answer_in(self.text, call.messages))
         if not text.strip():
             text = self._in_thoughts(call.schema)
         if (cause := self._cause(text)) is not None:
@@ -282,9 +270,10 @@ class Completion:
             return "unavailable"
         if text:
             return None
-        if reason in _WINDOW_FULL and not self.thought_characters:
+        if reason in _WINDOW_FULL and not self._filter.thoughts.characters:
             return "too_long"
-        return "only_thoughts" if reason in _CUT_OFF | _WINDOW_FULL else "empty"
+        is_cut = reason in _CUT_OFF | _WINDOW_FULL and not self.text.strip()
+        return "only_thoughts" if is_cut else "empty"
 
     def _failure(self, cause: Cause, call: Call, price: Callable[[str], Price | None]) -> Failure:
         usage, limit = self.spent(call, price), None
@@ -294,7 +283,8 @@ class Completion:
             case "unavailable":
                 detail = "the provider broke the reply off"
             case "empty":
-                detail = f"finish reason: {self.finish_reason}"
+                markup = "it wrote markup, such as a tool's call, and no answer"
+                detail = markup if self.text.strip() else f"finish reason: {self.finish_reason}"
             case "only_thoughts":
                 known = usage.completion_tokens if usage.source == "measured" else None
                 detail, limit = "", call.max_tokens or known
@@ -352,19 +342,6 @@ def answering_fallback(asked: str, fallbacks: Sequence[str], answered: str | Non
     ]
     best = max(fitting, key=len, default=asked)
     return None if best == asked else best
-
-
-def _without_end_marks(text: str) -> str:
-    """Return a text without the marks it ends by; one that follows a space is a word of the text."""
-    end = kept = last = len(text.rstrip())
-    while text.endswith(_END_MARKS, 0, end):
-        end = text.rindex("<", 0, end)
-        if text[end - 1 : end] in (" ", "\t"):
-            break
-        while end and text[end - 1].isspace():
-            end -= 1
-        kept = end
-    return text[:kept] if kept < last else text
 
 
 def _error(body: JsonObject, choice: JsonObject) -> object:

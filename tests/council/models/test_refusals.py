@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from council.errors import Cause
-from council.models.refusals import KEY, excerpt, failure_of, refused, shorten
+from council.models.refusals import KEY, excerpt, refused, shorten
 from council.text.json_objects import JsonObject
 from council.text.redaction import Redaction
 
@@ -51,8 +51,8 @@ def test_an_errors_cause_comes_from_its_code_and_status(
     status: int, error: object, expected: Cause
 ) -> None:
     """A code that is more specific than the status wins; within a 200 there is only the code."""
-    assert failure_of(error, status).cause == expected
-    assert failure_of({"error": error}, status).cause == expected
+    assert refused(error, status).failure.cause == expected
+    assert refused({"error": error}, status).failure.cause == expected
 
 
 @pytest.mark.parametrize(
@@ -70,13 +70,13 @@ def test_an_errors_cause_comes_from_its_code_and_status(
 )
 def test_a_failure_says_what_the_provider_said(error: JsonObject, detail: str) -> None:
     """In one line, from wherever servers put it; else the status in words."""
-    assert failure_of(error, 502).detail == detail
+    assert refused(error, 502).failure.detail == detail
 
 
 @pytest.mark.parametrize("code", ["9" * 5000, 1001, "٤٢٩", "0429"])
 def test_a_code_that_is_no_status_changes_none(code: object) -> None:
     """It is a number of the provider's own, in an error inside a 200; "OK" doesn't explain it."""
-    failure = failure_of({"error": {"code": code}}, 200)
+    failure = refused({"error": {"code": code}}, 200).failure
     assert (failure.cause, failure.status, failure.detail) == ("unavailable", 200, "")
 
 
@@ -135,13 +135,13 @@ def test_a_cut_shows_no_part_of_a_secret(before: int) -> None:
 def test_a_message_that_is_no_text_is_shown_as_json() -> None:
     """Some servers list what they object to."""
     objections: list[object] = [{"loc": ["body", "model"], "msg": "field required"}]
-    failure = failure_of({"detail": objections}, 422)
+    failure = refused({"detail": objections}, 422).failure
     assert failure.detail == '[{"loc":["body","model"],"msg":"field required"}]'
 
 
 def test_half_a_pair_in_an_error_is_replaced() -> None:
     """It could be written to no file."""
-    assert failure_of({"message": "no \ud83d"}, 500).detail == "no \ufffd"
+    assert refused({"message": "no \ud83d"}, 500).failure.detail == "no \ufffd"
 
 
 CASES: list[tuple[str, int, object, Cause]] = [
@@ -704,7 +704,7 @@ CASES: list[tuple[str, int, object, Cause]] = [
 
 def test_what_a_server_says_has_its_cause() -> None:
     """Each in its server's words, shape and status."""
-    read = {name: failure_of(body, status).cause for name, status, body, _ in CASES}
+    read = {name: refused(body, status).failure.cause for name, status, body, _ in CASES}
     assert read == {name: cause for name, _, _, cause in CASES}
 
 
@@ -723,10 +723,10 @@ TELLING = (
 @pytest.mark.parametrize("status", [400, 402, 403, 404, 422, 429, 500])
 def test_what_a_server_quotes_is_no_cause(status: int) -> None:
     """A question may hold any of these words."""
-    plain = failure_of({"error": {"message": "Invalid value. Supported values are: text."}}, status)
+    plain = refused({"error": {"message": "Invalid value. Supported values are: text."}}, status).failure
     for quoted, marks in product(TELLING, ("''", '""', "``", "\u201c\u201d")):
         message = f"Invalid value: {marks[0]}{quoted}{marks[1]}. Supported values are: text."
-        assert failure_of({"error": {"message": message}}, status).cause == plain.cause, message
+        assert refused({"error": {"message": message}}, status).failure.cause == plain.cause, message
 
 
 @given(
