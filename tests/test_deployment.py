@@ -108,6 +108,15 @@ class TestUnit:
             for grace in re.findall(r"stop_grace_period: (\d+)s", text(file)):
                 assert int(grace) > Durability().drain_seconds
 
+    def test_the_process_that_reads_a_file_may_be_shut_off_and_may_die(self) -> None:
+        """The kernel's killer ends it alone, and it needs Landlock, which systemd's own groups leave out."""
+        assert unit()["OOMPolicy"] == ["continue"]
+        assert unit()["SystemCallFilter"][-1].split() == [
+            "landlock_create_ruleset",
+            "landlock_add_rule",
+            "landlock_restrict_self",
+        ]
+
     def test_the_operations_page_has_the_same_lines(self) -> None:
         """For those who write a unit of their own."""
         page = (ROOT / "docs/operations.md").read_text()

@@ -4,6 +4,7 @@ What a library makes of a hostile file isn't trusted to end, or to fit: `bot.inp
 """
 
 import io
+import mimetypes
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -209,6 +210,7 @@ def _page(content: bytes) -> Extracted:
 
 
 def _office(content: bytes) -> Extracted:
+    mimetypes.knownfiles.clear()  # the system's own lists, which this process can't read
     library: Any = import_module("markitdown")  # an extra that isn't there in development
     try:
         converted = library.MarkItDown(enable_plugins=False).convert_stream(io.BytesIO(content))

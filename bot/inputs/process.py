@@ -4,6 +4,7 @@ Its output is as untrusted as the file: it is checked against what it may say.
 """
 
 import asyncio
+import ctypes
 import os
 import signal
 import sys
@@ -31,6 +32,9 @@ _ENVIRONMENT = {
 }
 """All that the process knows of ours: no key, no proxy, no home."""
 
+_SET_DUMPABLE = 4
+"""`PR_SET_DUMPABLE` (linux/prctl.h)."""
+
 Failed = Literal["too_slow", "too_much_memory", "damaged"]
 
 
@@ -42,6 +46,9 @@ async def extract(kind: Extractable, content: bytes, *, seconds: float = SECONDS
 
     A cancelled reading ends the process with its group, too.
     """
+    if sys.platform == "linux":
+        # Nor can a process of the same user read this one's memory and keys (prctl(2)).
+        ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-P",
@@ -67,15 +74,14 @@ async def extract(kind: Extractable, content: bytes, *, seconds: float = SECONDS
             os.killpg(process.pid, signal.SIGKILL)
         # Waiting alone ends when all pipes have ended, and one that isn't read may never do so.
         await process.communicate()
-    match code:
-        case 0 if output is not None:
-            return _read(output)
-        case _ if code == OUT_OF_MEMORY:
-            return "too_much_memory"
-        case _ if code == -signal.SIGXCPU:
-            return "too_slow"
-        case _:
-            return "damaged"
+    if output is None:
+        return "damaged"
+    # PDFium aborts where there is no memory left for it (its fx_memory.cpp), and the kernel kills.
+    if code in (OUT_OF_MEMORY, -signal.SIGABRT, -signal.SIGKILL):
+        return "too_much_memory"
+    if code == -signal.SIGXCPU:
+        return "too_slow"
+    return "damaged" if code else _read(output)
 
 
 async def _give(process: asyncio.subprocess.Process, content: bytes) -> None:

@@ -2,9 +2,12 @@
 
 import asyncio
 import base64
+import ctypes
 import io
+import json
 import sys
 import time
+import zlib
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -46,14 +49,15 @@ def right_to_left() -> bytes:
     return made.replace(font, font[:-3] + b" /ToUnicode 4 0 R >>")
 
 
-def packed(size: int) -> bytes:
-    """Return a file whose page is a small stream that unpacks to so many bytes."""
-    import zlib
-
-    content = zlib.compress(b"q Q " * (size // 4), 9)
+def packed(megabytes: int) -> bytes:
+    """Return a file of a few kilobytes whose page is a stream that unpacks to so much."""
+    packer = zlib.compressobj(9)
+    piece = b"q Q " * 250_000
+    begun = packer.compress(piece) + packer.flush(zlib.Z_FULL_FLUSH)
+    again = packer.compress(piece) + packer.flush(zlib.Z_FULL_FLUSH)
+    content = zlib.compress(begun + again * (megabytes - 1) + packer.flush(), 9)
     made = pdf([b"@"])
-    plain_page = stream(b"@")
-    return made.replace(plain_page, stream(content, "/Filter /FlateDecode"))
+    return made.replace(stream(b"@"), stream(content, "/Filter [/FlateDecode /FlateDecode]"))
 
 
 def with_attachment() -> bytes:
@@ -109,7 +113,7 @@ async def test_a_pdf_is_read_by_page(name: str) -> None:
 
 async def test_a_page_that_unpacks_to_much_is_refused() -> None:
     """It holds nothing: unpacked in bounds, or given up."""
-    [file] = (await FileReader().read([FileContent("x.pdf", packed(20_000_000))])).attachments
+    [file] = (await FileReader().read([FileContent("x.pdf", packed(20))])).attachments
     assert (file.kind, file.is_unread) == ("pdf", True)
 
 
@@ -275,7 +279,9 @@ async def test_a_process_that_does_not_end_is_ended_with_its_group(
     [
         ("import sys; sys.exit(3)", "too_much_memory"),
         ("import os, signal; os.kill(os.getpid(), signal.SIGXCPU)", "too_slow"),
-        ("import os; os.abort()", "damaged"),
+        ("import os; os.abort()", "too_much_memory"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "too_much_memory"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "damaged"),
         ("print('{}')", "damaged"),
         ("import sys; sys.stdout.write('x' * (25 * 2**20))", "damaged"),
         ("import sys\nwhile True: sys.stdout.write('x' * 2**20)", "damaged"),
@@ -290,27 +296,78 @@ async def test_what_a_process_says_is_checked(
     assert await process.extract("pdf", b"x") == said
 
 
+TRIED = {
+    "a process": "os.fork() or os._exit(0)",
+    "a program": "os.posix_spawn('/bin/true', ['true'], {})",
+    "another program in its place": "os.execv('/bin/true', ['true'])",
+    "the network": "socket.socket()",
+    "a datagram": "socket.socket(type=socket.SOCK_DGRAM)",
+    "a socket of this machine": "socket.socket(socket.AF_UNIX)",
+    "a new file": "open('new', 'x')",
+    "a new folder": "os.mkdir('new')",
+    "a link": "os.symlink('there', 'new')",
+    "deleting": "os.unlink('there')",
+    "emptying": "os.truncate('there', 0)",
+    "opening to others": "os.chmod('there', 0o777)",
+    "another time": "os.utime('there')",
+    "a folder's names": "os.listdir('.')",
+    "a file's content": "open('there').read()",
+    "this machine's users": "open('/etc/passwd').read()",
+    "what is beside the program": "open(os.path.join(bot.__path__[0], '..', 'pyproject.toml')).read()",
+    "its parent's keys": "open(f'/proc/{os.getppid()}/environ').read()",
+    "its parent's memory": "open(f'/proc/{os.getppid()}/mem', 'rb').read(1)",
+    "its parent's end": "os.kill(os.getppid(), 0)",
+    "its parent's limits": "resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE)",
+    "its parent's priority": "os.setpriority(os.PRIO_PROCESS, os.getppid(), 1)",
+    "memory": "bytearray(600 * 2**20)",
+    "addresses": "mmap.mmap(-1, 800 * 2**20)",
+}
+"""What a process may try that a file has taken over."""
+TRYING = """
+import json, mmap, os, resource, socket, sys
+import bot
+from bot.inputs.child import bound
+bound("pdf")
+for name, tried in json.loads(sys.argv[1]).items():
+    try:
+        eval(tried)
+        print(name)
+    except (OSError, MemoryError):
+        pass
+print(resource.getrlimit(resource.RLIMIT_CPU)[0], "OPENROUTER_API_KEY" in os.environ)
+"""
+
+
 async def test_the_process_is_bounded_and_knows_no_secret(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In memory, time and files, before it looks at its input."""
+    """In memory, time, files, processes and network, before it looks at its input; it has no key of ours."""
     monkeypatch.setenv("OPENROUTER_API_KEY", "sk-secret")
+    (tmp_path / "there").touch()
     run = await asyncio.create_subprocess_exec(
         sys.executable,
         "-P",
         "-c",
-        "import os, resource; from bot.inputs.child import bound; bound()\n"
-        "try: bytearray(600 * 2**20)\n"
-        "except MemoryError: print('memory')\n"
-        "try:\n with open('written', 'w') as file: file.write('x')\n"
-        "except OSError: print('files')\n"
-        "print(resource.getrlimit(resource.RLIMIT_CPU)[0], 'OPENROUTER_API_KEY' in os.environ)",
+        TRYING,
+        json.dumps(TRIED),
         cwd=tmp_path,
         env=process._ENVIRONMENT,  # pyright: ignore[reportPrivateUsage]
         stdout=asyncio.subprocess.PIPE,
     )
     said, _ = await run.communicate()
-    assert said.split() == [b"memory", b"files", b"10", b"False"]
+    assert said.decode().splitlines() == ["10 False"]
+
+
+async def test_no_process_of_the_same_user_can_read_the_bots_memory() -> None:
+    """Also where the kernel has no Landlock: who isn't dumpable can't be traced, nor its keys be read."""
+    await process.extract("pdf", b"")
+    assert ctypes.CDLL(None).prctl(3, 0, 0, 0, 0) == 0  # PR_GET_DUMPABLE
+
+
+async def test_a_file_that_takes_all_memory_is_named() -> None:
+    """It ends within the process's own limit."""
+    [file] = (await FileReader().read([FileContent("x.pdf", packed(600))])).attachments
+    assert (file.is_unread, file.omitted) == (True, "took more than 512 MB to read")
 
 
 async def test_a_picture_near_the_limit_is_read_within_memory_and_time() -> None:
