@@ -13,11 +13,12 @@ from storage.journal.journal import Journal
 from storage.journal.rows import Payer, Reservation
 from storage.postgres import database as databases
 from storage.postgres.database import PostgresDatabase, open_postgres, server
-from tests.postgres_server import PASSWORD, PostgresServer
+from tests.postgres_server import PASSWORD, PostgresServer, serve
 from tests.storage.examples import NOW
 from tests.storage.journal.test_journal import RUN
 from tests.storage.test_database import RUN as ROW
 from tests.storage.test_database import keys, soon, step
+from tests.test_documents import ROOT
 
 TERMINATE = """
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -285,3 +286,30 @@ async def test_searches_are_not_compiled(database: PostgresDatabase) -> None:
     """PostgreSQL would compile what looks costly, which takes up to a second each time."""
     [row] = await database.read("SELECT current_setting('jit') AS jit")
     assert row["jit"] == "off"
+
+
+def test_the_commands_for_the_write_ahead_log_leave_no_deleted_word() -> None:
+    """It has them until then, in segments that are used again as well (`docs/privacy.md`)."""
+    documented = (ROOT / "docs" / "privacy.md").read_text().split("```sql\n")[1].split("```")[0]
+    once, reload, *each = documented.splitlines()
+    with (
+        serve("wal_level=replica", "max_wal_senders=2") as server,
+        psycopg.connect(server.address(), autocommit=True) as operator,
+    ):
+
+        def holding() -> list[str]:
+            """Name the server's files that have the word."""
+            files = (path for path in (server.folder / "data").rglob("*") if path.is_file())
+            return [path.name for path in files if b"zanzibarquux" in path.read_bytes()]
+
+        operator.execute("CREATE TABLE said (words text)")
+        for _ in range(3):
+            operator.execute("INSERT INTO said SELECT 'zanzibarquux' FROM generate_series(1, 9)")
+            operator.execute("SELECT pg_switch_wal()")
+        for command in ("DELETE FROM said", "VACUUM FULL said", "CHECKPOINT"):
+            operator.execute(command)
+        segments = [*(server.folder / "data" / "pg_wal").glob("0*")]
+        assert {*holding()} & {path.name for path in segments}
+        for command in (once, reload, *each * (len(segments) + 1)):
+            operator.execute(command.encode())
+        assert holding() == []

@@ -13,8 +13,9 @@ from bot.evaluation.report import to_page
 from bot.evaluation.summary import Summary
 from council.evaluation.arms import ArmAnswer, ItemAnswers
 from council.evaluation.items import EvalItem
-from pictures.render import CHROMIUM, HERE
+from pictures.render import CHROMIUM
 from tests.bot.evaluation.sample import CREATED, sample
+from tests.bot.transcript.test_html import AXE, needs_axe
 
 TITLE = "What the council was worth on questions"
 HOSTILE = '</style><script>window.struck = 1</script><img src="http://127.0.0.1:9/a.png">'
@@ -51,6 +52,7 @@ async def evaluated() -> Summary:
     return struck(await sample(12))
 
 
+@needs_axe
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_is_self_contained_and_accessible(page: Page, tmp_path: Path, scheme: str) -> None:
     """Axe finds nothing, nothing is fetched, nothing of a question or an answer runs."""
@@ -64,7 +66,7 @@ def test_the_page_is_self_contained_and_accessible(page: Page, tmp_path: Path, s
     page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
     page.goto(file.as_uri())
     page.locator("details").evaluate_all("all => all.forEach(each => each.open = true)")
-    page.evaluate((HERE / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8"))
+    page.evaluate(AXE.read_text(encoding="utf-8"))
     found = page.evaluate("async () => (await axe.run()).violations")
     assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
     assert asked == [file.as_uri()]

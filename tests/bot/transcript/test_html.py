@@ -33,6 +33,8 @@ from tests.council.consultations import DEBATE, consultation
 from tests.council.scripted import profile
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="Chromium is not installed")
+AXE = HERE / "node_modules" / "axe-core" / "axe.min.js"
+needs_axe = pytest.mark.skipif(not AXE.exists(), reason="axe: npm ci --prefix pictures")
 
 CLAUDE_TAB, GEMINI_TAB, GPT_TAB = (
     "claude-sonnet-4.5 1st",
@@ -178,11 +180,12 @@ GERMAN = conversation(
 KINDS = {"English": CONVERSATION, "German": GERMAN}
 
 
+@needs_axe
 @pytest.mark.parametrize("kind", KINDS)
 def test_axe_finds_nothing_to_complain_of(reader: Reader, kind: str) -> None:
     """With every tab opened in turn: WCAG's rules and axe's best practices."""
     page = reader.open(KINDS[kind])
-    page.evaluate((HERE / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8"))
+    page.evaluate(AXE.read_text(encoding="utf-8"))
     for tab in page.get_by_role("tab").all():
         tab.click()
         found = page.evaluate("async () => (await axe.run()).violations")
