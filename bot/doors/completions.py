@@ -45,7 +45,8 @@ PACE_SECONDS = 0.05
 async def complete(door: Door, caller: Caller, request: web.BaseRequest) -> web.StreamResponse:
     """Answer a chat completion. Raises `Rejected` and `Refusal`, before anything is sent."""
     body = await request.read()
-    chat = read_request(body, request.headers.get("Idempotency-Key"))
+    # Pictures take longer to unpack than others should wait.
+    chat = await asyncio.to_thread(read_request, body, request.headers.get("Idempotency-Key"))
     asked = await _with_pictures(door, chat)
     asked = replace(asked, body=await asyncio.to_thread(_digest, body))
 

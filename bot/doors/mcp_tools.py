@@ -56,7 +56,7 @@ Report = Callable[[float, float | None, str], Awaitable[None]]
 class _Arguments(BaseModel):
     """A tool's arguments; n8n and others send some of their own."""
 
-    model_config = ConfigDict(hide_input_in_errors=True)
+    model_config = ConfigDict(hide_input_in_errors=True, coerce_numbers_to_str=True)
 
 
 Text = Annotated[str, Field(min_length=1)]

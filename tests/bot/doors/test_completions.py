@@ -5,6 +5,7 @@ import base64
 import io
 import json
 import re
+import threading
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from yarl import URL
 
 from bot.doors import completions, rejections
+from bot.doors.chat_request import ChatRequest, read_request
 from bot.doors.door import Caller, RunProgress
 from bot.doors.endpoint import host_names
 from bot.doors.tokens import read_scope
@@ -294,6 +296,22 @@ async def test_a_picture_may_be_as_large_as_in_chat(tmp_path: Path) -> None:
         status, said, _ = await post(at, one, Authorization="Bearer council_0000")
         assert (status, said["error"]["message"]) == (413, wording.TOO_LARGE)
         assert len(council.calls) == calls
+
+
+async def test_a_request_is_unpacked_beside_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Forty megabytes take a second, in which nobody else would be answered."""
+    threads: list[threading.Thread] = []
+
+    def read(body: bytes, key: str | None) -> ChatRequest:
+        threads.append(threading.current_thread())
+        return read_request(body, key)
+
+    monkeypatch.setattr(completions, "read_request", read)
+    async with port(tmp_path) as at:
+        assert (await post(at, {"model": MODEL, "messages": ASKED}))[0] == 200
+    assert threads[0] is not threading.current_thread()
 
 
 @pytest.mark.parametrize(

@@ -167,6 +167,7 @@ async def test_arguments_are_taken_as_clients_write_them(tmp_path: Path) -> None
                 {"toolCallId": "call_1", "sessionId": None, "scope": "terminal"},
                 {"profile": "Council/Default"},
                 {"profile": "council"},
+                {"idempotency_key": 7},
             )
         ):
             given = {"question": f"Shard ({number})?", "max_cost": 1, **more}
