@@ -1,12 +1,14 @@
 """`council serve` and `council mcp` from outside, killed in the middle: one run, paid once."""
 
 import asyncio
+import signal
 from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import aiohttp
+import pytest
 
 from tests.bot.doors.test_mcp import said
 from tests.model_server import ModelServer, Turn
@@ -107,6 +109,55 @@ async def test_the_same_key_is_the_same_run_after_a_kill(tmp_path: Path, home: H
         assert first["id"] == second["id"]
         assert first["id"].encode() in line
         assert len(server.history) == 10 + 1
+
+
+async def test_the_same_body_is_the_same_run_after_a_kill(tmp_path: Path, home: Home) -> None:
+    """For a client that marks nothing; once it has the answer, the same body is a new question."""
+    async with asked(tmp_path) as (plain, server):
+        address = {"DATABASE_URL": home.address} if home.address else {}
+        council = Program(plain.folder, plain.environment | address)
+        token, port = await token_of(council), free_port()
+        server.script(CHAIR, Turn(latency=60))
+        body = {"model": "council", "messages": [{"role": "user", "content": QUESTION}]}
+        url = f"http://127.0.0.1:{port}/v1/chat/completions"
+        async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {token}"}) as session:
+            async with served(council, port) as process:
+                asking = asyncio.create_task(session.post(url, json=body))
+                await until_asked(server, CHAIR)
+                process.kill()
+                await asyncio.wait({asking})
+                await process.communicate()
+            async with served(council, port):
+                async with session.post(url, json=body) as response:
+                    first = await response.json()
+                assert len(server.history) == 10 + 1
+                async with session.post(url, json=body) as response:
+                    second = await response.json()
+        assert first["choices"]
+        assert second["choices"]
+        assert first["id"] != second["id"]
+        assert len(server.history) == 10 + 1 + 10
+
+
+@pytest.mark.parametrize("streams", [True, False])
+async def test_what_is_answered_after_sigterm_reaches_its_client(tmp_path: Path, streams: bool) -> None:
+    """Whole, in the time that runs have to end."""
+    async with asked(tmp_path) as (council, server):
+        token, port = await token_of(council), free_port()
+        server.gate = asyncio.Event()
+        body = {"model": "council", "messages": [{"role": "user", "content": QUESTION}]}
+        url = f"http://127.0.0.1:{port}/v1/chat/completions"
+        async with (
+            aiohttp.ClientSession(headers={"Authorization": f"Bearer {token}"}) as session,
+            served(council, port) as process,
+        ):
+            asking = asyncio.create_task(session.post(url, json={**body, "stream": streams}))
+            await until_asked(server, "openai/gpt-5")
+            process.send_signal(signal.SIGTERM)
+            server.gate.set()
+            said = await (await asking).text()
+        assert ("[DONE]" in said) is streams
+        assert council.document().answers[0].stage3.response in said
 
 
 async def test_a_killed_agents_run_continues_with_the_next_one(tmp_path: Path) -> None:

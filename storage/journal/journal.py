@@ -227,14 +227,15 @@ class Journal(RunReader):
 
         They are unfinished, or ended at most so long ago, not by Stop.
         """
-        since = timestamp(self._now() - timedelta(seconds=seconds))
+        now = self._now()
         return await self._find(
             "entry_key >= ? AND entry_key < ?"
-            " AND (status = 'running' OR (status <> 'stopped' AND finished_at >= ?))"
+            " AND (status = 'running' OR (status <> 'stopped' AND finished_at BETWEEN ? AND ?))"
             " ORDER BY status = 'failed', created_at, rowid",
             prefix,
             f"{prefix}~",
-            since,
+            timestamp(now - timedelta(seconds=seconds)),
+            timestamp(now),
         )
 
     async def let_go(self, run_id: str) -> None:
