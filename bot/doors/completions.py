@@ -6,10 +6,12 @@ stream are those of https://html.spec.whatwg.org/multipage/server-sent-events.ht
 
 import asyncio
 import hashlib
+import select
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from http import HTTPStatus
 from time import monotonic
 
@@ -49,12 +51,18 @@ async def complete(door: Door, caller: Caller, request: web.BaseRequest) -> web.
     chat = await asyncio.to_thread(read_request, body, request.headers.get("Idempotency-Key"))
     asked = await _with_pictures(door, chat)
     asked = replace(asked, body=await asyncio.to_thread(_digest, body))
-
-    def is_gone() -> bool:
-        return request.transport is None or request.transport.is_closing()
-
-    async with door.asking(caller, asked, is_gone) as (run, changes):
+    async with door.asking(caller, asked, partial(_is_gone, request)) as (run, changes):
         return await _Reply(door, caller, request, chat, run, changes).send()
+
+
+def _is_gone(request: web.BaseRequest) -> bool:
+    """Return whether a client has closed its connection, by what the kernel knows, not yet the loop."""
+    transport = request.transport
+    if transport is None or transport.is_closing():
+        return True
+    looking = select.poll()
+    looking.register(transport.get_extra_info("socket"), getattr(select, "POLLRDHUP", 0))
+    return bool(looking.poll(0))
 
 
 def _digest(body: bytes) -> str:
@@ -101,6 +109,7 @@ class _Reply:
         try:
             await (self._stream() if self.chat.is_streamed else self._whole())
         except (ConnectionError, TimeoutError):  # it left, or takes nothing any more
+            self.changes.is_whole = False
             if self.request.transport is not None:
                 self.request.transport.abort()
             if self.chat.cancels and not self.door.is_followed(self.run.id):
@@ -135,8 +144,7 @@ class _Reply:
             body, is_answer = rejected.body, False
         if not self.response.prepared:
             await self._open("application/json")
-        await self._send(orjson.dumps(body))
-        await self._end(is_answer=is_answer)
+        await self._end(orjson.dumps(body), is_answer=is_answer)
 
     async def _stream(self) -> None:
         """Send the stages as comments and the chairman's text as it comes; then how it ended."""
@@ -146,8 +154,7 @@ class _Reply:
             view = _answered(progress := await self._until_over(self._tell))
             await self._tell(view)
         except CouncilError as error:
-            await self._send(_event(rejection(error).body))
-            await self._end(is_answer=False)
+            await self._end(_event(rejection(error).body), is_answer=False)
             return
         last = {**self._chunk({}, _finish_reason(view)), "council": about(progress)}
         await self._send(_event(last))
@@ -158,8 +165,7 @@ class _Reply:
                 "usage": usage(view.usage),
             }
             await self._send(_event(sums))
-        await self._send(b"data: [DONE]\n\n")
-        await self._end(is_answer=True)
+        await self._end(b"data: [DONE]\n\n")
 
     async def _until_over(self, tell: Callable[[RunView | None], Awaitable[None]]) -> RunProgress:
         """Tell what is seen of the run until it is over. Raises `CouncilError` and `ConnectionError`."""
@@ -214,10 +220,12 @@ class _Reply:
         async with asyncio.timeout(SECONDS):
             await self.response.write(data)
 
-    async def _end(self, *, is_answer: bool) -> None:
+    async def _end(self, last: bytes, *, is_answer: bool = True) -> None:
+        # Looked up before it is written: a client that has read it closes its connection, too.
+        self.changes.is_whole = is_answer and not self.changes.is_gone()
+        await self._write(last)
         async with asyncio.timeout(SECONDS):
             await self.response.write_eof()
-        self.changes.is_whole = is_answer and not self.changes.is_gone()
 
     def _completion(self, progress: RunProgress) -> JsonObject:
         """Return the whole answer. Raises `Rejected` if there is none."""

@@ -5,6 +5,7 @@ import base64
 import io
 import json
 import re
+import socket
 import threading
 from collections.abc import Mapping
 from datetime import timedelta
@@ -492,6 +493,21 @@ async def test_a_client_that_times_out_and_tries_again_pays_once(tmp_path: Path,
         assert len({*ids}) == 4
         assert await ask(body) not in ids  # it has that answer
         assert len(council.asked("stage1")) == 4 * 5
+
+
+async def test_a_closed_connection_is_seen_at_once(tmp_path: Path) -> None:
+    """Before the event loop has heard of it: the same request may be there already."""
+    council = ScriptedCouncil(held={"stage1.1:openai/gpt-5"})
+    content = json.dumps({"model": MODEL, "messages": ASKED})
+    async with port(tmp_path, council) as at:
+        head = f"Host: localhost\r\nAuthorization: Bearer {at.token}\r\nContent-Length: {len(content)}"
+        with socket.create_connection(("127.0.0.1", at.number)) as client:
+            client.sendall(f"POST /v1/chat/completions HTTP/1.1\r\n{head}\r\n\r\n{content}".encode())
+            await council.until_called("stage1.1:openai/gpt-5")
+            [run_id] = at.doorway.door.followers
+            assert at.doorway.door.is_followed(run_id)
+        assert not at.doorway.door.is_followed(run_id)
+        council.release("stage1.1:openai/gpt-5")
 
 
 async def test_official_clients_samples_are_their_own(

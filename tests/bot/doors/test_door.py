@@ -287,14 +287,15 @@ async def test_each_of_many_at_once_has_a_run_of_its_own(tmp_path: Path) -> None
 async def test_an_ended_run_is_taken_over_for_a_minute(tmp_path: Path, ended: str) -> None:
     """Unless its answer was sent whole; a failure is the same for all, a stopped run is nobody's."""
     moment = datetime(2026, 3, 30, tzinfo=UTC)
-    council = ScriptedCouncil(script={"stage1": failure()} if ended == "failed" else {})
+    council, gone = ScriptedCouncil(script={"stage1": failure()} if ended == "failed" else {}), False
     async with doorway(tmp_path, council, calendar=lambda: moment) as place:
-        async with place.door.asking(CI, BODY) as (run, changes):
+        async with place.door.asking(CI, BODY, lambda: gone) as (run, changes):
             if ended == "stopped":
                 await place.door.cancel(run.id)
             await place.office.dispatcher.tasks.settled()
             changes.is_whole = ended == "read"
-            if changes.is_whole:  # another one asks before that is on record
+            if changes.is_whole:
+                gone = True  # it is closed, too, and the next one asks before that is on record
                 assert await left(place) != run.id
         calls = len(council.calls)
         is_kept = ended in ("unread", "failed")
