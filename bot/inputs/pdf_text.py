@@ -200,8 +200,8 @@ def _string(read: Callable[[Any, int], int]) -> str:
 def _typed(letters: list[_Letter], fields: Sequence[tuple[_Letter, bool]]) -> Iterator[_Line]:
     """Yield the lines of what was put on a page, of which these letters are shown."""
     for field, is_mark in fields:
-        inside = [letter for letter in letters if letter.is_within(field)]
-        letters = [letter for letter in letters if not letter.is_within(field)]
+        if inside := [letter for letter in letters if letter.is_within(field)]:
+            letters = [letter for letter in letters if not letter.is_within(field)]
         if field.text and (is_mark or not inside):
             field.low = max(field.low, field.high - 12)
             yield [field]
@@ -216,10 +216,11 @@ def _put(typed: _Line, lines: list[_Line]) -> None:
     first.before = " "
     ranks: list[tuple[bool, bool, float, int]] = []
     for place, line in enumerate(lines):
-        is_apart = not any(map(first.is_beside, line))
-        ranks.append(
-            (is_apart, is_apart and line[0].low < first.low, min(map(first.distance, line)), place)
-        )
+        ends = sorted((line[0].left, line[0].right, line[-1].left, line[-1].right))
+        low, high = min(line[0].low, line[-1].low), max(line[0].high, line[-1].high)
+        whole = _Letter("", ends[0], ends[-1], low, high, line[0].turn)
+        is_apart = not first.is_beside(whole)
+        ranks.append((is_apart, is_apart and low < first.low, first.distance(whole), place))
     is_apart, is_below, _, place = min(ranks, default=(True, True, 0.0, 0))
     if is_apart:
         lines.insert(place + (not is_below), typed)
