@@ -7,6 +7,7 @@ import io
 import mimetypes
 from collections.abc import Callable
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
@@ -20,15 +21,17 @@ from bot.inputs.limits import (
     PICTURE_OUTPUT,
     PICTURE_SIDE,
 )
+from bot.inputs.walls import Tree, Wall, wall_in
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-Trouble = Literal["encrypted", "damaged", "too_many_pixels", "no_text", "not_a_page"]
+Trouble = Literal["encrypted", "damaged", "too_many_pixels", "no_text", "not_a_page"] | Wall
 """Why nothing of a file can be read."""
 
 SHARPEST = 200 / 72
 """Pixels of a drawn page for each of its points: 200 dots an inch."""
+MOST_ATTRIBUTE = 2_000
 _BETWEEN = "\n\n"
 _PASSWORD = 4
 """`FPDF_ERR_PASSWORD` (pdfium's public/fpdfview.h)."""
@@ -131,10 +134,11 @@ def _pdf(content: bytes) -> Extracted:
 
 
 def _picture(content: bytes) -> Extracted:
-    from PIL import Image, ImageOps, UnidentifiedImageError
+    from PIL import AvifImagePlugin, Image, ImageOps, UnidentifiedImageError
 
     Image.MAX_IMAGE_PIXELS = MOST_PIXELS
-    formats = ("PNG", "JPEG", "WEBP", "GIF")
+    AvifImagePlugin.DEFAULT_MAX_THREADS = 1  # each has its memory, and none may be started here
+    formats = ("PNG", "JPEG", "WEBP", "GIF", "AVIF", "TIFF", "BMP")
     try:
         with Image.open(io.BytesIO(content), formats=formats) as checked:
             if checked.width * checked.height > MOST_PIXELS:
@@ -142,6 +146,7 @@ def _picture(content: bytes) -> Extracted:
             checked.verify()
         # `verify` leaves a file that has to be opened again (Pillow's documentation).
         with Image.open(io.BytesIO(content), formats=formats) as image:
+            pages = getattr(image, "n_frames", 1) if image.format == "TIFF" else 1
             is_turned = image.getexif().get(_ORIENTATION, 1) >= _FIRST_QUARTER_TURN
             size = (image.height, image.width) if is_turned else image.size
             drawn = _encoded(ImageOps.exif_transpose(_small(image)))
@@ -150,7 +155,8 @@ def _picture(content: bytes) -> Extracted:
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError, EOFError, IndexError, TypeError):
         # What Pillow raises for broken files depends on the format.
         return Extracted(trouble="damaged")
-    return Extracted(pictures=(ExtractedPicture(drawn.media, *size, drawn.content),))
+    shown = (ExtractedPicture(drawn.media, *size, drawn.content),)
+    return Extracted(pages=pages if pages > 1 else None, read=1, pictures=shown)
 
 
 def _small(image: "Image") -> "Image":
@@ -201,12 +207,28 @@ def _saved(image: "Image", form: str, **options: int) -> bytes:
 def _page(content: bytes) -> Extracted:
     import trafilatura
 
-    text = trafilatura.extract(content, include_comments=False, include_tables=True) or ""
-    about = trafilatura.extract_metadata(cast("Any", content))  # it takes bytes, too
+    tree: Tree = trafilatura.load_html(content)
+    if tree is None:
+        return Extracted(trouble="not_a_page")
+    _bound(tree)
+    about = trafilatura.extract_metadata(tree)
     title = " ".join((about.title or "").split()) if about else ""
+    text = trafilatura.extract(deepcopy(tree), include_comments=False, include_tables=True) or ""
+    if wall := wall_in(tree, text):
+        return Extracted(title=title, trouble=wall)
     if not text.strip():
         return Extracted(title=title, trouble="not_a_page")
     return Extracted(text[:MOST_CHARACTERS].strip(), title, cut=len(text) > MOST_CHARACTERS)
+
+
+def _bound(tree: Tree) -> None:
+    """Cut what no page needs: of an attribute of megabytes each of a hundred searches takes its time."""
+    for element in tree.iter():
+        for name, value in element.items():
+            if len(value) > MOST_ATTRIBUTE:
+                del element.attrib[name]
+        element.text = element.text and element.text[:MOST_CHARACTERS]
+        element.tail = element.tail and element.tail[:MOST_CHARACTERS]
 
 
 def _office(content: bytes) -> Extracted:

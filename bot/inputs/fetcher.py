@@ -6,10 +6,13 @@ proxy of the environment goes with a request.
 """
 
 import asyncio
+import re
 import socket
 import ssl
 import zlib
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
+from html import unescape
 from ipaddress import ip_address
 
 import aiohttp
@@ -32,7 +35,26 @@ MOST_REDIRECTS = 5
 PORTS = (80, 443)
 _REDIRECTS = (301, 302, 303, 307, 308)
 _LOGIN = (401, 403, 407)
-_OK = 200
+_OK = (200, 203, 206)
+"""A part, too: some sites send the whole as one (RFC 9110, 15.3.7)."""
+_AWAY = re.compile(
+    r"//(?:login|signin|sso|auth|accounts|consent)\."
+    r"|/(?:(?:wp-|workspace-|service)?(?:log|sign)[-_]?[io]n|authwall|sso|oauth2?|consent|cookie-?wall)(?=[/.;]|$)"
+)
+"""Where sites send those who may not read a page yet."""
+_FILES = (
+    (r"(?i)^(\w+://(?:www\.)?github\.com/[^/]+/[^/]+)/blob/", r"\1/raw/"),
+    (r"(?i)^(\w+://[^/?#]+/[^?#]+?/-)/blob/", r"\1/raw/"),
+    (r"(?i)^(\w+://(?:codeberg\.org|gitea\.com)/[^/]+/[^/]+)/src/(?=branch/|tag/|commit/)", r"\1/raw/"),
+)
+"""Addresses at which code hosts show a file, GitLab wherever it runs, and where the file itself is."""
+_HEAD = 2**14
+_SKIPPED = re.compile(r"(?is)<!--.*?(?:-->|$)|<noscript\b.*?(?:</noscript|$)")
+_REFRESH = re.compile(
+    r"(?i)<meta\b(?=[^>]{0,999}?http-equiv\s*=\s*[\"']?refresh\b)[^>]{0,999}?content\s*=\s*[\"']?\s*"
+    r"(?:\d|10)?(?:\.\d*)?\s*[;,]\s*(?:url\s*=\s*)?[\"']?([^\"'>\s]{1,2000})"
+)
+"""Leads to another page within ten seconds; what only reloads has no address."""
 _HEADERS = {
     "User-Agent": wording.USER_AGENT,
     "Accept": "text/html, application/xhtml+xml, text/plain, application/pdf;q=0.9, */*;q=0.1",
@@ -79,26 +101,41 @@ class Fetcher:
         """Fetch a page, or return why it isn't fetched."""
         try:
             async with asyncio.timeout(self._seconds):
-                return FileContent(link, await self._followed(link), url=link)
+                return await self._fetched(link)
         except _NotFetched as error:
             why = str(error)
         except TimeoutError:
             why = wording.PAGE_TOO_SLOW
-        except (aiohttp.ClientError, OSError, ValueError, zlib.error) as error:
+        except zlib.error:
+            why = wording.UNKNOWN_ENCODING
+        except (aiohttp.ClientError, OSError, ValueError) as error:
             log.info("page_not_fetched", reason=type(error).__name__)
             why = wording.NO_CONNECTION
         return unread(link, why, "page", link)
 
-    async def _followed(self, link: str) -> bytes:
-        address = URL(link)
+    async def _fetched(self, link: str) -> FileContent:
+        """Fetch what is at a link, or the file that a code host shows there."""
+        for shown, at in _FILES:
+            file = re.sub(shown, at, link, count=1)
+            with suppress(_NotFetched):  # at some of them a folder's address looks like a file's
+                if file != link:
+                    return await self._followed(file, link)
+        return await self._followed(link, link)
+
+    async def _followed(self, start: str, link: str) -> FileContent:
+        address = URL(start)
         for _ in range(MOST_REDIRECTS + 1):
-            found = await self._page(address)
-            if isinstance(found, bytes):
+            found = await self._page(address, link)
+            if isinstance(found, FileContent):
+                there, here = (f"//{each.host}{each.path}".lower() for each in (address, URL(start)))
+                if (away := _AWAY.search(there)) and away[0] not in here:
+                    is_login = "consent" not in away[0] and "cookie" not in away[0]
+                    raise _NotFetched(wording.NEEDS_LOGIN if is_login else wording.ASKS_FOR_COOKIES)
                 return found
             address = found
         raise _NotFetched(wording.TOO_MANY_REDIRECTS)
 
-    async def _page(self, address: URL) -> bytes | URL:
+    async def _page(self, address: URL, link: str) -> FileContent | URL:
         """Return a page's content, or where it is now."""
         addresses = await self._checked(address)
         if self._trusted is None:
@@ -118,11 +155,25 @@ class Fetcher:
         ):
             if response.status in _REDIRECTS and "Location" in response.headers:
                 return address.join(URL(response.headers["Location"]))
+            if response.headers.get("cf-mitigated") == "challenge":  # Cloudflare's own word for it
+                raise _NotFetched(wording.CHECKS_FOR_ROBOTS)
             if response.status in _LOGIN:
                 raise _NotFetched(wording.NEEDS_LOGIN)
-            if response.status != _OK:
+            if response.status not in _OK:
                 raise _NotFetched(wording.answered(response.status))
-            return await _content(response)
+            part = re.match(
+                r"bytes (\d+)-(\d+)/(\d+)", response.headers.get("Content-Range", "bytes 0-0/1")
+            )
+            if not part or part[1] != "0" or int(part[2]) + 1 < int(part[3]):
+                raise _NotFetched(wording.PART_OF_PAGE)
+            content = await _content(response)
+            media = response.headers.get("Content-Type", "").lower()
+            head = _SKIPPED.sub("", content[:_HEAD].decode(errors="replace")) if "html" in media else ""
+            if further := _REFRESH.search(head):
+                there = address.join(URL(unescape(further[1]))).with_fragment(None)
+                if there != address:
+                    return there
+            return FileContent(link, content, url=link, media=media)
 
     async def _checked(self, address: URL) -> list[str]:
         """Return the addresses that may be connected to: none, unless all of a name's are public."""
@@ -181,8 +232,14 @@ async def _content(response: aiohttp.ClientResponse) -> bytes:
         raise _NotFetched(wording.UNKNOWN_ENCODING)
     unpack = zlib.decompressobj(_AUTOMATIC) if encoding not in ("identity", "") else None
     content = bytearray()
+    is_first = encoding == "deflate"
     async for piece in response.content.iter_any():
         packed = piece
+        if is_first and piece and piece[0] & 15 != zlib.DEFLATED:
+            unpack = zlib.decompressobj(
+                -zlib.MAX_WBITS
+            )  # without zlib's header, as many servers send it
+        is_first = is_first and not piece
         while packed:
             content += unpack.decompress(packed, UNPACKED_AT_ONCE) if unpack else packed
             packed = unpack.unconsumed_tail if unpack else b""

@@ -11,8 +11,9 @@ from math import ceil
 from typing import cast
 
 from bot.inputs import process
+from bot.inputs.charsets import text_of
 from bot.inputs.extraction import Extracted, ExtractedPicture
-from bot.inputs.kinds import Extractable, Kind, is_old_office, kind_of, page_kind, text_of
+from bot.inputs.kinds import Extractable, Kind, kind_of, page_kind, why_unread
 from bot.inputs.limits import (
     AT_ONCE,
     DOCUMENT_BYTES,
@@ -29,6 +30,7 @@ from council.brief import Attachment, Picture
 
 MOST_TOGETHER = 150_000
 """Characters of all that is read with a question."""
+MOST_TITLE = 300
 
 _PAGE = re.compile(r"^\[p\. (\d{1,6})\]$", re.MULTILINE)
 
@@ -51,6 +53,10 @@ _WHY: Mapping[str, str] = {
     "too_many_pixels": wording.TOO_MANY_PIXELS,
     "no_text": wording.NO_TEXT,
     "not_a_page": wording.NOT_A_PAGE,
+    "needs_login": wording.NEEDS_LOGIN,
+    "needs_javascript": wording.NEEDS_JAVASCRIPT,
+    "checks_for_robots": wording.CHECKS_FOR_ROBOTS,
+    "asks_for_cookies": wording.ASKS_FOR_COOKIES,
     "too_slow": wording.TOO_SLOW,
     "too_much_memory": wording.TOO_MUCH_MEMORY,
 }
@@ -58,11 +64,12 @@ _WHY: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class FileContent:
-    """A file's name and bytes; `url` where it is a page that was fetched from there."""
+    """A file's name and bytes; of a page, the `url` it was fetched from, and its `Content-Type`."""
 
     name: str
     content: bytes
     url: str | None = None
+    media: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,41 +148,43 @@ class FileReader:
         if isinstance(file, Attachment):
             return file, (), ()
         # Twenty megabytes take longer to look through than others should wait.
-        kind, digest = await asyncio.to_thread(_looked_at, file)
+        kind, digest, text, guessed = await asyncio.to_thread(_looked_at, file)
         if kind is None:
-            is_old = is_old_office(file.content)
-            return unread(file.name, wording.OLD_OFFICE if is_old else wording.UNKNOWN_KIND), (), ()
+            return unread(file.name, why_unread(file.content), url=file.url), (), ()
         if len(file.content) > _BYTES[kind]:
             return unread(file.name, wording.too_large(_BYTES[kind]), kind, file.url), (), ()
+        if file.url and kind in ("text", "page") and not text.strip():
+            return unread(file.name, wording.EMPTY_PAGE, kind, file.url), (), ()
         if kind == "text":
-            text = text_of(file.content) or ""
-            return Attachment(name=file.name, text=text, sha256=digest, url=file.url), (), ()
+            read = Attachment(name=file.name, text=text, sha256=digest, omitted=guessed, url=file.url)
+            return read, (), ()
         library, install = _NEEDS[kind]
         if not self._has(library):
             return unread(file.name, install, kind, file.url), (), ()
         async with self._places:
-            found = await self._extract(kind, file.content)
+            found = await self._extract(kind, text.encode() if kind == "page" else file.content)
         if not isinstance(found, Extracted) or found.trouble:
             why = _WHY[cast("str", found.trouble) if isinstance(found, Extracted) else found]
             return unread(file.name, why, kind, file.url), (), ()
         attachment = Attachment(
-            name=found.title or file.name if file.url else file.name,
+            name=(file.url and found.title[:MOST_TITLE]) or file.name,
             text=printable(found.text),
             kind=kind,
             sha256=digest,
             pages=found.pages,
-            omitted="; ".join(_omitted(found)) or None,
+            omitted="; ".join(filter(None, (guessed, *_omitted(found)))) or None,
             url=file.url,
         )
         return attachment, found.pictures, sorted(found.bare + found.garbled)
 
 
-def _looked_at(file: FileContent) -> tuple[Kind | None, str]:
-    """Return what a file is, and its SHA-256."""
-    kind = kind_of(file.content)
+def _looked_at(file: FileContent) -> tuple[Kind | None, str, str, str | None]:
+    """Return what a file is, its SHA-256, its text if it is one, and what of that was guessed."""
+    kind = kind_of(file.content, file.media)
+    text, guessed = (text_of(file.content, file.media) if kind == "text" else None) or ("", None)
     if file.url and kind == "text":
-        kind = page_kind(file.content)
-    return kind, hashlib.sha256(file.content).hexdigest()
+        kind = page_kind(text, file.media)
+    return kind, hashlib.sha256(file.content).hexdigest(), text, guessed
 
 
 def _tokens(picture: ExtractedPicture) -> int:

@@ -21,6 +21,8 @@ DAMAGED = "damaged or incomplete"
 TOO_MANY_PIXELS = "more than 50 megapixels"
 NO_TEXT = "no text in it"
 NOT_A_PAGE = "no readable text on the page"
+EMPTY_PAGE = "the page is empty"
+PART_OF_PAGE = "the site sent only a part of it"
 TOO_SLOW = "took longer than 10 seconds to read"
 TOO_MUCH_MEMORY = "took more than 512 MB to read"
 OLD_OFFICE = "an Office file of before 2007; send it as PDF"
@@ -29,6 +31,9 @@ PAGE_TOO_SLOW = "the site took longer than 10 seconds"
 NO_CONNECTION = "the site can't be reached"
 TOO_MANY_REDIRECTS = "the site redirects too often"
 NEEDS_LOGIN = "needs a login"
+NEEDS_JAVASCRIPT = "needs JavaScript"
+CHECKS_FOR_ROBOTS = "the site checks for robots"
+ASKS_FOR_COOKIES = "asks for consent to cookies first"
 NOT_HTTP = "not a web address"
 HOLDS_NAME = "the address holds a name or password"
 OTHER_PORT = "only ports 80 and 443 are asked"
@@ -45,6 +50,10 @@ def too_large(most: int) -> str:
     return (
         f"larger than {most // 1_000_000} MB" if most >= 1_000_000 else f"larger than {most // 1000} kB"
     )
+
+
+def other_picture(kind: str) -> str:
+    return f"a picture in {kind}; send it as JPEG or PNG"
 
 
 def too_many_pictures(most: int) -> str:

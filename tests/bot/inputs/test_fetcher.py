@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 import pytest
 import trustme
 from aiohttp import web
+from yarl import URL
 
 from bot.inputs.addresses import is_public
 from bot.inputs.fetcher import PAGE_BYTES, Fetcher
-from bot.inputs.links import host_of, links_in
-from bot.inputs.reading import FileContent, FileReader
+from bot.inputs.reading import FileContent
 from council.brief import Attachment
+from tests.bot.inputs.pages import reader
 
 INTERNET: web.AppKey["Internet"] = web.AppKey("internet")
 PUBLIC = "93.184.216.34"
@@ -90,6 +91,26 @@ async def answer(request: web.Request) -> web.StreamResponse:  # noqa: C901 - on
             return web.Response(
                 body=packed, content_type="text/html", headers={"Content-Encoding": "deflate"}
             )
+        case "/raw-deflate":
+            packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+            packed = packer.compress(ARTICLE.encode()) + packer.flush()
+            return web.Response(
+                body=packed, content_type="text/html", headers={"Content-Encoding": "deflate"}
+            )
+        case "/no-gzip":
+            return web.Response(body=b"plain", headers={"Content-Encoding": "gzip"})
+        case "/part" | "/whole" | "/partial":
+            ranges = {"/part": "bytes 0-99/1000", "/whole": f"bytes 0-{len(ARTICLE) - 1}/{len(ARTICLE)}"}
+            found = {"Content-Range": ranges[request.path]} if request.path in ranges else {}
+            return web.Response(status=206, text=ARTICLE, content_type="text/html", headers=found)
+        case "/refresh":
+            return web.Response(text=request.query["head"], content_type="text/html")
+        case "/challenge":
+            return web.Response(status=403, headers={"cf-mitigated": "challenge"})
+        case "/private" | "/account/login" | "/users/sign_in" | "/v3/signin/identifier" | "/consent":
+            if request.path != "/private":
+                return web.Response(text=ARTICLE, content_type="text/html")
+            return web.Response(status=302, headers={"Location": request.query["where"]})
         case "/brotli":
             return web.Response(body=b"??", headers={"Content-Encoding": "br"})
         case "/slow":
@@ -99,6 +120,21 @@ async def answer(request: web.Request) -> web.StreamResponse:  # noqa: C901 - on
             return web.Response(body=b"a\0b", content_type="text/html")
         case "/plain":
             return web.Response(text="Two shards.")
+        case "/nothing":
+            return web.Response(body=b"", content_type="text/html")
+        case "/blank":
+            return web.Response(text=" \n", content_type="text/plain")
+        case "/markup":
+            return web.Response(
+                text="<html><body><p>As it is.</p></body></html>", content_type="text/plain"
+            )
+        case "/japanese":
+            text = ARTICLE.replace("Two shards", "水は百度で沸騰します。")
+            return web.Response(
+                body=text.encode("cp932"), headers={"Content-Type": "text/html; charset=Shift_JIS"}
+            )
+        case "/o/r/raw/main/a/pump.py" | "/g/s/r/-/raw/v1/pump.py" | "/o/r/raw/branch/main/pump.py":
+            return web.Response(text="<html>\nprint('pump')\n")
         case "/empty":
             return web.Response(text="<html><body></body></html>", content_type="text/html")
         case "/cookie":
@@ -143,7 +179,7 @@ async def online() -> AsyncGenerator[tuple[Internet, Fetcher]]:
 
 async def read(fetcher: Fetcher, link: str) -> Attachment:
     """Fetch a page and read it."""
-    return (await FileReader().read([await fetcher.fetch(link)])).attachments[0]
+    return (await reader().read([await fetcher.fetch(link)])).attachments[0]
 
 
 REFUSED = [
@@ -254,6 +290,21 @@ async def test_no_cookie_and_no_proxy_goes_along(monkeypatch: pytest.MonkeyPatch
         ("slow", "the site took longer than 10 seconds"),
         ("binary", "neither text, PDF nor a picture"),
         ("empty", "no readable text on the page"),
+        ("nothing", "the page is empty"),
+        ("blank", "the page is empty"),
+        ("no-gzip", "packed in an unknown way"),
+        ("part", "the site sent only a part of it"),
+        ("whole", None),
+        ("partial", None),
+        ("raw-deflate", None),
+        ("challenge", "the site checks for robots"),
+        ("private?where=/account/login", "needs a login"),
+        ("private?where=/users/sign_in?next=/private", "needs a login"),
+        ("private?where=http://accounts.example.org/v3/signin/identifier", "needs a login"),
+        ("private?where=http://consent.example.org/m?continue=x", "asks for consent to cookies first"),
+        ("private?where=/consent?return=x", "asks for consent to cookies first"),
+        ("private?where=/blog/login-pages", None),
+        ("account/login", None),
         ("gzip", None),
         ("deflate", None),
         ("plain", None),
@@ -262,7 +313,8 @@ async def test_no_cookie_and_no_proxy_goes_along(monkeypatch: pytest.MonkeyPatch
 )
 async def test_what_a_site_sends_is_bounded(path: str, why: str | None) -> None:
     """Unpacked, in time, in size; what isn't read has its reason."""
-    async with online() as (_, fetcher):
+    async with online() as (internet, fetcher):
+        internet.names |= {name: [[PUBLIC]] for name in ("accounts.example.org", "consent.example.org")}
         page = await read(fetcher, f"http://example.org/{path}")
         assert page.omitted == why
         assert page.is_unread == (why is not None)
@@ -277,15 +329,76 @@ def test_public_addresses_are_public(address: str) -> None:
     assert not is_public(f"{address}.example")
 
 
-def test_links_end_before_what_follows_them() -> None:
-    """Brackets that belong to an address stay."""
-    text = (
-        "See (https://a.example/x). And <https://b.example/y_(z)>, https://c.example/?q=1&r=2! http://d"
-    )
-    assert links_in(text) == [
-        "https://a.example/x",
-        "https://b.example/y_(z)",
-        "https://c.example/?q=1&r=2",
-        "http://d",
-    ]
-    assert host_of("https://www.Example.org/post") == "example.org"
+async def test_a_page_is_read_in_its_charset() -> None:
+    """The header's; and what is sent as plain text is no page, whatever it holds."""
+    async with online() as (_, fetcher):
+        assert "水は百度で沸騰します。" in (await read(fetcher, "http://example.org/japanese")).text
+        plain = await read(fetcher, "http://example.org/markup")
+        assert (plain.kind, plain.text) == ("text", "<html><body><p>As it is.</p></body></html>")
+
+
+TO_POST = [
+    '<meta http-equiv="refresh" content="0; url=/post">',
+    "<META CONTENT='0;URL=/post' HTTP-EQUIV=Refresh>",
+    "<meta http-equiv=refresh content=\"5; url='/post'\">",
+    '<meta http-equiv="refresh" content="0.5,/post"/>',
+    '<meta name="x" content="0; url=/other"><meta http-equiv="refresh" content="0;/post?a=1&amp;b=2">',
+    '<!-- <meta http-equiv="refresh" content="0; url=/gone"> --><meta http-equiv="refresh" content="1; url=/post">',
+]
+TO_NOWHERE = [
+    '<meta http-equiv="refresh" content="300">',
+    '<meta http-equiv="refresh" content="900; url=/post">',
+    '<noscript><meta http-equiv="refresh" content="0; url=/post"></noscript>',
+    '<!-- <meta http-equiv="refresh" content="0; url=/post"> -->',
+    '<meta name="description" content="0; url=/post">',
+]
+
+
+@pytest.mark.parametrize("head", TO_POST + TO_NOWHERE)
+async def test_a_page_that_sends_its_readers_on_is_followed(head: str) -> None:
+    """At once, as browsers do; not to a copy for browsers without scripts, nor when it reloads later."""
+    here = "<p>Here, where the pumps of the first hall are listed with their hours of work.</p>"
+    page = f"<html><head>{head}</head><body>{here}</body></html>"
+    async with online() as (_, fetcher):
+        found = await read(fetcher, str(URL("http://example.org/refresh").with_query(head=page)))
+        assert ("Two shards" in found.text) == (head in TO_POST)
+        assert ("pumps" in found.text) == (head in TO_NOWHERE)
+
+
+@pytest.mark.parametrize(
+    "where", ["http://127.0.0.1/", "http://metadata.internal/", "//user:x@example.org/"]
+)
+async def test_where_a_page_sends_its_readers_is_checked(where: str) -> None:
+    """As each redirect is."""
+    page = f'<meta http-equiv="refresh" content="0; url={where}">'
+    async with online() as (internet, fetcher):
+        internet.names |= HOSTS
+        found = await fetcher.fetch(str(URL("http://example.org/refresh").with_query(head=page)))
+        assert isinstance(found, Attachment)
+        assert internet.reached == [PUBLIC]
+
+
+@pytest.mark.parametrize(
+    ("link", "is_file"),
+    [
+        ("http://github.com/o/r/blob/main/a/pump.py", True),
+        ("http://github.com/o/r/blob/main/a/pump.py#L10-L20", True),
+        ("http://GitHub.com/o/r/blob/main/a/pump.py?plain=1", True),
+        ("http://gitlab.com/g/s/r/-/blob/v1/pump.py", True),
+        ("http://git.example.org/g/s/r/-/blob/v1/pump.py?ref_type=heads", True),
+        ("http://codeberg.org/o/r/src/branch/main/pump.py", True),
+        ("http://codeberg.org/o/r/src/branch/main/folder", False),
+        ("http://github.com/o/r/tree/main/a", False),
+        ("http://github.com/o/r", False),
+        ("http://example.org/o/r/blob/main/a/pump.py", False),
+        ("http://example.org/?u=http://github.com/o/r/blob/main/a/pump.py", False),
+    ],
+)
+async def test_a_code_hosts_page_of_a_file_is_read_as_the_file(link: str, is_file: bool) -> None:
+    """As it is, markup too; a folder, and what only looks like one of these, is read as the page it is."""
+    async with online() as (internet, fetcher):
+        for host in ("github.com", "gitlab.com", "git.example.org", "codeberg.org"):
+            internet.names[host] = [[PUBLIC]]
+        found = await read(fetcher, link)
+        assert (found.url, found.kind) == (link, "text" if is_file else "page")
+        assert ("print('pump')" in found.text) == is_file

@@ -18,6 +18,9 @@ FILES: list[tuple[Extractable, bytes]] = [
     ("picture", plain(60, 40)),
     ("picture", plain(60, 40, form="JPEG")),
     ("picture", plain(60, 40, form="WEBP")),
+    ("picture", plain(60, 40, form="AVIF")),
+    ("picture", plain(60, 40, form="TIFF")),
+    ("picture", plain(60, 40, form="BMP")),
     ("picture", animated()),
     ("picture", turned(6)),
     (

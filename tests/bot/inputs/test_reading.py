@@ -129,6 +129,11 @@ PICTURES: dict[str, tuple[Callable[[], bytes], tuple[int, int]]] = {
     "transparent": (partial(plain, 300, 200, "RGBA"), (300, 200)),
     "palette": (partial(plain, 300, 200, "P"), (300, 200)),
     "16 bits": (lambda: saved(Image.new("I;16", (300, 200)), "PNG"), (300, 200)),
+    "BMP": (partial(plain, form="BMP"), (1200, 800)),
+    "TIFF": (partial(plain, form="TIFF"), (1200, 800)),
+    "AVIF": (partial(plain, form="AVIF"), (1200, 800)),
+    "fax": (lambda: saved(Image.new("1", (300, 200)), "TIFF", compression="group4"), (300, 200)),
+    "TIFF in CMYK": (lambda: saved(Image.new("CMYK", (300, 200)), "TIFF"), (300, 200)),
     "1 x 30,000": (partial(plain, 1, 30_000), (1, 30_000)),
 }
 """Made when they are wanted: every process of a run reads this file."""
@@ -151,6 +156,25 @@ async def test_a_picture_is_made_small_and_bare(name: str) -> None:
         assert not shown.getexif()
 
 
+async def test_of_a_tiff_file_the_first_page_is_shown() -> None:
+    """And the others are named."""
+    pages = [Image.new("L", (40, 30), shade) for shade in (0, 100, 255)]
+    content = saved(pages[0], "TIFF", save_all=True, append_images=pages[1:])
+    [file] = (await FileReader().read([FileContent("fax.tiff", content)])).attachments
+    assert (file.pages, file.omitted, len(file.pictures)) == (3, "pages 2\u20133 left out", 1)
+
+
+async def test_a_text_says_what_was_guessed_of_it() -> None:
+    """People and members read it with the file's name."""
+    files = {"sums.csv": "Größe;3".encode("cp1252"), "app.log": b"10:00 pump\xff started", "a.txt": b"x"}
+    read = await FileReader().read([FileContent(name, content) for name, content in files.items()])
+    assert [(file.text, file.omitted) for file in read.attachments] == [
+        ("Größe;3", "read as Windows-1252"),
+        ("10:00 pump\ufffd started", "1 unreadable byte replaced"),
+        ("x", None),
+    ]
+
+
 @pytest.mark.parametrize(
     ("make", "why"),
     [
@@ -159,8 +183,11 @@ async def test_a_picture_is_made_small_and_bare(name: str) -> None:
         (lambda: plain()[:200], "damaged or incomplete"),
         (lambda: b"\x89PNG\r\n\x1a\n" + b"x" * 100, "damaged or incomplete"),
         (lambda: b"\xff\xd8\xff" + b"\0" * 100, "damaged or incomplete"),
+        (lambda: b"II*\0" + b"\x08\0\0\0\xff" * 100, "damaged or incomplete"),
+        (lambda: plain(form="AVIF")[:150], "damaged or incomplete"),
+        (lambda: b"BM" + b"\0" * 100, "damaged or incomplete"),
     ],
-    ids=["bomb", "smaller bomb", "cut", "no PNG", "no JPEG"],
+    ids=["bomb", "smaller bomb", "cut", "no PNG", "no JPEG", "no TIFF", "AVIF, cut", "no BMP"],
 )
 async def test_a_bomb_or_a_broken_picture_is_refused(make: Callable[[], bytes], why: str) -> None:
     """A bomb before it is decoded."""
@@ -205,6 +232,7 @@ async def test_without_the_libraries_people_read_what_to_install() -> None:
         (plain(60, 40) + b"\0" * 10_000_000, "larger than 10 MB"),
         (pdf([lines("x")]) + b"%" * 20_000_000, "larger than 20 MB"),
         (b"a\0b", "neither text, PDF nor a picture"),
+        (b"\0\0\0\x18ftypheic\0\0\0\0mif1heic", "a picture in HEIC; send it as JPEG or PNG"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0", "an Office file of before 2007; send it as PDF"),
     ],
 )
