@@ -1,6 +1,7 @@
 """The machine: files with secrets, the status port, the clock."""
 
 import asyncio
+import socket
 import stat
 import time
 from collections.abc import Callable
@@ -98,9 +99,10 @@ async def port(configuration: Configuration, variables: str, host: str, number: 
     """Check that something can listen on a port; the running council may be doing so."""
     try:
         with listening(variables, host, number):
-            server = await asyncio.start_server(lambda _, writer: writer.close(), host, number)
-            server.close()
-            await server.wait_closed()
+            # As `bot.http_server` does: of an unknown address, asyncio on Python 3.13 gives no `errno`.
+            loop, kind, flags = asyncio.get_running_loop(), socket.SOCK_STREAM, socket.AI_PASSIVE
+            for family, *_, address in await loop.getaddrinfo(host, number, type=kind, flags=flags):
+                socket.create_server(address, family=family).close()
     except ConfigurationError as error:
         if await _is_running(configuration):
             return Outcome("in use by `council run`, which is running")

@@ -100,6 +100,11 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             future.add_done_callback(self._returned)
         return future
 
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - asyncio's own
+        """Wait for threads in real time: since Python 3.12 a limit of minutes passes at once here."""
+        del timeout
+        await super().shutdown_default_executor()
+
     def _returned(self, _: asyncio.Future[Any]) -> None:
         self._virtual.under_way -= 1
 

@@ -52,9 +52,13 @@ async def served(answer: Serve, tls: ssl.SSLContext | None = None) -> AsyncGener
         finally:
             writer.close()
 
-    async with await asyncio.start_server(handle, "127.0.0.1", 0, ssl=tls) as server:
+    # Not `async with`: since Python 3.12 that waits for connections, which the client keeps for a minute.
+    server = await asyncio.start_server(handle, "127.0.0.1", 0, ssl=tls)
+    try:
         port = server.sockets[0].getsockname()[1]
         yield f"{'http' if tls is None else 'https'}://127.0.0.1:{port}"
+    finally:
+        server.close()
 
 
 def certified(authority: trustme.CA) -> ssl.SSLContext:
