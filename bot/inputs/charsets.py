@@ -35,6 +35,7 @@ _CHARSETS = r"utf-8|utf-16-..|cp\d{3,4}|iso8859-\d+|koi8-.|mac-\w+|big5hkscs|euc
 _LIKE_ASCII = {"iso2022_jp": b"\x1b", "utf-16-le": b"\0", "utf-16-be": b"\0"}
 """Charsets whose bytes may be UTF-8 as well, and a byte that tells them from it."""
 _SAMPLE = 20_000
+_PIECE = 2**16
 _SCRIPTS = (
     ("EUC-KR", "cp949", rb"[\xa1-\xa3\xb0-\xc8][\xa1-\xfe]"),
     ("Shift_JIS", "cp932", rb"[\x81-\x83\x88-\x97][\x40-\xfc]"),
@@ -76,7 +77,7 @@ def _decoded(content: bytes, media: str) -> tuple[str, str | None, bool]:
     """Return a text, its charset if that is a guess, and whether every byte is known to be text."""
     for mark, codec in _MARKS:
         if content.startswith(mark):
-            text = content[len(mark) :].decode(codec, "replace")
+            text = _replaced(content[len(mark) :], codec)
             return text, None, "\ufffd" not in text
     head = content[:_HEAD]
     labels = _LABEL.findall(media) + _LABEL.findall(head.decode("latin-1"))
@@ -88,11 +89,17 @@ def _decoded(content: bytes, media: str) -> tuple[str, str | None, bool]:
         with suppress(UnicodeDecodeError):
             return content.decode(codec), None, True
     for codec in order:
-        text = content.decode(codec, "replace")
+        text = _replaced(content, codec)
         if text.count("\ufffd") * 2 <= _foreign(text):
             return text, None, False
     charset, codec = _guess(content)
-    return content.decode(codec, "replace"), charset, False
+    return _replaced(content, codec), charset, False
+
+
+def _replaced(content: bytes, codec: str) -> str:
+    """Decode with what isn't text replaced; in pieces, for nothing else runs while one is decoded."""
+    pieces = (content[at : at + _PIECE] for at in range(0, len(content), _PIECE))
+    return "".join(codecs.iterdecode(pieces, codec, "replace"))
 
 
 def _codec(label: str) -> str | None:

@@ -1,6 +1,8 @@
 """Text in the charsets in which people's programs and sites write it."""
 
+import codecs
 import time
+from collections.abc import Iterable, Iterator
 
 import pytest
 
@@ -182,3 +184,23 @@ def test_what_is_no_text_is_not_read(content: bytes) -> None:
 def test_utf_8_needs_no_word(text: str) -> None:
     """Also if it has a replaced character from elsewhere."""
     assert text_of(text.encode()) == (text, None)
+
+
+@pytest.mark.parametrize(
+    "codec", ["cp1252", "cp932", "gb18030", "big5", "iso2022_jp", "utf-8", "utf-16"]
+)
+def test_what_is_replaced_is_decoded_piece_by_piece(codec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five megabytes of nothing but bad bytes took two seconds in which no other thread ran; no cut shows."""
+    sizes: list[int] = []
+    whole = codecs.iterdecode
+
+    def noted(pieces: Iterable[bytes], *how: str) -> Iterator[str]:
+        return whole((sizes.append(len(piece)) or piece for piece in pieces), *how)
+
+    monkeypatch.setattr(codecs, "iterdecode", noted)
+    content = ("\ufeff" if codec == "utf-16" else "").encode(codec) + "水 は百度で".encode(
+        codec, "ignore"
+    ) * 40_000
+    text, _ = text_of(content + b"\xff\xff\x81", f"text/plain; charset={codec}") or ("", None)
+    assert max(sizes) <= 2**16
+    assert "\ufffd" not in text[:-9]
