@@ -137,6 +137,8 @@ def _guess(content: bytes) -> tuple[str | None, str]:
         if share(codec, frequent) > 0.75:
             return charset, codec
     is_rare = sum(runs) <= max(1, len(content) * _MOST_ODD)
-    if is_rare and len(re.findall(_STRAY, sample)) * 2 >= sum(runs):
+    is_noise = is_rare and len(re.findall(_STRAY, sample)) * 2 >= sum(runs)
+    # Western letters are mostly ASCII; what isn't is another script, or nothing.
+    if is_noise or sum(runs) * 2 > len(sample):
         return None, "utf-8"
     return "Windows-1252", "cp1252"

@@ -171,12 +171,15 @@ def test_a_stray_byte_is_replaced_and_said(content: bytes, replaced: int) -> Non
         bytes(range(256)),
         b"\x1f\x8b\x08\0\0\0\0\0\0\x03\xcbH\xcd\xc9\xc9W(\xcf/\xcaI\x01",
         b"RIFF\0\0\0\0WAVE",
+        b"\x89\xff",
+        "الماء يغلي عند مئة درجة".encode("cp1256"),
+        "น้ำเดือดที่ร้อยองศา".encode("cp874"),
         b"\x7fELF" + b"\0" * 60 + b"\x01\x02",
         b"SQLite format 3\0\x10\0\x01\x01\0\x40\x20\x20\0\0\0\x07",
     ],
 )
 def test_what_is_no_text_is_not_read(content: bytes) -> None:
-    """Half a character, half of UTF-16, and files of other kinds."""
+    """Half a character, half of UTF-16, files of other kinds, and scripts that nothing here tells apart."""
     assert text_of(content) is None
 
 
