@@ -16,7 +16,7 @@ PYTEST := pytest -n 4 --dist loadfile --no-loadscope-reorder
 # What `make install` adds: EXTRAS="postgres slack-oauth otel".
 EXTRAS ?=
 
-.PHONY: help setup install demo init ask run test coverage lint check fuzz soak pictures bench
+.PHONY: help setup install demo init ask run test coverage lint size check fuzz soak pictures bench
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,7 +55,10 @@ lint: setup ## Check form, types, imports and dependencies
 	$(RUN) lint-imports
 	$(RUN) deptry .
 
-check: lint test ## Everything CI checks
+size: setup ## Count lines of Python by package, against the budgets that only fall
+	$(RUN) python -m bench.size
+
+check: lint size test ## Everything CI checks
 
 fuzz: setup ## Try each property with 200,000 fresh examples (EXAMPLES=n for others)
 	$(RUN) pytest -p tests.fuzz --timeout 0 --hypothesis-profile fuzz -m hypothesis -n 2 --dist load --maxschedchunk 2 --examples $(EXAMPLES)
