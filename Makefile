@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Four processes for two cores: many tests wait for a process or a server, and with three both cores idle a tenth of the time.
 PYTEST := pytest -n 4 --dist loadfile --no-loadscope-reorder
 
-# What `make install` adds: EXTRAS="postgres slack-oauth otel".
+# What `make install` adds: EXTRAS="postgres office".
 EXTRAS ?=
 
 .PHONY: help setup install demo init ask run test coverage lint size check fuzz soak pictures bench

@@ -3,21 +3,17 @@
 import asyncio
 import math
 from contextlib import AsyncExitStack, suppress
-from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
 from pydantic import SecretStr
 
 from bot.app import Library
-from bot.config.platforms import serves_workspaces
 from bot.config.ports import listening
-from bot.config.settings import Settings, token_keys
 from bot.errors import ConfigurationError, Problem, VenueError
 from bot.past.lookup import Lookup
 from bot.program import Program
 from bot.service.delivery.outbox import Outbox, SharedRateLimits
-from bot.upkeep import forget_removed
 from bot.view.wording import cli as wording
 from council.task_group import first_of
 from storage.database import Database
@@ -25,7 +21,6 @@ from storage.errors import DatabaseError
 
 if TYPE_CHECKING:
     from bot.discord.bot import DiscordBot
-    from bot.slack.oauth.flow import SlackApp
 
 log = structlog.get_logger()
 
@@ -38,8 +33,6 @@ async def start_platforms(program: Program, lookup: Lookup) -> None:
     settings = program.configuration.settings
     if settings.discord_token:
         await _start_discord(program, lookup, settings.discord_token)
-    if serves_workspaces(settings):
-        await _start_workspaces(program, lookup)
     if settings.slack_bot_token:
         await _start_slack(program, lookup, settings.slack_bot_token)
 
@@ -163,50 +156,3 @@ def _outbox(program: Program, platform: str) -> Outbox:
         rate_limits=SharedRateLimits(queue.coordination, queue.worker) if queue else None,
         may_send=queue.claims.may_send if queue else None,
     )
-
-
-async def _start_workspaces(program: Program, lookup: Lookup) -> None:
-    """Start Slack in every workspace that has installed the app; none of them ends the process."""
-    from bot.slack.oauth.installations import open_installations
-    from bot.slack.oauth.workspaces import SlackWorkspaces
-
-    settings, library, stack = program.configuration.settings, program.library, program.stack
-    app = slack_app(settings)
-    installations = await stack.enter_async_context(
-        open_installations(
-            settings.council_data_dir, app.client_id, token_keys(revealed(settings.slack_token_key))
-        )
-    )
-    workspaces = SlackWorkspaces(
-        program.dispatcher,
-        lookup,
-        installations,
-        app=app,
-        removal_days=settings.slack_removal_days,
-        http_host=settings.slack_http_host,
-        http_port=settings.slack_http_port or 0,
-        api_url=settings.slack_api_url,
-        metrics=program.metrics,
-    )
-    with listening("SLACK_HTTP", settings.slack_http_host, settings.slack_http_port):
-        await stack.enter_async_context(workspaces)
-    program.health.platforms["Slack"] = workspaces.is_connected
-    halt = program.dispatcher.tasks.halt
-    program.jobs.append(partial(forget_removed, library, "slack", workspaces.due, halt))
-
-
-def slack_app(settings: Settings) -> "SlackApp":
-    """Return the Slack app that workspaces install."""
-    from bot.slack.oauth.flow import SlackApp
-
-    return SlackApp(
-        client_id=settings.slack_client_id or "",
-        client_secret=revealed(settings.slack_client_secret),
-        signing_secret=revealed(settings.slack_signing_secret),
-        redirect_uri=settings.slack_redirect_uri,
-    )
-
-
-def revealed(secret: SecretStr | None) -> str:
-    """Return a secret's text; empty if it isn't set."""
-    return secret.get_secret_value() if secret else ""

@@ -5,7 +5,6 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import structlog
 
@@ -22,12 +21,8 @@ from bot.service.local_queue import LocalQueue
 from bot.service.metrics import Metrics
 from bot.service.remedies import Remedies
 from bot.service.run_tasks import RunQueue
-from bot.service.runs.observing import Observer, Traces, can_trace
 from bot.service.runs.runs import Runs, build_runs
 from bot.view.wording import cli as wording
-from bot.view.wording.cli import NO_OTEL
-from council.calls import Call
-from council.errors import ModelError
 from council.models.catalog import Catalog
 from council.models.directory import Directory
 from council.profile import Profile
@@ -202,7 +197,6 @@ async def open_council(
             await stack.enter_async_context(
                 _looking_for_unlisted(client.catalog, profiles.values(), unlisted)
             )
-        traces = await _open_traces(configuration, directory, stack)
         costs = Costs(
             catalog=client.catalog,
             journal=library.journal,
@@ -218,7 +212,7 @@ async def open_council(
             costs,
             library.index,
             judged=library.judged,
-            observer=Observer(counts, traces),
+            metrics=counts,
             remedies=Remedies(directory.find, has_key=key is not None),
         )
         yield Council(profiles, runs, directory)
@@ -240,31 +234,6 @@ async def _looking_for_unlisted(
     finally:
         looking.cancel()
         await asyncio.wait({looking})
-
-
-async def _open_traces(
-    configuration: Configuration, directory: Directory, stack: AsyncExitStack
-) -> Traces | None:
-    """Open the way to the collector, if one is configured; without it, OpenTelemetry isn't loaded."""
-    if (given := configuration.traces) is None:
-        return None
-    if not can_trace():
-        log.warning("traces_need_extra", problems=NO_OTEL)
-        return None
-    from bot.telemetry import open_telemetry
-
-    provider = configuration.settings.openrouter_base_url or OPENROUTER
-
-    def server(call: Call) -> str:
-        try:
-            address = directory.find(call).endpoint or provider
-        except ModelError:  # the call is about to fail by it
-            return "none"
-        parts = urlsplit(address)
-        # The built-in model's address is only a name.
-        return "openrouter" if address == OPENROUTER else parts.hostname or parts.scheme
-
-    return await stack.enter_async_context(open_telemetry(given, server))
 
 
 def open_dispatcher(

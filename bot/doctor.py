@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.adapters import revealed, slack_app
 from bot.app import operator_of
 from bot.checks.channels import ChannelChecks
 from bot.checks.check import Check, Checked, Finding, Outcome, carry_out
@@ -19,10 +18,9 @@ from bot.checks.database import ServerChecks
 from bot.checks.folder import DATABASE, FolderChecks
 from bot.checks.machine import CLOCK, Clock, machine_checks, port
 from bot.checks.models import PROVIDER, ModelChecks
-from bot.checks.telemetry import telemetry_checks
 from bot.config.configuration import NOBODY_TO_ASK, Configuration, load, nearly_settings
-from bot.config.platforms import NO_PLATFORM, check, serves_workspaces, slack_is_whole
-from bot.config.settings import OPENROUTER, given_secrets, token_keys
+from bot.config.platforms import NO_PLATFORM, check, slack_is_whole
+from bot.config.settings import OPENROUTER, given_secrets
 from bot.errors import ConfigurationError, Problem
 from bot.view.wording.figures import count, listing
 from council.models.directory import Directory
@@ -149,13 +147,11 @@ async def _examine(configuration: Configuration, *, live: bool, now: Callable[[]
         checks = [
             Check(CONFIGURATION, lambda: _configured(configuration)),
             *machine_checks(configuration),
-            *telemetry_checks(configuration),
             *kept.checks(),
             *of_models,
             *channels.checks(needs=DATABASE, with_prices=with_prices),
             *await _of_discord(configuration, channels, clock, stack),
             *_of_slack(configuration, clock),
-            *_of_workspaces(configuration, clock),
         ]
         asked = tuple(check.name for check in checks)
         checks.append(Check(CLOCK, clock.look, after=asked))
@@ -265,25 +261,6 @@ def _of_slack(configuration: Configuration, clock: Clock) -> list[Check]:
         api_url=settings.slack_api_url,
         allowed=configuration.operations.access.allow,
         reads_threads=any(one.context == "thread" for one in configuration.profiles.values()),
-        on_date=clock.note,
-    ).checks()
-
-
-def _of_workspaces(configuration: Configuration, clock: Clock) -> list[Check]:
-    settings = configuration.settings
-    if not serves_workspaces(settings):
-        return []
-    from bot.slack.oauth.checks import WorkspaceChecks
-
-    return WorkspaceChecks(
-        slack_app(settings),
-        settings.council_data_dir,
-        token_keys(revealed(settings.slack_token_key)),
-        look_at_port=lambda: port(
-            configuration, "SLACK_HTTP", settings.slack_http_host, settings.slack_http_port or 0
-        ),
-        api_url=settings.slack_api_url,
-        access=configuration.operations.access,
         on_date=clock.note,
     ).checks()
 

@@ -9,7 +9,6 @@ from bot.config.configuration import Configuration
 from bot.health import Health
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
-from bot.upkeep import Job
 from bot.worker import Worker
 
 Endings = list[Callable[[], Awaitable[str]]]
@@ -40,4 +39,3 @@ class Program:
     role: Role
     worker: Worker | None = None
     endings: Endings = field(default_factory=Endings)
-    jobs: list[Job] = field(default_factory=list[Job])

@@ -19,7 +19,7 @@ import structlog
 from bot.adapters import start_platforms
 from bot.app import Council, Library, open_council, open_dispatcher, open_lookup, operator_of
 from bot.config.configuration import Configuration
-from bot.config.platforms import check, shares
+from bot.config.platforms import check
 from bot.config.ports import listening, raise_descriptors
 from bot.config.reload import compare, watch
 from bot.config.settings import Settings
@@ -83,7 +83,7 @@ async def serve(
             await _show_status(settings, health, metrics, stack)
         council = await stack.enter_async_context(open_council(configuration, library, metrics))
         shared_queue = None
-        if shares(configuration) and surfaces.queue is None:
+        if configuration.database and surfaces.queue is None:
             shared_queue = await stack.enter_async_context(
                 open_shared_queue(configuration, library, council.runs)
             )
@@ -147,7 +147,6 @@ async def _start(program: Program, council: Council, surfaces: Surfaces) -> None
             library,
             days,
             messages=configuration.settings.council_retention_messages,
-            also=program.jobs,
         )
     )
     stack.callback(upkeep.cancel)
@@ -223,16 +222,12 @@ async def hold_data(configuration: Configuration, library: Library, stack: Async
 async def _hold_platforms(configuration: Configuration, library: Library, stack: AsyncExitStack) -> None:
     """Allow only one process to serve a platform from this folder: two would resume the same runs."""
     await hold_data(configuration, library, stack)
-    if shares(configuration):
+    if configuration.database:
         return
     settings = configuration.settings
-    slack = settings.slack_bot_token or settings.slack_client_id
-    tokens = {"Discord": settings.discord_token, "Slack": slack}
+    tokens = {"Discord": settings.discord_token, "Slack": settings.slack_bot_token}
     wait = configuration.operations.durability.drain_seconds + HANDOVER_SECONDS
     for platform in (name for name, token in tokens.items() if token):
         if not await stack.enter_async_context(library.locks.acquire(platform.lower(), wait=wait)):
-            if configuration.database:
-                what, fix = wording.held(platform, "database"), wording.OTHER_DATABASE
-                raise ConfigurationError([Problem("DATABASE_URL", what, fix)])
             what, fix = wording.held(platform), wording.OTHER_FOLDER
             raise ConfigurationError([Problem("COUNCIL_DATA_DIR", what, fix)])

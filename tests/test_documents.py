@@ -3,7 +3,6 @@
 import re
 from functools import cache
 from pathlib import Path
-from typing import get_args
 
 from typer.main import get_group
 
@@ -13,7 +12,6 @@ from bot.config.settings import Settings
 from bot.health import Health
 from bot.monitoring import Status
 from bot.service.metrics import Metrics
-from bot.telemetry import Attribute
 from council.profile import Member, Profile
 
 ROOT = Path(__file__).parent.parent
@@ -64,14 +62,6 @@ async def test_the_operations_page_lists_every_metric(tmp_path: Path) -> None:
     assert first_cells("docs/monitoring.md", "as Prometheus reads it |") == set(
         re.findall(r"^# TYPE (\w+)", shown, re.MULTILINE)
     )
-
-
-def test_the_operations_page_lists_every_attribute_of_a_trace() -> None:
-    """And no other."""
-    page = text("docs/monitoring.md").partition("| attribute |")[2].partition("\n\n")[0]
-    named = re.findall(r"^\| (.*?) \|", page, re.MULTILINE)
-    told = {name for cell in named for name in re.findall(r"`([\w.]+)`", cell)}
-    assert told == {*get_args(Attribute)}
 
 
 def test_every_dependency_has_its_line() -> None:

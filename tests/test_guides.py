@@ -3,25 +3,18 @@
 import asyncio
 import json
 import re
-import signal
-import sqlite3
-import textwrap
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import aiohttp
 import pytest
 
 from bot.config.configuration import load
 from bot.discord.invite import PERMISSIONS
-from tests.bot.doctor.scene import BOT_TOKEN, GOOD_KEY, KEY, PRICES, SIGNING_SECRET
-from tests.bot.slack.oauth.scene import Browser
+from tests.bot.doctor.scene import BOT_TOKEN, GOOD_KEY, KEY, PRICES
 from tests.discord_server import DiscordServer
 from tests.launcher import Process, start
 from tests.model_server import Json, ModelServer
-from tests.ports import free_port
 from tests.slack_server import Channel, Message, SlackServer
 from tests.test_documents import text
 from tests.test_program import COVERAGE, PLAIN
@@ -162,94 +155,6 @@ async def test_the_guide_for_slack_ends_with_an_answer(tmp_path: Path) -> None:
 def cards(slack: SlackServer, room: Channel) -> list[Message]:
     """Return the bot's cards in a channel."""
     return [message for message in slack.messages(room) if message.bot_id]
-
-
-def noted(folder: Path) -> set[str]:
-    """Return the cards that the program has in its journal."""
-    with closing(sqlite3.connect(f"file:{folder}/data/council.db?mode=ro", uri=True)) as database:
-        return {card for (card,) in database.execute("SELECT origin ->> 'message' FROM runs")}
-
-
-def transcripts(slack: SlackServer, room: Channel) -> int:
-    """Count the runs in a channel whose threads are complete."""
-    threads = (slack.thread(room, card.ts) for card in cards(slack, room))
-    return sum("The transcript: " in str(thread[-1:]) for thread in threads)
-
-
-async def test_the_guide_for_several_workspaces_ends_with_an_answer_in_each(tmp_path: Path) -> None:
-    """Each admin installs the app by the page; after a restart, both are served."""
-    async with (
-        SlackServer() as slack,
-        ModelServer(models=MODELS, key=GOOD_KEY) as models,
-        aiohttp.ClientSession() as session,
-    ):
-        homes = [slack.add_team(name, installed=False) for name in ("Acme Two", "Globex")]
-        people = [slack.add_user("ada", team=team) for team in homes]
-        rooms = [
-            slack.add_channel("room", person, team=team)
-            for team, person in zip(homes, people, strict=True)
-        ]
-        port = free_port()
-        slack.patience.retry_delays = AT_ONCE
-        slack.use_http(f"http://127.0.0.1:{port}/slack/events", SIGNING_SECRET)
-        tokens = {
-            "SLACK_CLIENT_ID": slack.oauth.client_id,
-            "SLACK_CLIENT_SECRET": slack.oauth.client_secret,
-            "SLACK_SIGNING_SECRET": SIGNING_SECRET,
-            "SLACK_HTTP_PORT": str(port),
-            "SLACK_BOT_TOKEN": "",
-            "SLACK_APP_TOKEN": "",
-        }
-        hosts = {"OPENROUTER_BASE_URL": models.base_url, "SLACK_API_URL": slack.api_url}
-        reader = Reader(tmp_path, hosts, tokens)
-        [listed] = re.findall(
-            r"^   ```toml\n(.*?)^   ```", text("docs/slack.md"), re.MULTILINE | re.DOTALL
-        )
-        for example, team in zip(("T0123ABCD", "T0456EFGH"), homes, strict=True):
-            listed = listed.replace(example, team.id)
-        (tmp_path / "council.toml").write_text(textwrap.dedent(listed))
-        try:
-            await reader.follow("docs/slack.md", "Several workspaces")
-            await reader.until_ready()
-            manifest = json.loads(
-                reader.said["council manifest slack --url https://council.example.com"]
-            )
-            assert manifest["oauth_config"]["redirect_urls"] == [slack.oauth.redirect_url]
-            browser = Browser(f"http://127.0.0.1:{port}", session)
-            for person in people:
-                offer = await browser.open("/slack/install")
-                back = slack.oauth.allow(offer.leads_to(), person)
-                assert (await browser.open(back, offer.cookie)).status == 200
-            for room, person in zip(rooms, people, strict=True):
-                await slack.slash(room, person, "/council", "Shard or scale up?")
-                await until(lambda person=person: bool(slack.told(person)))
-            # Killed in the middle of a run in each, it continues both, with their own tokens.
-            models.gate = asyncio.Event()
-            for room, person in zip(rooms, people, strict=True):
-                await slack.slash(room, person, "/council", "And later?")
-                await until(lambda room=room: len(cards(slack, room)) == 2)
-            # What Slack took and the program hasn't noted yet would be posted again.
-            posted = {card.ts for room in rooms for card in cards(slack, room)}
-            await until(lambda: posted <= noted(tmp_path))
-            assert reader.serving is not None
-            reader.serving.send_signal(signal.SIGKILL)
-            await reader.serving.communicate()
-            reader.serving = await start("run", cwd=tmp_path, env=PLAIN | hosts, code=QUICK)
-            await reader.until_ready()
-            models.gate.set()
-            for room, person in zip(rooms, people, strict=True):
-                await until(lambda person=person: len(slack.told(person)) == 2)
-                assert len(cards(slack, room)) == 2
-                await until(lambda room=room: transcripts(slack, room) == 2)
-            # One of them leaves; the process serves the other.
-            for event in slack.uninstall(homes[0]):
-                assert (await event).acked
-            await slack.slash(rooms[1], people[1], "/council", "And then?")
-            await until(lambda: len(slack.told(people[1])) == 3)
-        finally:
-            await reader.leave()
-    assert len(list((tmp_path / "data/conversations").glob("*.json"))) == 5
-    assert (tmp_path / "data/slack.db").stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize("block", blocks("docs/configuration.md", "toml"))

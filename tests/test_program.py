@@ -526,48 +526,6 @@ async def test_chat_draws_past_answers_where_somebody_watches(tmp_path: Path) ->
     assert answer in piped.decode()
 
 
-SEVERAL = {
-    "SLACK_CLIENT_ID": "1.2",
-    "SLACK_CLIENT_SECRET": "c" * 32,
-    "SLACK_SIGNING_SECRET": "8f742231b10e8888abcd99aaabbb85a5",
-    "SLACK_HTTP_PORT": "3000",
-    "SLACK_TOKEN_KEY": "Q291bmNpbENvdW5jaWxDb3VuY2lsQ291bmNpbCEhISE=",
-}
-
-
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        (
-            {"SLACK_BOT_TOKEN": "xoxb-1"},
-            "For several, remove SLACK_BOT_TOKEN and SLACK_APP_TOKEN; for one",
-        ),
-        ({"SLACK_APP_TOKEN": "xapp-1"}, "Slack is configured for one workspace and for several"),
-        ({"SLACK_TOKEN_KEY": ""}, "for several workspaces: SLACK_TOKEN_KEY is missing"),
-        (
-            {"SLACK_SIGNING_SECRET": "", "SLACK_HTTP_PORT": ""},
-            "for several workspaces: SLACK_SIGNING_SECRET and SLACK_HTTP_PORT are missing",
-        ),
-        (
-            {"SLACK_TOKEN_KEY": "short"},
-            "SLACK_TOKEN_KEY: a key is 32 bytes in base64; make one: openssl",
-        ),
-        ({"SLACK_TOKEN_KEY": "Q291bmNpbA==,x"}, "SLACK_TOKEN_KEY: a key is 32 bytes in base64"),
-        ({"SLACK_REMOVAL_DAYS": "-1"}, "SLACK_REMOVAL_DAYS: "),
-    ],
-    ids=["both", "both by socket", "no key", "no server", "short key", "odd keys", "no delay"],
-)
-async def test_several_workspaces_half_configured_say_what_to_set(
-    tmp_path: Path, changed: dict[str, str], said: str
-) -> None:
-    """Also beside one workspace's token, which of the two to remove; no secret is repeated."""
-    async with asked(tmp_path) as (council, _):
-        ended = await Program(tmp_path, council.environment | SEVERAL | changed)("run")
-    assert ended.code == 2
-    assert said in ended.err
-    assert not [one for one in ("c" * 32, SEVERAL["SLACK_TOKEN_KEY"]) if one in ended.err]
-
-
 async def test_no_address_is_made_of_what_is_no_token(tmp_path: Path) -> None:
     """It says where the token is."""
     refused = await Program(tmp_path, {"DISCORD_TOKEN": "a-client-secret"})("invite", "discord")

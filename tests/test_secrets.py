@@ -17,17 +17,14 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from tests.bot.slack.oauth.scene import Browser, Page
 from tests.bot.terminal import test_init
 from tests.bot.terminal.test_init import ASK, CHAIR, HIDDEN_KEY, NUMBER, WHICH, Desk
-from tests.collector import Collector, collector
 from tests.discord_server import DiscordServer
 from tests.launcher import Process, start
 from tests.model_server import ModelServer, Turn
 from tests.ports import free_port
 from tests.slack_server import SlackServer
 from tests.storage.examples import unpack
-from tests.test_guides import AT_ONCE
 from tests.test_program import COVERAGE, PLAIN
 from tests.test_team_chat import general_of, servers, until
 
@@ -95,10 +92,6 @@ class Marks:
     slack_app: str = mark(7, "xapp-1-A0COUNCIL1-{}")
     signing: str = mark(8)
     proxy: str = mark(9)
-    collector: str = mark(0)
-    client: str = mark(10)
-    token_key: str = mark(11, "{}AAAAAAAAAAAAAAA=")
-    older_key: str = mark(12, "{}AAAAAAAAAAAAAAA=")
 
     def __iter__(self) -> Iterator[str]:
         for name in self.__dataclass_fields__:
@@ -106,8 +99,6 @@ class Marks:
 
 
 MARKS = Marks()
-SEVERAL = (MARKS.client, MARKS.token_key, MARKS.older_key)
-"""What only a configuration for several workspaces has."""
 
 
 def forms(secret: str) -> Iterator[str]:
@@ -160,7 +151,6 @@ class Installation:
     slack: SlackServer
     models: ModelServer
     output: Path
-    collector: Collector
 
     @property
     def written(self) -> str:
@@ -180,9 +170,6 @@ class Installation:
             "SLACK_SIGNING_SECRET": MARKS.signing,
             "SLACK_APP_TOKEN_FILE": "app_token",
             "SLACK_API_URL": self.slack.api_url,
-            "OTEL_EXPORTER_OTLP_ENDPOINT": self.at(self.collector.url, "user", MARKS.collector),
-            "OTEL_EXPORTER_OTLP_HEADERS": f"api-key=Bearer%20{MARKS.collector},x-tenant=1",
-            "OTEL_BSP_SCHEDULE_DELAY": "50",
             **more,
         }
         lines = (f"{name}='{value}'\n" for name, value in settings.items() if value)
@@ -224,7 +211,7 @@ class Installation:
     def assert_clean(self) -> None:
         """Search everything."""
         assert leaks(self.written) == []
-        assert leaking_files(self.folder, ".env", "council.toml", "app_token", "token_key") == []
+        assert leaking_files(self.folder, ".env", "council.toml", "app_token") == []
         assert [*self.folder.rglob("core*")] == []
         # What people in the chats read, and what other models do.
         posted = [*self.slack.world.ephemerals]
@@ -236,13 +223,12 @@ class Installation:
 @pytest_asyncio.fixture
 async def installation(tmp_path: Path) -> AsyncIterator[Installation]:
     """An installation whose every secret is marked."""
-    async with servers() as (discord, slack, models), collector() as told:
-        told.status = 401
+    async with servers() as (discord, slack, models):
         discord.world.token = MARKS.discord
         slack.team.token, slack.world.app_token = MARKS.slack_bot, MARKS.slack_app
         slack.signing_secret = MARKS.signing
         (tmp_path / "place").mkdir()
-        yield Installation(tmp_path / "place", discord, slack, models, tmp_path / "output", told)
+        yield Installation(tmp_path / "place", discord, slack, models, tmp_path / "output")
 
 
 async def test_a_bot_that_serves_shows_no_secret(installation: Installation) -> None:
@@ -271,8 +257,7 @@ async def test_a_bot_that_serves_shows_no_secret(installation: Installation) -> 
     process.send_signal(signal.SIGABRT)
     # What writes the threads' stacks doesn't stop them, and may crash on one of them itself.
     assert await process.wait() in (-signal.SIGABRT, -signal.SIGSEGV)
-    assert place.collector.headers[0]["api-key"] == f"Bearer {MARKS.collector}"
-    for library in ("discord.", "slack_", "aiosqlite", "urllib3", "call_failed", "Fatal Python error"):
+    for library in ("discord.", "slack_", "aiosqlite", "call_failed", "Fatal Python error"):
         assert library in place.written, library
     place.assert_clean()
 
@@ -317,74 +302,6 @@ async def test_a_bot_that_listens_to_slack_shows_no_secret(installation: Install
     place.assert_clean()
 
 
-async def test_a_bot_that_workspaces_install_shows_no_secret(installation: Installation) -> None:
-    """Not on a page, in its file or in a backup, nor while Slack repeats what it is sent."""
-    place, slack = installation, installation.slack
-    port = free_port()
-    slack.oauth.client_secret = MARKS.client
-    slack.oauth.new_token = lambda: MARKS.slack_bot
-    (place.folder / "token_key").write_text(f"{MARKS.token_key},{MARKS.older_key}")
-    place.write(
-        DISCORD_TOKEN="",
-        SLACK_BOT_TOKEN="",
-        SLACK_APP_TOKEN_FILE="",
-        SLACK_CLIENT_ID=slack.oauth.client_id,
-        SLACK_CLIENT_SECRET=MARKS.client,
-        SLACK_TOKEN_KEY_FILE="token_key",  # noqa: S106 - a file's name
-        SLACK_HTTP_PORT=str(port),
-    )
-    slack.team.token, slack.team.revoked = "xoxb-none", "account_inactive"
-    slack.patience.retry_delays = AT_ONCE
-    bob = slack.add_user("bob")
-    room = slack.add_channel("room", bob)
-    slack.use_http(f"http://127.0.0.1:{port}/slack/events")
-    process = await place.begin("run")
-    shown: list[Page] = []
-    async with aiohttp.ClientSession() as session:
-        browser = Browser(f"http://127.0.0.1:{port}", session)
-
-        async def install() -> None:
-            offer = await browser.open("/slack/install")
-            back = slack.oauth.allow(offer.leads_to(), bob)
-            shown.extend((offer, await browser.open(back, offer.cookie)))
-
-        async with asyncio.timeout(40):
-            while not shown:
-                try:
-                    shown.append(await browser.open("/slack/install"))
-                except aiohttp.ClientConnectionError:
-                    await asyncio.sleep(0.01)
-        words = f"no_{MARKS.client}_{MARKS.token_key}_{MARKS.older_key}_{MARKS.signing}"
-        slack.fail("oauth.v2.access", words)
-        await install()
-        await install()
-    assert [page.status for page in shown] == [200, 200, 502, 200, 200]
-    assert leaks(str(shown)) == []
-    slack.fail("chat.postMessage", f"invalid_{MARKS.slack_bot}", in_thread=True)
-    await slack.slash(room, bob, "/council", "Shard?")
-    await until(lambda: bool([*(place.folder / "data/conversations").glob("*.json")]))
-    for command in ("config", "doctor"):
-        await place(command)
-    assert (
-        "SLACK_TOKEN_KEY                    \u2022\u2022\u2022\u2022AAA=  (.env, by SLACK_TOKEN_KEY_FILE)"
-        in place.written
-    )
-    assert "Slack workspaces" in place.written
-    assert await place("backup", "all.tar.gz") == 0
-    crash = CRASH.format(words=" ".join((*SEVERAL, MARKS.signing, MARKS.slack_bot)))
-    assert await place("ask", "Crash?", more=crash, PYTHONASYNCIODEBUG="1") == 1
-    for event in slack.uninstall(slack.team):
-        assert (await event).acked
-    process.terminate()
-    assert await process.wait() == 0
-    place.write(SLACK_CLIENT_SECRET=MARKS.client, SLACK_TOKEN_KEY=f"{MARKS.token_key}AAAA")
-    assert await place("config") == 2
-    assert await place("doctor") == 1
-    for library in ("slack_", "aiosqlite"):
-        assert library in place.written, library
-    place.assert_clean()
-
-
 async def test_no_command_shows_a_secret(installation: Installation) -> None:
     """Not the settings, the findings, a failed question, an export or a backup, nor any crash."""
     place, models = installation, installation.models
@@ -405,7 +322,7 @@ async def test_no_command_shows_a_secret(installation: Installation) -> None:
     for form in ("md", "html", "json"):
         assert await place("export", document.stem, "--format", form) == 0
     assert await place("backup", "all.tar.gz") == 0
-    words = " ".join(one for one in MARKS if one not in SEVERAL)
+    words = " ".join(MARKS)
     crash = CRASH.format(words=words)
     assert await place("ask", "Crash?", more=crash, PYTHONASYNCIODEBUG="1") == 1
     for event in ("thread_crashed", "not_raised", "crashed", "told"):
@@ -422,8 +339,6 @@ async def test_no_command_shows_a_secret(installation: Installation) -> None:
         ({"SLACK_HTTP_PORT": MARKS.slack_bot}, "SLACK_HTTP_PORT: "),
         ({"COUNCIL_ADMINS": MARKS.slack_bot}, "nobody's id"),
         ({"COUNCIL_MEMBERS": MARKS.openrouter, "OPENROUTER_API_KEY": MARKS.discord}, "platform's token"),
-        ({"OTEL_EXPORTER_OTLP_HEADERS": MARKS.collector}, "it isn't name=value"),
-        ({"OTEL_EXPORTER_OTLP_ENDPOINT": f"user:{MARKS.collector}@x"}, "an address starts with http"),
         ({"OWN_KEY": ""}, "it isn't set"),
         ({"key in the file": "api_key_env"}, "the name of a variable"),
         ({"key in the file": "api_key"}, "Did you mean api_key_env?"),

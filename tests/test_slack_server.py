@@ -12,7 +12,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from types import SimpleNamespace
 from typing import Any, Literal, cast
-from urllib.parse import parse_qs, urlsplit
 
 import aiohttp
 import pytest
@@ -1202,39 +1201,3 @@ def test_the_hand_clock_stays_still_until_moved() -> None:
     clock.advance(60)
     assert clock() == clock.time
     assert Message("C1", "1.0", "U1", "x", [], clock()).gaps() == []
-
-
-class TestOAuth:
-    """Installing the app in further workspaces."""
-
-    async def test_a_code_is_exchanged_once_and_by_the_app_alone(
-        self, slack: SlackServer, client: AsyncWebClient
-    ) -> None:
-        """For a token with the scopes that were left ticked; installed again, it is the same."""
-        team = slack.add_team("Globex", installed=False)
-        eve = slack.add_user("eve", team=team)
-        who = aiohttp.encode_basic_auth(slack.oauth.client_id, slack.oauth.client_secret)
-
-        async def exchange(code: str, authorization: str = who) -> Json:
-            try:
-                answer = await client.api_call(
-                    "oauth.v2.access", headers={"Authorization": authorization}, data={"code": code}
-                )
-            except SlackApiError as error:
-                return {"error": error.response["error"]}
-            return cast("Json", answer.data)
-
-        def code(*scopes: str) -> str:
-            page = f"https://slack.com/oauth/v2/authorize?client_id={slack.oauth.client_id}"
-            back = slack.oauth.allow(f"{page}&state=s&scope=commands,chat:write", eve, scopes or None)
-            return parse_qs(urlsplit(back).query)["code"][0]
-
-        first = code("commands")
-        stranger = aiohttp.encode_basic_auth(slack.oauth.client_id, "x")
-        assert await exchange(first, stranger) == {"error": "bad_client_secret"}
-        taken = await exchange(first)
-        assert (taken["access_token"], taken["scope"]) == (team.token, "commands")
-        assert await exchange(first) == {"error": "code_already_used"}
-        assert await exchange("made-up") == {"error": "invalid_code"}
-        assert (await exchange(code()))["access_token"] == taken["access_token"]
-        assert team.scopes == {"commands", "chat:write"}

@@ -37,13 +37,12 @@ def worker() -> None:
 
 
 def _serve(role: "Role") -> None:
-    from bot.config.platforms import shares
     from bot.program import EVERYTHING
     from bot.serve import serve
 
     configuration = configured(logging.INFO)
-    if role != EVERYTHING and not shares(configuration):
-        end(wording.NO_WORKERS if configuration.database else wording.NEEDS_DATABASE, MISUSED)
+    if role != EVERYTHING and not configuration.database:
+        end(wording.NEEDS_DATABASE, MISUSED)
     offer_servers(configuration)
     settings = configuration.settings
     if configuration.is_demonstration and settings.has_platform and not settings.council_demo:

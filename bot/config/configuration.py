@@ -27,7 +27,6 @@ from bot.config.providers import key_problems, platform_variables, provider_prob
 from bot.config.settings import (
     Settings,
     dotenv_variables,
-    header_values,
     revealing,
     secret_names,
     sources,
@@ -39,6 +38,21 @@ from council.profile import Profile
 from council.text.redaction import passwords
 
 OURS = ("council_", "openrouter_", "discord_", "slack_", "database_url")
+
+_ONE_WORKSPACE = "Remove it: the council serves one Slack workspace, by SLACK_BOT_TOKEN (docs/slack.md)"
+RETIRED = dict.fromkeys(
+    (
+        "slack_client_id",
+        "slack_client_secret",
+        "slack_client_secret_file",
+        "slack_redirect_uri",
+        "slack_removal_days",
+        "slack_token_key",
+        "slack_token_key_file",
+    ),
+    _ONE_WORKSPACE,
+)
+"""What to do about settings that this release removed."""
 
 NEARLY = 0.84
 """How alike a name must be to a setting's, by difflib: SLAK_BOT_TOKEN is, OPENAI_API_KEY isn't."""
@@ -89,27 +103,11 @@ class Configuration:
         """All tokens, keys and passwords, including those of members with their own endpoint."""
         given = (value.get_secret_value() for _, value in self.settings if isinstance(value, SecretStr))
         own = [secret for each in given for secret in revealing(each)]
-        if key := self.settings.slack_token_key:
-            own += key.get_secret_value().split(",")
         seats = [seat for profile in self.profiles.values() for seat in profile.seats]
         named = [self.variables[seat.api_key_env.lower()] for seat in seats if seat.api_key_env]
         addresses = [*self.variables.values(), *(seat.endpoint for seat in seats if seat.endpoint)]
         in_addresses = [secret for each in addresses for secret in passwords(each)]
-        in_headers = [secret for each in own if "=" in each for secret in header_values(each)]
-        return [*own, *named, *in_addresses, *in_headers]
-
-    @property
-    def traces(self) -> dict[str, str] | None:
-        """OpenTelemetry's own variables, by name in lower case; `None` if no collector is named."""
-        settings = self.settings
-        if not (settings.otel_exporter_otlp_endpoint or settings.otel_exporter_otlp_traces_endpoint):
-            return None
-        given = {name: value for name, value in self.variables.items() if name.startswith("otel_")}
-        for name in secret_names():
-            secret: SecretStr | None = getattr(settings, name)
-            if name.startswith("otel_") and secret:  # it may come from a file
-                given[name] = secret.get_secret_value()
-        return given
+        return [*own, *named, *in_addresses]
 
 
 def load() -> Configuration:
@@ -166,7 +164,12 @@ def _unknown_variables() -> Iterator[Problem]:
     in_file = {name for name in dotenv_variables() if name.startswith(OURS)}
     for name in sorted((in_environment | in_file) - known):
         where = name.upper() + ("" if name in in_environment else " in .env")
-        yield Problem(where, "there is no such setting", nearest(name.upper(), map(str.upper, known)))
+        if name in RETIRED:
+            if variables().get(name):  # a copy of an earlier .env.example names it without a value
+                yield Problem(where, "this setting is gone", RETIRED[name])
+        else:
+            fix = nearest(name.upper(), map(str.upper, known))
+            yield Problem(where, "there is no such setting", fix)
 
 
 def nearly_settings() -> Iterator[tuple[str, str]]:

@@ -7,14 +7,13 @@ Councils (who sits on them and how they run) are in `bot.config.configuration`.
 
 import os
 import re
-from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_args
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 from pydantic.fields import FieldInfo
 from pydantic_settings import (
     BaseSettings,
@@ -30,13 +29,9 @@ from council.text.redaction import passwords
 
 OPENROUTER = "https://openrouter.ai/api/v1"
 LOCAL = "127.0.0.1"
-KEY_BYTES = 32
-MAKE_KEY = f"openssl rand -base64 {KEY_BYTES}"
 POSTGRES = ("postgresql://", "postgres://")
 SHORTEST = 12
 """Characters of what is taken for a secret by its variable's name alone."""
-SHORTEST_VALUE = 8
-"""Characters of what is taken for a secret in a header."""
 _SECRET_NAME = re.compile(r"(?:^|_)(?:key|token|secret|password|passwd)(?:$|_(?!file$))")
 
 
@@ -127,51 +122,12 @@ def _server(secret: SecretStr) -> SecretStr:
     return secret
 
 
-def _headers(secret: SecretStr) -> SecretStr:
-    for each in secret.get_secret_value().split(","):
-        name, sign, value = each.partition("=")
-        if not (name.strip() and sign):
-            raise ValueError("it isn't name=value, with commas between several")
-        for character in (*name.strip(), *value.strip()):
-            if not " " <= character <= "~":
-                raise ValueError(f"it contains a character that no header has: {character!a}")
-    return secret
-
-
 def revealing(secret: str) -> list[str]:
     """Return what of a secret nobody may see: all of it, or a database's password."""
     return passwords(secret) if secret.startswith(POSTGRES) else [secret]
 
 
-def header_values(headers: str) -> list[str]:
-    """Return the secrets in headers written as `name=value,name=value`, as given and decoded.
-
-    Of `Bearer …` and its like, what follows counts, too. Short values are tenants and versions.
-    """
-    given = [each.partition("=")[2].strip() for each in headers.split(",")]
-    values = [form for value in given for form in (value, unquote(value))]
-    parts = [part for value in values for part in (value, value.rpartition(" ")[2])]
-    return [part for part in parts if len(part) >= SHORTEST_VALUE]
-
-
-def token_keys(secret: str) -> list[str]:
-    """Read the keys that encrypt tokens, separated by commas, the newest first, in URL-safe base64.
-
-    Raises `ValueError` if one isn't 32 bytes in base64, URL-safe or not.
-    """
-    keys = [key.strip().replace("+", "-").replace("/", "_") for key in secret.split(",")]
-    for key in keys:
-        try:
-            length = len(b64decode(key, b"-_", validate=True))
-        except ValueError:
-            length = 0
-        if length != KEY_BYTES:
-            raise ValueError(f"a key is {KEY_BYTES} bytes in base64; make one: {MAKE_KEY}")
-    return keys
-
-
 Secret = Annotated[SecretStr, BeforeValidator(_read), AfterValidator(_header)]
-SecretHeaders = Annotated[SecretStr, BeforeValidator(_read), AfterValidator(_headers)]
 ServerAddress = Annotated[
     SecretStr, BeforeValidator(_read), AfterValidator(_header), AfterValidator(_server)
 ]
@@ -264,26 +220,6 @@ class Settings(BaseSettings):
     slack_api_url: PlatformAddress | None = Field(
         default=None, description="address of Slack's API, ends in /api/"
     )
-    slack_client_id: str | None = Field(
-        default=None, description="client id of the Slack app, to serve every workspace that installs it"
-    )
-    slack_client_secret: Secret | None = Field(
-        default=None, description="client secret of the Slack app, to serve several workspaces"
-    )
-    slack_token_key: Secret | None = Field(
-        default=None,
-        description="key that encrypts the tokens of several Slack workspaces, 32 bytes in base64",
-    )
-    slack_redirect_uri: Address | None = Field(
-        default=None,
-        description="address of /slack/oauth_redirect, if the Slack app has more than one redirect URL",
-    )
-    slack_removal_days: int = Field(
-        default=30,
-        ge=0,
-        le=MOST_RETENTION,
-        description="days after a Slack workspace removes the app that its conversations are deleted",
-    )
     council_status_host: str = Field(
         default=LOCAL,
         description="address that health checks and metrics are served on; 0.0.0.0 is every one",
@@ -294,31 +230,11 @@ class Settings(BaseSettings):
         le=65535,
         description="port of health checks and metrics; without it, nothing listens",
     )
-    otel_exporter_otlp_endpoint: Address | None = Field(
-        default=None,
-        description="address of an OpenTelemetry collector (OTLP over HTTP, usually port 4318)",
-    )
-    otel_exporter_otlp_traces_endpoint: Address | None = Field(
-        default=None, description="address that takes traces alone, with its path, /v1/traces"
-    )
-    otel_exporter_otlp_headers: SecretHeaders | None = Field(
-        default=None, description="list of headers that the collector asks for: name=value,name=value"
-    )
-    otel_exporter_otlp_traces_headers: SecretHeaders | None = Field(
-        default=None, description="the same for traces alone"
-    )
 
     @property
     def has_platform(self) -> bool:
         """Whether there is a token or an id of Discord or Slack."""
-        return bool(self.discord_token or self.slack_bot_token or self.slack_client_id)
-
-    @field_validator("slack_token_key")
-    @classmethod
-    def _are_keys(cls, secret: SecretStr | None) -> SecretStr | None:
-        if secret is not None:
-            token_keys(secret.get_secret_value())
-        return secret
+        return bool(self.discord_token or self.slack_bot_token)
 
     @classmethod
     def settings_customise_sources(
@@ -363,7 +279,7 @@ def secret_names() -> set[str]:
     return {
         name
         for name, field in Settings.model_fields.items()
-        if {Secret, SecretHeaders, ServerAddress} & {*get_args(field.annotation)}
+        if {Secret, ServerAddress} & {*get_args(field.annotation)}
     }
 
 
@@ -400,18 +316,10 @@ def given_secrets() -> list[str]:
     ours = [secret for each in whole for secret in revealing(each)]
     return [
         *ours,
-        *(secret for each in ours if "=" in each for secret in header_values(each)),
-        *_single_keys(given),
         *(value for name, value in given.items() if _names_a_secret(name, value)),
         *(secret for value in given.values() for secret in passwords(value)),
         *passwords(_text(Path(given.get("council_config", "council.toml")))),
     ]
-
-
-def _single_keys(given: Mapping[str, str]) -> list[str]:
-    """Return each of several keys that one setting has."""
-    held = given.get("slack_token_key") or _in_file(given.get("slack_token_key_file", ""))
-    return [key for key in map(str.strip, held.split(",")) if len(key) >= SHORTEST]
 
 
 def _text(file: Path) -> str:

@@ -193,7 +193,7 @@ class Evaluation:
             self.runs.ask,
             budget.bounded,
             connected(emit),
-            Observation(self.runs.observer.metrics).of_calls,
+            Observation(self.runs.metrics).of_calls,
             self._spent.counted,
         )
         # Whose verdicts are asked for may change from one time to the next: they have keys of their own.

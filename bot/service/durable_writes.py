@@ -103,14 +103,10 @@ def _passes(error: BaseException) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class DurableSteps:
-    """A run's steps, none of which is lost to a disk that can't be written; a `council.calls.Steps`.
-
-    `observe` hears each outcome before it is written.
-    """
+    """A run's steps, none of which is lost to a disk that can't be written; a `council.calls.Steps`."""
 
     steps: Steps
     emit: Emit
-    observe: Callable[[Call, Outcome], None] | None = None
 
     def recall(self, call: Call) -> Outcome | None:
         """Return the recorded outcome of a call's step, or `None`."""
@@ -122,6 +118,4 @@ class DurableSteps:
 
     async def record(self, call: Call, outcome: Outcome) -> None:
         """Keep the outcome of a call's step; returns when it is durable."""
-        if self.observe:
-            self.observe(call, outcome)
         await keep(lambda: self.steps.record(call, outcome), self.emit)

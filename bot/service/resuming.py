@@ -79,15 +79,15 @@ class Resuming:
         """How many runs have an asker who couldn't be told yet."""
         return len(self._undelivered)
 
-    async def undelivered(self, platform: str, workspace: str | None = None) -> list[RunRow]:
+    async def undelivered(self, platform: str) -> list[RunRow]:
         """Return the runs that an earlier process didn't finish; call it before listening.
 
-        With `workspace`, only those of it. From then on, they can be stopped.
+        From then on, they can be stopped.
         """
         if self._is_shared:
             return []
         since = self._runs.recorder.ago(days=REDELIVERY_DAYS)
-        runs = await self._journal.undelivered(platform, since, workspace)
+        runs = await self._journal.undelivered(platform, since)
         for run in runs:
             if not run.is_over:
                 self._stops.of(run)

@@ -89,7 +89,7 @@ class Showing:
             self.journal,
             self.store,
             self.runs.acknowledgements,
-            self.runs.observer.metrics,
+            self.runs.metrics,
             run.origin,
         )
         return Presenter(run, view, venue, posts, record, clock=self.clock)

@@ -1,4 +1,4 @@
-"""Slack, in one workspace: its clients, and how its events arrive, by Socket Mode or HTTP."""
+"""Slack: its clients, and how its events arrive, by Socket Mode or HTTP."""
 
 # pyright: reportUnknownMemberType=false
 # slack-bolt and slack-sdk annotate their dictionaries and keyword arguments without types.
@@ -14,8 +14,6 @@ from typing import Any, Self
 import aiohttp
 import structlog
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
-from slack_bolt.request.async_request import AsyncBoltRequest
-from slack_bolt.response import BoltResponse
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 
 from bot.actions import Actions
@@ -54,13 +52,10 @@ log = structlog.get_logger()
 
 CALL_SECONDS = 30.0
 
-Removed = Callable[[str, Json], Awaitable[None]]
-"""Hears that a workspace has removed the app: Slack's code for it, and the event."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackAccess:
-    """How one workspace is reached, and how its events arrive.
+    """How the workspace is reached, and how its events arrive.
 
     With `app_token`, by a socket to Slack; with `http_port`, by HTTP on `http_host`. Without a socket,
     each request must carry a signature by `signing_secret`. `api_url` moves the Web API, and with it the
@@ -88,10 +83,9 @@ REAL_TIME = Timing()
 
 
 class SlackBot:
-    """The bot in one workspace; it listens inside `async with`. Entering raises `VenueError`.
+    """The bot in its workspace; it listens inside `async with`. Entering raises `VenueError`.
 
-    An outbox that it shares with other workspaces is the caller's, who passes requests to `answer`; so
-    is what follows when one `removed` the app. One that doesn't `listen` only shows runs.
+    One that doesn't `listen` only shows runs.
     """
 
     def __init__(
@@ -101,12 +95,10 @@ class SlackBot:
         access: SlackAccess,
         *,
         outbox: Outbox | None = None,
-        shares_outbox: bool = False,
         listens: bool = True,
-        removed: Removed | None = None,
         timing: Timing = REAL_TIME,
     ) -> None:
-        by_http = access.signing_secret and (access.http_port or shares_outbox)
+        by_http = access.signing_secret and access.http_port
         if not access.app_token and not by_http:
             raise ValueError("Slack needs app_token, or signing_secret and http_port")
         self._listens = listens
@@ -118,21 +110,9 @@ class SlackBot:
         token, api_url = access.bot_token, access.api_url
         self._client = asking_client(token, api_url, self._installation)
         self._sender = sending_client(token, api_url, self._installation)
-        self._is_alone = not shares_outbox
         self._outbox = outbox or Outbox("slack", clock=timing.clock, sleep=timing.sleep)
-        self._removed = removed or self._end
         self._socket: SocketModeClient | None = None
         self._open = AsyncExitStack()
-
-    @property
-    def user(self) -> str:
-        """The id of the bot's user, once it is known."""
-        return self._me
-
-    @property
-    def lost_by(self) -> str:
-        """Slack's code for why access is lost; empty while it isn't."""
-        return self._installation.code
 
     async def until_lost(self) -> str:
         """Wait until Slack has revoked the bot's access for good; return a sentence about it."""
@@ -144,17 +124,9 @@ class SlackBot:
                     await self.check()
         return await self._installation.until_lost()
 
-    async def until_doubted(self) -> None:
-        """Wait until Slack has refused the bot's token, be it for good or not."""
-        await self._installation.until_doubted()
-
     async def is_connected(self) -> bool:
         """Return whether Slack's events arrive: by the socket, or by whoever reaches the HTTP server."""
         return self._socket is None or await self._socket.is_connected()
-
-    async def answer(self, request: AsyncBoltRequest) -> BoltResponse:
-        """Verify a request by HTTP, do what it asks, and return the acknowledgement."""
-        return await self._app.async_dispatch(request)
 
     def venue_of(self, run: RunRow) -> Venue | None:
         """Return where a run is shown; `None` if it is another workspace's."""
@@ -173,20 +145,20 @@ class SlackBot:
             timeout = aiohttp.ClientTimeout(total=CALL_SECONDS)
             session = await stack.enter_async_context(aiohttp.ClientSession(timeout=timeout))
             self._client.session = self._sender.session = session
-            if self._is_alone:
-                await stack.enter_async_context(self._outbox)
-            interrupted = await self._introduce(session)
+            await stack.enter_async_context(self._outbox)
+            await self._introduce(session)
+            resuming = self._dispatcher.tasks.resuming
+            interrupted = await resuming.undelivered("slack")
             if self._listens and self._access.app_token:
                 await self._open_socket(self._access.app_token, stack)
             elif self._listens and self._access.http_port:
                 await self._serve(self._access.http_port, stack)
-            await self._resume(interrupted)
-            if self._is_alone and (warnings := self._dispatcher.warnings):
+            await resuming.resume(interrupted, self._locations.venue_of)
+            if warnings := self._dispatcher.warnings:
                 warnings.open("slack", self.notify)
                 stack.callback(warnings.close, "slack")
-            if self._is_alone:
-                self._dispatcher.retracting.open("slack", self.retract)
-                stack.push_async_callback(self._dispatcher.retracting.close, "slack")
+            self._dispatcher.retracting.open("slack", self.retract)
+            stack.push_async_callback(self._dispatcher.retracting.close, "slack")
             self._open = stack.pop_all()
         return self
 
@@ -198,31 +170,8 @@ class SlackBot:
     ) -> None:
         await self._open.aclose()
 
-    def use(self, token: str) -> None:
-        """Use a new token from now on, also for the runs in progress."""
-        self._client.token = self._sender.token = token
-        self._installation.regain()
-
-    def disconnect(self) -> None:
-        """Forget the token, so that nothing more is asked of Slack; runs go on, untold."""
-        self._client.token = self._sender.token = None
-
-    def lose(self, code: str) -> None:
-        """Record that Slack accepts the bot's token no more, by Slack's code for why."""
-        self._installation.lose(code)
-
-    async def check(self) -> None:
-        """Ask Slack whether it accepts the token. Raises `VenueError`."""
-        await introduced(self._client)
-
-    async def reconnect(self) -> None:
-        """Learn again who the bot is, and tell what is untold. Raises `VenueError`."""
-        session = self._client.session
-        assert session is not None  # noqa: S101 - it is open since it was entered
-        await self._resume(await self._introduce(session))
-
-    async def _introduce(self, session: aiohttp.ClientSession) -> list[RunRow]:
-        """Learn who the bot is here; return the runs that wait for it."""
+    async def _introduce(self, session: aiohttp.ClientSession) -> None:
+        """Learn who the bot is here."""
         bot = await introduced(self._client)
         team = str(bot.me["team_id"])
         if missing := REQUIRED - bot.scopes:
@@ -245,16 +194,9 @@ class SlackBot:
         actions = Actions(self._dispatcher, self._lookup, linked(self._workspace))
         asking = Asking(actions, self._locations, self._me)
         listeners = Listeners(actions, self._locations, asking, bot.me, now=self._timing.now)
-        interrupted = await self._dispatcher.tasks.resuming.undelivered(
-            "slack", None if self._is_alone else team
-        )
         self._app = listeners.app(self._access.signing_secret or "")
         self._app.event("app_uninstalled")(self._on_uninstalled)
         self._app.event("tokens_revoked")(self._on_revoked)
-        return interrupted
-
-    async def _resume(self, interrupted: list[RunRow]) -> None:
-        await self._dispatcher.tasks.resuming.resume(interrupted, self._locations.venue_of)
 
     async def _open_socket(self, token: str, stack: AsyncExitStack) -> None:
         socket = AsyncSocketModeHandler(self._app, token, web_client=self._client)
@@ -266,21 +208,17 @@ class SlackBot:
         self._socket = socket.client
 
     async def _serve(self, port: int, stack: AsyncExitStack) -> None:
-        routes = {("POST", PATH): receiver(self._access.signing_secret or "", self.answer)}
+        routes = {("POST", PATH): receiver(self._access.signing_secret or "", self._app.async_dispatch)}
         await stack.enter_async_context(
             serving(routes, self._access.http_host, port, drain_seconds=LOOKUP_SECONDS)
         )
 
-    async def _on_uninstalled(self, body: Json) -> None:
-        await self._removed("account_inactive", body)
+    async def _on_uninstalled(self) -> None:
+        self._installation.lose("account_inactive")
 
-    async def _on_revoked(self, event: Json, body: Json) -> None:
+    async def _on_revoked(self, event: Json) -> None:
         if self._me in (event.get("tokens") or {}).get("bot", ()):
-            await self._removed("token_revoked", body)
-
-    async def _end(self, code: str, body: Json) -> None:
-        del body  # part of the interface
-        self.lose(code)
+            self._installation.lose("token_revoked")
 
 
 async def _close(socket: AsyncSocketModeHandler) -> None:

@@ -64,20 +64,16 @@ class Installation:
         self._clock = clock
         self._refused: dict[str, float] = {}
         self._lost = asyncio.Event()
-        self._doubted = asyncio.Event()
         self.code = ""
 
     def accepted(self, token: str) -> None:
         """Forget a refusal that has passed."""
         self._refused.pop(token, None)
-        if not self._refused:
-            self._doubted.clear()
 
     def refused(self, token: str, code: str) -> None:
         """Note that a token was refused; that it still is after a minute is final."""
         now = self._clock()
         since = self._refused.setdefault(token, now)
-        self._doubted.set()
         log.warning("slack_token_refused", where=token, code=code)
         if now - since >= BELIEVED_SECONDS:
             self.lose(code)
@@ -85,19 +81,7 @@ class Installation:
     def lose(self, code: str) -> None:
         """Record that access is lost for good, by Slack's code for it."""
         self.code = self.code or code
-        self._doubted.set()
         self._lost.set()
-
-    def regain(self) -> None:
-        """Begin again with new tokens."""
-        self._refused.clear()
-        self.code = ""
-        self._doubted.clear()
-        self._lost.clear()
-
-    async def until_doubted(self) -> None:
-        """Wait until a token was refused, or access is lost."""
-        await self._doubted.wait()
 
     async def until_lost(self) -> str:
         """Wait until access is lost for good; return a sentence about it."""
@@ -113,9 +97,7 @@ class WatchedClient(AsyncWebClient):
         self._installation = installation
 
     async def api_call(self, api_method: str, **arguments: Any) -> AsyncSlackResponse:  # noqa: ANN401 - the SDK's own
-        """Call a method; without a token, the app was removed from the workspace."""
-        if not self.token:
-            raise SlackApiError(api_method, _removed(self, api_method))
+        """Call a method."""
         token = "app" if api_method == APP_TOKEN_METHOD else "bot"
         try:
             answer = await super().api_call(api_method, **arguments)
@@ -125,19 +107,6 @@ class WatchedClient(AsyncWebClient):
             raise
         self._installation.accepted(token)
         return answer
-
-
-def _removed(client: AsyncWebClient, method: str) -> AsyncSlackResponse:
-    """Return what Slack would answer to the token that is gone."""
-    return AsyncSlackResponse(
-        client=client,
-        http_verb="POST",
-        api_url=method,
-        req_args={},
-        data={"ok": False, "error": "account_inactive"},
-        headers={},
-        status_code=HTTPStatus.OK,
-    )
 
 
 async def granted(call: Awaitable[AsyncSlackResponse]) -> Json:

@@ -36,7 +36,7 @@ HALF_DONE = frozenset({"fatal_error", "internal_error"})
 _KINDS: Mapping[type[VenueError], Mapping[str, str]] = {
     Revoked: wording.REVOKED,
     Gone: wording.GONE,
-    NotAllowed: {**wording.FORBIDDEN, **wording.NOT_INSTALLED},
+    NotAllowed: wording.FORBIDDEN,
 }
 NO_THREADS = frozenset({"cannot_reply_to_message", "restricted_action_non_threadable_channel"})
 _NEVER_ACCEPTED = """

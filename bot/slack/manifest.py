@@ -9,8 +9,6 @@ from bot.view.wording.commands import EXAMPLE, TAKE_MESSAGE
 from bot.view.wording.slack import DESCRIPTION
 
 PATH = "/slack/events"
-INSTALL = "/slack/install"
-REDIRECT = "/slack/oauth_redirect"
 PLACEHOLDER = "https://YOUR-SERVER"
 SHORTCUT = ACTION.lower().replace(" ", "_")
 """The message action's `callback_id`."""
@@ -52,7 +50,6 @@ def app_manifest(*, socket_mode: bool = True, url: str = PLACEHOLDER, threads: b
     """
     optional = OPTIONAL | THREADS if threads else OPTIONAL
     address = {} if socket_mode else {"request_url": f"{url.rstrip('/')}{PATH}"}
-    redirect = {} if socket_mode else {"redirect_urls": [f"{url.rstrip('/')}{REDIRECT}"]}
     return {
         "display_information": {
             "name": "Council",
@@ -76,8 +73,7 @@ def app_manifest(*, socket_mode: bool = True, url: str = PLACEHOLDER, threads: b
             "slash_commands": [_command(command, address.get("request_url")) for command in COMMANDS],
         },
         "oauth_config": {
-            **redirect,
-            "scopes": {"bot": sorted(REQUIRED | optional), "bot_optional": sorted(optional)},
+            "scopes": {"bot": sorted(REQUIRED | optional), "bot_optional": sorted(optional)}
         },
         "settings": {
             "event_subscriptions": {**address, "bot_events": [*EVENTS]},

@@ -62,23 +62,18 @@ class RunReader:
             leave_out(self._database, run.id, error)
         return run.origin
 
-    async def undelivered(
-        self, platform: str, since: str = "", workspace: str | None = None
-    ) -> list[RunRow]:
+    async def undelivered(self, platform: str, since: str = "") -> list[RunRow]:
         """Return what people asked on a platform and wasn't shown to its end, the oldest run first.
 
-        With `workspace`, only those of it. Those that are over and *untold* are left out where they were
-        accepted or retried before `since`.
+        Those that are over and *untold* are left out where they were accepted or retried before `since`.
         """
-        only = "" if workspace is None else " AND origin ->> 'workspace' = ?"
         return await self._find(
             "delivery IS DISTINCT FROM 'shown' AND origin ->> 'platform' = ?"
             " AND origin ->> 'program' IS NULL"
             " AND (delivery IS NULL OR coalesce(retried_at, created_at) >= ?)"
-            f"{only} ORDER BY created_at, rowid",
+            " ORDER BY created_at, rowid",
             platform,
             since,
-            *([] if workspace is None else [workspace]),
         )
 
     async def unfinished_of_programs(self) -> list[RunRow]:

@@ -11,7 +11,6 @@ from bot.service.admission.permissions import Admins
 from bot.service.dispatcher import Dispatcher
 from bot.service.local_queue import LocalQueue
 from bot.service.metrics import Metrics
-from bot.service.runs.observing import Observer
 from bot.service.runs.runs import build_runs
 from council.models.catalog import Catalog
 from tests.council.scripted import Clock, ScriptedCouncil, no_list, profile
@@ -39,7 +38,7 @@ def dispatcher_of(
         library.index,
         now=Clock(),
         entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
-        observer=Observer(metrics),
+        metrics=metrics,
     )
     return Dispatcher(
         runs=runs,

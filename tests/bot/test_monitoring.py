@@ -287,7 +287,7 @@ class TestMetrics:
             samples = await page.samples()
             assert samples["council_runs_under_way"] == samples["council_runs_queued"] == 0
             assert samples["council_runs_untold"] == 1
-            counts = place.dispatcher._runs.observer.metrics  # pyright: ignore[reportPrivateUsage] - as they are built together
+            counts = place.dispatcher._runs.metrics  # pyright: ignore[reportPrivateUsage] - as they are built together
             assert counts.runs_ended == {"answered": 2}
             assert {stage: sum(times.counts) for stage, times in counts.stages.items()} == dict.fromkeys(
                 STAGES, 2

@@ -4,7 +4,7 @@ import asyncio
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, closing
 from datetime import timedelta
 from pathlib import Path
@@ -13,7 +13,7 @@ import pytest
 import structlog.testing
 
 from bot.app import open_library
-from bot.upkeep import forget_removed, look_after, maintain
+from bot.upkeep import look_after, maintain
 from council.document.conversation import Source, timestamp
 from storage.errors import DatabaseError
 from storage.scope import Scope
@@ -46,66 +46,6 @@ async def test_the_index_is_repaired_and_old_answers_are_forgotten(tmp_path: Pat
         assert logs == []
 
 
-async def test_everything_of_a_removed_workspace_is_forgotten(tmp_path: Path) -> None:
-    """In each of its channels, until it comes back; no other workspace, and no other platform's."""
-    places = [
-        Source(platform=platform, workspace=workspace, channel=channel, user="U")
-        for platform, workspace in (("slack", "W"), ("slack", "X"), ("discord", "W"))
-        for channel in ("C1", "C2", "C3")
-    ]
-    async with open_library(tmp_path) as library:
-        for place in places:
-            await library.store.add_exchange(
-                new_id(), "Why?", answer(), title="Why", source=place, now=NOW
-            )
-            await library.overrides.change(Scope.of(place), {"rounds": 2}, by="U")
-        await library.index.repair(library.store)
-
-        async def left() -> list[tuple[str, str | None]]:
-            kept = await library.forgetting.select.scopes()
-            own = await library.overrides.everywhere("rounds")
-            assert kept.keys() == own.keys()
-            return sorted({(scope.platform, scope.workspace) for scope in kept})
-
-        halted: list[str] = []
-
-        async def halt(runs: Sequence[str]) -> None:
-            halted.extend(runs)
-
-        async def comes_back() -> list[str]:
-            return ["W"] if len(await library.forgetting.select.scopes()) == len(places) else []
-
-        async def removed() -> list[str]:
-            return ["W", "Z"]
-
-        await forget_removed(library, "slack", comes_back, halt)
-        assert len(await library.forgetting.select.scopes()) == len(places) - 1
-        assert ("slack", "W") in await left()
-        await forget_removed(library, "slack", removed, halt)
-        assert await left() == [("discord", "W"), ("slack", "X")]
-        assert len((await library.store.listing()).documents) == 6
-        assert halted == []
-
-
-async def test_one_job_that_fails_keeps_no_other_from_its_turn(tmp_path: Path) -> None:
-    """Such as a file of installations that can't be read."""
-    old = new_id()
-
-    async def fail() -> None:
-        raise ValueError
-
-    async with open_library(tmp_path) as library:
-        said = answer().model_copy(update={"finished_at": timestamp(NOW - timedelta(days=400))})
-        await library.store.add_exchange(old, "Why?", said, title="Why", source=HERE, now=NOW)
-        with structlog.testing.capture_logs() as logs:
-            keeping = asyncio.create_task(maintain(library, None, also=[fail]))
-            async with asyncio.timeout(10):
-                while len(logs) < 2:
-                    await asyncio.sleep(0.001)
-            keeping.cancel()
-    assert [line["event"] for line in logs] == ["upkeep_failed", "index_mended"]
-
-
 async def test_upkeep_continues_whatever_happens(tmp_path: Path) -> None:
     """Errors are logged, and the next round comes."""
     async with open_library(tmp_path) as library:
@@ -124,6 +64,7 @@ async def test_upkeep_continues_when_nobody_knows_whose_it_is(
 ) -> None:
     """The lock's disk may be full, and its database away."""
     async with open_library(tmp_path) as library:
+        await library.store.add_exchange(new_id(), "Why?", answer(), title="Why", source=HERE, now=NOW)
         acquire = library.locks.acquire
         failing = iter([OSError("disk full"), DatabaseError("away")])
 
@@ -133,18 +74,13 @@ async def test_upkeep_continues_when_nobody_knows_whose_it_is(
             return acquire(name)
 
         monkeypatch.setattr(library.locks, "acquire", held)
-        ran = asyncio.Event()
-
-        async def job() -> None:
-            ran.set()
-
         with structlog.testing.capture_logs() as logs:
-            every = timedelta(milliseconds=1)
-            keeping = asyncio.create_task(maintain(library, None, also=[job], every=every))
+            keeping = asyncio.create_task(maintain(library, None, every=timedelta(milliseconds=1)))
             async with asyncio.timeout(10):
-                await ran.wait()
+                while len(logs) < 3:
+                    await asyncio.sleep(0.001)
             keeping.cancel()
-    assert [line["event"] for line in logs[:2]] == ["upkeep_failed"] * 2
+    assert [line["event"] for line in logs[:3]] == ["upkeep_failed", "upkeep_failed", "index_mended"]
 
 
 def delete(path: Path) -> None:

@@ -136,8 +136,6 @@ ASIDE = {
     "chat.delete": "deletes what was forgotten, after the answer; tried again for days",
     "files.delete": "likewise",
     "PATCH /channels/{channel_id}": "takes the name off the thread of a forgotten answer",
-    "auth.revoke": "gives back a token of a workspace that isn't served",
-    "oauth.v2.access": "asked while somebody installs the app, who reads what went wrong",
     "views.open": "shows a form to one person, beside an answer",
     "conversations.history": "looks for a card before it is posted again, which it is in any case",
     "conversations.replies": "reads the thread around a question; the run continues without it",

@@ -12,7 +12,6 @@ from tests.slack_server import control, payloads
 from tests.slack_server.delivery import Attempt, Courier, Delivery, Endpoint
 from tests.slack_server.faults import Breaks, Fault
 from tests.slack_server.modals import View
-from tests.slack_server.oauth import OAuth
 from tests.slack_server.rules import (
     Call,
     Changes,
@@ -127,11 +126,9 @@ class SlackServer:
 
     # -- the world
 
-    def add_team(
-        self, name: str, scopes: Iterable[str] | None = None, *, installed: bool = True
-    ) -> Team:
+    def add_team(self, name: str, scopes: Iterable[str] | None = None) -> Team:
         """Open another workspace, with the app in it unless told otherwise."""
-        return self.world.add_team(name, scopes, installed=installed)
+        return self.world.add_team(name, scopes)
 
     def add_user(
         self, name: str, *, admin: bool = False, owner: bool = False, team: Team | None = None
@@ -359,17 +356,6 @@ class SlackServer:
         """Refuse the bot's token from now on."""
         (team or self.team).revoked = error
         self.changes.happened()
-
-    @property
-    def oauth(self) -> OAuth:
-        """Return where people allow the app in their workspaces."""
-        return self.api.oauth
-
-    def uninstall(self, team: Team) -> list[Delivery]:
-        """Let an admin remove the app from a workspace; Slack tells it in two events."""
-        self.revoke_token("account_inactive", team)
-        revoked = {"type": "tokens_revoked", "tokens": {"oauth": [], "bot": [team.bot.id]}}
-        return [self.tell(team, {"type": "app_uninstalled"}), self.tell(team, revoked)]
 
     def tell(self, team: Team, event: Json, at: float | None = None) -> Delivery:
         """Send an event from a workspace."""

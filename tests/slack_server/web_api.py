@@ -12,7 +12,6 @@ from tests.slack_server.board import UPDATED_TEXT_MOST, Board, need, read_argume
 from tests.slack_server.faults import Fault, break_off, page
 from tests.slack_server.files import Files
 from tests.slack_server.modals import Modals
-from tests.slack_server.oauth import OAuth
 from tests.slack_server.response_urls import ResponseUrls
 from tests.slack_server.rules import Call, Json, Rates, Refused, Rules
 from tests.slack_server.workspace import Message, Team, Workspace
@@ -45,11 +44,9 @@ class WebApi:
         self.files = Files(self.board, self.meet)
         self.response_urls = ResponseUrls(self.board, self.calls, self.meet)
         self.modals = Modals(world)
-        self.oauth = OAuth(world)
         self.tickets: set[str] = set()
         self._methods = {
             "auth.test": Method(self._auth_test),
-            "auth.revoke": Method(self._revoke),
             "bots.info": Method(self._bots_info, ("users:read",), 3),
             "chat.postMessage": Method(self._post_message, ("chat:write",)),
             "chat.update": Method(self._update, ("chat:write",), 3),
@@ -159,8 +156,6 @@ class WebApi:
     ) -> Json:
         if name == "apps.connections.open":
             return self._connect(token)
-        if name == "oauth.v2.access":
-            return {"ok": True, **self.oauth.access(arguments, token)}
         team = next((team for team in self.world.teams.values() if team.token == token), None)
         if team is None:
             error = "invalid_auth" if token else "not_authed"
@@ -202,10 +197,6 @@ class WebApi:
             "bot_id": team.bot_id,
             "is_enterprise_install": False,
         }
-
-    def _revoke(self, team: Team, _: Json) -> Json:
-        team.revoked = "token_revoked"
-        return {"revoked": True}
 
     def _bots_info(self, team: Team, arguments: Json) -> Json:
         if arguments.get("bot", team.bot_id) != team.bot_id:

@@ -325,16 +325,12 @@ class Workspace:
         self._last_ts = max(self._last_ts + 1, int(self.clock() * 1_000_000))
         return f"{self._last_ts // 1_000_000}.{self._last_ts % 1_000_000:06d}"
 
-    def add_team(
-        self, name: str, scopes: Iterable[str] | None = None, *, installed: bool = True
-    ) -> Team:
-        """Open a workspace, with the app in it unless told otherwise."""
+    def add_team(self, name: str, scopes: Iterable[str] | None = None) -> Team:
+        """Open a workspace, with the app in it."""
         team_id = self.new_id("T")
         bot = User(self.new_id("U"), "council", team_id, is_bot=True)
         granted = {*BOT_SCOPES, *OPTIONAL_SCOPES} if scopes is None else set(scopes)
         team = Team(team_id, name, f"xoxb-{secrets.token_hex(12)}", bot, self.new_id("B"), granted)
-        if not installed:
-            team.revoked = "account_inactive"
         self.teams[team_id] = team
         self.users[bot.id] = bot
         return team

@@ -13,9 +13,10 @@ from bot.service.acknowledgements import Acknowledgements
 from bot.service.admission.costs import Costs
 from bot.service.durable_writes import DurableSteps, connected, until_written
 from bot.service.inputs import files_read, records, with_pictures
+from bot.service.metrics import Metrics
 from bot.service.remedies import Remedies
 from bot.service.runs.ending import Endings, answer_in
-from bot.service.runs.observing import Observation, Observer
+from bot.service.runs.observing import Observation
 from bot.service.runs.preparing import Preparation, Sources
 from bot.service.runs.recording import Recorder, utc_now
 from council.brief import Brief, Discussion
@@ -46,7 +47,7 @@ class Runs:
     preparation: Preparation
     endings: Endings
     index: Index
-    observer: Observer
+    metrics: Metrics
     acknowledgements: Acknowledgements = field(default_factory=Acknowledgements)
     wait_for_claim: Callable[[str], Awaitable[None]] | None = None
     """Returns when a run may make a call, where other processes may claim one; never if one has."""
@@ -69,25 +70,21 @@ class Runs:
             if run.error:
                 emit(RunFailed(run.id, run.error.message, run.error.failures))
                 return None
-            with self.observer.observe(run) as observed:
-                told = wrap(emit, observed.of_events, self._logged(run))
-                try:
-                    message = await self._answer(run, told, stop or Stop(), sources, observed)
-                except RunSuperseded as error:  # it is another worker's to end
-                    observed.ended("failed", error)
-                    raise
-                except CouncilError as error:
-                    why = await self._cause(run, error)
-                    ended = "stopped" if isinstance(why, RunStopped | RunForgotten) else "failed"
-                    observed.ended(ended, why)
-                    await self.endings.fail(run, told, why, ended)
-                    return None
-                except Exception as error:
-                    log.exception("run_crashed")
-                    observed.ended("failed", error)
-                    await self.endings.fail(run, told, error)
-                    return None
-                observed.ended("answered")
+            observed = Observation(self.metrics)
+            told = wrap(emit, observed.of_events, self._logged(run))
+            try:
+                message = await self._answer(run, told, stop or Stop(), sources, observed)
+            except RunSuperseded:  # it is another worker's to end
+                raise
+            except CouncilError as error:
+                why = await self._cause(run, error)
+                ended = "stopped" if isinstance(why, RunStopped | RunForgotten) else "failed"
+                await self.endings.fail(run, told, why, ended)
+                return None
+            except Exception as error:
+                log.exception("run_crashed")
+                await self.endings.fail(run, told, error)
+                return None
             await self.endings.answered(run)
             emit(RunCompleted(run.id, run.conversation_id, message))
             return message
@@ -115,7 +112,7 @@ class Runs:
                 with_pictures(brief, lambda: journal.pictures(run, brief.pictures)),
                 connected(emit),
             ),
-            steps=DurableSteps(steps, emit, observed.recorded),
+            steps=DurableSteps(steps, emit),
             emit=emit,
             now=self.recorder.now,
             stop=stop,
@@ -149,7 +146,7 @@ class Runs:
         written = time.monotonic()
         try:
             await self.index.upsert(stored)
-            self.observer.metrics.index_lag.add(time.monotonic() - written)
+            self.metrics.index_lag.add(time.monotonic() - written)
         except StorageError:  # the answer is safe in its document, and the index can be rebuilt
             log.exception("answer_not_indexed", conversation=run.conversation_id)
         # A run that is shown again took the time of its first showing, not the time until now.
@@ -225,14 +222,14 @@ def build_runs(
     index: Index,
     *,
     judged: JudgedCorrections | None = None,
-    observer: Observer | None = None,
+    metrics: Metrics | None = None,
     remedies: Remedies | None = None,
     now: Callable[[], datetime] = utc_now,
     entropy: random.Random | None = None,
     acknowledgements: Acknowledgements | None = None,
 ) -> Runs:
     """Put together what records, prepares, carries out and ends runs."""
-    observer = observer or Observer()
+    metrics = metrics or Metrics()
     return Runs(
         ask=ask,
         recorder=Recorder(costs=costs, now=now, entropy=entropy or random.SystemRandom()),
@@ -240,11 +237,11 @@ def build_runs(
         endings=Endings(
             journal=costs.journal,
             store=costs.store,
-            metrics=observer.metrics,
+            metrics=metrics,
             remedies=remedies or Remedies(),
             operators=costs.warnings.operators if costs.warnings else None,
         ),
         index=index,
-        observer=observer,
+        metrics=metrics,
         acknowledgements=acknowledgements or Acknowledgements(),
     )

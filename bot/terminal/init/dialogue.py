@@ -95,9 +95,6 @@ def _ask_discord(existing: Existing, plan: Plan) -> None:
 def _ask_slack(existing: Existing, plan: Plan) -> None:
     from bot.slack.checks import app_token_advice, bot_token_advice
 
-    if variables().get("slack_client_id"):
-        say(wording.SLACK_SEVERAL)
-        return
     known = [existing.secret(name) for name in ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN")]
     by_http = bool(existing.secret("SLACK_SIGNING_SECRET") and variables().get("slack_http_port"))
     if known[0] and (known[1] or by_http) and kept("SLACK_BOT_TOKEN", known[0]):

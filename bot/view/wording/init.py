@@ -65,7 +65,6 @@ Slack (docs/slack.md says more):
 DISCORD_TOKEN = "Discord bot token (it isn't shown; press Enter to do this later)"  # noqa: S105 - words about one
 BOT_TOKEN = "Slack bot token (it isn't shown; press Enter to do this later)"  # noqa: S105 - words about one
 APP_TOKEN = "Slack app-level token (it isn't shown; press Enter to do this later)"  # noqa: S105 - words about one
-SLACK_SEVERAL = "Slack is set up for several workspaces already (SLACK_CLIENT_ID); that stays."
 SLACK_LATER = (
     "Slack needs both tokens, so neither is written. Run `council init` again when you have them."
 )

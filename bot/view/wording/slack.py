@@ -101,20 +101,6 @@ FORBIDDEN: Mapping[str, str] = {
     "two_factor_setup_required": "the workspace requires two-factor authentication",
 }
 """A setting or a missing right keeps the bot from it."""
-NOT_INSTALLED: Mapping[str, str] = {
-    "bad_client_secret": "SLACK_CLIENT_SECRET isn't the app's",
-    "bad_redirect_uri": "SLACK_REDIRECT_URI isn't one of the app's redirect URLs",
-    "cannot_install_an_org_installed_app": "the app is installed for the whole organization",
-    "code_already_used": "the installation was completed before",
-    "invalid_client_id": "SLACK_CLIENT_ID isn't the app's",
-    "invalid_code": "the installation took too long",
-    "invalid_grant_type": _NOT_UNDERSTOOD,
-    "invalid_refresh_token": _NOT_UNDERSTOOD,
-    "no_scopes": "the installation asks for no scope",
-    "oauth_authorization_url_mismatch": _NOT_UNDERSTOOD,
-    "preview_feature_not_available": _POLICY,
-}
-"""Why Slack doesn't complete an installation."""
 
 
 def lacks_scope(scope: str) -> str:

@@ -305,6 +305,14 @@ def test_all_problems_are_reported_at_once(env: Write, monkeypatch: pytest.Monke
     ]
 
 
+def test_a_setting_that_is_gone_says_what_replaces_it(env: Write) -> None:
+    """A copy of an earlier `.env.example`, which names it without a value, is no mistake."""
+    env(SLACK_CLIENT_ID="1.2", SLACK_REMOVAL_DAYS="", OPENROUTER_API_KEY="k", COUNCIL_MEMBERS="a/one")
+    assert problems() == [
+        "SLACK_CLIENT_ID in .env: this setting is gone. Remove it: the council serves one Slack workspace, by SLACK_BOT_TOKEN (docs/slack.md)"
+    ]
+
+
 def test_a_retention_beyond_all_dates_is_refused(env: Write) -> None:
     """It would raise an error, days later."""
     env(COUNCIL_RETENTION_DAYS="99999999")

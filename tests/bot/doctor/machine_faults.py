@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
-from tests.bot.doctor.scene import ID, NOWHERE, Scene, setting
+from tests.bot.doctor.scene import ID, Scene, setting
 
 
 def _secret_file(scene: Scene) -> None:
@@ -61,21 +61,6 @@ def _orphan(scene: Scene) -> None:
     scene.sql(f"INSERT INTO conversations ({', '.join(needed)}) VALUES ({', '.join(values)})")  # noqa: S608 - our own
 
 
-def _untraceable(scene: Scene) -> None:
-    scene.env["OTEL_EXPORTER_OTLP_ENDPOINT"] = NOWHERE
-    scene.patch.setattr("bot.checks.telemetry.can_trace", lambda: False)
-
-
-def _no_collector(scene: Scene) -> None:
-    scene.env["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"] = f"{scene.models.url}/v1/nothing"
-
-
-def _refusing_collector(scene: Scene) -> None:
-    scene.env["OTEL_EXPORTER_OTLP_ENDPOINT"] = scene.models.url
-    scene.env["OTEL_EXPORTER_OTLP_HEADERS"] = "api-key=0123456789"
-    scene.refused["/v1/traces"] = 401
-
-
 def _taken(name: str) -> Callable[[Scene], object]:
     return lambda scene: scene.env.update({name: str(scene.take_port())})
 
@@ -100,10 +85,6 @@ PLANTS: dict[str, Callable[[Scene], object]] = {
     "secret file for all": _secret_file,
     "status port taken": _taken("COUNCIL_STATUS_PORT"),
     "foreign status host": setting("COUNCIL_STATUS_HOST", "192.0.2.1"),
-    "traces without the extra": _untraceable,
-    "no collector": setting("OTEL_EXPORTER_OTLP_ENDPOINT", NOWHERE),
-    "another server for a collector": _no_collector,
-    "refusing collector": _refusing_collector,
     "wrong clock": lambda s: setattr(s, "ahead", 200.0),
     "a file for a folder": lambda s: (s.write("a-file", ""), setting("COUNCIL_DATA_DIR", "a-file")(s)),
     "unwritable folder": setting("COUNCIL_DATA_DIR", "/sys/council"),

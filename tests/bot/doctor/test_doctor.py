@@ -81,11 +81,6 @@ def _only_own(scene: Scene, model: str = MEMBERS[0]) -> None:
     file.write_text(file.read_text().replace("[profiles.own]", "[profiles.default]"))
 
 
-def _collected(scene: Scene) -> None:
-    scene.env["OTEL_EXPORTER_OTLP_ENDPOINT"] = scene.models.url
-    scene.refused["/v1/traces"] = 200
-
-
 def _settled(scene: Scene) -> None:
     scene.write("council.toml", f"{channel_faults.TWO}\n[budgets]\nrun = 2.0\n")
     who = {"roles": [str(min(scene.guild.roles))]}
@@ -101,7 +96,6 @@ NORMAL = [
     Normal("no platform", _without("DISCORD_", "SLACK_"), "neither Discord nor Slack is configured"),
     Normal("demonstration", _demonstration, "the built-in demonstration model"),
     Normal("no status port", _without("COUNCIL_STATUS"), "COUNCIL_STATUS_PORT isn't set"),
-    Normal("collector", _collected, "the collector takes them"),
     Normal("channel settings", _settled, "2 channels with settings of their own"),
     Normal("HTTP mode", _by_http, "whether Slack reaches its public https address can't be seen"),
     Normal("own provider without a key", _without("OPENROUTER_API_KEY"), "this provider may need none"),

@@ -28,7 +28,6 @@ from bot.service.dispatcher import Dispatcher
 from bot.service.local_queue import LocalQueue
 from bot.service.metrics import Metrics
 from bot.service.requests.question import Question
-from bot.service.runs.observing import Observer
 from bot.service.runs.runs import Runs, build_runs
 from bot.view.details import Detail
 from bot.view.state import RunView
@@ -119,7 +118,7 @@ async def office(
             library.index,
             now=calendar or now or Clock(),
             entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
-            observer=Observer(metrics),
+            metrics=metrics,
             # No platform acknowledges what these tests ask; a delay that none waits for is waited out.
             acknowledgements=Acknowledgements(longest_delay=0.0),
         )

@@ -75,5 +75,3 @@ def test_over_http_everything_comes_to_one_path() -> None:
     assert made["settings"]["interactivity"]["request_url"] == address
     assert made["settings"]["event_subscriptions"]["request_url"] == address
     assert {command["url"] for command in made["features"]["slash_commands"]} == {address}
-    back = "https://council.example.com/slack/oauth_redirect"
-    assert made["oauth_config"]["redirect_urls"] == [back]

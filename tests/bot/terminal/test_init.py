@@ -373,14 +373,6 @@ async def test_tokens_are_checked_by_their_form(desk: Desk) -> None:
     assert desk.files() == {}
 
 
-async def test_an_app_for_several_workspaces_stays(desk: Desk) -> None:
-    """With one workspace's tokens beside it, nothing would start."""
-    desk.environment = {"SLACK_CLIENT_ID": "1.2"}
-    assert await desk.answer((NUMBER, "4"), (WHERE, "2")) == 0
-    assert wording.SLACK_SEVERAL in desk.said
-    assert desk.files() == {}
-
-
 async def test_settings_that_the_environment_overrides_are_named(desk: Desk) -> None:
     """Otherwise nobody would know why nothing changes."""
     desk.environment = {"COUNCIL_CHAIRMAN": "x-ai/grok-4", "OPENROUTER_API_KEY_FILE": "/nowhere"}

@@ -15,7 +15,6 @@ ELSEWHERE = {
     "bot/checks/folder.py": "the same",
     "bot/checks/machine.py": "the same",
     "bot/checks/models.py": "the same",
-    "bot/checks/telemetry.py": "the same",
     "bot/cli/__init__.py": "typer makes the help of commands and options of what is written where they are",
     "bot/cli/asking.py": "the same",
     "bot/cli/budgets.py": "the same",
@@ -38,7 +37,6 @@ ELSEWHERE = {
     "bot/doctor.py": "the same",
     "bot/service/delivery/unshown.py": "an error of the program's own, which nobody reads",
     "bot/slack/checks.py": "the same",
-    "bot/slack/oauth/checks.py": "the same",
     "bot/monitoring.py": "a metric's help is read by programs, beside its name",
 }
 """Files with sentences of their own, and why."""

@@ -240,7 +240,7 @@ async def test_a_private_thread_has_its_channels_budget(tmp_path: Path) -> None:
             place.library.journal,
             place.dispatcher.channels,
             Admins(frozenset({"discord:9"})),
-            place.runs.observer.metrics,
+            place.runs.metrics,
         )
         costs = replace(place.runs.costs, warnings=warnings)
         place.runs.recorder = replace(place.runs.recorder, costs=costs)
@@ -521,7 +521,7 @@ async def test_a_budget_that_is_nearly_used_is_logged_once(tmp_path: Path) -> No
             await refused(place, "6")
             await settled(place)
         [line] = [line for line in logs if line["event"] == "budget_nearly_used"]
-        assert place.runs.observer.metrics.budgets_nearly_used == {("channel", "day"): 1}
+        assert place.runs.metrics.budgets_nearly_used == {("channel", "day"): 1}
     assert (line["budget"], line["log_level"]) == ("channel_day", "warning")
     assert 0.8 <= line["dollars"] / line["of_dollars"] < 1
     assert not {"C1", "U1", "T1"} & {*map(str, line.values())}
