@@ -1,7 +1,7 @@
 """The built-in model's prompts: it is too small for the council's.
 
 Asked with a role, fences and rules, SmolLM2-135M loses half of the facts that it knows; asked with
-hardly more than the question, it keeps them (`python -m bench.first_run`). So nothing here is fenced.
+hardly more than the question, it keeps them. So nothing here is fenced.
 Nor would a fence help: the model follows no rule about it, and copies its marks into its answers. Runs
 that need more than a question and its answers are asked with the council's prompts, in short forms.
 """

@@ -3,7 +3,7 @@
 `data/written.jsonl` has a review a line: its `model`, what it was `asked`, the letters of the answers that it
 `read`, its `text` (a long one's beginning), the letters that it `ranks`, best first, "" where they can't be told,
 and what it holds `against` which answer, behind its severity: the rules are those of `ballots.py` and
-`reviews.py`. `python -m bench.councils` wrote the texts.
+`reviews.py`. Models of 0.5 and 1.5 billion parameters wrote the texts.
 """
 
 import json
