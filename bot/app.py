@@ -15,6 +15,7 @@ from bot.past.lookup import Lookup
 from bot.service.admission.budget_warnings import BudgetWarnings
 from bot.service.admission.channels import Channels, Operator
 from bot.service.admission.costs import Costs
+from bot.service.admission.operator_notices import OperatorNotices
 from bot.service.admission.permissions import Admins
 from bot.service.dispatcher import Dispatcher
 from bot.service.local_queue import LocalQueue
@@ -32,8 +33,8 @@ from storage.errors import DatabaseError, StorageError
 from storage.forgetting import Forgetting
 from storage.index.index import Index
 from storage.index.past_answers import PastAnswers
-from storage.journal.budget_warnings import BudgetRecord
 from storage.journal.journal import Journal
+from storage.journal.operator_notices import NoticeRecord
 from storage.judged_corrections import JudgedCorrections
 from storage.overrides import Overrides
 from storage.processes.coordination import Coordination
@@ -63,7 +64,7 @@ class Library:
     forgetting: Forgetting
     overrides: Overrides
     tokens: Tokens
-    warned: BudgetRecord
+    notices: NoticeRecord
     locks: Locks
     servers: ServerTraits
     judged: JudgedCorrections
@@ -115,7 +116,7 @@ async def open_library(folder: Path, address: str | None = None) -> AsyncGenerat
             forgetting=forgetting,
             overrides=overrides,
             tokens=Tokens(database, overrides),
-            warned=BudgetRecord(database),
+            notices=NoticeRecord(database),
             locks=stores.locks,
             servers=ServerTraits(database),
             judged=JudgedCorrections(database),
@@ -203,9 +204,7 @@ async def open_council(
             store=library.store,
             channels=channels,
             prices=client.price,
-            warnings=BudgetWarnings(
-                library.warned, library.journal, channels, _admins(configuration), counts
-            ),
+            warnings=BudgetWarnings(library.journal, counts),
         )
         runs = build_runs(
             client.ask,
@@ -213,6 +212,7 @@ async def open_council(
             library.index,
             judged=library.judged,
             metrics=counts,
+            operators=OperatorNotices(library.notices, _admins(configuration)),
             remedies=Remedies(directory.find, has_key=key is not None),
         )
         yield Council(profiles, runs, directory)

@@ -108,13 +108,14 @@ class DiscordBot:
         """Log in; if it listens, return once the bot hears everything. Raises `ConfigurationError`."""
         try:
             await log_in(self._client, self._token, self._api_base)
+            if operators := self._dispatcher.operators:  # runs that are resumed may have news for admins
+                send = partial(send_notice, self._client, self._transport, self._clock)
+                operators.sends["discord"] = send
             if self._listens:
                 await self.listen()
         except BaseException:
             await self._client.close()
             raise
-        if warnings := self._dispatcher.warnings:
-            warnings.open("discord", partial(send_notice, self._client, self._transport, self._clock))
         self._dispatcher.retracting.open("discord", Retractor(self._client, self._transport).retract)
         return self
 
@@ -156,8 +157,8 @@ class DiscordBot:
         traceback: TracebackType | None,
     ) -> None:
         """Hang up."""
-        if warnings := self._dispatcher.warnings:
-            warnings.close("discord")
+        if operators := self._dispatcher.operators:
+            operators.sends.pop("discord", None)
         await self._dispatcher.retracting.close("discord")
         await self.outbox.__aexit__(kind, error, traceback)
         await self._client.close()

@@ -81,7 +81,7 @@ class Dispatcher:
         self._backlog = Backlog(queue.limits, clock)
         self.admins = admins or Admins()
         self.channels = runs.costs.channels
-        self.warnings = runs.costs.warnings
+        self.operators = runs.endings.operators
         self.retracting = Retracting(journal.retractions, locks)
         self.showing = Showing(
             runs=runs,

@@ -221,8 +221,9 @@ class RunTasks:
         left = [*self._tasks]
         for task in left:
             task.cancel()
-        if self._runs.costs.warnings:
-            await self._runs.costs.warnings.cancel()
+        for background in (self._runs.costs.warnings, self._runs.endings.operators):
+            if background:
+                await background.cancel()
         await asyncio.gather(*left, return_exceptions=True)
 
     async def halt(self, run_ids: Sequence[str]) -> None:

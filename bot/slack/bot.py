@@ -147,6 +147,9 @@ class SlackBot:
             self._client.session = self._sender.session = session
             await stack.enter_async_context(self._outbox)
             await self._introduce(session)
+            if operators := self._dispatcher.operators:  # runs that are resumed may have news for admins
+                operators.sends["slack"] = self.notify
+                stack.callback(operators.sends.pop, "slack")
             resuming = self._dispatcher.tasks.resuming
             interrupted = await resuming.undelivered("slack")
             if self._listens and self._access.app_token:
@@ -154,9 +157,6 @@ class SlackBot:
             elif self._listens and self._access.http_port:
                 await self._serve(self._access.http_port, stack)
             await resuming.resume(interrupted, self._locations.venue_of)
-            if warnings := self._dispatcher.warnings:
-                warnings.open("slack", self.notify)
-                stack.callback(warnings.close, "slack")
             self._dispatcher.retracting.open("slack", self.retract)
             stack.push_async_callback(self._dispatcher.retracting.close, "slack")
             self._open = stack.pop_all()

@@ -7,6 +7,7 @@ from bot.service.admission.budget_warnings import BudgetWarnings
 from bot.service.admission.channels import Channels, Operator
 from bot.service.admission.costs import Costs
 from bot.service.admission.limits import Limits
+from bot.service.admission.operator_notices import OperatorNotices
 from bot.service.admission.permissions import Admins
 from bot.service.dispatcher import Dispatcher
 from bot.service.local_queue import LocalQueue
@@ -30,7 +31,7 @@ def dispatcher_of(
         journal=library.journal,
         store=library.store,
         channels=channels,
-        warnings=BudgetWarnings(library.warned, library.journal, channels, Admins(admins), metrics),
+        warnings=BudgetWarnings(library.journal, metrics),
     )
     runs = build_runs(
         council.ask,
@@ -39,6 +40,7 @@ def dispatcher_of(
         now=Clock(),
         entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
         metrics=metrics,
+        operators=OperatorNotices(library.notices, Admins(admins)),
     )
     return Dispatcher(
         runs=runs,

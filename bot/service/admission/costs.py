@@ -51,7 +51,7 @@ def unknown(profile: str, member: Member) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Costs:
-    """Estimates runs and bounds them; `warnings` tells admins which budgets are nearly used up."""
+    """Estimates runs and bounds them; `warnings` says which budgets are nearly used up."""
 
     catalog: Catalog
     journal: Journal
@@ -112,7 +112,7 @@ class Costs:
         return await (await self.budgets(source)).used(source, self.journal)
 
     def warn(self, source: Source, budgets: Budgets) -> None:
-        """Have admins told which of these budgets are nearly used up."""
+        """Have it logged which of these budgets are nearly used up."""
         if self.warnings:
             self.warnings.look(source, budgets)
 

@@ -4,7 +4,7 @@ The same is told once a day. What a platform may have delivered is on record bef
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,7 +16,7 @@ from bot.service.admission.permissions import Admins
 from bot.view.wording.failures import OperatorCause
 from council.document.conversation import Source
 from storage.errors import StorageError
-from storage.journal.budget_warnings import Budget, BudgetRecord
+from storage.journal.operator_notices import NoticeRecord, Subject
 from storage.journal.rows import MentionState
 
 log = structlog.get_logger()
@@ -34,13 +34,13 @@ class _Recipient:
 class OperatorNotices:
     """Tells the admins of a run's platform or, where it has none, those of the others.
 
-    `sends` is how messages go out on each open platform.
+    `sends` is how messages go out on each open platform; its adapter adds and removes it.
     """
 
-    def __init__(self, record: BudgetRecord, admins: Admins, sends: Mapping[str, Send]) -> None:
+    def __init__(self, record: NoticeRecord, admins: Admins) -> None:
         self._record = record
         self._admins = admins
-        self._sends = sends
+        self.sends: dict[str, Send] = {}
         self._begun: set[asyncio.Task[None]] = set()
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
@@ -80,7 +80,7 @@ class OperatorNotices:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _about(self, cause: OperatorCause) -> Budget:
+    async def _about(self, cause: OperatorCause) -> Subject:
         return await self._record.about(cause.remedy, self._record.now())
 
     async def _start(self, where: Source, cause: OperatorCause) -> list[asyncio.Task[None]]:
@@ -103,9 +103,7 @@ class OperatorNotices:
 
     def _recipients(self, where: Source) -> list[_Recipient]:
         found = [
-            _Recipient(platform, admin)
-            for platform in self._sends
-            for admin in self._admins.on(platform)
+            _Recipient(platform, admin) for platform in self.sends for admin in self._admins.on(platform)
         ]
         here = [one for one in found if one.platform == where.platform]
         return here or found
@@ -116,7 +114,7 @@ class OperatorNotices:
         to: _Recipient,
         where: Source,
         cause: OperatorCause,
-        about: Budget,
+        about: Subject,
         person: str,
         telling: MentionState,
     ) -> None:
@@ -125,7 +123,7 @@ class OperatorNotices:
             await self._record.keep(about, person, "told")
 
         try:
-            if send := self._sends.get(to.platform):
+            if send := self.sends.get(to.platform):
                 await send(
                     Notice(
                         to=to.admin,

@@ -11,6 +11,7 @@ import structlog
 
 from bot.service.acknowledgements import Acknowledgements
 from bot.service.admission.costs import Costs
+from bot.service.admission.operator_notices import OperatorNotices
 from bot.service.durable_writes import DurableSteps, connected, until_written
 from bot.service.inputs import files_read, records, with_pictures
 from bot.service.metrics import Metrics
@@ -223,6 +224,7 @@ def build_runs(
     *,
     judged: JudgedCorrections | None = None,
     metrics: Metrics | None = None,
+    operators: OperatorNotices | None = None,
     remedies: Remedies | None = None,
     now: Callable[[], datetime] = utc_now,
     entropy: random.Random | None = None,
@@ -239,7 +241,7 @@ def build_runs(
             store=costs.store,
             metrics=metrics,
             remedies=remedies or Remedies(),
-            operators=costs.warnings.operators if costs.warnings else None,
+            operators=operators,
         ),
         index=index,
         metrics=metrics,

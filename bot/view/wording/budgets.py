@@ -1,8 +1,5 @@
 """What a question may cost, and what people are told of budgets."""
 
-from dataclasses import dataclass
-from datetime import date, timedelta
-
 from bot.view.wording import worth
 from bot.view.wording.figures import NO_COST, count, dollars
 from council.estimate import Estimate, StageEstimate, StageName
@@ -120,65 +117,3 @@ def _figures(used: Used) -> str:
 def _with_reasons(said: str, estimate: Estimate, remedy: str) -> str:
     reasons = [unpriced(estimate)] if estimate.unpriced else []
     return " ".join([said, *reasons, remedy])
-
-
-@dataclass(frozen=True, slots=True)
-class NearlyUsed:
-    """A budget that is nearly used up: whose it is by ids, for which period, amounts in US dollars.
-
-    `day` is the day in UTC on which it was reached; `is_own` says that the channel's admins have set it
-    themselves.
-    """
-
-    platform: str
-    user: str
-    channel: str
-    workspace: str | None
-    scope: str
-    period: str
-    day: date
-    used: float
-    limit: float
-    is_own: bool = False
-
-    @property
-    def subject(self) -> str:
-        """How its message begins, whatever the amounts are."""
-        time = _day(self.day) if self.period == "day" else f"{self.day:%B %Y}"
-        return f"The budget of {self._whose} for {time} (UTC) is nearly used up:"
-
-    @property
-    def message(self) -> str:
-        """Tell an admin directly; people and channels are mentioned, which notifies nobody."""
-        begins = self.day + timedelta(days=1)
-        if self.period == "month":
-            begins = (self.day.replace(day=1) + timedelta(days=32)).replace(day=1)
-        setting = f"{self.scope}_{self.period} under [budgets] in council.toml"
-        if self.is_own:
-            setting = f"budget_{self.period} of /council-config in that channel"
-        return (
-            f"{self.subject} {amount(self.used)} of {amount(self.limit)} is used or reserved. Questions "
-            f"that may cost more than is left are refused. The budget resets at 00:00 UTC on "
-            f"{_day(begins)}. It is set by {setting}."
-        )
-
-    @property
-    def _whose(self) -> str:
-        is_direct = self.workspace is None or self.channel.startswith("D")
-        match self.scope:
-            case "user":
-                return f"<@{self.user}>"
-            case "channel" if is_direct:
-                return f"the direct messages with <@{self.user}>"
-            case "channel":
-                return f"<#{self.channel}>"
-            case _ if self.workspace is None:
-                return "all direct messages"
-            case _ if self.platform == "discord":
-                return f"the server https://discord.com/channels/{self.workspace}"
-            case _:
-                return "this workspace"
-
-
-def _day(day: date) -> str:
-    return f"{day.day} {day:%B %Y}"

@@ -2,6 +2,10 @@
 
 from datetime import UTC, datetime
 
+import pytest
+import structlog.testing
+
+from bot.slack.mentions import AHEAD_SECONDS
 from council.errors import Failure
 from tests.bot.adapters.teams import AnyTeam
 from tests.council.scripted import FOUR
@@ -12,17 +16,23 @@ KNOWN = "Asking again won't help yet. An admin of the council was told."
 FIX = "Add credit to the account of OPENROUTER_API_KEY."
 
 
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that dies waits for no request."""
+    monkeypatch.setattr("bot.service.delivery.outbox.FINISH_SECONDS", 0.01)
+
+
 async def settled(team: AnyTeam) -> None:
     """Wait until every admin has been told, or can't be."""
-    assert team.dispatcher.warnings
-    await team.dispatcher.warnings.operators.settled()
+    assert team.dispatcher.operators
+    await team.dispatcher.operators.settled()
 
 
 async def test_an_admin_is_told_once_a_day_and_every_asker_hears_of_it(team: AnyTeam) -> None:
     """With what to do, which the channel doesn't read."""
     team.council.script = {"stage1": EMPTY}
     await team.restart(admins=[team.bob])
-    team.library.warned.now = lambda: datetime(2026, 1, 20, tzinfo=UTC)
+    team.library.notices.now = lambda: datetime(2026, 1, 20, tzinfo=UTC)
     cards = [await team.ask(), await team.ask("And now?")]
     [heard] = team.told_directly(team.bob)
     assert heard == (
@@ -52,3 +62,55 @@ async def test_an_admin_is_told_of_an_account_that_only_some_members_need(team: 
     await settled(team)
     assert "3 of 4 members" in team.read(card)
     assert FIX in team.told_directly(team.bob)[0]
+
+
+@pytest.mark.parametrize("applied", [False, True])
+async def test_a_lost_response_tells_an_admin_again_only_where_it_must(
+    team: AnyTeam, *, applied: bool
+) -> None:
+    """At least once, at most twice."""
+    team.council.script = {"stage1": EMPTY}
+    await team.restart(admins=[team.bob])
+    team.lose_direct(team.bob, "reset", applied=applied)
+    await team.ask()
+    await settled(team)
+    team.advance(AHEAD_SECONDS)
+    assert len(team.told_directly(team.bob)) == 1 + (applied and team.repeats_lost)
+
+
+@pytest.mark.parametrize(("applied", "late"), [(False, 0), (True, 0), (True, 600)])
+async def test_a_notice_that_a_dying_process_has_sent_is_sent_again_only_where_it_must(
+    team: AnyTeam, *, applied: bool, late: int
+) -> None:
+    """When the cause is met again; Discord recognises it, also when its nonce is forgotten."""
+    team.council.script = {"stage1": EMPTY}
+    await team.restart(admins=[team.bob])
+    lost = team.lose_direct(team.bob, "hang", applied=applied)
+    await team.begin()
+    await team.until(lambda: lost.hits)
+    assert len(team.told_directly(team.bob)) == applied
+    await team.kill()
+    lost.release()
+    team.advance(late)
+    for _ in range(2):
+        await team.start(admins=[team.bob])
+        await team.ask("And now?")
+        await settled(team)
+        team.advance(AHEAD_SECONDS)
+        assert len(team.told_directly(team.bob)) == 1 + (applied and team.repeats_lost)
+        await team.kill()
+    assert FIX in team.told_directly(team.bob)[0]
+
+
+async def test_an_admin_who_takes_no_direct_messages_is_named_in_the_log(team: AnyTeam) -> None:
+    """Once a day."""
+    team.council.script = {"stage1": EMPTY}
+    await team.restart(admins=[team.bob])
+    team.close_direct(team.bob)
+    with structlog.testing.capture_logs() as logs:
+        for _ in range(2):
+            await team.ask()
+            await settled(team)
+    [line] = [line for line in logs if line["event"] == "admin_not_told"]
+    assert line["admin"] == f"{team.platform}:{team.bob}"
+    assert team.told_directly(team.bob) == []

@@ -36,7 +36,6 @@ from council.brief import Attachment, Brief, Discussion
 from council.document.conversation import Conversation, Source
 from council.models.catalog import Catalog
 from storage.errors import DocumentError
-from storage.journal.budget_warnings import BudgetRecord
 from storage.journal.journal import Journal
 from storage.journal.rows import RunRow
 from tests.bot.pressing import Click, press
@@ -99,8 +98,7 @@ async def office(
     """Open a dispatcher."""
     async with open_library(folder) as opened:
         journal = Journal(opened.database, calendar) if calendar else opened.journal
-        warned = BudgetRecord(opened.database, calendar) if calendar else opened.warned
-        library = replace(opened, journal=journal, warned=warned)
+        library = replace(opened, journal=journal)
         channels = Channels(Operator(profiles={"default": profile()}), library.overrides)
         admins = Admins(frozenset({"slack:BOSS"}))
         metrics = Metrics()
@@ -110,7 +108,7 @@ async def office(
             journal=library.journal,
             store=library.store,
             channels=channels,
-            warnings=BudgetWarnings(library.warned, journal, channels, admins, metrics),
+            warnings=BudgetWarnings(journal, metrics, calendar or now or Clock()),
         )
         runs = build_runs(
             council.ask,

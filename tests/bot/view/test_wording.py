@@ -1,12 +1,10 @@
 """Errors and numbers, as people read them."""
 
-from datetime import date
 from pathlib import Path
 from typing import get_args
 
 import pytest
 
-from bot.view.wording.budgets import NearlyUsed
 from bot.view.wording.card import agreement, thread
 from bot.view.wording.failures import cause, causes, explain, failure
 from bot.view.wording.figures import (
@@ -351,47 +349,3 @@ def test_names_are_short_and_apart() -> None:
 def test_what_was_read_of_a_thread_is_said_in_a_line(read: ContextRead, said: str) -> None:
     """With how much was left out, or why nothing was read."""
     assert thread(read) == said
-
-
-@pytest.mark.parametrize(
-    ("more", "whose"),
-    [
-        ({"scope": "user"}, "<@7>"),
-        ({"scope": "channel"}, "<#8>"),
-        ({"scope": "channel", "workspace": None}, "the direct messages with <@7>"),
-        ({"scope": "workspace"}, "the server https://discord.com/channels/9"),
-        ({"scope": "workspace", "platform": "slack"}, "this workspace"),
-        ({"scope": "workspace", "workspace": None}, "all direct messages"),
-    ],
-)
-def test_a_budget_that_is_nearly_used_is_named(more: dict[str, object], whose: str) -> None:
-    """By mentions; its message begins the same at any amount."""
-    told = NearlyUsed(
-        **{
-            "platform": "discord",
-            "user": "7",
-            "channel": "8",
-            "workspace": "9",
-            "period": "month",
-            "day": date(2026, 12, 31),
-            "used": 4.5,
-            "limit": 5.0,
-            **more,
-        }  # pyright: ignore[reportArgumentType] - named per case
-    )
-    assert told.subject == f"The budget of {whose} for December 2026 (UTC) is nearly used up:"
-    assert told.message == (
-        f"{told.subject} $4.50 of $5.00 is used or reserved. Questions that may cost more than is left "
-        "are refused. The budget resets at 00:00 UTC on 1 January 2027. It is set by "
-        f"{told.scope}_month under [budgets] in council.toml."
-    )
-
-
-def test_a_channel_s_own_budget_is_said_to_be_its_own() -> None:
-    """Its admins have set it."""
-    told = NearlyUsed(
-        "slack", "U1", "C1", "T1", "channel", "day", date(2026, 2, 28), 0.8, 1.0, is_own=True
-    )
-    assert told.message.endswith(
-        "00:00 UTC on 1 March 2026. It is set by budget_day of /council-config in that channel."
-    )

@@ -5,7 +5,7 @@ import random
 import re
 import sqlite3
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,18 +16,14 @@ from pydantic import ValidationError
 
 from bot.errors import Refusal
 from bot.render.markdown import render
-from bot.service.admission.budget_warnings import BudgetWarnings
 from bot.service.admission.budgets import NANO, Budgets
 from bot.service.admission.channels import Operator
-from bot.service.admission.notices import Notice
-from bot.service.admission.permissions import Admins
-from bot.view.wording.budgets import amount
 from council.brief import Attachment, Discussion
 from council.calls import Call, Reply
 from council.document.conversation import AssistantMessage, Source
 from council.profile import Member
 from council.usage import Price, Usage
-from storage.journal.rows import MentionState, RunRow
+from storage.journal.rows import RunRow
 from tests.bot.pressing import Click, press
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.bot.service.test_dispatcher import TEAM, Office, office
@@ -221,38 +217,18 @@ async def test_a_thread_counts_toward_its_channel_and_a_person_is_one_on_all_of_
 
 
 async def test_a_private_thread_has_its_channels_budget(tmp_path: Path) -> None:
-    """Whoever opens one more private thread gets no money with it; admins are told of the channel."""
+    """A person who opens one more private thread gets no money with it."""
     channel = Source(platform="discord", workspace="1", channel="2", user="7")
     threads = [
         channel.model_copy(update={"channel": name, "thread": name, "parent": "2"})
         for name in ("3", "4")
     ]
-    notices: list[Notice] = []
-
-    async def send(notice: Notice) -> None:
-        notices.append(notice)
-        await notice.sent("1")
-
     async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
-        assert place.dispatcher.warnings is not None
-        place.dispatcher.warnings = warnings = BudgetWarnings(
-            place.library.warned,
-            place.library.journal,
-            place.dispatcher.channels,
-            Admins(frozenset({"discord:9"})),
-            place.runs.metrics,
-        )
-        costs = replace(place.runs.costs, warnings=warnings)
-        place.runs.recorder = replace(place.runs.recorder, costs=costs)
-        warnings.open("discord", send)
         each = await reserved_by_one(place, tmp_path)
         await place.dispatcher.channels.change(channel, {"budget_day": each * 2.5 / NANO})
         await ask(place, "1", threads[0])
         await ask(place, "2", channel)
         assert "This channel's budget for today" in await refused(place, "3", threads[1])
-        await place.dispatcher.warnings.settled()
-    [notice] = notices
-    assert "<#2>" in notice.text
 
 
 async def test_no_question_may_cost_more_than_a_run(tmp_path: Path) -> None:
@@ -525,66 +501,6 @@ async def test_a_budget_that_is_nearly_used_is_logged_once(tmp_path: Path) -> No
     assert (line["budget"], line["log_level"]) == ("channel_day", "warning")
     assert 0.8 <= line["dollars"] / line["of_dollars"] < 1
     assert not {"C1", "U1", "T1"} & {*map(str, line.values())}
-
-
-async def test_listed_admins_are_told_once_in_each_period(tmp_path: Path) -> None:
-    """However many ask at once; of a budget that is nearly used again the next day, once more."""
-    calendar = Calendar()
-    told: list[tuple[str, str]] = []
-
-    async def send(notice: Notice) -> None:
-        told.append((notice.to, notice.text))
-        await notice.sent("1")
-
-    async with office(tmp_path, ScriptedCouncil(), prices=prices, calendar=calendar) as place:
-        assert place.runs.costs.warnings
-        place.runs.costs.warnings.open("slack", send)
-        each = place.runs.costs.estimate_short(profile()).cost
-        allow(place, channel_day=each * 2.2)
-        for days in (0, 0, 1):
-            calendar.moment += timedelta(days=days)
-            await asyncio.gather(
-                *(place.ask(f"{number} {calendar.moment} {len(told)}") for number in range(4)),
-                return_exceptions=True,
-            )
-            await settled(place)
-        rows = await place.library.database.read("SELECT DISTINCT month, day FROM budget_warnings")
-    assert {admin for admin, _ in told} == {"BOSS"}
-    march, april = (text for _, text in told)
-    limit, used = (amount(each * share) for share in (2.2, 2))
-    assert march == (
-        f"The budget of <#C1> for 31 March 2026 (UTC) is nearly used up: {used} of {limit} is used or "
-        "reserved. Questions that may cost more than is left are refused. The budget resets at 00:00 "
-        "UTC on 1 April 2026. It is set by channel_day under [budgets] in council.toml."
-    )
-    assert april.startswith("The budget of <#C1> for 1 April 2026 (UTC) is nearly used up: ")
-    assert [dict(row) for row in rows] == [{"month": "2026-04", "day": "2026-04-01"}]
-
-
-async def test_a_warning_that_could_not_be_recorded_is_tried_again(tmp_path: Path) -> None:
-    """With the next question; the question itself is accepted, and so is a retry."""
-    told: list[str] = []
-
-    async def send(notice: Notice) -> None:
-        await notice.note(MentionState(begun=1))
-        told.append(notice.to)
-        await notice.sent("1")
-
-    async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
-        assert place.runs.costs.warnings
-        place.runs.costs.warnings.open("slack", send)
-        allow(place, channel_day=place.runs.costs.estimate_short(profile()).cost * 1.1)
-        database = place.library.database
-        await database.write(("ALTER TABLE budget_warnings RENAME TO away", ()))
-        with structlog.testing.capture_logs() as logs:
-            await ask(place, "1")
-            await settled(place)
-        assert "budget_warning_failed" in {line["event"] for line in logs}
-        assert told == []
-        await database.write(("ALTER TABLE away RENAME TO budget_warnings", ()))
-        await refused(place, "2")
-        await settled(place)
-    assert told == ["BOSS"]
 
 
 async def test_help_says_how_much_of_each_budget_is_used(tmp_path: Path) -> None:
