@@ -35,7 +35,6 @@ from storage.index.index import Index
 from storage.index.past_answers import PastAnswers
 from storage.journal.journal import Journal
 from storage.journal.operator_notices import NoticeRecord
-from storage.judged_corrections import JudgedCorrections
 from storage.overrides import Overrides
 from storage.processes.coordination import Coordination
 from storage.processes.jobs import Jobs
@@ -67,7 +66,6 @@ class Library:
     notices: NoticeRecord
     locks: Locks
     servers: ServerTraits
-    judged: JudgedCorrections
     coordination: Coordination | None = None
 
 
@@ -119,7 +117,6 @@ async def open_library(folder: Path, address: str | None = None) -> AsyncGenerat
             notices=NoticeRecord(database),
             locks=stores.locks,
             servers=ServerTraits(database),
-            judged=JudgedCorrections(database),
             coordination=stores.coordination,
         )
 
@@ -210,7 +207,6 @@ async def open_council(
             client.ask,
             costs,
             library.index,
-            judged=library.judged,
             metrics=counts,
             operators=OperatorNotices(library.notices, _admins(configuration)),
             remedies=Remedies(directory.find, has_key=key is not None),

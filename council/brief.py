@@ -162,21 +162,6 @@ class Ceilings(BaseModel):
     day: float | None = None
 
 
-class CorrectionRecord(BaseModel):
-    """What a member's corrections made of `judged` answers whose right one is known.
-
-    `was_right` first answers were right; `fixed` wrong ones were put right, `spoilt` right ones weren't
-    right any more.
-    """
-
-    model_config = ConfigDict(frozen=True)
-
-    judged: int
-    was_right: int
-    fixed: int
-    spoilt: int
-
-
 class Brief(BaseModel):
     """One question and the settings it is answered under; stored in the run's row.
 
@@ -191,8 +176,7 @@ class Brief(BaseModel):
     beside it, whatever the profile says of links. `earlier` are the files of earlier questions.
     `context` is the thread around the question, read before the first call. `history` is as much of the
     conversation as fits. `ceilings` are a program's, and `request` is a digest of what it sent: the same
-    request may be sent again. `uncorrected` are the members whose corrections are skipped, with the
-    record that is the reason.
+    request may be sent again.
     """
 
     model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
@@ -210,7 +194,6 @@ class Brief(BaseModel):
     earlier: tuple[Attachment, ...] = ()
     context: Discussion | None = None
     history: History = History()
-    uncorrected: dict[str, CorrectionRecord] = {}
     started_at: str | None = None
     ceilings: Ceilings | None = None
     request: str | None = None

@@ -53,6 +53,10 @@ class RetryBudget:
         return self._beside is not None and self._beside.spend()
 
 
+MAX_RETRIES = 12
+"""The retries that all calls of a run share, so that an outage makes no storm."""
+
+
 def run_retries(retries: int) -> tuple[RetryBudget, RetryBudget]:
     """Return two budgets of a run's retries: for all stages but the last, and for the last one.
 

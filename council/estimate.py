@@ -144,8 +144,8 @@ def _calls(profile: Profile) -> Sequence[_Asked]:
     calls: list[_Asked] = []
     reply, seats = reply_tokens(profile), len(profile.members)
     labels = [(f"Response {number}", "") for number in range(1, seats + 1)]
-    read = seats if profile.self_review else seats - 1
-    critiques = min(profile.max_critique_tokens, (seats - 1) * reply)
+    read = seats - 1 if seats > 2 else seats
+    critiques = min(profile.critique_tokens, (seats - 1) * reply)
     rounds = profile.max_rounds if seats > 1 and profile.depth != "quick" else 0
     for member in profile.members:
         first = _written(prompts.answer(member))
@@ -160,10 +160,10 @@ def _calls(profile: Profile) -> Sequence[_Asked]:
         correction = _written(again) + reply + critiques
         for _ in range(rounds):
             calls.append(_Asked("stage2", member, review, reply))
-            if profile.corrections == "on":
+            if profile.corrects:
                 calls.append(_Asked("stage2_5", member, correction, reply, profile.web))
     if seats > 1:
-        reviews = min(profile.max_critique_tokens, seats * reply)
+        reviews = min(profile.critique_tokens, seats * reply)
         heard = seats * (reply + RANKING_TOKENS) + WITHDRAWN_TOKENS
         heard += reviews if STRATEGIES[profile.strategy].reads_reviews else 0
         calls += [
@@ -183,7 +183,7 @@ def _comparisons(profile: Profile) -> int:
     """Return how often the judge is asked: once before the reviews, once after an audited run."""
     if profile.depth == "auto":
         return 1 + bool(profile.depth_audit)
-    return int(profile.depth == "full" and profile.depth_shadow)
+    return 0
 
 
 def _synthesis(prompts: Prompts, member: Member, labels: Sequence[tuple[str, str]]) -> int:

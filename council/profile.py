@@ -5,7 +5,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, cast
 
 from pydantic import (
     AfterValidator,
@@ -195,6 +195,21 @@ Seat = Annotated[Member, BeforeValidator(_seat)]
 """A member, or only its model's id."""
 
 
+CONSTANTS: Mapping[str, str] = {
+    "ballot_retry": "on",
+    "context_budget": "500,000 tokens",
+    "corrections": "on",
+    "critiques_with_ranking": "off",
+    "depth_shadow": "off",
+    "max_critique_tokens": "6,000",
+    "max_critiques": "5",
+    "max_retries": "12 a run",
+    "min_change_threshold": "0.1",
+    "self_review": "off",
+}
+"""Settings that profiles had, and what each is now for every council."""
+
+
 class Profile(BaseModel, frozen=True):
     """A council's members and the settings of its runs, times in seconds.
 
@@ -212,27 +227,13 @@ class Profile(BaseModel, frozen=True):
     """The model that compares answers, without names: see `judge`."""
 
     quorum: Count = 2
-    self_review: bool = False
-    ballot_retry: bool = True
-    """Whether a reviewer whose ranking can't be read is asked once more, for the labels alone."""
     chairman_notes: bool = True
     """Whether the chairman adds notes for the team below its answer."""
-    max_critique_tokens: Count = 6_000
     critique_mode: Literal["full", "extracted"] = "full"
-    critiques_with_ranking: bool = True
-    """Whether authors read the ranking that closes each review, or only what it says of the answers."""
-    max_critiques: Count = 5
     max_rounds: int = Field(default=1, ge=1, le=MOST_ROUNDS)
-    min_change_threshold: float = Field(default=0.1, ge=0, le=1)
-    context_budget: Count = 500_000
     depth: Depth = "full"
     depth_audit: float = Field(default=0.1, ge=0, le=1)
     """The share of the runs that `auto` would skip that is reviewed all the same: see what it loses."""
-    depth_shadow: bool = False
-    """Whether full runs record what `auto` would have done."""
-    corrections: Literal["on", "auto", "off"] = "on"
-    """`off`: answers are reviewed and ranked, and the chairman reads them as they were. `auto`: so are
-    those of a member that is known to spoil more answers by its corrections than it puts right."""
     strategy: Strategy = "consensus"
     criteria: EvaluationCriteria | None = None
     web: bool = False
@@ -254,9 +255,6 @@ class Profile(BaseModel, frozen=True):
     the deadline."""
     stage_deadline: PositiveFloat = 300.0
     straggler_grace: float | None = Field(default=None, ge=0)
-    max_retries: int = Field(default=12, ge=0, lt=2**63)
-    """The retries that all calls of a run share, so that an outage makes no storm; a quarter is kept for
-    the last stage."""
 
     temperature: float | None = Field(default=None, ge=0, le=2)
     max_tokens: Count | None = None
@@ -265,6 +263,18 @@ class Profile(BaseModel, frozen=True):
     """Whether the models are the built-in ones, good for a demonstration only."""
     example: bool = False
     """Whether its replies are texts written by hand: no model is asked."""
+    corrects: bool = True
+    """Whether members correct their answers; an evaluation also asks without."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_constants(cls, given: object) -> object:
+        """Leave out what earlier runs have stored of settings that are constants now."""
+        if not isinstance(given, dict):
+            return given
+        return {
+            key: value for key, value in cast("dict[str, object]", given).items() if key not in CONSTANTS
+        }
 
     @model_validator(mode="after")
     def _name_the_seats(self) -> Self:
@@ -287,6 +297,11 @@ class Profile(BaseModel, frozen=True):
         """Everybody who may be asked: members, chairman, its fallbacks, title model, judge."""
         others = filter(None, (self.title_model, self.judge_model))
         return (*self.members, self.chairman, *self.chairman_fallbacks, *others)
+
+    @property
+    def critique_tokens(self) -> int:
+        """How many tokens of critiques an author reads at most; the built-in model's room is small."""
+        return 240 if self.demonstration else 6_000
 
     @property
     def judge(self) -> Member | None:

@@ -79,11 +79,7 @@ class Reviewed:
 async def review_and_correct(session: Session, answers: list[Stage1Result]) -> Reviewed:
     """Run rounds of stages 2 and 2.5 until a `TerminationReason` applies."""
     profile = session.brief.profile
-    state = IterationState(
-        max_rounds=profile.max_rounds,
-        min_change_threshold=profile.min_change_threshold,
-        context_budget=profile.context_budget,
-    )
+    state = IterationState(max_rounds=profile.max_rounds)
     current: Sequence[MemberAnswer] = answers
     rounds: list[Round] = []
     while not state.terminated:
@@ -173,7 +169,7 @@ class _Reviewer:
             cleared=[*ballot.cleared],
             truncated=reply.truncated,
         )
-        if result.parsed_ranking or len(order) < 2 or not profile.ballot_retry:
+        if result.parsed_ranking or len(order) < 2:
             return result
         words = labels_only(order)
         again = partial(self._read_labels, result)
@@ -210,9 +206,7 @@ class _Table:
         self._members = {member.name: member for member in brief.profile.members}
         self._labels = label_answers(self._names, brief.seed, number)
         self._label_of = {name: label for label, name in self._labels.items()}
-        self._orders = reading_orders(
-            self._names, brief.seed, number, self_review=brief.profile.self_review
-        )
+        self._orders = reading_orders(self._names, brief.seed, number)
         self._by_points = brief.profile.critique_mode == "extracted"
         if self._by_points:
             data.critiques = {label: [] for label in self._labels}
@@ -287,10 +281,8 @@ class _Table:
         peers = [await self._reviewing[peer] for peer in self._names if peer != name]
         reviews = [peer for peer in peers if isinstance(peer, Stage2Result)]
         answer, member = self._answers[name], self._members[name]
-        known = self._session.brief.uncorrected.get(name)
-        if known or self._session.brief.profile.corrections == "off":
-            critiques = "" if self._by_points else peer_critiques(name, reviews)
-            return maintained(answer, critiques).model_copy(update={"uncorrected": known})
+        if not self._session.brief.profile.corrects:
+            return maintained(answer, "" if self._by_points else peer_critiques(name, reviews))
         if self._by_points:
             points = await self._points(name, reviews)
             if not points:
@@ -330,9 +322,9 @@ class _Table:
         return result
 
     async def _points(self, name: str, reviews: list[Stage2Result]) -> list[CritiqueItem]:
-        label, most = self._label_of[name], self._session.brief.profile.max_critiques
+        label = self._label_of[name]
         size = sum(len(review.ranking) for review in reviews)
-        found = await offload(size, extract_critiques_from_rankings, reviews, {label: name}, most)
+        found = await offload(size, extract_critiques_from_rankings, reviews, {label: name})
         self._data.critiques |= found
         return found[label]
 
@@ -353,7 +345,7 @@ class _Table:
 
     def _by_point(self, member: Member, points: list[CritiqueItem]) -> tuple[ChatMessage, ...]:
         brief = self._session.brief
-        short = shorten([point.critique_text for point in points], brief.profile.max_critique_tokens)
+        short = shorten([point.critique_text for point in points], brief.profile.critique_tokens)
         handed = [
             point.model_copy(update={"critique_text": text})
             for point, text in zip(points, short, strict=True)
@@ -363,12 +355,8 @@ class _Table:
 
     def _by_review(self, member: Member, reviews: list[Stage2Result]) -> tuple[ChatMessage, ...]:
         brief = self._session.brief
-        texts = [review.ranking for review in reviews]
-        if not brief.profile.critiques_with_ranking:
-            texts = [
-                without_ranking(review.ranking, review.order, [*self._labels]) for review in reviews
-            ]
-        short = shorten(texts, brief.profile.max_critique_tokens)
+        texts = [without_ranking(review.ranking, review.order, [*self._labels]) for review in reviews]
+        short = shorten(texts, brief.profile.critique_tokens)
         return self._session.prompts.correction(
             member,
             original=self._spoken(member.name),

@@ -127,25 +127,21 @@ async def _concluded(
 ) -> tuple[Reviewed, Stage3Result, RunDepth | None]:
     """Take the answers as deep as the run goes, to the final one."""
     choice = DepthChoice(session, answers, price_of)
-    try:
-        depth = await choice.decide()
-        if depth:
-            session.emit(DepthChosen(depth))
-        if len(answers) == 1:
-            reviewed = Reviewed.none()
-            final = _only(session, answers[0])
+    depth = await choice.decide()
+    if depth:
+        session.emit(DepthChosen(depth))
+    if len(answers) == 1:
+        reviewed = Reviewed.none()
+        final = _only(session, answers[0])
+    else:
+        if was_skipped(depth):
+            names = [answer.model for answer in answers]
+            reviewed = Reviewed.none(label_answers(names, session.brief.seed))
         else:
-            if was_skipped(depth):
-                names = [answer.model for answer in answers]
-                reviewed = Reviewed.none(label_answers(names, session.brief.seed))
-            else:
-                reviewed = await review_and_correct(session, answers)
-            final = await _synthesis(session, answers, reviewed, depth)
-        is_reviewed = bool(reviewed.first.reviews or reviewed.corrections)
-        settled = await choice.settle(reviewed.corrections or [], final, reviewed=is_reviewed)
-    except BaseException:
-        choice.abandon()
-        raise
+            reviewed = await review_and_correct(session, answers)
+        final = await _synthesis(session, answers, reviewed, depth)
+    is_reviewed = bool(reviewed.first.reviews or reviewed.corrections)
+    settled = await choice.settle(reviewed.corrections or [], final, reviewed=is_reviewed)
     return reviewed, final, settled
 
 
@@ -205,7 +201,7 @@ async def _synthesis(
     withdrawn = await offload(
         sum(len(each.original_response) for each in corrections), _withdrawn, corrections
     )
-    critiques = shorten([review.ranking for review in last.reviews], profile.max_critique_tokens)
+    critiques = shorten([review.ranking for review in last.reviews], profile.critique_tokens)
 
     async def write(member: Member, source: AnswerSource) -> Stage3Result | Failure:
         async def read(reply: Reply) -> ReadFinal:

@@ -12,7 +12,19 @@ from pydantic import BaseModel
 
 from council.accounts import Accounts
 from council.brief import Brief
-from council.calls import Ask, AskAgain, Call, Meter, Outcome, Prompt, Read, Reply, Steps, run_retries
+from council.calls import (
+    MAX_RETRIES,
+    Ask,
+    AskAgain,
+    Call,
+    Meter,
+    Outcome,
+    Prompt,
+    Read,
+    Reply,
+    Steps,
+    run_retries,
+)
 from council.cancel import Cancellation, Stop
 from council.document.conversation import FailedCall, RunUsage
 from council.errors import Cause, CouncilError, Failure, ModelError
@@ -114,7 +126,7 @@ class Session:
         """Whether a press of Stop kept a member from being heard."""
         self._ask = ask
         self._steps = steps
-        self._retries, self._last_retries = run_retries(brief.profile.max_retries)
+        self._retries, self._last_retries = run_retries(MAX_RETRIES)
         self._usage: dict[str, Usage] = {}
         self._latencies: dict[str, int] = {}
         self._accounts = Accounts()

@@ -46,6 +46,7 @@ def test_the_configuration_page_lists_every_key_of_a_profile() -> None:
         "name",
         "demonstration",
         "example",
+        "corrects",
     }
     assert first_cells("docs/configuration.md", "A seat:") == Member.model_fields.keys() - {
         "name",

@@ -20,7 +20,7 @@ from bot.view.wording import cli as wording
 from bot.view.wording import worth
 from council.criteria import Criterion
 from council.personas import PRESETS
-from council.profile import Member, Persona, Profile
+from council.profile import CONSTANTS, Member, Persona, Profile
 
 EXAMPLE_MEMBERS = 'members = ["openai/gpt-5", "anthropic/claude-sonnet-4.5", "google/gemini-2.5-pro"]'
 
@@ -28,7 +28,7 @@ EXAMPLE_MEMBERS = 'members = ["openai/gpt-5", "anthropic/claude-sonnet-4.5", "go
 EXAMPLE = "COUNCIL_MEMBERS=openai/gpt-5,anthropic/claude-sonnet-4.5,google/gemini-2.5-pro"
 
 
-INNER_KEYS = frozenset({"name", "demonstration", "example", "endpoint_id", "account_id"})
+INNER_KEYS = frozenset({"name", "demonstration", "example", "corrects", "endpoint_id", "account_id"})
 """Fields of a profile and its members that the file can't set."""
 
 
@@ -92,6 +92,9 @@ def read_profile(name: str, table: Table, problems: list[Problem]) -> Profile | 
     if not members:
         return None  # absences reports it with an example
     problems += (_unknown_key(f"profiles.{name}", key) for key in _inner_keys(table))
+    for key in sorted(CONSTANTS.keys() & table.keys()):
+        fix = f"Remove it: for every council it is {CONSTANTS[key]}"
+        problems.append(Problem(f"profiles.{name}.{key}", "this key is gone", fix))
     try:
         profile = Profile.model_validate({"chairman": _chair(members), **table, "name": name})
     except ValidationError as error:
@@ -109,10 +112,9 @@ def read_profile(name: str, table: Table, problems: list[Problem]) -> Profile | 
 
 
 def _without_judge(profile: Profile) -> Iterator[Problem]:
-    """Return a problem for each setting that needs a judge where there is none."""
-    for key, is_set in (("depth", profile.depth == "auto"), ("depth_shadow", profile.depth_shadow)):
-        if is_set and profile.judge is None:
-            yield Problem(f"profiles.{profile.name}.{key}", worth.NEEDS_JUDGE, worth.SET_JUDGE)
+    """Return a problem for `auto` where nobody could judge."""
+    if profile.depth == "auto" and profile.judge is None:
+        yield Problem(f"profiles.{profile.name}.depth", worth.NEEDS_JUDGE, worth.SET_JUDGE)
 
 
 def _profile_problem(name: str, detail: ErrorDetails) -> Problem:

@@ -24,12 +24,10 @@ from bot.view.wording import evaluation as wording
 from council.evaluation import arms
 from council.evaluation.arms import BEST
 from council.evaluation.checkers import checker_of
-from council.evaluation.comparison import checked_corrections
-from council.evaluation.items import DataSet, EvalItem, UnreadableItems, digest, read_items
+from council.evaluation.items import DataSet, EvalItem, UnreadableItems, read_items
 from council.evaluation.judging import HandLabel
 from council.models.billing import REPLY_TOKENS
 from council.profile import Member, Profile
-from storage.judged_corrections import JudgedCorrection
 
 Export = Literal["inspect", "every-eval-ever"]
 
@@ -108,11 +106,6 @@ async def evaluate(configuration: Configuration, library: Library, options: Eval
                 for number in (signal.SIGINT, signal.SIGTERM):
                     loop.remove_signal_handler(number)
     summary = await asyncio.to_thread(summarize, plan, evaluated, labels)
-    # What corrections = "auto" and the statistics go by.
-    await library.judged.add(
-        JudgedCorrection(each.member, digest((each.item,)), each.was_right, each.is_right)
-        for each in checked_corrections(plan.items, evaluated.answers)
-    )
     if evaluated.stopped:
         warn(wording.stopped(evaluated.stopped, options.max_cost))
     say(summary.result.to_json() if options.as_json else table(summary))

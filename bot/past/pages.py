@@ -27,7 +27,7 @@ from council.text.characters import clip
 from council.usage import Usage
 from storage.index.past_answers import Hits, Page
 from storage.index.rows import IndexRow
-from storage.index.statistics import ENOUGH, Figure, MemberStatistics, Statistics, VoteCount
+from storage.index.statistics import ENOUGH, Figure, MemberStatistics, Statistics
 from storage.selections import Selection
 
 Link = Callable[[IndexRow], str | None]
@@ -310,25 +310,12 @@ def statistics(found: Statistics, look: Figures) -> Sheet:
 
 
 def _votes(statistics: Statistics) -> tuple[Block, ...]:
-    """Return the votes on the answers, by the council that was asked and by who wrote them."""
-    chairmen = short_names(each.name for each in statistics.by_chairman if each.name)
-    return (
-        *_counted(commands.BY_PROFILE, statistics.by_profile, commands.NO_PROFILE, {}),
-        *_counted(commands.BY_CHAIRMAN, statistics.by_chairman, commands.NO_CHAIRMAN, chairmen),
-    )
-
-
-def _counted(
-    heading: str, counts: Iterable[VoteCount], nameless: str, short: Mapping[str, str]
-) -> tuple[Block, ...]:
+    """Return the votes on the answers, by the council that was asked."""
     rows = tuple(
-        (
-            short.get(each.name, each.name) if each.name else nameless,
-            commands.counted(each.helpful, each.unhelpful),
-        )
-        for each in counts
+        (each.name or commands.NO_PROFILE, commands.counted(each.helpful, each.unhelpful))
+        for each in statistics.by_profile
     )
-    return (Heading(heading, 3), Pairs(rows)) if rows else ()
+    return (Heading(commands.BY_PROFILE, 3), Pairs(rows)) if rows else ()
 
 
 def _voted(statistics: Statistics) -> str:

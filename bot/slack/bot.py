@@ -116,12 +116,12 @@ class SlackBot:
 
     async def until_lost(self) -> str:
         """Wait until Slack has revoked the bot's access for good; return a sentence about it."""
-        while not self.lost_by:
-            await self.until_doubted()
-            if not self.lost_by:
+        while not self._installation.code:
+            await self._installation.until_doubted()
+            if not self._installation.code:
                 await self._timing.sleep(ASK_AGAIN_SECONDS)
                 with suppress(VenueError):
-                    await self.check()
+                    await introduced(self._client)
         return await self._installation.until_lost()
 
     async def is_connected(self) -> bool:

@@ -64,16 +64,20 @@ class Installation:
         self._clock = clock
         self._refused: dict[str, float] = {}
         self._lost = asyncio.Event()
+        self._doubted = asyncio.Event()
         self.code = ""
 
     def accepted(self, token: str) -> None:
         """Forget a refusal that has passed."""
         self._refused.pop(token, None)
+        if not self._refused:
+            self._doubted.clear()
 
     def refused(self, token: str, code: str) -> None:
         """Note that a token was refused; that it still is after a minute is final."""
         now = self._clock()
         since = self._refused.setdefault(token, now)
+        self._doubted.set()
         log.warning("slack_token_refused", where=token, code=code)
         if now - since >= BELIEVED_SECONDS:
             self.lose(code)
@@ -81,7 +85,12 @@ class Installation:
     def lose(self, code: str) -> None:
         """Record that access is lost for good, by Slack's code for it."""
         self.code = self.code or code
+        self._doubted.set()
         self._lost.set()
+
+    async def until_doubted(self) -> None:
+        """Wait until a token was refused, or access is lost."""
+        await self._doubted.wait()
 
     async def until_lost(self) -> str:
         """Wait until access is lost for good; return a sentence about it."""

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from bot.view.consultants import consultation
 from bot.view.message import Block, Heading, Line, Pairs, Prose
 from bot.view.state import Failed, RunView, Seat
-from bot.view.wording import failures, figures, worth
+from bot.view.wording import failures, figures
 from bot.view.wording import thread as wording
 from bot.view.wording.figures import listing, short_names
 from council.calls import Citation
@@ -90,8 +90,6 @@ def _standing(view: RunView, seat: Seat, answer: Stage1Result, *, exact: bool) -
         )
     elif removed or added:
         yield (wording.changed(removed, added) if exact else wording.changed_much(share(seat, answer)))
-    elif seat.correction and (known := seat.correction.uncorrected):
-        yield worth.uncorrected(known)
     elif seat.correction and seat.correction.maintained:
         yield wording.NOT_REVISED
     elif seat.correction:

@@ -48,9 +48,8 @@ class Saved(Record):
 class RunDepth(Record):
     """How deep a run was to go and went, and why.
 
-    `shadow` is what `auto` would have done in a full run that only asked the judge; `None` where that
-    isn't known. `changed` says of an audited run whether the reviews changed the recommendation, and is
-    `None` where the judge couldn't tell.
+    `changed` says of an audited run whether the reviews changed the recommendation, and is `None` where
+    the judge couldn't tell.
     """
 
     asked: Depth
@@ -58,7 +57,6 @@ class RunDepth(Record):
     reason: DepthReason
     audited: bool
     judge: JudgeReport | None
-    shadow: Ran | None
     saved: Saved | None = None
     changed: bool | None = None
 

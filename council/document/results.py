@@ -9,7 +9,6 @@ from typing import Literal, NamedTuple, Self, cast
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 
-from council.brief import CorrectionRecord
 from council.calls import Citation
 from council.consultation import Consultation
 from council.errors import Failure
@@ -146,8 +145,7 @@ class Stage2_5Result(Record):  # noqa: N801 - the data model's own name
 
     `fallback` is why the answer before is kept; `change_summary` says how the text moved.
     `maintained`: no critique was made of it, so the member wasn't asked again. `kept_because`: it read
-    the critiques and keeps its answer, for this reason. `uncorrected`: it wasn't asked, because of what
-    its corrections were known to do.
+    the critiques and keeps its answer, for this reason.
     `consultation` is that of the corrected response, `unstructured` why a consultant gave none.
     """
 
@@ -161,7 +159,6 @@ class Stage2_5Result(Record):  # noqa: N801 - the data model's own name
     fallback: Failure | None = None
     maintained: bool = False
     kept_because: str | None = None
-    uncorrected: CorrectionRecord | None = None
     truncated: bool = False
     citations: tuple[Citation, ...] = ()
     consultation: Consultation | None = None

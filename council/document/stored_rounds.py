@@ -47,15 +47,11 @@ def rounds_of(message: AssistantMessage) -> list[Round]:
     if message.iteration is None or not message.iteration.rounds:
         return [first]
     answers: Sequence[MemberAnswer] = message.stage1
-    skipped = {each.model: each.uncorrected for each in message.stage2_5 or [] if each.uncorrected}
     rounds: list[Round] = []
     for data in message.iteration.rounds:
         reviews = data.stage2 if rounds else message.stage2
         answers = corrections = [
-            recorded(data, answer, _handed(data, answer.model, reviews)).model_copy(
-                update={"uncorrected": skipped.get(answer.model)}
-            )
-            for answer in answers
+            recorded(data, answer, _handed(data, answer.model, reviews)) for answer in answers
         ]
         rounds.append(
             Round(

@@ -34,7 +34,7 @@ MOST_SAMPLES = 64
 """Of the best single member, however little each of its answers takes."""
 COUNCILS: Mapping[str, Mapping[str, object]] = {
     arms.STAGE1: {"depth": "quick"},
-    arms.WITHOUT_CORRECTIONS: {"corrections": "off"},
+    arms.WITHOUT_CORRECTIONS: {"corrects": False},
     arms.FULL: {},
     arms.UNION: {"strategy": "coverage"},
     arms.AUTO: {"depth": "auto"},
@@ -142,7 +142,7 @@ class Answering:
         drawn = Random(f"{self.brief.seed}:{item.id}")  # noqa: S311 - a resumed evaluation draws the same
         seed = drawn.getrandbits(53)
         # A run that audits `auto` answers in full: that is another arm.
-        alike = {"depth": "full", "depth_audit": 0.0, "depth_shadow": False, "corrections": "on"}
+        alike = {"depth": "full", "depth_audit": 0.0, "corrects": True}
         judge = {"judge_model": self.judge} if settings.get("depth") == "auto" else {}
         profile = self.profile.model_copy(update={**alike, **settings, **judge})
         return self.brief.model_copy(update={"question": item.prompt, "seed": seed, "profile": profile})

@@ -75,7 +75,6 @@ def demonstration_profile(endpoints: Sequence[str]) -> Profile:
         chairman=chair,
         call_deadline=300.0,
         stage_deadline=600.0,
-        max_critique_tokens=240,
         max_tokens=120,
         temperature=0.0,
         demonstration=True,

@@ -17,17 +17,15 @@ def label_answers(names: Sequence[str], seed: int, number: int = 1) -> dict[str,
     return {f"Response {letter}": name for letter, name in zip(letters, shuffled, strict=True)}
 
 
-def reading_orders(
-    names: Sequence[str], seed: int, number: int = 1, *, self_review: bool = False
-) -> dict[str, list[str]]:
+def reading_orders(names: Sequence[str], seed: int, number: int = 1) -> dict[str, list[str]]:
     """Return whose answers each member reads, in order: reviewer name -> names.
 
     The members form a shuffled circle, and each starts reading at its neighbour, so every answer
     appears in every position equally often. With three or more answers nobody reads its own
-    (recusal). With two, or with `self_review`, everybody reads all, its own last.
+    (recusal). With two, everybody reads all, its own last.
     """
     circle = _shuffled(names, _drawn("circle", seed, number))
-    recused = len(circle) >= 3 and not self_review
+    recused = len(circle) >= 3
     return {
         name: circle[seat + 1 :] + circle[: seat if recused else seat + 1]
         for seat, name in enumerate(circle)

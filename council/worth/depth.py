@@ -7,7 +7,6 @@ a share of the runs that would be skipped is reviewed all the same, drawn from t
 judge says what the reviews changed.
 """
 
-import asyncio
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -51,16 +50,12 @@ class DepthChoice:
         self._answers = answers
         self._price_of = price_of
         self._ends = Cancellation(session.stop.members)
-        self._shadow: asyncio.Task[_Verdict] | None = None
         self._chosen: RunDepth | None = None
 
     async def decide(self) -> RunDepth | None:
         """Return how deep the run goes; `None` for a full one that nobody compares with anything."""
         profile, alone = self._session.brief.profile, len(self._answers) == 1
         match profile.depth:
-            case "full" if profile.depth_shadow and profile.judge and not alone:
-                self._shadow = asyncio.create_task(self._verdict(profile.judge))
-                self._chosen = _chosen("full", _Verdict("full", "asked"))
             case "full":
                 return None
             case _ if alone:
@@ -74,27 +69,15 @@ class DepthChoice:
     async def settle(
         self, corrections: Sequence[Stage2_5Result], final: Stage3Result, *, reviewed: bool
     ) -> RunDepth | None:
-        """Return what the document keeps, with the shadow's verdict and the audit's."""
+        """Return what the document keeps, with the audit's verdict."""
         chosen = self._chosen
         if chosen is None:
             return None
-        if self._shadow:
-            self._ends.cancel("not_needed")  # the title and the shadow delay nothing
-            verdict = await self._shadow
-            known = verdict.report or verdict.reason in ("cut_off", "steering")
-            chosen = chosen.model_copy(
-                update={"judge": verdict.report, "shadow": verdict.ran if known else None}
-            )
         if chosen.ran == "full" and not reviewed:  # stopped before the first review
             return chosen.model_copy(update={"ran": "quick", "reason": "stopped"})
         if chosen.audited:
             return chosen.model_copy(update={"changed": await self._changed(corrections, final)})
         return chosen
-
-    def abandon(self) -> None:
-        """End what was begun beside the stages: the next start asks for it."""
-        if self._shadow:
-            self._shadow.cancel()
 
     async def _auto(self, judge: Member | None) -> RunDepth:
         verdict = await self._verdict(judge)
@@ -119,7 +102,7 @@ class DepthChoice:
             return _Verdict("full", "steering")
         if judge is None:
             return _Verdict("full", "no_verdict")
-        if self._shadow is None and session.skips("judge"):
+        if session.skips("judge"):
             return _Verdict("full", "stopped")
         found = await compare(session, f"judge.1:{judge.model}", judge, labelled, self._ends)
         if isinstance(found, Failure):
@@ -136,7 +119,7 @@ class DepthChoice:
         if all(correction.fallback for correction in corrections) or profile.judge is None:
             return None
         # Without corrections, reviews change the final answer by the ranking alone.
-        if profile.corrections != "off" and not any(each.changed for each in corrections):
+        if profile.corrects and not any(each.changed for each in corrections):
             return False
         judge = profile.judge
         [first, *_] = label_answers([each.model for each in self._answers], session.brief.seed).values()
@@ -166,7 +149,6 @@ def _chosen(asked: Depth, verdict: _Verdict) -> RunDepth:
         reason=verdict.reason,
         audited=False,
         judge=verdict.report,
-        shadow=None,
     )
 
 
@@ -188,7 +170,7 @@ def _saved(session: Session, answers: Sequence[Stage1Result], price_of: PriceOf)
     sizes = {answer.model: tokens(answer.text) for answer in answers}
     replies = {name: used[name].completion_tokens or sizes[name] for name in sizes}
     reply = round(fmean(replies.values()))
-    critiques = min(profile.max_critique_tokens, (len(answers) - 1) * reply)
+    critiques = min(profile.critique_tokens, (len(answers) - 1) * reply)
     members = {member.name: member for member in profile.members}
     judged = session.usage().stages.get("judge", Usage())
     saved, cost = -judged.tokens, None if judged.unpriced else -judged.cost

@@ -115,7 +115,6 @@ class DepthRow:
     reason: str
     audited: bool
     changed: bool | None
-    shadow: str | None
     saved_tokens: int | None
     saved_cost: float | None
     own_judge: bool
@@ -236,7 +235,6 @@ def _depth(answer: AssistantMessage) -> DepthRow | None:
         reason=depth.reason,
         audited=depth.audited,
         changed=depth.changed,
-        shadow=depth.shadow,
         saved_tokens=depth.saved.tokens if depth.saved else None,
         saved_cost=depth.saved.cost if depth.saved else None,
         own_judge=depth.judge is not None and depth.judge.model in members,

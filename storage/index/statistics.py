@@ -1,15 +1,12 @@
 """A channel's figures: how its runs ended, what they cost, and how each member did."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from statistics import median
-from typing import Literal
 
-from council.brief import CorrectionRecord
 from council.document.conversation import timestamp
 from storage.database import Database, Row
-from storage.judged_corrections import judged_records
 from storage.scope import Scope
 
 _ANSWERS = """
@@ -66,14 +63,12 @@ SELECT
     count(*) FILTER (WHERE audited = 1 AND changed = 1) AS changed,
     count(saved_cost) AS priced,
     coalesce(sum(saved_cost), 0.0) AS saved,
-    count(shadow) AS shadowed,
-    count(*) FILTER (WHERE shadow = 'quick') AS shadow_skipped,
     count(*) FILTER (WHERE own_judge = 1) AS judged_by_member
 FROM answers JOIN depths USING (conversation, position)
 WHERE scope = :scope AND at >= :since
 """
 _VOTES = """
-SELECT {whose} AS name, sum(helpful) AS helpful, count(*) - sum(helpful) AS unhelpful
+SELECT profile AS name, sum(helpful) AS helpful, count(*) - sum(helpful) AS unhelpful
 FROM answers JOIN votes USING (conversation, position)
 WHERE scope = :scope AND at >= :since
 GROUP BY name ORDER BY count(*) DESC, name NULLS FIRST
@@ -128,9 +123,8 @@ class DepthStatistics:
 
     Of the `auto` ones, the judge said of `agreed` that nothing important differs; of those, `skipped`
     went without reviews. Of `audited` ones it is known whether the reviews changed the recommendation,
-    and they did so in `changed`; of `undecided` ones it isn't. `saved` is a sum over `priced` runs. Of
-    `shadowed` full runs, `auto` would have skipped `shadow_skipped`. In `judged_by_member` runs a member
-    was the judge.
+    and they did so in `changed`; of `undecided` ones it isn't. `saved` is a sum over `priced` runs. In
+    `judged_by_member` runs a member was the judge.
     """
 
     quick: int = 0
@@ -142,8 +136,6 @@ class DepthStatistics:
     changed: int = 0
     priced: int = 0
     saved: float = 0.0
-    shadowed: int = 0
-    shadow_skipped: int = 0
     judged_by_member: int = 0
 
 
@@ -176,16 +168,13 @@ class Spent:
 class Statistics(Spent):
     """What was spent in a channel, the answers' median time, and its members by how often they sat.
 
-    The votes are those on the same answers, whenever they were cast. `corrections` are what members'
-    corrections did where the right answer is known, in evaluations.
+    The votes are those on the same answers, whenever they were cast.
     """
 
     seconds: Figure
     members: tuple[MemberStatistics, ...]
     by_profile: tuple[VoteCount, ...] = ()
-    by_chairman: tuple[VoteCount, ...] = ()
     depth: DepthStatistics = DepthStatistics()
-    corrections: Mapping[str, CorrectionRecord] = field(default_factory=dict[str, CorrectionRecord])
 
 
 async def spent(database: Database, scope: Scope, since: str = "") -> Spent:
@@ -233,17 +222,13 @@ async def statistics(database: Database, scope: Scope, *, days: int | None, now:
         **{each.name: getattr(sums, each.name) for each in fields(sums)},
         seconds=Figure(timed[0]["seconds"], timed[0]["runs"]) if timed else Figure(None, 0),
         members=tuple(_member(row) for row in await database.read(_MEMBERS, here)),
-        by_profile=await _votes(database, "profile", here),
-        by_chairman=await _votes(database, "chairman", here),
+        by_profile=await _votes(database, here),
         depth=DepthStatistics(**dict((await database.read(_DEPTHS, here))[0])),
-        corrections=await judged_records(database),
     )
 
 
-async def _votes(
-    database: Database, whose: Literal["profile", "chairman"], here: Mapping[str, str]
-) -> tuple[VoteCount, ...]:
-    rows = await database.read(_VOTES.format(whose=whose), here)
+async def _votes(database: Database, here: Mapping[str, str]) -> tuple[VoteCount, ...]:
+    rows = await database.read(_VOTES, here)
     return tuple(VoteCount(**dict(row)) for row in rows)
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from council.calls import Call, MemorySteps
+from council.calls import Call
 from council.document.conversation import AssistantMessage, Stage2Result
 from council.errors import Failure
 from council.events import MemberFailed
@@ -216,14 +216,6 @@ async def test_a_failed_call_for_the_labels_costs_only_the_vote() -> None:
     assert message.failures == []
 
 
-async def test_a_profile_can_switch_the_second_call_off() -> None:
-    """Then an unreadable ballot is uncounted at once."""
-    council = ScriptedCouncil(script={REVIEWS[0]: UNREADABLE})
-    message = (await council.run(profile(ballot_retry=False))).message
-    assert message.stage2[0].parsed_ranking == []
-    assert REVIEWS[0] + ":again" not in {call.step for call in council.calls}
-
-
 async def test_labels_are_asked_for_by_a_schema_of_their_own() -> None:
     """Where the endpoint accepts one: a ballot cut off before its ranking needs no second review."""
     cut = '{"reviews": [{"label": "Response A", "strengths": "It is'
@@ -242,21 +234,6 @@ async def test_labels_are_asked_for_by_a_schema_of_their_own() -> None:
     assert message.stage2[0].ranking.endswith("1. Response C\n2. Response B\n3. Response D")
 
 
-async def test_a_run_of_an_earlier_version_continues() -> None:
-    """The labels of its unreadable ballot are asked for; recorded calls aren't repeated."""
-    before = ScriptedCouncil(script={REVIEWS[0]: UNREADABLE})
-    await before.run(profile(ballot_retry=False))
-    kept = {key: said for key, said in before.steps.outcomes.items() if not key.startswith("stage3")}
-    resumed = ScriptedCouncil(steps=MemorySteps(), script={f"{REVIEWS[0]}:again": "D, C, B"})
-    resumed.steps.outcomes.update(kept)
-    message = (await resumed.run()).message
-    assert {call.step for call in resumed.calls} == {
-        f"{REVIEWS[0]}:again",
-        "stage3.1:chair/man:chairman",
-    }
-    assert message.stage3.response
-
-
 async def test_no_line_of_the_sample_is_a_vote() -> None:
     """A model that copies its prompt has ranked nothing."""
     council = ScriptedCouncil()
@@ -268,5 +245,5 @@ async def test_no_line_of_the_sample_is_a_vote() -> None:
     *others, last = labels_in(call)
     assert f"{', '.join(others)} and {last}, the best first" in prompt
     copying = ScriptedCouncil(script={"stage2": lambda call: call.messages[-1]["content"]})
-    message = (await copying.run(profile(ballot_retry=False))).message
+    message = (await copying.run()).message
     assert votes(message) == [0] * 4

@@ -94,13 +94,6 @@ def reasons() -> list[tuple[TerminationReason, dict[str, Script], dict[str, obje
     return [
         (TerminationReason.MAX_ROUNDS_REACHED, {"stage2_5": another}, {}, 3),
         (TerminationReason.MODELS_CONVERGED, {}, {}, 2),
-        (
-            TerminationReason.NO_SIGNIFICANT_CHANGES,
-            {"stage2_5": another},
-            {"min_change_threshold": 1.0},
-            1,
-        ),
-        (TerminationReason.CONTEXT_LIMIT_REACHED, {"stage2_5": another}, {"context_budget": 200}, 2),
         (TerminationReason.ERROR_OCCURRED, {"stage2_5": failure()}, {}, 1),
         (
             TerminationReason.ERROR_OCCURRED,

@@ -260,7 +260,8 @@ async def test_every_author_gets_all_its_peers_reviews_and_not_its_own() -> None
         assert correction.peer_critiques == peer_critiques(correction.model, message.stage2)
         assert f"Your answer is {label_of[correction.model]};" in prompt
         for review in message.stage2:
-            handed = f"[begin b0undary]\nPeer evaluation from {review.model}:\n\n{review.ranking}"
+            said = review.ranking.partition("\n\nFINAL RANKING:")[0]
+            handed = f"[begin b0undary]\nPeer evaluation from {review.model}:\n\n{said}"
             assert (handed in prompt) == (review.model != correction.model)
             told = f"Peer evaluation from {review.model}:\n{review.ranking}"
             assert (told in correction.peer_critiques) == (review.model != correction.model)
@@ -268,9 +269,9 @@ async def test_every_author_gets_all_its_peers_reviews_and_not_its_own() -> None
 
 async def test_critiques_too_long_for_a_prompt_are_shortened_there_alone() -> None:
     """The document keeps them whole."""
-    long = "It is sound. " * 500 + "\n\nFINAL RANKING:\n1. Response A\n2. Response B\n3. Response C"
+    long = "It is sound. " * 3_000 + "\n\nFINAL RANKING:\n1. Response A\n2. Response B\n3. Response C"
     council = ScriptedCouncil(script={"stage2.1:openai/gpt-5": long})
-    message = (await council.run(profile(max_critique_tokens=500))).message
+    message = (await council.run()).message
     assert message.stage2[0].ranking == long
     assert long in (message.stage2_5 or [])[1].peer_critiques
     prompt = council.prompt(f"stage2_5.1:{FOUR[1]}")
@@ -328,15 +329,6 @@ async def test_one_model_may_sit_twice_with_two_personas() -> None:
     }
     assert message.stage1[0].persona == "The Devil's Advocate"
     assert SKEPTIC.prompt in council.prompt("stage1.1:openai/gpt-5#the-devils-advocate")
-
-
-async def test_self_review_shows_everyone_everything() -> None:
-    """As in the seeds' examples; a vote for oneself still doesn't count."""
-    council = ScriptedCouncil()
-    message = (await council.run(profile(self_review=True))).message
-    assert {len(review.order) for review in message.stage2} == {4}
-    assert message.aggregate_ranking is not None
-    assert {place.votes for place in message.aggregate_ranking.places} == {3}
 
 
 async def test_a_replayed_run_asks_nothing_and_says_the_same() -> None:

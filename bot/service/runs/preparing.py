@@ -12,17 +12,14 @@ from bot.service.admission.costs import Costs
 from bot.service.durable_writes import keep, until_written
 from bot.service.inputs import Fetch, Prepared, check, fit, has_inputs, read_inputs
 from bot.service.runs.recording import utc_now
-from council.brief import Brief, CorrectionRecord, Discussion
+from council.brief import Brief, Discussion
 from council.cancel import Stop
 from council.document.conversation import timestamp
 from council.errors import ModelError, RunStopped
 from council.events import Emit
-from council.profile import Profile
 from council.prompts.context import recent, room_beside, turns
-from council.worth.corrections import spoils
 from storage.errors import ConversationNotFound
 from storage.journal.rows import RunRow
-from storage.judged_corrections import JudgedCorrections
 
 ReadDiscussion = Callable[[Brief, int], Coroutine[Any, Any, Discussion]]
 """Reads the thread in which a brief's question was asked, up to this many tokens."""
@@ -38,10 +35,9 @@ class Sources:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preparation:
-    """Completes the briefs of runs; `judged` knows what members' corrections did."""
+    """Completes the briefs of runs."""
 
     costs: Costs
-    judged: JudgedCorrections | None = None
     files: FileReader = field(default_factory=FileReader)
     fetcher: PageFetcher = field(default_factory=PublicPages)
     now: Callable[[], datetime] = utc_now
@@ -68,7 +64,6 @@ class Preparation:
         read = prepared.brief.model_copy(
             update={
                 "profile": profile,
-                "uncorrected": await self._uncorrected(profile, emit),
                 "started_at": timestamp(self.now()),
             }
         )
@@ -99,14 +94,6 @@ class Preparation:
             brief = again
         costs.warn(run.origin, budgets)
         return brief
-
-    async def _uncorrected(self, profile: Profile, emit: Emit) -> dict[str, CorrectionRecord]:
-        """Return whose corrections a run leaves out, because they are known to spoil answers."""
-        if profile.corrections != "auto" or self.judged is None:
-            return {}
-        records = await until_written(self.judged.records, emit)
-        names = (member.name for member in profile.members)
-        return {name: records[name] for name in names if name in records and spoils(records[name])}
 
     async def _read(self, brief: Brief, window: int, sources: Sources) -> Prepared:
         """Read the thread around a question, and the files of both."""

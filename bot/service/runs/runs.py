@@ -31,7 +31,6 @@ from storage.documents.conversations import Stored
 from storage.errors import ConstraintError, DamageError, RunSuperseded, StorageError
 from storage.index.index import Index
 from storage.journal.rows import RunRow
-from storage.judged_corrections import JudgedCorrections
 from storage.scope import TERMINAL
 
 log = structlog.get_logger()
@@ -222,7 +221,6 @@ def build_runs(
     costs: Costs,
     index: Index,
     *,
-    judged: JudgedCorrections | None = None,
     metrics: Metrics | None = None,
     operators: OperatorNotices | None = None,
     remedies: Remedies | None = None,
@@ -235,7 +233,7 @@ def build_runs(
     return Runs(
         ask=ask,
         recorder=Recorder(costs=costs, now=now, entropy=entropy or random.SystemRandom()),
-        preparation=Preparation(costs=costs, judged=judged, now=now),
+        preparation=Preparation(costs=costs, now=now),
         endings=Endings(
             journal=costs.journal,
             store=costs.store,

@@ -153,9 +153,7 @@ def asked(link: str) -> str:
 
 VOTES = "Readers' votes"
 BY_PROFILE = "Readers' votes by profile"
-BY_CHAIRMAN = "Readers' votes by chairman"
 NO_PROFILE = "profile not on record"
-NO_CHAIRMAN = "no chairman (a member's own answer)"
 """Heads the votes on an answer that no chairman wrote."""
 
 COUNTED_HELPFUL = "Your vote: helpful. Press the other button to change it."

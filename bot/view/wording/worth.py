@@ -1,7 +1,6 @@
 """How deep a run went and what the council was worth: on the card, and in a channel's statistics."""
 
 from bot.view.wording.figures import count, dollars
-from council.brief import CorrectionRecord
 from council.document.comparisons import DifferingPoint
 from council.document.depth import JudgeReport, RunDepth, Saved
 
@@ -38,15 +37,10 @@ def point(differing: DifferingPoint) -> str:
 
 
 def known_since(depth: RunDepth) -> str:
-    """Return what an audit or a shadow shows of the judge's verdict; empty where nothing does."""
+    """Return what an audit shows of the judge's verdict; empty where nothing does."""
     if depth.audited and depth.changed is not None:
         did = "changed" if depth.changed else "didn't change"
         return f"Reviewed all the same, as a check: the reviews {did} the recommendation."
-    if depth.shadow is not None:
-        would = (
-            "would have skipped the reviews" if depth.shadow == "quick" else "would have reviewed, too"
-        )
-        return f"With depth auto, this run {would}."
     return ""
 
 
@@ -100,14 +94,6 @@ def reviewed(depth: RunDepth, *, by_member: bool) -> str:
     return f"{said} ({JUDGED_BY_MEMBER})" if said and by else said
 
 
-def uncorrected(record: CorrectionRecord) -> str:
-    """Say why a member wasn't asked to correct its answer (`corrections = "auto"`)."""
-    return (
-        f"It wasn't asked to correct its answer: of {count(record.judged, 'judged correction')}, "
-        f"{record.fixed:,} put an answer right and {record.spoilt:,} spoilt one."
-    )
-
-
 def about(cost: float) -> str:
     """Return an estimated amount, to the cent where there is one."""
     said = f"${cost:,.2f}" if cost >= 0.01 else dollars(cost)
@@ -121,14 +107,8 @@ def _two_digits(number: int) -> int:
 
 
 HEADING = "What the council was worth"
-TO_CHANGE = "What to change"
 TOO_FEW = "Fewer than 3 answers: too few to say what reviews and corrections were worth."
-SPENT_WELL = "Changed isn't better: only a known right answer says so."
-SHADOW_FIRST = (
-    "Set depth_shadow = true in the profile, with a judge_model, to see how often the answers agree "
-    "before anybody reviews them."
-)
-NOBODY_WORST = "Keep the members: none is clearly ranked first less often than the others."
+
 COMPARED, MEASURED = 3, 10
 """From so many runs on figures are counted, and given as percentages."""
 
@@ -175,13 +155,6 @@ def saved_in_all(cost: float, priced: int, skipped: int) -> str:
     return f"Skipping saved {about(cost)} in {some}, the judge's calls subtracted{rest}."
 
 
-def shadow(skipped: int, of: int) -> str:
-    """Return what `auto` would have done in full runs."""
-    if of < COMPARED:
-        return f"Full runs that asked the judge, too: {of:,}, too few to compare."
-    return f"Of the full runs that asked the judge, too, auto would have skipped {share(skipped, of)}."
-
-
 def member_judged(runs: int) -> str:
     return f"In {count(runs, 'run')} {JUDGED_BY_MEMBER}: read these figures with that in mind."
 
@@ -192,71 +165,8 @@ def corrected(members: list[tuple[str, int, int]]) -> str:
     return f"Corrections changed the answer: {said}."
 
 
-def judged(name: str, record: CorrectionRecord, low: float, high: float) -> str:
-    """Return what a member's corrections did where the right answer is known."""
-    said = (
-        f"Where the right answer is known, {name}'s corrections put {record.fixed:,} right and spoilt "
-        f"{record.spoilt:,} of {record.judged:,}"
-    )
-    if record.judged < MEASURED:
-        return f"{said}."
-    return f"{said}: {low * 100:+.0f} to {high * 100:+.0f} points."
-
-
-def keep_auto(skipped: int, auto: int, low: float, high: float) -> str:
-    return (
-        f"Keep depth auto: it skipped the reviews in {share(skipped, auto)} of its runs, at the price "
-        f"of {low * 100:.0f} to {high * 100:.0f} % of their recommendations. If that is too much, set "
-        "depth to full."
-    )
-
-
 def leave_auto(low: float, high: float) -> str:
     return (
         f"Set depth to full: where auto would skip the reviews, they change {low * 100:.0f} to "
         f"{high * 100:.0f} % of the recommendations."
-    )
-
-
-def audit_more(audited: int) -> str:
-    return (
-        f"Keep depth auto until 10 runs are audited: so far, {audited:,}. A larger depth_audit tells "
-        "sooner what skipping loses."
-    )
-
-
-def try_auto(skipped: int, of: int) -> str:
-    return (
-        f"Set depth to auto: the answers agreed before the reviews in {share(skipped, of)}. It audits "
-        "one in ten of those it skips."
-    )
-
-
-def stay_full(skipped: int, of: int) -> str:
-    return f"Keep depth full: auto would skip only {share(skipped, of)} of the reviews."
-
-
-def leave_out(name: str, first: int, of: int, cost: str | None) -> str:
-    costs = f" and costs {cost} a run" if cost else ""
-    return f"Try the council without {name}: it was ranked first in {share(first, of)}{costs}."
-
-
-def skip_corrections(name: str, record: CorrectionRecord) -> str:
-    return (
-        f'Set corrections = "auto": {name}\'s corrections put {record.fixed:,} right and spoilt '
-        f"{record.spoilt:,} of {record.judged:,} judged answers."
-    )
-
-
-def seldom_corrected(name: str, changed: int, of: int) -> str:
-    return (
-        f"Look at {name}'s corrections: they changed its answer in {share(changed, of)}. council eval "
-        "shows whether they are worth asking for."
-    )
-
-
-def often_corrected(changed: int, of: int) -> str:
-    return (
-        f"Keep the corrections: they changed {share(changed, of)} of the answers. council eval shows "
-        "whether for the better."
     )

@@ -274,9 +274,9 @@ FILES: dict[str, tuple[str, list[str]]] = {
         ],
     ),
     "half a number": (
-        '[profiles.default]\nmembers = ["a/one"]\nmax_retries = 2.5\n',
+        '[profiles.default]\nmembers = ["a/one"]\nmax_rounds = 2.5\n',
         [
-            "profiles.default.max_retries: it isn't a whole number. Write a whole number without quotes, such as 2",
+            "profiles.default.max_rounds: it isn't a whole number. Write a whole number without quotes, such as 2",
         ],
     ),
     "true in quotes": (
@@ -286,9 +286,9 @@ FILES: dict[str, tuple[str, list[str]]] = {
         ],
     ),
     "temperature": (
-        '[profiles.default]\nmembers = ["a/one"]\ntemperature = 3\nmin_change_threshold = -1\n',
+        '[profiles.default]\nmembers = ["a/one"]\ntemperature = 3\nstraggler_grace = -1\n',
         [
-            "profiles.default.min_change_threshold: it is below 0. Write 0 or more",
+            "profiles.default.straggler_grace: it is below 0. Write 0 or more",
             "profiles.default.temperature: it is above 2. Write 2 or less",
         ],
     ),

@@ -427,20 +427,27 @@ def test_a_number_that_cannot_be_stored_is_refused() -> None:
         stage_deadline = nan
         straggler_grace = inf
         temperature = nan
-        context_budget = 100000000000000000000000
-        max_retries = 9223372036854775808
+        quorum = 100000000000000000000000
         """
     )
     number = "it isn't a finite number. Write a number without quotes, such as 0.5"
     large = "it isn't below 9223372036854775808. Write less than 9223372036854775808"
     assert problems() == [
-        f"profiles.default.context_budget: {large}",
+        f"profiles.default.quorum: {large}",
         f"profiles.default.call_deadline: {number}",
         f"profiles.default.stage_deadline: {number}",
         f"profiles.default.straggler_grace: {number}",
-        f"profiles.default.max_retries: {large}",
         f"profiles.default.temperature: {number}",
         "OPENROUTER_API_KEY: profile default asks OpenRouter's models, but there is no key. Set it in .env, or give each member an endpoint of its own",
+    ]
+
+
+def test_a_key_that_is_gone_says_what_holds_now() -> None:
+    """Each of them; the others are in force."""
+    toml("[profiles.default]\nmembers = ['a/one']\nself_review = true\ncorrections = 'auto'\n")
+    assert problems()[:2] == [
+        "profiles.default.corrections: this key is gone. Remove it: for every council it is on",
+        "profiles.default.self_review: this key is gone. Remove it: for every council it is off",
     ]
 
 

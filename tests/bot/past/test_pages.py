@@ -262,13 +262,7 @@ def test_statistics_are_four_columns_of_text_best_first() -> None:
         "| Member | Runs | Average vote | Cost |\n"
         "| --- | --- | --- | --- |\n"
         "| one | 12 | 1.33 | $0.0021 |\n\n"
-        "Average vote: the mean place that the reviewers gave its answers, 1 is best. Cost: per run.\n\n"
-        "### What the council was worth\n\n"
-        "Depth: 12 full.\n\n"
-        "### What to change\n\n"
-        "Set depth_shadow = true in the profile, with a judge_model, to see how often the answers agree "
-        "before anybody reviews them.\n\n"
-        "Keep the members: none is clearly ranked first less often than the others.\n"
+        "Average vote: the mean place that the reviewers gave its answers, 1 is best. Cost: per run.\n"
     )
     better = replace(member, member="b/two", mean_rank=Figure(1.25, 3), cost=Figure(None, 0))
     seldom = replace(member, member="c/three", runs=2, mean_rank=Figure(1.0, 2))
@@ -296,7 +290,7 @@ def test_statistics_are_four_columns_of_text_best_first() -> None:
     )
 
 
-def test_statistics_count_votes_by_profile_and_by_chairman() -> None:
+def test_statistics_count_votes_by_profile() -> None:
     """Also below the chart, and nothing where nobody voted."""
     counted = Statistics(
         answered=3,
@@ -310,19 +304,11 @@ def test_statistics_count_votes_by_profile_and_by_chairman() -> None:
             VoteCount(name="fast", helpful=2, unhelpful=1),
             VoteCount(name=None, helpful=1, unhelpful=0),
         ),
-        by_chairman=(
-            VoteCount(name="d/chair", helpful=2, unhelpful=0),
-            VoteCount(name=None, helpful=1, unhelpful=1),
-        ),
     )
     assert render(pages.statistics(counted, Figures(30)).message).endswith(
         "### Readers' votes by profile\n\n"
         "- fast: 2 helpful, 1 not helpful\n"
-        "- profile not on record: 1 helpful\n\n"
-        "### Readers' votes by chairman\n\n"
-        "- chair: 2 helpful\n"
-        "- no chairman (a member's own answer): 1 helpful, 1 not helpful\n\n"
-        "### What the council was worth\n\nDepth: 3 full.\n"
+        "- profile not on record: 1 helpful\n"
     )
     member = MemberStatistics(
         member="a/one",
@@ -337,7 +323,7 @@ def test_statistics_count_votes_by_profile_and_by_chairman() -> None:
     chart = pages.statistics(replace(counted, members=(member,)), Figures(30)).chart
     assert chart is not None
     assert chart.note == "Votes on the answers: 3 helpful, 1 not helpful."
-    silent = replace(counted, members=(member,), by_profile=(), by_chairman=())
+    silent = replace(counted, members=(member,), by_profile=())
     sheet = pages.statistics(silent, Figures(30))
     assert "votes" not in render(sheet.message).lower()
     assert sheet.chart is not None

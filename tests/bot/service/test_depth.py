@@ -1,23 +1,20 @@
 """Depth as a team meets it: an option, a channel's setting, a card that says what was skipped, a button."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bot.errors import UsageError
-from bot.render.markdown import render
 from bot.service.admission.channels import Operator
 from bot.service.options import RunOptions
 from bot.view.wording import worth
 from council.profile import Profile
 from council.usage import Price
 from storage.journal.rows import RunRow
-from storage.judged_corrections import JudgedCorrection
 from tests.bot.pressing import Click, press
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.bot.service.test_dispatcher import TEAM, Office, office
-from tests.council.scripted import FOUR, ScriptedCouncil, profile
+from tests.council.scripted import ScriptedCouncil, profile
 from tests.council.worth.test_depth import AGREED, DIFFERENT
 
 AUTO = RunOptions(depth="auto")
@@ -129,27 +126,3 @@ async def test_auto_without_a_judge_is_refused_with_the_setting(
         with pytest.raises(UsageError):
             await place.ask("2")
         assert await place.ask("3", options=QUICK)  # the question's own option comes first
-
-
-async def test_a_member_that_spoils_answers_isnt_asked_to_correct_its_own(tmp_path: Path) -> None:
-    """It is known from evaluations, stored with the run, and said in the thread."""
-    spoiler = FOUR[1]
-    council = ScriptedCouncil()
-    async with office(tmp_path, council) as place:
-        place.runs.preparation = replace(place.runs.preparation, judged=place.library.judged)
-        use(place, profile(corrections="auto"))
-        await place.library.judged.add(
-            JudgedCorrection(spoiler, f"item {number}", was_right=True, is_right=number >= 12)
-            for number in range(40)
-        )
-        venue = RecordingVenue()
-        run = await place.see(venue)
-        assert {*council.asked("stage2_5")} == {*FOUR} - {spoiler}
-        stored = await place.library.journal.get(run.id)
-        assert stored is not None
-        assert [*stored.brief.uncorrected] == [spoiler]
-        said = "\n".join(render(message) for message in venue.posted)
-    assert (
-        "It wasn't asked to correct its answer: of 40 judged corrections, 0 put an answer right and 12 "
-        "spoilt one."
-    ) in said

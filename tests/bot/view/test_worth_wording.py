@@ -24,7 +24,6 @@ def depth(reason: DepthReason, *, points: int = 0, saved: Saved | None = None) -
         reason=reason,
         audited=reason == "audited",
         judge=JudgeReport(model="judge/model", agree=not points, points=listed),
-        shadow=None,
         saved=saved,
     )
 
@@ -89,8 +88,6 @@ def test_the_record_has_what_the_judge_found() -> None:
     assert worth.known_since(audited) == (
         "Reviewed all the same, as a check: the reviews changed the recommendation."
     )
-    shadow = depth("different").model_copy(update={"asked": "full", "shadow": "quick"})
-    assert worth.known_since(shadow) == "With depth auto, this run would have skipped the reviews."
 
 
 def test_the_card_says_what_the_judge_does_meanwhile() -> None:

@@ -77,7 +77,6 @@ async def test_a_quick_run_asks_members_and_chairman_alone() -> None:
         "reason": "asked",
         "audited": False,
         "judge": None,
-        "shadow": None,
     }
     message.check()
 
@@ -96,7 +95,6 @@ async def test_auto_skips_reviews_where_the_answers_agree() -> None:
         "reason": "agreed",
         "audited": False,
         "judge": {"model": "judge/model", "agree": True, "points": []},
-        "shadow": None,
         "saved": message.depth.saved and message.depth.saved.model_dump(),
     }
     [told] = [event for event in scripted.events if isinstance(event, DepthChosen)]
@@ -249,23 +247,6 @@ async def test_a_replay_draws_and_asks_the_same() -> None:
         assert again.dump() == first.dump()
 
 
-async def test_a_shadow_records_what_auto_would_have_done() -> None:
-    """The run is a full one, and the judge's call delays nothing: it is made beside the reviews."""
-    for judge, shadow in ((AGREED, "quick"), (DIFFERENT, "full"), ("?", None)):
-        scripted = council(judge)
-        depth = await depth_of(scripted, auto(depth="full", depth_shadow=True))
-        assert (depth.asked, depth.ran, depth.shadow) == ("full", "full", shadow)
-        assert stages(scripted) == ["stage1", "stage2", "stage2_5", "stage3"]
-
-
-async def test_a_run_never_waits_for_its_shadow() -> None:
-    """A judge that is slower than all stages is cut off, and what it would have said stays unknown."""
-    scripted = council()
-    scripted.held = {JUDGE}
-    depth = await asyncio.wait_for(depth_of(scripted, auto(depth="full", depth_shadow=True)), 5)
-    assert (depth.ran, depth.shadow, depth.judge) == ("full", None, None)
-
-
 async def test_stop_ends_the_judges_call_and_the_chairman_follows() -> None:
     """No review is begun; the document says that the run was stopped, not that anybody agreed."""
     scripted = council()
@@ -326,7 +307,7 @@ async def test_a_chairman_after_stop_is_told_that_nobody_reviewed() -> None:
 async def test_an_audit_without_corrections_is_judged_and_a_lost_one_is_unknown() -> None:
     """Where all corrections failed, nobody knows what they would have changed."""
     ranked = council(**{JUDGE: AGREED, AFTER: DIFFERENT})
-    depth = await depth_of(ranked, auto(depth_audit=ALWAYS, corrections="off"))
+    depth = await depth_of(ranked, auto(depth_audit=ALWAYS, corrects=False))
     assert depth.changed is True
     lost = council(stage2_5=failure())
     depth = await depth_of(lost, auto(depth_audit=ALWAYS))

@@ -87,9 +87,8 @@ ALL = {**ONLY, "review": 4, "correction": 4}
         ({}, DIFFERENT, {**ALL, "judge": 1}),
         ({"depth_audit": 1.0}, AGREED, {**ALL, "judge": 2}),
         ({"depth": "full"}, AGREED, ALL),
-        ({"depth": "full", "depth_shadow": True}, AGREED, {**ALL, "judge": 1}),
     ],
-    ids=["quick", "auto, agreed", "auto, different", "audited", "full", "shadow"],
+    ids=["quick", "auto, agreed", "auto, different", "audited", "full"],
 )
 async def test_each_depth_makes_its_calls_and_counts_all_of_them(
     settings: dict[str, object], judge: str, calls: dict[str, int]

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from council.brief import CorrectionRecord
 from council.profile import Profile
 from storage.documents.conversations import ConversationStore
 from tests.council.scripted import FOUR, ScriptedCouncil, failure, profile
@@ -15,31 +14,29 @@ from tests.storage.documents.contract_reader import ContractBroken, read
 from tests.storage.examples import CONTRACT_EXAMPLE, CONTRACT_ID, new_id
 
 NOW = datetime(2026, 1, 20, 10, 30, tzinfo=UTC)
-SPOILS = CorrectionRecord(judged=40, was_right=30, fixed=1, spoilt=12)
 ALONE = {f"stage1.1:{name}": failure() for name in FOUR[1:]}
 
-KINDS: dict[str, tuple[ScriptedCouncil, Profile, dict[str, CorrectionRecord]]] = {
-    "full": (council(), profile(), {}),
-    "quick": (council(), profile(depth="quick"), {}),
-    "auto, skipped": (council(AGREED), auto(), {}),
-    "auto, different": (council(DIFFERENT), auto(), {}),
-    "auto, no verdict": (council(failure()), auto(), {}),
-    "auto, audited": (council(AGREED), auto(depth_audit=1.0), {}),
-    "auto, one answer": (council(**ALONE), auto(), {}),
-    "shadow": (council(AGREED), auto(depth="full", depth_shadow=True), {}),
-    "quick, no chairman": (council(stage3=failure()), profile(depth="quick"), {}),
-    "two rounds": (council(), profile(max_rounds=2, min_change_threshold=0), {}),
-    "by points": (council(), profile(critique_mode="extracted"), {}),
-    "a member without corrections": (council(), profile(), {FOUR[1]: SPOILS}),
-    "quick, with criteria": (council(), profile(depth="quick", criteria="Cost:3, Security:2!"), {}),
+KINDS: dict[str, tuple[ScriptedCouncil, Profile]] = {
+    "full": (council(), profile()),
+    "quick": (council(), profile(depth="quick")),
+    "auto, skipped": (council(AGREED), auto()),
+    "auto, different": (council(DIFFERENT), auto()),
+    "auto, no verdict": (council(failure()), auto()),
+    "auto, audited": (council(AGREED), auto(depth_audit=1.0)),
+    "auto, one answer": (council(**ALONE), auto()),
+    "quick, no chairman": (council(stage3=failure()), profile(depth="quick")),
+    "two rounds": (council(), profile(max_rounds=2)),
+    "by points": (council(), profile(critique_mode="extracted")),
+    "without corrections": (council(), profile(corrects=False)),
+    "quick, with criteria": (council(), profile(depth="quick", criteria="Cost:3, Security:2!")),
 }
 
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_another_program_reads_every_kind_of_document(tmp_path: Path, kind: str) -> None:
     """It shows the question, the answers and the final answer, and knows nothing of depth."""
-    scripted, seats, uncorrected = KINDS[kind]
-    message = (await scripted.run(seats, uncorrected=uncorrected)).message
+    scripted, seats = KINDS[kind]
+    message = (await scripted.run(seats)).message
     store = await ConversationStore.open(tmp_path)
     conversation = new_id()
     await store.add_exchange(

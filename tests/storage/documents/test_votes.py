@@ -61,10 +61,10 @@ class Place:
         assert isinstance(message, AssistantMessage)
         return message.votes
 
-    async def counts(self) -> tuple[tuple[VoteCount, ...], tuple[VoteCount, ...]]:
-        """Return the channel's votes, by profile and by chairman."""
+    async def counts(self) -> tuple[VoteCount, ...]:
+        """Return the channel's votes, by profile."""
         found = await self.library.past_answers.statistics(Scope.of(HERE))
-        return found.by_profile, found.by_chairman
+        return found.by_profile
 
     async def forget(self, user: str) -> None:
         """Forget somebody, to the last byte."""
@@ -123,8 +123,8 @@ async def test_a_vote_on_no_answer_is_refused(home: Home) -> None:
         assert await here.votes(one) == []
 
 
-async def test_votes_are_counted_by_profile_and_by_chairman(home: Home) -> None:
-    """An answer that no chairman wrote counts for none."""
+async def test_votes_are_counted_by_profile(home: Home) -> None:
+    """Each as the answer's settings name it."""
     verbatim = Stage3Result(model="a/one", response="Paris.", source="verbatim")
     async with place(home) as here:
         one = await here.answered("r1")
@@ -133,14 +133,9 @@ async def test_votes_are_counted_by_profile_and_by_chairman(home: Home) -> None:
         for voter, helpful in (("U2", True), ("U3", True), ("U4", False)):
             await here.cast(one, vote(voter, helpful=helpful))
         await here.cast(one, vote("U2"), "r2")
-        profiles, chairmen = await here.counts()
-        assert profiles == (
+        assert await here.counts() == (
             VoteCount(name="fast", helpful=2, unhelpful=1),
             VoteCount(name="default", helpful=0, unhelpful=1),
-        )
-        assert chairmen == (
-            VoteCount(name="d/chair", helpful=2, unhelpful=1),
-            VoteCount(name=None, helpful=0, unhelpful=1),
         )
 
 
@@ -155,7 +150,7 @@ async def test_a_rebuilt_index_and_an_imported_document_have_their_votes(
         await here.cast(one, vote("U3"))
         before = await here.counts()
         await here.library.index.remove(one)
-        assert await here.counts() == ((), ())
+        assert await here.counts() == ()
         await here.library.index.rebuild(here.library.store)
         assert await here.counts() == before
         document = orjson.loads(await here.library.store.content(one))
@@ -197,7 +192,7 @@ async def test_a_persons_votes_are_forgotten_with_the_person(home: Home, asked_t
         assert await here.votes(other) == [vote("U3", reason="Wrong")]
         assert (await here.library.forgetting.select.user("slack", "U2", workspace="T1")).is_empty
         assert (await here.library.index.check(here.library.store)).consistent
-        [counted] = (await here.counts())[0]
+        [counted] = await here.counts()
         assert (counted.helpful, counted.unhelpful) == (1, 1)
     assert home.holding(WORD) == []
     assert not {name for name in home.holding("U2") if name.endswith(".json") or name == "documents"}
