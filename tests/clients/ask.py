@@ -1,5 +1,5 @@
 # A script for other environments, whose libraries this one doesn't have, or has in other versions.
-# ruff: noqa: ANN001, ANN201, ASYNC109, BLE001, D103
+# ruff: noqa: ANN001, ANN201, ASYNC109, BLE001
 # pyright: basic, reportMissingImports=false, reportArgumentType=false, reportCallIssue=false
 """Asks a council through clients that others wrote, all at once, in an environment that has them.
 

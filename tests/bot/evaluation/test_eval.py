@@ -318,23 +318,6 @@ async def test_what_cannot_be_evaluated_is_refused(
     assert server.history == []
 
 
-async def test_what_corrections_did_is_kept(tmp_path: Path) -> None:
-    """By member, for `corrections = "auto"` and the statistics."""
-    write_questions(tmp_path, 4)
-    async with evaluated(tmp_path) as (council, _):
-        found = result(await council(*QUICK, "--arms", "full", "--json"))
-    async with open_library(tmp_path / "data") as library:
-        records = await library.judged.records()
-    assert {member: record.judged for member, record in records.items()} == {
-        "openai/gpt-5": 4,
-        "anthropic/claude": 4,
-        "google/gemini": 4,
-    }
-    flips = cast("Json", found["flips"])
-    assert sum(record.fixed for record in records.values()) == flips["wrong_to_right"]
-    assert sum(record.spoilt for record in records.values()) == flips["right_to_wrong"]
-
-
 async def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
     """It ends with 1 and what it has; the same command continues."""
     write_questions(tmp_path, 8)

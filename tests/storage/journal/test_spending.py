@@ -14,7 +14,6 @@ from council.usage import Usage
 from storage.database import Database, Statement
 from storage.errors import BudgetExceeded, ConstraintError, ReservationRefused, Used
 from storage.journal import spending
-from storage.journal.budget_warnings import BudgetRecord
 from storage.journal.journal import Journal
 from storage.journal.rows import BUDGETED, Allowance, Budgeted, Payer, Reservation, RunRow
 from storage.journal.spending import Spending
@@ -172,15 +171,6 @@ async def test_a_clock_that_was_ahead_for_a_week_or_less_counts_on(ledger: Ledge
     assert await ledger.parts("user", "day") == (10, 0)
     ledger.now = NOVEMBER + timedelta(days=6)
     assert await ledger.parts("user", "day") == (0, 0)
-
-
-async def test_a_warning_is_not_repeated_when_the_clock_is_set_back(ledger: Ledger) -> None:
-    """It is of the budget that counts."""
-    record = BudgetRecord(ledger.database, lambda: ledger.now)
-    await ledger.ask("2026-11-30")
-    assert await record.open(await record.budget(PAYER, ("user", "month"), ledger.now), ["admin"])
-    ledger.now = NOVEMBER - timedelta(days=40)
-    assert not await record.open(await record.budget(PAYER, ("user", "month"), ledger.now), ["admin"])
 
 
 async def test_the_day_is_the_databases(home: Home) -> None:
