@@ -17,7 +17,6 @@ from tests.bot.evaluation.programs import (
     stage_of,
     write_questions,
 )
-from tests.library import open_library
 from tests.model_server import Exchange, Json, Turn
 from tests.test_program import Program
 
