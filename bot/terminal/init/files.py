@@ -81,11 +81,16 @@ class Plan:
         return bool(self.discord_token) or self.has_slack
 
     def changes(self, existing: Existing) -> dict[str, str]:
-        """Return the variables that `.env` has otherwise."""
+        """Return the variables that neither `.env` nor the environment has.
+
+        The provider's address is in `.env` whatever the environment says: a later shell may not
+        export it, and the key would go to another server.
+        """
+        given = {name: value for name, value in os.environ.items() if name != "OPENROUTER_BASE_URL"}
         return {
             name: value
             for name, value in self.variables.items()
-            if value not in (existing.in_dotenv.get(name.lower(), ""), os.environ.get(name) or None)
+            if value not in (existing.in_dotenv.get(name.lower(), ""), given.get(name) or None)
         }
 
     def overridden(self) -> list[str]:

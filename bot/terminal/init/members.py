@@ -8,7 +8,7 @@ import typer
 
 from bot.checks.check import Checked, carry_out
 from bot.checks.models import CALL_TOKENS, LIVE, ModelChecks
-from bot.config.settings import OPENROUTER, variables
+from bot.config.settings import variables
 from bot.service.options import DEFAULT
 from bot.terminal.ask import say
 from bot.terminal.init.files import Plan
@@ -43,9 +43,7 @@ def choose_members(provider: Provider, plan: Plan) -> None:
         if not failed or not typer.confirm(wording.OTHERS, default=True):
             break
     if provider.endpoint is None:
-        plan.variables["OPENROUTER_BASE_URL"] = (
-            "" if provider.base_url == OPENROUTER else provider.base_url
-        )
+        plan.variables["OPENROUTER_BASE_URL"] = provider.base_url
         if not provider.is_kept:
             plan.variables["OPENROUTER_API_KEY"] = provider.key
             if not provider.key:

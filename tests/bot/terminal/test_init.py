@@ -102,6 +102,11 @@ class Desk:
     address: str = ""
     said: str = ""
 
+    @property
+    def dotenv(self) -> str:
+        """What an OpenRouter key and the suggested council come to in `.env`."""
+        return f"OPENROUTER_BASE_URL={self.address or self.openrouter.base_url}\n{DOTENV}"
+
     async def sit_down(self) -> Watched:
         """Start `council init` in a terminal."""
         ours, theirs = pty.openpty()
@@ -165,7 +170,7 @@ async def test_an_openrouter_key_and_both_platforms(desk: Desk) -> None:
     """A council of four makers, each asked for one word; the files are this user's alone."""
     assert await desk.answer(*OPENROUTER_PATH) == 0
     assert desk.files() == {
-        ".env": f"{DOTENV}DISCORD_TOKEN={BOT_TOKEN}\nSLACK_BOT_TOKEN={BOT}\nSLACK_APP_TOKEN={APP}\n"
+        ".env": f"{desk.dotenv}DISCORD_TOKEN={BOT_TOKEN}\nSLACK_BOT_TOKEN={BOT}\nSLACK_APP_TOKEN={APP}\n"
     }
     assert (desk.folder / ".env").stat().st_mode & 0o777 == 0o600
     assert sorted(exchange.model for exchange in desk.openrouter.history) == sorted(
@@ -288,7 +293,7 @@ async def test_the_demonstration_needs_nothing_written(desk: Desk) -> None:
 
 async def test_a_second_time_keeps_what_is_there(desk: Desk) -> None:
     """Enter at each question changes nothing; the file isn't even rewritten."""
-    text = f"{DOTENV}DISCORD_TOKEN={BOT_TOKEN}\nSLACK_BOT_TOKEN={BOT}\nSLACK_APP_TOKEN={APP}\n"
+    text = f"{desk.dotenv}DISCORD_TOKEN={BOT_TOKEN}\nSLACK_BOT_TOKEN={BOT}\nSLACK_APP_TOKEN={APP}\n"
     before = desk.write(".env", text).stat()
     path = [
         (NUMBER, ""),
@@ -342,7 +347,7 @@ async def test_without_network_the_ids_can_be_typed(desk: Desk) -> None:
     assert "the model provider doesn't answer (no server is running at its address)" in desk.said
     assert "Name 1 to 26 models." in desk.said
     assert "a b isn't a model's id." in desk.said
-    assert desk.files() == {".env": DOTENV}
+    assert desk.files() == {".env": desk.dotenv}
 
 
 async def test_a_model_without_a_reply_is_named(desk: Desk) -> None:
@@ -463,8 +468,44 @@ async def test_another_providers_key_is_not_offered_to_openrouter(desk: Desk) ->
     desk.write(".env", f"OPENROUTER_API_KEY={OTHER_KEY}\nOPENROUTER_BASE_URL=http://127.0.0.1:9/v1\n")
     path = [(NUMBER, "1"), (HIDDEN_KEY, KEY), (WHICH, ""), (CHAIR, ""), (ASK, ""), (WHERE, "")]
     assert await desk.answer(*path, ("replace the values above?", "y")) == 0
-    assert "OPENROUTER_BASE_URL: removed (now: http://127.0.0.1:9/v1)" in desk.said
-    assert desk.files()[".env"].startswith(f"OPENROUTER_API_KEY={KEY}\nOPENROUTER_BASE_URL=\n")
+    address = desk.openrouter.base_url
+    assert f"OPENROUTER_BASE_URL = {address} (now: http://127.0.0.1:9/v1)" in desk.said
+    written = f"OPENROUTER_API_KEY={KEY}\nOPENROUTER_BASE_URL={address}\n"
+    assert desk.files()[".env"].startswith(written)
+
+
+@pytest.mark.parametrize(
+    ("provider", "exported"),
+    [
+        pytest.param(OPENROUTER_PATH[:2], None, id="OpenRouter, nothing exported"),
+        pytest.param(OPENROUTER_PATH[:2], "openrouter", id="OpenRouter, exported"),
+        pytest.param(OPENROUTER_PATH[:2], "http://127.0.0.1:9/v1", id="OpenRouter, another exported"),
+        pytest.param(
+            [(NUMBER, "2"), ("Address, such as", "{}"), ("Key (it isn't shown", KEY)],
+            "openrouter",
+            id="another, exported",
+        ),
+    ],
+)
+async def test_a_key_is_written_with_the_address_it_is_for(
+    desk: Desk, provider: list[tuple[str, str]], exported: str | None
+) -> None:
+    """Whatever the shell exports: the next one may export nothing, and the key would go elsewhere."""
+    address = desk.openrouter.base_url
+    if exported:
+        desk.environment = {"OPENROUTER_BASE_URL": address if exported == "openrouter" else exported}
+    path = [(question, typed.format(address)) for question, typed in provider]
+    assert await desk.answer(*path, (WHICH, ""), (CHAIR, ""), (ASK, "n"), (WHERE, ""), (WRITE, "")) == 0
+    assert desk.files() == {".env": desk.dotenv}
+
+
+async def test_a_key_that_stays_gets_the_address_that_was_only_exported(desk: Desk) -> None:
+    """As an earlier version left it."""
+    desk.write(".env", DOTENV)
+    desk.environment = {"OPENROUTER_BASE_URL": desk.openrouter.base_url}
+    path = [(NUMBER, ""), ("OPENROUTER_API_KEY is set already. Keep it?", "")]
+    assert await desk.answer(*path, (WHICH, ""), (CHAIR, ""), (ASK, "n"), (WHERE, ""), (WRITE, "")) == 0
+    assert desk.files() == {".env": f"{DOTENV}OPENROUTER_BASE_URL={desk.openrouter.base_url}\n"}
 
 
 async def test_without_a_terminal_it_says_what_to_do_instead(tmp_path: Path) -> None:
