@@ -3,7 +3,6 @@
 UV := $(shell command -v uv 2>/dev/null || echo .tools/bin/uv)
 RUN := $(UV) run --frozen
 EXAMPLES ?= 200000
-Q ?= What is the capital of France, and since when?
 
 # As it was typed: make reads a dollar sign as a variable, and runs $(shell …), each time a value is used.
 override Q := $(value Q)
@@ -33,8 +32,8 @@ demo: setup ## Watch an example: written by hand, needs no key
 init: setup ## Set up a council of your own, by a few questions
 	@.venv/bin/council init
 
-ask: setup ## Ask a council: make ask Q="your question"
-	@.venv/bin/council ask "$$Q"
+ask: setup ## Ask a council: it asks for your question (or Q="your question")
+	@.venv/bin/council ask $${Q:+-- "$$Q"}
 
 test: setup .venv/.collected ## Run the tests
 	$(RUN) $(PYTEST)

@@ -20,7 +20,7 @@ from bot.past.lookup import Lookup
 from bot.past.pages import Link, Sheet
 from bot.service.admission import permissions
 from bot.service.admission.access import Requester
-from bot.service.commands import CONFIG, FORGET, HELP, PAST, Command, Given
+from bot.service.commands import CONFIG, FORGET, HELP, PAST, Command, Given, is_help
 from bot.service.delivery.receipts import Sent
 from bot.service.delivery.venue import File, Venue
 from bot.service.dispatcher import Dispatcher
@@ -93,6 +93,10 @@ class AskerReply(Protocol):
         """Send a sentence to them alone."""
         ...
 
+    async def show(self, sheet: Sheet, *, turned: bool = False) -> None:
+        """Show a sheet, in place of the page they `turned`."""
+        ...
+
     def venue(self, run: RunRow) -> Venue:
         """Return where a run is shown that this has begun."""
         ...
@@ -103,10 +107,6 @@ class Responder(AskerReply, Protocol):
 
     What a place doesn't offer is refused there.
     """
-
-    async def show(self, sheet: Sheet, *, turned: bool = False) -> None:
-        """Show a sheet, in place of the page they `turned`."""
-        ...
 
     async def share(self, sheet: Sheet, sent: Sent) -> None:
         """Show a sheet to the whole channel; `sent` keeps each message's id.
@@ -200,7 +200,13 @@ class Actions:
         return await self._dispatcher.is_first(click)
 
     async def ask(self, question: Question, reply: AskerReply) -> RunRow | None:
-        """Ask a question; return its run if it is new."""
+        """Ask a question; return its run if it is new. One that only asks for help gets the help."""
+        if is_help(question.text) and not question.attachments and not question.sent:
+            await reply.show(await self._page("help", question.place))
+            return None
+        return await self._begin(question, reply)
+
+    async def _begin(self, question: Question, reply: AskerReply) -> RunRow | None:
         run = await self._dispatcher.accept(question)
         if run is None:
             return None
@@ -332,7 +338,7 @@ class Actions:
             context=context.without_messages if context else None,
             options=options,
         )
-        await self.ask(question, reply)
+        await self._begin(question, reply)
 
     async def _transcript(self, incoming: Incoming, run: RunRow, reply: Responder) -> None:
         sent = partial(self._dispatcher.keep_copy, incoming.place, (run.conversation_id,))
@@ -370,7 +376,7 @@ class Actions:
             context=Discussion(until=incoming.now) if is_read else None,
         )
         question = replace(question, sent=files)
-        await reply.asked(below, is_new=await self.ask(question, reply) is not None)
+        await reply.asked(below, is_new=await self._begin(question, reply) is not None)
 
     async def _vote(self, incoming: Incoming, run: RunRow, reply: Responder) -> None:
         """Count a vote; one that an answer didn't help counts before somebody says why."""

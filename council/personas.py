@@ -1,8 +1,6 @@
-"""The personas that come with the council, and a council of consultants who use them."""
+"""The personas that come with the council."""
 
-from itertools import cycle
-
-from council.profile import Member, Persona, Profile
+from council.profile import Persona
 
 PRESETS = (
     Persona(
@@ -34,20 +32,3 @@ PRESETS = (
         ),
     ),
 )
-
-
-def consultants(profile: Profile) -> Profile:
-    """Return a council as one of consultants: answers in their form, and a persona in each seat.
-
-    A profile that has personas keeps its seats as they are. In any other the four presets take
-    turns over its models, each of which sits at least once; a small council's models sit again
-    until all four are there.
-    """
-    members = profile.members
-    if all(member.persona is None for member in members):
-        seats = max(len(PRESETS), len(members))
-        members = tuple(
-            Member.model_validate({**dict(member), "persona": persona})
-            for member, persona, _ in zip(cycle(members), cycle(PRESETS), range(seats), strict=False)
-        )
-    return Profile.model_validate({**dict(profile), "members": members, "answer_format": "structured"})

@@ -2,7 +2,11 @@
 
 import asyncio
 import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
+
+import pytest
 
 from tests.model_server import ModelServer
 
@@ -18,27 +22,62 @@ First: $@ $< $^
 all: last?"""
 
 
-async def test_a_question_reaches_the_models_byte_for_byte(tmp_path: Path) -> None:
-    """Through the real make."""
+@asynccontextmanager
+async def made(
+    folder: Path, *words: str, typed: bytes = b""
+) -> AsyncGenerator[tuple[str, int, ModelServer]]:
+    """Yield what the real make says, how it ends, and what the models were sent."""
     for name in ("pyproject.toml", "uv.lock", ".venv"):
-        (tmp_path / name).symlink_to(ROOT / name)
+        (folder / name).symlink_to(ROOT / name)
     async with ModelServer() as server:
         env = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ} | {
             "OPENROUTER_BASE_URL": server.base_url,
             "COUNCIL_MEMBERS": "lab/one,lab/two",
-            "COUNCIL_DATA_DIR": str(tmp_path / "data"),
+            "COUNCIL_DATA_DIR": str(folder / "data"),
         }
         # Nothing is installed: that is `setup`.
-        command = ("make", "-f", str(ROOT / "Makefile"), "-o", ".venv/.made", "ask", f"Q={QUESTION}")
+        command = ("make", "-f", str(ROOT / "Makefile"), "-o", ".venv/.made", "ask", *words)
         process = await asyncio.create_subprocess_exec(
             *command,
-            cwd=tmp_path,
+            cwd=folder,
             env=env,
+            stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )
         async with asyncio.timeout(SECONDS):
-            said, _ = await process.communicate()
-    assert process.returncode == 0, said.decode()
-    assert server.history
-    assert all(QUESTION in exchange.prompt for exchange in server.history), server.history[0].prompt
+            said, _ = await process.communicate(typed)
+        yield said.decode(), process.returncode or 0, server
+
+
+@pytest.mark.parametrize(
+    ("words", "typed"),
+    [
+        pytest.param((f"Q={QUESTION}",), b"", id="Q"),
+        pytest.param((), f"{QUESTION}\n".encode(), id="without Q"),
+        pytest.param(("Q=",), f"{QUESTION}\n".encode(), id="an empty Q"),
+    ],
+)
+async def test_a_question_reaches_the_models_byte_for_byte(
+    tmp_path: Path, words: tuple[str, ...], typed: bytes
+) -> None:
+    """Through the real make; without a question it is read."""
+    async with made(tmp_path, *words, typed=typed) as (said, code, server):
+        assert code == 0, said
+        assert server.history
+        assert all(QUESTION in exchange.prompt for exchange in server.history), server.history[0].prompt
+
+
+async def test_a_question_may_begin_with_a_hyphen(tmp_path: Path) -> None:
+    """It is no option."""
+    async with made(tmp_path, "Q=--rounds: what are they?") as (said, code, server):
+        assert code == 0, said
+        assert "--rounds: what are they?" in server.history[0].prompt
+
+
+async def test_without_any_question_nothing_is_asked(tmp_path: Path) -> None:
+    """As other misuse; make says the exit code."""
+    async with made(tmp_path) as (said, code, server):
+        assert (code, server.history) == (2, [])
+        assert "There is no question." in said
+        assert "Error 2" in said

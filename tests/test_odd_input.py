@@ -24,7 +24,7 @@ async def fed(council: Program, typed: bytes, *words: str) -> Ended:
     ("words", "typed"),
     [
         (("ask", NOT_TEXT), b""),
-        (("ask", QUESTION, "--criteria", NOT_TEXT), b""),
+        (("ask",), b"Shard \xff now?"),
         (("ask", "-"), b"Shard \xff now?"),
         (("export", NOT_TEXT), b""),
         (("retry", NOT_TEXT), b""),
@@ -51,17 +51,27 @@ async def test_a_line_that_is_not_text_is_refused_and_chat_goes_on(tmp_path: Pat
     assert server.history == []
 
 
+async def test_help_in_chat_asks_no_model(tmp_path: Path) -> None:
+    """By the command, as an option, as a question mark, and to a follow-up."""
+    async with asked(tmp_path) as (council, server):
+        typed = b"/council help\n/council --help\n/council ?\n@council help\n"
+        ended = await fed(council, typed, "chat")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.count("/council-history, /council-search, /council-show.") == 4
+    assert server.history == []
+
+
 async def test_settings_typed_in_chat_count_for_the_next_question(tmp_path: Path) -> None:
     """In another process, too; what is typed wrong says what is allowed."""
     async with asked(tmp_path) as (council, server):
-        typed = b"/council-config --strategy compare-only\n/council-config --rounds 9 --who nobody\n"
+        typed = b"/council-config --depth Quick\n/council-config --rounds 9\n/council --rounds 9 Why?\n"
         ended = await fed(council, typed, "chat")
         assert (ended.code, ended.err) == (0, "")
-        assert "How the answers are combined: it was consensus, and is now compare only." in ended.out
-        assert "rounds can't be \u201c9\u201d. It takes a whole number from 1 to 5." in ended.out
+        assert "How deep a question is taken: it was full, and is now quick." in ended.out
+        assert ended.out.count("--rounds belongs to a profile now") == 2
         assert server.history == []
         answered = await council("ask", QUESTION, "--json")
-    assert json.loads(answered.out)["strategy"] == "compare_only"
+    assert json.loads(answered.out)["depth"]["asked"] == "quick"
 
 
 async def test_an_attachment_may_have_any_name(tmp_path: Path) -> None:

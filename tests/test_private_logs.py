@@ -97,19 +97,18 @@ async def test_nobodys_words_and_no_secret_are_logged(tmp_path: Path, level: str
         room = slack.add_channel("room", bob)
         async with logging_at(level, tmp_path, discord, slack, models) as log:
             file = discord.upload(f"{FILE}.md", CONTENT.encode())
-            criteria = f"{OPTION}:3, Cost"
             # The first message into the thread is refused, in words that quote it.
             said = f"Invalid: {ANSWER}"
             discord.fail("POST /channels/{channel_id}/messages", 400, code=50035, message=said)
-            discord.slash(general, ada, "council", question=QUESTION, criteria=criteria, attachment=file)
+            discord.slash(general, ada, "council", question=QUESTION, attachment=file)
             # What is told alone gets lost: a wrong option, a wrong flag, a wrong word.
             discord.fail("POST /interactions/{interaction_id}/{token}/callback", 404, code=10062)
-            discord.slash(general, ada, "council", question=QUESTION, criteria=f"{OPTION}:x")
+            discord.slash(general, ada, "council", question=QUESTION, profile=OPTION)
             discord.mention(general, ada, f"--{OPTION} {QUESTION}")
             discord.slash(general, ada, "council-search", words=SEARCH)
             slack.fail("response_url", status=500, times=9)
             await slack.slash(room, bob, "/council", f"--{OPTION.lower()} {QUESTION}")
-            await slack.slash(room, bob, "/council", f"--criteria {OPTION}:3 {QUESTION}?")
+            await slack.slash(room, bob, "/council", f"{QUESTION}?")
             await slack.slash(room, bob, "/council-search", SEARCH)
             files = [
                 slack.add_file(f"{FILE}.md", CONTENT.encode(), bob),

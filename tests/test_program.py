@@ -21,7 +21,6 @@ from council.consultation import json_schema
 from council.document.conversation import AssistantMessage, Conversation
 from council.models import builtin
 from tests import launcher
-from tests.council.consultations import faults
 from tests.model_server import ModelServer, Turn
 
 COUNCIL = str(Path(sysconfig.get_path("scripts")) / "council")
@@ -97,16 +96,23 @@ async def asked(folder: Path, *turns: Turn) -> AsyncGenerator[tuple[Program, Mod
 
 async def typed_at_a_terminal(council: Program, typed: str) -> str:
     """Return what `council chat` shows at a terminal on which this is typed, without its styles."""
+    shown, code = await at_a_terminal(council, "chat", typed=f"{typed}\x04")
+    assert code == 0
+    return shown
+
+
+async def at_a_terminal(council: Program, *words: str, typed: str) -> tuple[str, int | None]:
+    """Return what a command shows at a terminal on which this is typed, and how it ends."""
     ours, theirs = os.openpty()
     modes = termios.tcgetattr(theirs)
     modes[3] &= ~termios.ECHO
     termios.tcsetattr(theirs, termios.TCSANOW, modes)
     environment = PLAIN | COVERAGE | council.environment | {"TERM": "xterm", "COLUMNS": "72"}
     process = await launcher.start(
-        "chat", cwd=council.folder, env=environment, stdin=theirs, stdout=theirs
+        *words, cwd=council.folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs
     )
     os.close(theirs)
-    os.write(ours, f"{typed}\x04".encode())
+    os.write(ours, typed.encode())
 
     def read() -> bytes:
         seen = b""
@@ -115,11 +121,10 @@ async def typed_at_a_terminal(council: Program, typed: str) -> str:
                 seen += chunk
         return seen
 
-    shown, (_, err) = await asyncio.gather(asyncio.to_thread(read), process.communicate())
+    shown, code = await asyncio.gather(asyncio.to_thread(read), process.wait())
     os.close(ours)
-    assert (process.returncode, err) == (0, b"")
     lines = re.sub(r"\x1b\[[\d;]*m", "", shown.decode()).splitlines()
-    return "\n".join(line.rstrip() for line in lines)
+    return "\n".join(line.rstrip() for line in lines), code
 
 
 async def test_ask_shows_progress_thread_and_answer(tmp_path: Path) -> None:
@@ -241,9 +246,14 @@ async def test_a_configuration_that_cannot_be_used_is_exit_code_2(tmp_path: Path
         (("ask", "  "), "There is no question."),
         (("ask", QUESTION, "--json", "--events"), "Choose either --events or --json."),
         (("ask", QUESTION, "--profile", "fast"), "Available: default. Nothing was asked."),
-        (("ask", QUESTION, "--rounds", "9"), "It takes a whole number from 1 to 5."),
+        (("ask", QUESTION, "--depth", "9"), "It takes one of quick, auto, full."),
+        *(
+            (("ask", *words, f"--{option}", "2"), f"--{option} belongs to a profile now")
+            for option in ("rounds", "strategy", "criteria", "mode")
+            for words in ((), (QUESTION,))
+        ),
         (("export", "nothing"), "No conversation begins with nothing."),
-        (("ask",), "Missing argument"),
+        (("ask",), "There is no question."),
     ],
 )
 async def test_misuse_is_exit_code_2_with_a_hint(
@@ -264,6 +274,55 @@ PRICED: list[dict[str, object]] = [
     {"id": "anthropic/claude"},
     {"id": "google/gemini"},
 ]
+
+
+async def test_ask_without_a_question_reads_it_from_standard_input(tmp_path: Path) -> None:
+    """Where nobody sits at a terminal; nothing of it is read by a shell."""
+    async with asked(tmp_path) as (council, server):
+        process = await council.start("ask", "--json", stdin=subprocess.PIPE)
+        out, err = await process.communicate(b"We have $400, `date`\nor $(date)?\n")
+    assert (process.returncode, err) == (0, b"")
+    assert json.loads(out)["stage3"]["response"]
+    assert "We have $400, `date`\nor $(date)?" in server.history[0].prompt
+
+
+async def test_at_a_terminal_ask_asks_for_the_question(tmp_path: Path) -> None:
+    """What is pasted may have several lines, and none is left for the shell."""
+    async with asked(tmp_path) as (council, server):
+        shown, code = await at_a_terminal(council, "ask", "--json", typed="We have $400:\nshard now?\n")
+    assert (shown.partition("{")[0].rstrip(" "), code) == ("Your question:", 0)
+    assert "We have $400:\nshard now?" in server.history[0].prompt
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("\x04", "There is no question."),
+        ("  \n", "There is no question."),
+        # What Linux keeps of a line that is too long ends with the line.
+        (f"{'x' * 5000}\n", "Nothing was asked. Put it in a file: council ask - < FILE"),
+    ],
+)
+async def test_at_a_terminal_no_question_and_half_a_question_are_refused(
+    tmp_path: Path, typed: str, said: str
+) -> None:
+    """As other misuse."""
+    async with asked(tmp_path) as (council, server):
+        shown, code = await at_a_terminal(council, "ask", typed=typed)
+    assert (code, server.history) == (2, [])
+    assert said in shown
+
+
+async def test_help_shows_what_people_use_and_names_the_rest(tmp_path: Path) -> None:
+    """Eight commands; the others have their own help."""
+    ended = await Program(tmp_path)("--help")
+    listed = re.findall(r"^\W* (\w+)  +[A-Z]", ended.out.partition("Commands")[2], re.MULTILINE)
+    assert listed == ["demo", "ask", "chat", "init", "run", "doctor", "config", "export"]
+    assert " ".join(ended.out.split()).endswith(
+        "Also: retry, worker, serve, mcp, schema, eval, import, backup, restore, migrate, index, budget, "
+        "token, manifest, invite. council COMMAND --help describes each."
+    )
+    assert "Resume a failed run" in (await Program(tmp_path)("retry", "--help")).out
 
 
 async def test_a_dry_run_says_what_a_question_may_cost_and_asks_nothing(tmp_path: Path) -> None:
@@ -620,26 +679,6 @@ async def test_the_built_in_council_answers_for_real(tmp_path: Path) -> None:
     assert ended.out.count("A tiny model that comes with the program answers") == 1
     assistant = Program(tmp_path).document().messages[1].dump()
     assert len(assistant["stage1"]) == 3  # pyright: ignore[reportArgumentType] - it is a list
-
-
-@pytest.mark.soak
-@pytest.mark.skipif(not builtin.available(), reason="the `local` extra isn't installed")
-async def test_the_built_in_consultants_debate_in_form(tmp_path: Path) -> None:
-    """Two rounds: every answer and every correction is a consultation, valid by the printed schema."""
-    council = Program(tmp_path)
-    ended = await council("ask", "--mode", "consultants", "--rounds", "2", QUESTION)
-    assert (ended.code, ended.err) == (0, "")
-    [file] = (tmp_path / "data" / "conversations").glob("*.json")
-    _, answer = json.loads(file.read_bytes())["messages"]
-    stored = [
-        *answer["stage1"],
-        *answer["stage2_5"],
-        *(each for held in answer["iteration"]["rounds"] for each in held["refinements"]),
-    ]
-    assert len(answer["stage1"]) == 3
-    assert len(stored) >= 9
-    schema = json.loads((await council("schema")).out)
-    assert [faults(each["consultation"], schema) for each in stored] == [[]] * len(stored)
 
 
 async def test_heavy_libraries_are_loaded_only_when_used(tmp_path: Path) -> None:

@@ -171,7 +171,7 @@ class ChannelChecks:
             where(scope),
             f"a question may cost {dollars(cost)}, more than {key} of {dollars(limit.dollars)}, so each "
             "is refused",
-            f"Raise {key} {place}, or set fewer rounds or a cheaper profile with /council-config",
+            f"Raise {key} {place}, or set a cheaper profile with /council-config",
         )
 
     def _is_refused_anywhere(self, profile: Profile) -> bool:

@@ -3,8 +3,10 @@
 import io
 import json
 import logging
+import os
 import resource
 import sys
+from pathlib import Path
 from typing import cast
 
 import typer
@@ -14,6 +16,7 @@ from bot.cli.execution import FAILED
 from bot.config import logs
 from bot.config.settings import given_secrets
 from bot.terminal.ask import say
+from bot.view.wording import cli as wording
 
 app = typer.Typer(
     help="A council of language models: they answer, review each other, correct themselves, and a "
@@ -34,26 +37,31 @@ def schema() -> None:
 for command in (
     asking.demo,
     asking.ask,
-    asking.retry,
+    asking.chat,
+    setting_up.init,
     serving.run,
+    setting_up.doctor,
+    setting_up.config,
+    data.export,
+):
+    app.command(command.__name__)(command)
+
+OTHERS = (
+    asking.retry,
     serving.worker,
     doors.serve,
     doors.mcp,
-    asking.chat,
-    setting_up.config,
-    setting_up.doctor,
-    setting_up.init,
     schema,
     evaluation.eval_,
-    data.export,
     data.import_,
     data.backup,
     data.restore,
     data.migrate,
-):
-    app.command(command.__name__.rstrip("_"))(command)
+)
+for command in OTHERS:
+    app.command(command.__name__.rstrip("_"), hidden=True)(command)
 
-for name, meaning, commands in (
+GROUPS = (
     ("index", "The index over all conversations.", {"check": data.check, "rebuild": data.rebuild}),
     (
         "budget",
@@ -67,11 +75,16 @@ for name, meaning, commands in (
     ),
     ("manifest", "App manifests of the platforms.", {"slack": serving.slack}),
     ("invite", "Addresses that invite the bot.", {"discord": serving.discord}),
-):
+)
+for name, meaning, commands in GROUPS:
     group = typer.Typer(help=meaning, no_args_is_help=True)
     for title, command in commands.items():
         group.command(title)(command)
-    app.add_typer(group, name=name)
+    app.add_typer(group, name=name, hidden=True)
+
+app.info.epilog = wording.others(
+    [*(command.__name__.rstrip("_") for command in OTHERS), *(name for name, *_ in GROUPS)]
+)
 
 
 def main() -> None:
@@ -81,6 +94,8 @@ def main() -> None:
     logs.catch_crashes()
     _, most = resource.getrlimit(resource.RLIMIT_CORE)
     resource.setrlimit(resource.RLIMIT_CORE, (0, most))  # memory holds keys, questions and answers
+    # Whatever started it may have closed its standard input, which then reads as empty.
+    sys.stdin = sys.stdin or Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 - open to the end
     # As standard error does: a file's name may contain bytes that aren't text.
     cast("io.TextIOWrapper[io.BufferedWriter]", sys.stdout).reconfigure(errors="backslashreplace")
     try:

@@ -5,6 +5,7 @@ import sys
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
+from select import select
 from typing import Annotated
 
 import typer
@@ -30,6 +31,13 @@ from bot.terminal.ask import say
 from bot.view.wording import budgets
 from bot.view.wording import cli as wording
 from bot.view.wording import terminal as terminal_wording
+from bot.view.wording.commands import not_asked, of_profiles
+
+LONGEST_LINE = 4095
+"""Bytes of a typed line, its end included, that Linux keeps whole (termios(3), canonical mode)."""
+
+Moved = Annotated[str | None, typer.Option(hidden=True)]
+"""An option that profiles have now: refused with the reason, rather than as unknown."""
 
 
 class ThreadDetail(StrEnum):
@@ -86,14 +94,19 @@ def demo(
 
 def ask(
     question: Annotated[
-        str, typer.Argument(help="What to ask; - reads it from standard input.", callback=utf8)
-    ],
+        str | None,
+        typer.Argument(
+            help="What to ask; without it, you are asked for it, so that no shell reads it. - reads it "
+            "from standard input.",
+            callback=utf8,
+        ),
+    ] = None,
     *,
     profile: Annotated[str | None, typer.Option(help=described("profile"))] = None,
-    rounds: Annotated[str | None, typer.Option(help=described("rounds"))] = None,
-    strategy: Annotated[str | None, typer.Option(help=described("strategy"))] = None,
-    criteria: Annotated[str | None, typer.Option(help=described("criteria"), callback=utf8)] = None,
-    mode: Annotated[str | None, typer.Option(help=described("mode"))] = None,
+    rounds: Moved = None,
+    strategy: Moved = None,
+    criteria: Moved = None,
+    mode: Moved = None,
     depth: Annotated[str | None, typer.Option(help=described("depth"))] = None,
     attachment: Annotated[
         list[Path] | None, typer.Option(help=f"{described('attachment')} May be repeated.")
@@ -129,25 +142,20 @@ def ask(
         end(wording.ONE_FORM, MISUSED)
     if events and dry_run:
         end(budgets.NO_EVENTS, MISUSED)
-    text = (_piped() if question == "-" else question).strip()
-    if not text:
-        end(wording.NO_QUESTION, MISUSED)
     people = partial(terminal_ask.people, below=thread.value if thread else None)
     surface = terminal_ask.events if events else terminal_ask.document if as_json else people
-    given = {
-        "profile": profile,
-        "rounds": rounds,
-        "strategy": strategy,
-        "criteria": criteria,
-        "mode": mode,
-        "depth": depth,
-    }
+    moved = {"rounds": rounds, "strategy": strategy, "criteria": criteria, "mode": mode}
     try:
-        options = RunOptions.read(given)
+        options = RunOptions.read({"profile": profile, "depth": depth, **moved})
         contents = [*map(_read, attachment or ())]
     except UsageError as error:
         end(str(error), MISUSED)
     own = configured(for_people=not (events or as_json))
+    if options.moved:
+        end(not_asked(of_profiles(options.moved, own.profiles)), MISUSED)
+    text = (_typed() if question is None else _piped() if question == "-" else question).strip()
+    if not text:
+        end(wording.NO_QUESTION, MISUSED)
     is_for_person = not (events or as_json or dry_run) and sys.stdin.isatty() and sys.stdout.isatty()
     configuration = offer_servers(own, may_ask=is_for_person)
 
@@ -206,9 +214,30 @@ def chat() -> None:
         with_library(configuration, lambda library: bot.chat(configuration, library))
 
 
+def _typed() -> str:
+    """Ask for the question at a terminal; elsewhere, read it from standard input.
+
+    What is pasted may have several lines: the shell would run those that are left for it.
+    """
+    if not sys.stdin.isatty():
+        return _piped()
+    sys.stderr.write(wording.YOUR_QUESTION)
+    sys.stderr.flush()
+    lines = [sys.stdin.buffer.readline()]
+    while lines[-1] and select([sys.stdin], [], [], 0)[0]:
+        lines.append(sys.stdin.buffer.readline())
+    if max(map(len, lines)) > LONGEST_LINE:
+        end(wording.LINE_TOO_LONG, MISUSED)
+    return _decoded(b"".join(lines))
+
+
 def _piped() -> str:
+    return _decoded(sys.stdin.buffer.read())
+
+
+def _decoded(content: bytes) -> str:
     try:
-        return sys.stdin.buffer.read().decode(sys.stdin.encoding)
+        return content.decode(sys.stdin.encoding)
     except UnicodeDecodeError:
         end(wording.input_unreadable(), MISUSED)
 

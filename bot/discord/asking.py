@@ -18,7 +18,7 @@ from bot.discord.locations import Locations
 from bot.discord.notices import NOBODY, whisper
 from bot.discord.replies import InteractionReply, MessageReply
 from bot.errors import Gone, NotAllowed, Refusal, VenueError
-from bot.service.commands import Given, Typed, parse_message
+from bot.service.commands import Given, Typed, is_help, parse_message
 from bot.service.delivery.outbox import Urgency
 from bot.service.dispatcher import Dispatcher
 from bot.service.options import PROFILE_DEFAULTS, RunOptions
@@ -47,7 +47,7 @@ class Asking:
         """Ask what follows the command; its card is the response or, if private, in direct messages."""
         options, text = RunOptions.read(given), str(given["question"])
         file = cast("discord.Attachment | None", given["attachment"])
-        if given["private"] and interaction.guild_id:
+        if given["private"] and interaction.guild_id and not is_help(text):
             await self._ask_privately(interaction, text, file, options)
             return
         files = sent_files([file] if file else [])

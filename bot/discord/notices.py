@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
+from typing import Any
 
 import aiohttp
 import discord
@@ -38,12 +39,17 @@ async def whisper(interaction: discord.Interaction, text: str) -> bool:
     return True
 
 
-async def reply(transport: DiscordTransport, message: discord.Message, text: str) -> None:
+async def reply(
+    transport: DiscordTransport,
+    message: discord.Message,
+    text: str | None = None,
+    **shown: Any,  # noqa: ANN401 - discord.py's own arguments
+) -> None:
     """Answer a message; if the bot may not write there, answer its author directly."""
     nonce = f"r{message.id}"
     ways = (
-        lambda: message.reply(text, nonce=nonce, mention_author=False),
-        lambda: message.author.send(text, nonce=nonce),
+        lambda: message.reply(text, nonce=nonce, mention_author=False, **shown),
+        lambda: message.author.send(text, nonce=nonce, **shown),
     )
     for say in ways:
         try:

@@ -71,6 +71,12 @@ async def show(interaction: discord.Interaction[Any], sheet: Sheet, *, turned: b
         await _draw(interaction, sheet, ephemeral=True)
 
 
+async def posted(sheet: Sheet) -> dict[str, Any]:
+    """Return what shows a sheet of one page in a message of its own."""
+    text = await asyncio.to_thread(discord_text.card, sheet.message)
+    return {"embed": embed_of(text), "view": _view(sheet)}
+
+
 async def share(interaction: discord.Interaction[Any], sheet: Sheet, sent: Sent) -> None:
     """Show a sheet to the whole channel. Raises `Refusal` if they may not write there.
 

@@ -114,6 +114,12 @@ class MessageReply:
         """Post a sentence below the message; no question waits for it."""
         self.tasks.spawn(reply(self.locations.transport, self.message, text))
 
+    async def show(self, sheet: Sheet, *, turned: bool = False) -> None:
+        """Post a sheet below the message; what its buttons open is for whoever presses them."""
+        del turned
+        shown = await discord_past.posted(sheet)
+        self.tasks.spawn(reply(self.locations.transport, self.message, **shown))
+
     def venue(self, run: RunRow) -> DiscordVenue:
         """Return where a run is shown that this has begun."""
         return self.locations.venue_of(run)

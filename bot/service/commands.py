@@ -12,7 +12,7 @@ from bot.view.wording import commands as wording
 from bot.view.wording import worth
 from bot.view.wording.channels import leftover
 from bot.view.wording.commands import NO_QUESTION
-from council.profile import MOST_ROUNDS, Depth, Strategy
+from council.profile import Depth
 
 OptionKind = Literal["text", "number", "choice", "profile", "conversation", "file", "flag"]
 ACTION = wording.ASK_ABOUT
@@ -23,6 +23,8 @@ AT_ONCE, MOST_AT_ONCE = 5, 10
 DAYS, MOST_DAYS = 30, 3650
 MOST_RETENTION = 36_500
 """Days: a hundred years."""
+MOVED = ("rounds", "strategy", "criteria", "mode")
+"""Options of `/council`, and settings of channels, that profiles have now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +77,6 @@ ASK = Command(
     (
         Option("question", wording.QUESTION, "text", required=True),
         Option("profile", wording.PROFILE, "profile"),
-        Option("rounds", wording.ROUNDS, "number", least=1, most=MOST_ROUNDS),
-        Option("strategy", wording.STRATEGY, "choice", choices=get_args(Strategy)),
-        Option("criteria", wording.CRITERIA, "text"),
-        Option("mode", wording.MODE, "choice", choices=("council", "consultants")),
         Option("depth", worth.DEPTH, "choice", choices=get_args(Depth)),
         Option("attachment", wording.ATTACHMENT, "file"),
         Option("private", wording.PRIVATE, "flag"),
@@ -131,8 +129,6 @@ CONFIG = Command(
     (
         Option("profile", wording.CHANNEL_PROFILE, "profile"),
         Option("profiles", wording.CHANNEL_PROFILES, "text"),
-        Option("rounds", wording.CHANNEL_ROUNDS, "number", least=1, most=MOST_ROUNDS),
-        Option("strategy", wording.STRATEGY, "choice", choices=get_args(Strategy)),
         Option("depth", worth.DEPTH_CHANNEL, "choice", choices=get_args(Depth)),
         Option("context", wording.CONTEXT, "choice", choices=("thread", "message")),
         Option("thread", wording.THREAD, "choice", choices=("digest", "full")),
@@ -171,6 +167,7 @@ _PERSON = re.compile(r"<@!?(\w+)(?:\|[^<>]*)?>", re.ASCII)
 # Slack adds a name to each mention, which may contain spaces.
 _LABEL = re.compile(r"(<[@!#][^<>|]+)\|[^<>]*>")
 _FLAGS = re.compile(r"(?:^|\s)(?:--|\u2014|\u2013)(?=\w)")
+_HELP = re.compile(r"(?:--|\u2014|\u2013)?help|[?\uff1f]", re.IGNORECASE)
 _FLAG = re.compile(r"(?:--|\u2014|\u2013)(?P<name>[^\s=]*)=?\s*")
 
 
@@ -194,8 +191,15 @@ def parse_message(text: str) -> Typed:
     return typed
 
 
+def is_help(text: str) -> bool:
+    """Return whether a question only asks for the help: it is shown, and no model is asked."""
+    return _HELP.fullmatch(text.strip()) is not None
+
+
 def _typed(text: str) -> Typed:
     rest = text.strip()
+    if is_help(rest):
+        return Typed(rest, {})
     options = {option.name: option for option in ASK.options if not option.required}
     given: dict[str, str | bool] = {}
     while flag := _FLAG.match(rest):
@@ -203,6 +207,8 @@ def _typed(text: str) -> Typed:
         rest = rest[flag.end() :]
         if not name:  # `-- question`: the end of the flags
             break
+        if name in MOVED:  # refused where the profiles are known; what would be its value doesn't count
+            return Typed(rest, {**given, name: True})
         option = options.get(name)
         if option is None:
             raise UsageError(_unknown(flag["name"], ASK))
@@ -230,12 +236,12 @@ def parse_options(command: Command, text: str) -> Given:
     for flag in flags:
         typed, value = re.split(r"[\s=]+|$", flag.strip(), maxsplit=1)
         option = options.get(name := typed.lower().replace("-", "_"))
-        if option is None:
+        if option is None and name not in MOVED:
             raise UsageError(_unknown(typed, command))
         if name in given:
             raise UsageError(wording.twice(name))
         given[name] = value.strip(f"{_DOUBLE}{_SINGLE} ")
-        if not given[name]:
+        if option and not given[name]:
             raise UsageError(wording.no_value(name, option.allowed))
     return given
 
@@ -249,9 +255,8 @@ def _value(option: Option, text: str) -> tuple[str, str]:
         if end is None:
             raise UsageError(wording.not_closed(option.name))
         return text[1 : end.start() + 1].strip(), text[end.end() + 1 :].lstrip()
-    word = re.match(r"(?:\S*[,;\u3001\uff0c]\s+)*\S+", text)  # a list continues after its comma
-    end_of_word = word.end() if word else len(text)
-    return text[:end_of_word], text[end_of_word:].lstrip()
+    word, *rest = text.split(maxsplit=1)
+    return word, "".join(rest)
 
 
 def argument(command: Command, text: str) -> Given:
@@ -293,8 +298,7 @@ def _number(option: Option, value: str) -> int:
 def described(name: str) -> str:
     """Describe an option of `/council`, and what it takes unless that is any text."""
     [option] = [option for option in ASK.options if option.name == name]
-    allowed = option.allowed if option.kind in ("number", "choice") else ""
-    return wording.described(option.description, allowed)
+    return wording.described(option.description, option.allowed if option.choices else "")
 
 
 def usage(command: Command) -> str:
@@ -304,21 +308,13 @@ def usage(command: Command) -> str:
     if command is not ASK:
         return " ".join(one.name if one.required else f"[{one.name}]" for one in command.options)
     flags = (
-        f"[--{option.name}]" if option.kind == "flag" else f"[--{option.name} {_hint(option)}]"
+        f"[--{option.name}]"
+        if option.kind == "flag"
+        else f"[--{option.name} {'|'.join(option.choices) or option.name.upper()}]"
         for option in command.options
         if not option.required and option.kind != "file"
     )
     return " ".join((*flags, *(option.name for option in command.options if option.required)))
-
-
-def _hint(option: Option) -> str:
-    match option.kind:
-        case "number":
-            return f"{option.least}-{option.most}"
-        case "choice":
-            return "|".join(option.choices)
-        case _:
-            return option.name.upper()
 
 
 def _unknown(name: str, command: Command) -> str:

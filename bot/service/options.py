@@ -2,76 +2,52 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Self, cast
-
-from pydantic import ValidationError
+from typing import Self, cast, get_args
 
 from bot.errors import NoProfile, UsageError
-from bot.service.commands import ASK, Given, Option
+from bot.service.commands import MOVED, Given
 from bot.view.wording import commands as wording
-from bot.view.wording.cli import wrong
-from council.criteria import EvaluationCriteria
-from council.personas import consultants
-from council.profile import Depth, Profile, Strategy
+from council.profile import Depth, Profile
 from council.text.characters import clip
 
 DEFAULT = "default"
 
-Mode = Literal["council", "consultants"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """The options of one run; `None` leaves the profile's setting."""
+    """The options of one run; `None` leaves the profile's setting.
+
+    `moved` names an option that profiles have now: with it, nothing is asked.
+    """
 
     profile: str | None = None
-    rounds: int | None = None
-    strategy: Strategy | None = None
-    criteria: EvaluationCriteria | None = None
-    mode: Mode | None = None
     depth: Depth | None = None
+    moved: str | None = None
 
     @classmethod
     def read(cls, given: Given) -> Self:
         """Read them from a command's options, as texts or already of their type. Raises `UsageError`."""
+        profile, depth = given.get("profile"), given.get("depth")
+        chosen = None if depth is None else str(depth).strip().lower()
+        if chosen not in (None, *get_args(Depth)):
+            allowed = wording.choice(get_args(Depth))
+            wrong = wording.wrong("depth", clip(str(depth).strip(), 60), allowed)
+            raise UsageError(wording.not_asked(wrong))
         return cls(
-            profile=cast("str | None", _value("profile", given)),
-            rounds=cast("int | None", _value("rounds", given)),
-            strategy=cast("Strategy | None", _value("strategy", given)),
-            criteria=_criteria(given.get("criteria")),
-            mode=cast("Mode | None", _value("mode", given)),
-            depth=cast("Depth | None", _value("depth", given)),
+            profile=None if profile is None else str(profile).strip(),
+            depth=cast("Depth | None", chosen),
+            moved=next((name for name in MOVED if given.get(name) is not None), None),
         )
 
     @classmethod
     def of(cls, profile: Profile) -> Self:
         """Return the options that a run had, so that it can be asked again with them."""
-        return cls(
-            profile=profile.name,
-            rounds=profile.max_rounds,
-            strategy=profile.strategy,
-            criteria=profile.criteria,
-            mode=_mode(profile),
-            depth=profile.depth,
-        )
+        return cls(profile=profile.name, depth=profile.depth)
 
     def applied(self, profiles: Mapping[str, Profile]) -> Profile:
         """Return the profile they name, changed by them. Raises `NoProfile` if there is none."""
-        chosen = {
-            "max_rounds": self.rounds,
-            "strategy": self.strategy,
-            "criteria": self.criteria,
-            "depth": self.depth,
-        }
-        changes = {key: value for key, value in chosen.items() if value is not None}
-        return self._in_mode(self._named(profiles)).model_copy(update=changes)
-
-    def _in_mode(self, profile: Profile) -> Profile:
-        if self.mode is None or self.mode == _mode(profile):
-            return profile
-        if self.mode == "council":
-            return profile.model_copy(update={"answer_format": "plain"})
-        return consultants(profile)
+        profile = self._named(profiles)
+        return profile if self.depth is None else profile.model_copy(update={"depth": self.depth})
 
     def _named(self, profiles: Mapping[str, Profile]) -> Profile:
         name = DEFAULT if self.profile is None else self.profile
@@ -84,44 +60,3 @@ class RunOptions:
 
 
 PROFILE_DEFAULTS = RunOptions()
-
-
-def _mode(profile: Profile) -> Mode:
-    return "council" if profile.answer_format == "plain" else "consultants"
-
-
-def _value(name: str, given: Given) -> object:
-    [option] = [option for option in ASK.options if option.name == name]
-    value = given.get(name)
-    if value is None:
-        return None
-    text = str(value).strip()
-    match option.kind:
-        case "number":
-            digits = text.isascii() and text.isdecimal()
-            if digits and option.least <= int(text) <= option.most:
-                return int(text)
-        case "choice":
-            # Keyboards and habits write risk-averse and Risk averse.
-            chosen = text.lower().replace("-", "_").replace(" ", "_")
-            if chosen in option.choices:
-                return chosen
-        case _:
-            return text
-    raise _wrong(option, text, wording.takes(option.allowed))
-
-
-def _criteria(text: object) -> EvaluationCriteria | None:
-    if text is None:
-        return None
-    [option] = [option for option in ASK.options if option.name == "criteria"]
-    try:
-        return EvaluationCriteria.model_validate(str(text))
-    except ValidationError as error:
-        detail: dict[str, Any] = dict(error.errors()[0])
-        reason = wrong(detail["type"], detail.get("ctx", {}), str(detail["msg"]))
-        raise _wrong(option, str(text), reason) from error
-
-
-def _wrong(option: Option, value: str, reason: str) -> UsageError:
-    return UsageError(wording.not_asked(option.name, clip(value, 60), reason))

@@ -17,7 +17,7 @@ from bot.past.lookup import Lookup
 from bot.past.pages import Sheet
 from bot.service.admission.access import AT_TERMINAL as ANYTHING
 from bot.service.admission.access import Requester
-from bot.service.commands import ASK, COMMANDS, CONFIG, FORGET, HELP, PAST, given, parse, usage
+from bot.service.commands import ASK, COMMANDS, CONFIG, FORGET, HELP, PAST, given, is_help, parse, usage
 from bot.service.delivery.receipts import Sent
 from bot.service.delivery.venue import File, Venue
 from bot.service.dispatcher import Dispatcher
@@ -40,8 +40,9 @@ from storage.errors import ConversationNotFound
 from storage.index.rows import IndexRow
 from storage.journal.rows import RunRow
 
+_ASK = f"/{ASK.name}"
 HINT = wording.hint(
-    f"/{ASK.name}",
+    _ASK,
     (f"/{each.name} {usage(each)}" for each in PAST),
     f"/{FORGET.name} {usage(FORGET)}",
     f"/{CONFIG.name}",
@@ -86,7 +87,9 @@ async def _hold(configuration: Configuration, library: Library, *, is_kept: bool
         while (line := read_line()) is not None:
             word, _, rest = line.strip().partition(" ")
             try:
-                if word in (f"/{ASK.name}", "@council"):
+                if word in (_ASK, "@council") and is_help(rest):
+                    await typed.handle(f"/{HELP.name}", f"/{HELP.name}")
+                elif word in (_ASK, "@council"):
                     after = typed.conversation if word == "@council" else None
                     profile, question = await _asked(rest, council, dispatcher)
                     people = partial(terminal_ask.people, is_kept=is_kept)

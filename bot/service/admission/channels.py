@@ -10,19 +10,23 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Literal, cast
 
+import structlog
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bot.errors import Refusal, UsageError
 from bot.service.admission.access import OPEN, Access, Requester, Rules, not_allowed
 from bot.service.admission.budgets import NO_BUDGETS, Budgets, Dollars
-from bot.service.commands import MOST_RETENTION
+from bot.service.commands import MOST_RETENTION, MOVED
 from bot.service.options import DEFAULT, RunOptions
 from bot.view.wording import channels as wording
 from bot.view.wording import worth
+from bot.view.wording.commands import not_asked, of_profiles
 from council.document.conversation import Source
-from council.profile import MOST_ROUNDS, Depth, Profile, Strategy
+from council.profile import Depth, Profile
 from storage.overrides import Overrides
 from storage.scope import TERMINAL, Scope
+
+log = structlog.get_logger()
 
 BUDGETS: Mapping[str, Literal["channel_day", "channel_month"]] = {
     "budget_day": "channel_day",
@@ -39,8 +43,6 @@ class ChannelSettings(BaseModel):
 
     profile: str | None = None
     profiles: Annotated[frozenset[str], Field(min_length=1)] | None = None
-    rounds: Annotated[int, Field(ge=1, le=MOST_ROUNDS)] | None = None
-    strategy: Strategy | None = None
     depth: Depth | None = None
     context: Literal["thread", "message"] | None = None
     thread: Literal["digest", "full"] | None = None
@@ -104,8 +106,6 @@ def resolve(operator: Operator, own: ChannelSettings) -> dict[str, Setting]:
     return {
         "profile": Setting(chosen, wording.CHANNEL if is_own else wording.BUILT_IN),
         "profiles": Setting(tuple(allowed), wording.CHANNEL if own.profiles else wording.BUILT_IN),
-        "rounds": of_profile(own.rounds, "max_rounds"),
-        "strategy": of_profile(own.strategy, "strategy"),
         "depth": of_profile(own.depth, "depth"),
         "context": of_profile(own.context, "context"),
         "thread": of_profile(own.thread, "thread"),
@@ -176,12 +176,15 @@ class EffectiveSettings:
         return cast("tuple[str, ...]", self.settings["profiles"].value)
 
     def profile(self, options: RunOptions) -> Profile:
-        """Return the council that a question is put to. Raises `UsageError` if there is none."""
+        """Return the council that a question is put to.
+
+        Raises `UsageError` if there is none, and for an option that profiles have now.
+        """
+        if options.moved:
+            raise UsageError(not_asked(of_profiles(options.moved, self.open_profiles)))
         profile = replace(
             options,
             profile=options.profile or str(self.settings["profile"].value),
-            rounds=options.rounds or self.own.rounds,
-            strategy=options.strategy or self.own.strategy,
             depth=options.depth or self.own.depth,
         ).applied(self.operator.profiles)
         set_here = {"context": self.own.context, "thread": self.own.thread}
@@ -228,13 +231,20 @@ class Channels:
     def __init__(self, operator: Operator | None = None, overrides: Overrides | None = None) -> None:
         self.operator = operator or Operator()
         self._overrides = overrides
+        self._ignored: set[Scope] = set()
 
     async def in_force(self, here: Source) -> EffectiveSettings:
         """Return what is in force in a channel. Raises `StorageError`."""
         if self._overrides is None:
             return EffectiveSettings(self.operator)
+        place = place_of(here)
+        stored = await self._overrides.of(place)
+        moved = [name for name in MOVED if stored.pop(name, None) is not None]
+        if moved and place not in self._ignored:
+            self._ignored.add(place)
+            log.warning("channel_settings_ignored", settings=moved, channel=place.channel)
         try:
-            own = ChannelSettings.model_validate(await self._overrides.of(place_of(here)))
+            own = ChannelSettings.model_validate(stored)
         except ValidationError:
             raise self._overrides.unreadable() from None
         return EffectiveSettings(self.operator, own)

@@ -11,13 +11,13 @@ from bot.service.admission.access import Requester, Rules
 from bot.service.admission.budgets import dollars_in
 from bot.service.admission.channels import BUDGETS, Channels, ChannelSettings, EffectiveSettings
 from bot.service.admission.permissions import check
-from bot.service.commands import CONFIG, Given, Option
+from bot.service.commands import CONFIG, MOVED, Given, Option
 from bot.service.options import PROFILE_DEFAULTS
 from bot.view.message import Heading, Line, Message, Pairs
 from bot.view.wording import channels as wording
 from bot.view.wording import inputs, worth
 from bot.view.wording.budgets import state
-from bot.view.wording.commands import NOT_CHANGED
+from bot.view.wording.commands import NOT_CHANGED, of_profiles
 from council.document.conversation import Source
 from storage.errors import StorageError, Used
 from storage.scope import TERMINAL
@@ -159,6 +159,8 @@ def _contradictions(changes: Mapping[str, object], now: EffectiveSettings) -> It
 
 
 def _read(key: str, text: str, now: EffectiveSettings, standing: Requester) -> dict[str, object]:
+    if key in MOVED:
+        raise _Wrong(of_profiles(key, now.open_profiles))
     option = _OPTIONS[key]
     match key:
         case "reset":
@@ -170,8 +172,6 @@ def _read(key: str, text: str, now: EffectiveSettings, standing: Requester) -> d
             if not names:
                 raise _Wrong(wording.wrong(key, text, option.allowed))
             return {key: sorted({_profile(key, name, now, standing) for name in names})}
-        case "rounds":
-            return {key: _number(option, text)}
         case "retention":
             days = _DAYS.fullmatch(text)
             number = _number(option, days[1] if days else text)

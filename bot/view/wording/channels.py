@@ -17,8 +17,6 @@ NOTHING_CHANGED = "Nothing was changed."
 _NAMES: Mapping[str, str] = {
     "profile": "Council that answers",
     "profiles": "Councils that may be asked",
-    "rounds": "Review rounds",
-    "strategy": "How the answers are combined",
     "depth": "How deep a question is taken",
     "context": "What is read with a question",
     "thread": "What the thread shows",
@@ -99,7 +97,7 @@ def how_to_change(platform: str, names: Iterable[str]) -> str:
         return "To change a setting, choose it as an option of /council-config; reset undoes a change."
     return (
         "To change a setting, type its name and new value; to undo a change, type reset and the name: "
-        f"/council-config --rounds 2 --reset profile. The names are {listing(names)}."
+        f"/council-config --depth quick --reset profile. The names are {listing(names)}."
     )
 
 
@@ -189,7 +187,7 @@ def both(key: str) -> str:
 def leftover(text: str) -> str:
     return (
         f"\u201c{text}\u201d isn't an option. Write options with two hyphens and a value, such as "
-        f"--rounds 2. {NOTHING_CHANGED}"
+        f"--depth quick. {NOTHING_CHANGED}"
     )
 
 

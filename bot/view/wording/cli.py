@@ -10,7 +10,12 @@ NOT_SET = "not set"
 ONE_FORM = "Choose either --events or --json."
 NOT_UTF8 = "it isn't UTF-8 text."
 NO_AMOUNT = "it isn't an amount in US dollars from 0 to 1,000,000, such as 2.50."
-NO_QUESTION = 'There is no question. Write one: council ask "Should we shard now?"'
+YOUR_QUESTION = "Your question: "
+NO_QUESTION = "There is no question. Run council ask, and type it there or pipe it in."
+LINE_TOO_LONG = (
+    "A terminal takes no line of more than 4,000 characters, so the question's end is lost. Nothing was "
+    "asked. Put it in a file: council ask - < FILE"
+)
 NO_TOKEN = "DISCORD_TOKEN isn't set. The address needs the application's id, which comes from it."  # noqa: S105 - words about one
 NO_TERMINAL = (
     "`council init` asks questions, so it needs a terminal. Without one, copy .env.example to .env, "
@@ -28,6 +33,10 @@ NO_POSTGRES = (
     "DATABASE_URL is set, but the extra postgres isn't installed. "
     "Run uv sync --frozen --inexact --extra postgres, or unset DATABASE_URL"
 )
+
+
+def others(names: Iterable[str]) -> str:
+    return f"Also: {', '.join(names)}. council COMMAND --help describes each."
 
 
 def unknown_example(name: str, names: Sequence[str]) -> str:

@@ -1,6 +1,6 @@
 """What commands, forms and buttons say: their options, the help, refusals and confirmations."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from math import ceil
 
 from bot.view.wording.figures import count, duration, listing
@@ -14,10 +14,6 @@ QUESTION = "Your question"
 EXAMPLE = "Should we shard the database now, or buy a bigger machine first?"
 """What Slack shows beside /council while it is typed."""
 PROFILE = "Which council answers"
-ROUNDS = "Review rounds, 1 to 5; each costs as much again"
-STRATEGY = "How the chairman combines the answers"
-CRITERIA = "What matters, with weights; ! = must-have. Cost:3, Security:2!"
-MODE = "council: free text; consultants: pros, cons, confidence"
 ATTACHMENT = "A file to read with the question: text, PDF or a picture"
 PRIVATE = "Answer me in a direct message"
 HELP = "How it works, who sees your question, cost"
@@ -42,7 +38,6 @@ WHAT_IS_MISSING = (
 CONFIG = "This channel's settings: see them, or change them as an admin"
 CHANNEL_PROFILE = "Which council answers here unless a question names one"
 CHANNEL_PROFILES = "Which councils may be asked here, separated by commas"
-CHANNEL_ROUNDS = "Review rounds here, 1 to 5; each costs as much again"
 CONTEXT = "thread: read the thread around a question; message: only the question"
 LINKS = "on: read the pages that a question links to; their sites see that the bot asks"
 THREAD = "digest: how each corrected response begins; full: all of it in the thread"
@@ -83,15 +78,17 @@ def wrong(option: str, value: str, allowed: str) -> str:
     return f"The option {option} can't be \u201c{value}\u201d. It takes {allowed}."
 
 
-def not_asked(option: str, value: str, why: str) -> str:
-    """Return why an option's value can't be used, and that nothing was asked."""
-    reason = why.rstrip(".")
-    shown = f"{reason[0].upper()}{reason[1:]}"
-    return f"The option {option} can't be \u201c{value}\u201d. {shown}. Nothing was asked."
+def not_asked(why: str) -> str:
+    return f"{why} Nothing was asked."
 
 
-def takes(allowed: str) -> str:
-    return f"It takes {allowed}"
+def of_profiles(option: str, names: Collection[str]) -> str:
+    """Refuse an option that profiles have now, and name those that can be asked."""
+    known = f"This council's profiles: {', '.join(names)}. Choose one with --profile."
+    return (
+        f"--{option} belongs to a profile now, in council.toml. "
+        f"{known if names else 'There is none yet: run council init.'}"
+    )
 
 
 def no_value(option: str, allowed: str) -> str:

@@ -39,7 +39,7 @@ WEB = "Members search the web, so their search terms go to the provider's search
 LIMITS = "Limits"
 SETTINGS = "/council-config shows this channel's settings; its admins change them there."
 ABOUT_OPTIONS = "Options of /council"
-_EXAMPLE = "--rounds 2 --criteria \u201cCost:3, Security!\u201d Should we shard?"
+_EXAMPLE = "--depth quick Should we shard?"
 _BEFORE = f"Type them before the question: {_EXAMPLE}"
 _ATTACHED = (
     "Attach files to a message that mentions me, to a direct message, or to a message on which you use "

@@ -217,5 +217,5 @@ def next_steps(steps: Mapping[str, str]) -> str:
 
 
 DOCTOR = {".venv/bin/council doctor": "checks everything"}
-ASK = {'make ask Q="Your question"': "asks in this terminal"}
+ASK = {"make ask": "asks in this terminal"}
 RUN = {"make run": "serves Discord and Slack"}

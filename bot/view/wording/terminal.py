@@ -168,7 +168,7 @@ HEADER = ("Member", "Objections", "Corrected response", "Changes and original", 
 AGAIN = "Type another number, ? to list them, or press Enter to leave."
 GOODBYE = (
     "This example was written by hand, and none of it was saved. To set up models of your own: make "
-    'init. To ask them: make ask Q="your question".'
+    "init. To ask them: make ask."
 )
 
 

@@ -8,11 +8,13 @@ async def test_others_see_the_settings_and_change_nothing(team: AnyTeam) -> None
     """Both privately; an admin that the operator has listed may, whatever the platform says."""
     seen = team.read(await team.use("config"))
     assert f"{team.admins} can change these." in seen
-    said = await team.use("config", rounds=2)
+    said = await team.use("config", depth="quick")
     assert team.text(said) == "Only an admin can change this channel's settings. Nothing was changed."
     assert team.read(await team.use("config")) == seen
     await team.restart(admins=[team.ada])
-    assert "Review rounds: it was 1, and is now 2." in team.read(await team.use("config", rounds=2))
+    assert "How deep a question is taken: it was full, and is now quick." in team.read(
+        await team.use("config", depth="quick")
+    )
 
 
 async def test_opt_in_lets_nobody_ask_until_an_admin_switches_the_channel_on(team: AnyTeam) -> None:

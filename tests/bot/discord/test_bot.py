@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import discord
@@ -20,6 +21,7 @@ from bot.service.commands import ACTION, COMMANDS
 from bot.service.delivery.venue import File, Part
 from bot.service.dispatcher import Dispatcher
 from bot.view.wording.discord import HINT
+from council.criteria import EvaluationCriteria
 from storage.scope import Scope
 from tests.bot.discord.office import HELD, Office, impatient, office
 from tests.bot.inputs.pdfs import lines, pdf
@@ -212,13 +214,21 @@ async def test_how_many_messages_a_thread_of_four_members_has(
     assert server.unhandled() == []
 
 
+def seat(team: Office, **settings: object) -> None:
+    """Give the council's profile these settings."""
+    operator = team.dispatcher.channels.operator
+    changed = operator.profiles["default"].model_copy(update=settings)
+    team.dispatcher.reconfigure(replace(operator, profiles={"default": changed}))
+
+
 async def test_the_thread_shows_the_last_of_two_rounds(
     server: DiscordServer, team: Office, council: ScriptedCouncil
 ) -> None:
     """With its ranking and corrections; a long response is cut and says so, and the transcript is complete."""
     council.script = {f"stage2_5.2:{name}": f"{name} corrects itself again. {LONG * 5}" for name in FOUR}
     await whole_responses(team)
-    card = await team.asked(rounds=2)
+    seat(team, max_rounds=2)
+    card = await team.asked()
     [thread] = server.threads(team.general)
     # The mention doesn't wait for the thread, so it may come between two of its messages.
     posted = [text for text in texts(server, thread) if not text.startswith("<@")]
@@ -416,11 +426,12 @@ async def test_a_quick_answer_is_asked_again_in_full(
 async def test_the_options_change_the_run_and_are_kept_when_it_is_asked_again(
     server: DiscordServer, team: Office, council: ScriptedCouncil
 ) -> None:
-    """Discord offers them as real options, so only criteria can contain mistakes."""
+    """Discord offers them as real options; a profile has all the others."""
     council.held |= {HELD["Answers"]}
-    typed = "Cost:3, Security!"
-    card = await team.ask(rounds=2, mode="consultants", strategy="coverage", criteria=typed)
-    asked_for = "4 consultants, up to 2 rounds, strategy coverage. Criteria: Cost:3, Security!."
+    criteria = EvaluationCriteria.model_validate("Cost:3, Security!")
+    seat(team, max_rounds=2, strategy="coverage", criteria=criteria)
+    card = await team.ask(profile="default", depth="full")
+    asked_for = "4 members, up to 2 rounds, strategy coverage. Criteria: Cost:3, Security!."
     assert asked_for in card.text
     council.release(HELD["Answers"])
     await team.dispatcher.tasks.settled()
@@ -432,10 +443,22 @@ async def test_the_options_change_the_run_and_are_kept_when_it_is_asked_again(
     council.release(HELD["Reviews"])
     await team.dispatcher.tasks.settled()
     assert "- Cost (weight 3)" in council.prompt(f"stage1.1:{FOUR[0]}")
-    wrong = server.slash(team.general, team.ada, "council", question="Why?", criteria="Cost:much")
-    assert (await team.refused(wrong)).startswith("The option criteria can't be \u201cCost:much\u201d.")
-    with pytest.raises(Impossible):
-        server.slash(team.general, team.ada, "council", question="Why?", strategy="guess")
+    for gone in ({"depth": "deep"}, {"rounds": 2}, {"strategy": "coverage"}, {"mode": "council"}):
+        with pytest.raises(Impossible):
+            server.slash(team.general, team.ada, "council", question="Why?", **gone)
+
+
+async def test_a_bare_word_for_help_asks_nothing(
+    server: DiscordServer, team: Office, council: ScriptedCouncil
+) -> None:
+    """Privately after the command; below a message, with the buttons, since Discord has no other way."""
+    for text, options in (("help", {}), ("--help", {"private": True}), (" ? ", {})):
+        typed = server.slash(team.general, team.ada, "council", question=text, **options)
+        assert "Several models answer" in await team.refused(typed)
+    *_, said = await team.mentioned(team.general, "help")
+    assert "Several models answer" in said.text
+    assert [pressed["label"] for pressed in said.buttons] == ["Options", "Models and limits"]
+    assert (council.calls, await team.documents()) == ([], [])
 
 
 async def test_profiles_are_proposed_while_somebody_types(server: DiscordServer, team: Office) -> None:
@@ -801,9 +824,11 @@ async def test_a_mention_asks(server: DiscordServer, team: Office, council: Scri
 
 async def test_flags_beside_a_mention_count(team: Office) -> None:
     """As on Slack; mistakes in them are explained in a reply."""
-    card, *_ = await team.mentioned(team.general, "--rounds 2 --strategy coverage Shard now?")
-    assert "up to 2 rounds, strategy coverage" in card.history[0].embeds[0]["description"]
+    card, *_ = await team.mentioned(team.general, "--depth quick --profile default Shard now?")
     assert "> Shard now?" in card.history[0].embeds[0]["description"]
+    said = await team.mentioned(team.general, "--rounds 2 Why?")
+    assert "--rounds belongs to a profile now" in said[-1].content
+    assert "This council's profiles: default." in said[-1].content
     said = await team.mentioned(team.general, "--privat Why?")
     assert said[-1].content == (
         "Unknown option --privat. Did you mean --private? Options come before the question."

@@ -51,9 +51,9 @@ async def test_an_admin_changes_what_the_next_question_gets(quiet: Office) -> No
     async with quiet.bot():
         await quiet.ask()
         await quiet.council.until_called(held)
-        said = await quiet.refused(configure(quiet, grace, profile="fast", rounds=2))
+        said = await quiet.refused(configure(quiet, grace, profile="fast", depth="quick"))
         assert "Council that answers: it was default, and is now fast." in said
-        assert "Review rounds: it was 1, and is now 2." in said
+        assert "How deep a question is taken: it was full, and is now quick." in said
         quiet.council.release(held)
         await quiet.dispatcher.tasks.settled()
         await quiet.asked()
@@ -61,9 +61,9 @@ async def test_an_admin_changes_what_the_next_question_gets(quiet: Office) -> No
     seat(quiet, profiles=fast)
     async with quiet.bot():
         await quiet.asked()
-        await quiet.asked(strategy="risk_averse", rounds=1)
+        await quiet.asked(profile="default", depth="full")
     strategies = sorted(str(answer.strategy) for answer in await answers(quiet))
-    assert strategies == ["consensus", "coverage", "coverage", "risk_averse"]
+    assert strategies == ["consensus", "consensus", "coverage", "coverage"]
 
 
 async def test_opt_in_closes_private_threads_and_other_channels(

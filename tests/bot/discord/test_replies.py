@@ -16,7 +16,7 @@ async def test_a_reply_that_pings_the_bot_is_a_follow_up(
     """To the card, or to any message of its thread; the answer appears in the thread."""
     card, *_ = await team.mentioned(team.general, "Shard now?")
     [thread] = server.threads(team.general)
-    asked = server.say(team.general, team.ada, "--rounds 2 And in a year?", reply_to=card)
+    asked = server.say(team.general, team.ada, "--depth full And in a year?", reply_to=card)
     server.redeliver(asked)
     await server.until(lambda: len(cards(server, thread)) == 1)
     await team.dispatcher.tasks.settled()

@@ -31,7 +31,7 @@ def _lost_role(scene: Scene) -> None:
 
 
 def _unreadable(scene: Scene) -> None:
-    scene.set_in(("slack", "T1", "C0123456"), {"rounds": 99})
+    scene.set_in(("slack", "T1", "C0123456"), {"retention": 0})
 
 
 PLANTS: dict[str, Callable[[Scene], object]] = {
@@ -42,7 +42,6 @@ PLANTS: dict[str, Callable[[Scene], object]] = {
         f'{TWO}\n[access.profiles.fast]\nchannels = ["C7654321"]\n', profile="fast"
     ),
     "budget of a channel under one question": in_slack(budget_day=0.01),
-    "rounds over the operator's budget": in_slack("[budgets]\nrun = 0.5\n", rounds=5),
     "budget under one question": lambda s: s.write(
         "council.toml", "[budgets]\nuser_day = 0.01\nchannel_day = 5.0\n"
     ),

@@ -86,7 +86,7 @@ def _settled(scene: Scene) -> None:
     who = {"roles": [str(min(scene.guild.roles))]}
     place = ("discord", str(scene.guild.id), str(scene.general.id))
     scene.set_in(place, {"profile": "fast", "budget_day": 1.5, "who": who})
-    scene.set_in(("terminal", "", ""), {"profile": "default", "rounds": 5})
+    scene.set_in(("terminal", "", ""), {"profile": "default", "depth": "quick"})
 
 
 NORMAL = [

@@ -20,6 +20,7 @@ from bot.service.commands import (
     Given,
     Typed,
     argument,
+    is_help,
     parse,
     usage,
 )
@@ -34,25 +35,29 @@ from bot.service.commands import (
         ("\u2014private Shard now?", "Shard now?", {"private": True}),
         ("\u2013private Shard now?", "Shard now?", {"private": True}),
         ("--PRIVATE  Shard now?", "Shard now?", {"private": True}),
-        ("--rounds 2 Shard now?", "Shard now?", {"rounds": "2"}),
-        ("--rounds=2 Shard now?", "Shard now?", {"rounds": "2"}),
+        ("--depth quick Shard now?", "Shard now?", {"depth": "quick"}),
+        ("--depth=quick Shard now?", "Shard now?", {"depth": "quick"}),
+        ("--rounds 2 Shard now?", "2 Shard now?", {"rounds": True}),
+        ("--private \u2014Mode=council Shard?", "council Shard?", {"private": True, "mode": True}),
         (
-            "\u2014profile fast --private \u2014strategy coverage Shard now?",
+            "\u2014profile fast --private \u2014depth full Shard now?",
             "Shard now?",
-            {"profile": "fast", "private": True, "strategy": "coverage"},
+            {"profile": "fast", "private": True, "depth": "full"},
         ),
-        ('--criteria "Cost:3, Speed" Shard?', "Shard?", {"criteria": "Cost:3, Speed"}),
-        ("--criteria \u201cCost:3, Speed\u201d Shard?", "Shard?", {"criteria": "Cost:3, Speed"}),
-        ("--criteria \u201eCost, Speed\u201c Shard?", "Shard?", {"criteria": "Cost, Speed"}),
-        ("--criteria \u201dCost, Speed\u201d Shard?", "Shard?", {"criteria": "Cost, Speed"}),
-        ("--criteria \u00abCost, Speed\u00bb Shard?", "Shard?", {"criteria": "Cost, Speed"}),
-        ("--criteria 'Cost' \"Shard\" or not?", '"Shard" or not?', {"criteria": "Cost"}),
-        ("--criteria Cost:3, Speed! Shard?", "Shard?", {"criteria": "Cost:3, Speed!"}),
+        ('--profile "Big team" Shard?', "Shard?", {"profile": "Big team"}),
+        ("--profile \u201cBig team\u201d Shard?", "Shard?", {"profile": "Big team"}),
+        ("--profile \u201eBig team\u201c Shard?", "Shard?", {"profile": "Big team"}),
+        ("--profile \u201dBig team\u201d Shard?", "Shard?", {"profile": "Big team"}),
+        ("--profile \u00abBig team\u00bb Shard?", "Shard?", {"profile": "Big team"}),
+        ("--profile 'fast' \"Shard\" or not?", '"Shard" or not?', {"profile": "fast"}),
         ("--profile fast\nShard?", "Shard?", {"profile": "fast"}),
         ("Is --private a flag?", "Is --private a flag?", {}),
         ("-- --private is a flag?", "--private is a flag?", {}),
         ("\u2014 so, shard?", "so, shard?", {}),
         ("\u201cShard\u201d or not?", "\u201cShard\u201d or not?", {}),
+        ("--help", "--help", {}),
+        (" \u2014Help ", "\u2014Help", {}),
+        ("help me shard", "help me shard", {}),
     ],
 )
 def test_flags_are_read_before_the_first_word_only(
@@ -68,28 +73,28 @@ def test_flags_are_read_before_the_first_word_only(
     [
         ("", "There is no question. Write one: /council Should we shard now?"),
         ("--private", "There is no question. Write one: /council Should we shard now?"),
-        ("--rounds 2", "There is no question. Write one: /council Should we shard now?"),
+        ("--depth quick", "There is no question. Write one: /council Should we shard now?"),
         (
             "--privat Shard?",
             "Unknown option --privat. Did you mean --private? Options come before the question.",
         ),
         (
             "--colour red Shard?",
-            "Unknown option --colour. Available: --profile, --rounds, --strategy, --criteria, --mode, --depth, --private. Options come before the question.",
+            "Unknown option --colour. Available: --profile, --depth, --private. Options come before the question.",
         ),
         (
-            "--rounds --private Shard?",
-            "The option --rounds needs a value. It takes a whole number from 1 to 5.",
+            "--depth --private Shard?",
+            "The option --depth needs a value. It takes one of quick, auto, full.",
         ),
         ("--profile", "The option --profile needs a value. It takes the name of a profile."),
         (
             "--attachment log.txt Why?",
             "Unknown option --attachment. Attach files to a message that mentions the bot, to a direct message to it, or to a message on which you use “Ask the council”. On Discord there is also the option attachment; at the terminal, council ask --attachment.",
         ),
-        ("--rounds 1 --rounds 2 Shard?", "The option --rounds appears twice. Use it once."),
+        ("--depth quick --depth full Shard?", "The option --depth appears twice. Use it once."),
         (
-            "--criteria \u201cCost:3, Speed Shard?",
-            "The quotation mark after --criteria is never closed.",
+            "--profile \u201cBig team Shard?",
+            "The quotation mark after --profile is never closed.",
         ),
     ],
 )
@@ -98,6 +103,21 @@ def test_a_mistyped_command_is_explained(text: str, said: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse(text)
     assert str(caught.value) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        *(
+            (text, True)
+            for text in ("help", "HELP", " --help ", "\u2014help", "\u2013help", "?", "\uff1f")
+        ),
+        *((text, False) for text in ("help me", "Help?", "--help me", "??", "", "helpful", "-- help")),
+    ],
+)
+def test_only_a_bare_word_asks_for_help(text: str, expected: bool) -> None:
+    """A question may begin with it."""
+    assert is_help(text) is expected
 
 
 @given(st.text())

@@ -161,7 +161,7 @@ async def test_options_are_those_of_the_platform(tmp_path: Path) -> None:
             await page(place, TEAM.model_copy(update={"platform": each}), "options")
             for each in ("discord", "slack", TERMINAL)
         ]
-    typed = "--rounds 2 --criteria \u201cCost:3, Security!\u201d Should we shard?"
+    typed = "--depth quick Should we shard?"
     attached = (
         "Attach files to a message that mentions me, to a direct message, or to a message on which you use "
         "\u201cAsk the council\u201d.\n"

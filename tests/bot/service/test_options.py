@@ -6,9 +6,9 @@ import pytest
 
 from bot.cli.asking import ask
 from bot.errors import UsageError
+from bot.service.admission.channels import ChannelSettings, EffectiveSettings, Operator
 from bot.service.commands import ASK
 from bot.service.options import RunOptions
-from council.criteria import Criterion, EvaluationCriteria
 from council.profile import Profile
 from tests.council.scripted import profile
 
@@ -16,28 +16,21 @@ PROFILES = {
     "default": profile(),
     "fast": profile("a/one", "b/two", name="fast", strategy="cost_capped", max_rounds=2),
 }
+ONE = ChannelSettings(profiles=frozenset({"fast"}))
 
 
 def test_texts_and_typed_values_mean_the_same() -> None:
-    """Slack gives texts, Discord numbers."""
-    texts = {"profile": "fast", "rounds": "3", "strategy": "coverage", "criteria": "Cost:2!"}
-    texts |= {"mode": "consultants"}
-    expected = RunOptions(
-        profile="fast",
-        rounds=3,
-        strategy="coverage",
-        criteria=EvaluationCriteria(criteria=(Criterion(name="Cost", weight=2, must_have=True),)),
-        mode="consultants",
-    )
-    assert RunOptions.read(texts) == expected
-    assert RunOptions.read(texts | {"rounds": 3, "question": "Why?", "private": None}) == expected
-    assert RunOptions.read({"strategy": "Risk-averse"}).strategy == "risk_averse"
+    """Slack gives texts as they are typed, Discord its own choices."""
+    expected = RunOptions(profile="fast", depth="quick")
+    assert RunOptions.read({"profile": "fast", "depth": " Quick"}) == expected
+    given = {"profile": "fast", "depth": "quick", "question": "Why?", "private": None}
+    assert RunOptions.read(given) == expected
 
 
 def test_a_command_goes_before_the_profile() -> None:
     """Other settings are the profile's."""
-    chosen = RunOptions.read({"profile": "fast", "rounds": 3}).applied(PROFILES)
-    assert chosen == PROFILES["fast"].model_copy(update={"max_rounds": 3})
+    chosen = RunOptions.read({"profile": "fast", "depth": "quick"}).applied(PROFILES)
+    assert chosen == PROFILES["fast"].model_copy(update={"depth": "quick"})
     assert RunOptions().applied(PROFILES) == PROFILES["default"]
 
 
@@ -48,69 +41,34 @@ def test_without_a_default_profile_the_first_one_answers() -> None:
 
 def test_a_runs_options_are_read_back_from_its_profile() -> None:
     """So that it can be asked again, even if its members have changed."""
-    before = RunOptions.read(
-        {"profile": "fast", "strategy": "coverage", "criteria": "Cost", "mode": "consultants"}
-    )
-    run = before.applied(PROFILES)
+    run = RunOptions.read({"profile": "fast", "depth": "quick"}).applied(PROFILES)
     now: dict[str, Profile] = PROFILES | {"fast": profile("c/three", name="fast")}
     again = RunOptions.of(run).applied(now)
     assert {member.model for member in again.members} == {"c/three"}
-    assert (again.strategy, str(again.criteria), again.max_rounds) == ("coverage", "Cost", 2)
-    assert again.answer_format == "structured"
+    assert again.depth == "quick"
 
 
-def test_consultants_are_seated_with_personas() -> None:
-    """Four of them share the profile's models; a council of consultants keeps its seats."""
-    mode = RunOptions.read({"mode": "consultants"})
-    seated = mode.applied({"default": profile("a/one", "b/two")})
-    assert [member.persona and member.persona.name for member in seated.members] == [
-        "The Architect",
-        "The Pragmatist",
-        "The Devil's Advocate",
-        "The Innovator",
-    ]
-    own = profile("a/one", "b/two", answer_format="structured")
-    assert mode.applied({"default": own}) == own
-    assert RunOptions.of(seated).applied({"default": profile("a/one", "b/two")}) == seated
-
-
-def test_a_council_of_consultants_can_answer_as_a_council() -> None:
-    """In plain text, from the same seats."""
-    own = profile("a/one", "b/two", answer_format="structured")
-    plain = RunOptions.read({"mode": "council"}).applied({"default": own})
-    assert plain == own.model_copy(update={"answer_format": "plain"})
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (
-            {"rounds": "6"},
-            "The option rounds can't be \u201c6\u201d. It takes a whole number from 1 to 5. Nothing was asked.",
-        ),
-        (
-            {"rounds": "two"},
-            "The option rounds can't be \u201ctwo\u201d. It takes a whole number from 1 to 5. Nothing was asked.",
-        ),
-        (
-            {"strategy": "guess"},
-            "The option strategy can't be \u201cguess\u201d. It takes one of consensus, coverage, risk_averse, security_first, cost_capped, compare_only. Nothing was asked.",
-        ),
-        (
-            {"criteria": "Cost:much"},
-            "The option criteria can't be \u201cCost:much\u201d. \u201cCost:much\u201d isn't a criterion; write each as a name, with :weight and ! for a must-have where wanted: Cost:3, Security:2!, Speed. Nothing was asked.",
-        ),
-        (
-            {"criteria": "Cost:0"},
-            "The option criteria can't be \u201cCost:0\u201d. A criterion's weight is more than 0 and at most 100. Nothing was asked.",
-        ),
-    ],
-)
-def test_a_bad_value_is_explained_with_the_allowed_ones(given: dict[str, object], said: str) -> None:
+def test_a_bad_value_is_explained_with_the_allowed_ones() -> None:
     """Option, value, what it takes."""
     with pytest.raises(UsageError) as caught:
-        RunOptions.read(given)
-    assert str(caught.value) == said
+        RunOptions.read({"depth": "deep"})
+    assert str(caught.value) == (
+        "The option depth can't be \u201cdeep\u201d. It takes one of quick, auto, full. Nothing was asked."
+    )
+
+
+@pytest.mark.parametrize("option", ["rounds", "strategy", "criteria", "mode"])
+def test_an_option_that_profiles_have_now_names_them(option: str) -> None:
+    """Those that are open there; nothing is asked."""
+    options = RunOptions.read({option: "2", "profile": "fast"})
+    operator = Operator(profiles=PROFILES)
+    for own, names in ((ChannelSettings(), "default, fast"), (ONE, "fast")):
+        with pytest.raises(UsageError) as caught:
+            EffectiveSettings(operator, own).profile(options)
+        assert str(caught.value) == (
+            f"--{option} belongs to a profile now, in council.toml. This council's profiles: {names}. "
+            "Choose one with --profile. Nothing was asked."
+        )
 
 
 def test_an_unknown_profile_is_explained_with_the_known_ones() -> None:

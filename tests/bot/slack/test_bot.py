@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -137,6 +137,13 @@ class Place:
         found = await self.library.journal.get(element["value"])
         assert found is not None
         return found
+
+
+def seat(place: Place, **settings: object) -> None:
+    """Give the council's profile these settings."""
+    operator = place.dispatcher.channels.operator
+    changed = operator.profiles["default"].model_copy(update=settings)
+    place.dispatcher.reconfigure(replace(operator, profiles={"default": changed}))
 
 
 def cards_in(place: Place, head: Message) -> list[Message]:
@@ -301,7 +308,8 @@ class TestRun:
         again = {f"stage2_5.2:{name}": f"{name} corrects itself again. {LONG * 6}" for name in FOUR}
         async with at_work(tmp_path, ScriptedCouncil(script={**again})) as place:
             await whole_responses(place)
-            card = await place.ask("--rounds 2 Shard or scale up?")
+            seat(place, max_rounds=2)
+            card = await place.ask("Shard or scale up?")
             thread = place.slack.thread(place.general, card.ts)
             ranking, *replies = [reply for reply in thread if not reply.text.startswith("<@")]
             assert ranking.text.startswith("Ranking, round 2\n")
@@ -418,12 +426,12 @@ class TestWaysIn:
     ) -> None:
         """As a phone writes them: a dash for two hyphens, curly quotes."""
         async with at_work(tmp_path) as place:
-            typed = "\u2014strategy coverage \u2014criteria \u201cCost:3, Security!\u201d Shard?"
+            seat(place, depth="quick")
+            typed = "\u2014profile \u201cdefault\u201d \u2014depth full Shard?"
             card = await place.ask(typed)
             await place.dispatcher.tasks.settled()
-            assert "strategy coverage" in str(card.blocks)
             profile = (await place.run(card)).brief.profile
-            assert (profile.strategy, str(profile.criteria)) == ("coverage", "Cost:3, Security!")
+            assert (profile.name, profile.depth) == ("default", "full")
             assert (await place.slack.click(card, "council_again", place.bob)).acked
             await place.dispatcher.tasks.settled()
             again = place.cards(place.general)[-1]
@@ -453,17 +461,46 @@ class TestWaysIn:
             assert "Who sees it: gpt-5, claude, gemini, grok; chairman man." in said
             assert place.slack.messages(place.general) == []
 
+    @pytest.mark.parametrize("text", ["help", "--help", "\u2014help", " ? ", "--private Help"])
+    async def test_a_bare_word_for_help_asks_nothing(self, tmp_path: Path, text: str) -> None:
+        """After the command, beside a mention, and in a direct message: to whoever asks, alone."""
+        async with at_work(tmp_path) as place:
+            assert (await place.slack.slash(place.general, place.ada, "/council", text)).acked
+            assert (await place.until_told(place.ada)).startswith("The council\n")
+            if "private" not in text:
+                await place.slack.mention(place.general, place.bob, text)
+                assert (await place.until_told(place.bob)).startswith("The council\n")
+            await place.dispatcher.tasks.settled()
+            assert (place.cards(place.general), place.council.calls) == ([], [])
+
+    @pytest.mark.parametrize("option", ["rounds", "strategy", "criteria", "mode"])
+    async def test_an_option_that_profiles_have_now_is_refused_with_their_names(
+        self, tmp_path: Path, option: str
+    ) -> None:
+        """After the command and beside a mention, to the asker alone; nothing is asked."""
+        async with at_work(tmp_path) as place:
+            typed = f"\u2014{option} 2 Shard?"
+            assert (await place.slack.slash(place.general, place.ada, "/council", typed)).acked
+            await place.slack.mention(place.general, place.bob, typed)
+            for user in (place.ada, place.bob):
+                assert await place.until_told(user) == (
+                    f"--{option} belongs to a profile now, in council.toml. This council's profiles: "
+                    "default. Choose one with --profile. Nothing was asked."
+                )
+            assert place.council.calls == []
+
     async def test_flags_beside_a_mention_count(self, tmp_path: Path) -> None:
         """As after the command; what is wrong with them is told only to the asker."""
         async with at_work(tmp_path) as place:
+            seat(place, depth="quick")
             talk = place.slack.post(place.general, place.bob, "Shards, again.")
             await place.slack.mention(
-                place.general, place.ada, "\u2014rounds 2 Should we shard?", thread_ts=talk.ts
+                place.general, place.ada, "\u2014depth full Should we shard?", thread_ts=talk.ts
             )
             await place.dispatcher.tasks.settled()
             [card] = cards_in(place, talk)
             brief = (await place.run(card)).brief
-            assert (brief.question, brief.profile.max_rounds) == ("Should we shard?", 2)
+            assert (brief.question, brief.profile.depth) == ("Should we shard?", "full")
             await place.slack.mention(place.general, place.ada, "--private Why?", thread_ts=talk.ts)
             assert await place.until_told(place.ada) == ("--private works only with /council.")
 

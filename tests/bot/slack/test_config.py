@@ -35,15 +35,14 @@ async def test_an_admin_sets_what_is_kept_over_a_restart(tmp_path: Path) -> None
     """By flags, privately; the next question gets it."""
     async with at_work(tmp_path) as place:
         place.ada.is_admin = True
-        said = await configured(place, place.ada, "--strategy coverage \u2014rounds 2")
-        assert "How the answers are combined: it was consensus, and is now coverage." in said
-        assert "Review rounds: it was 1, and is now 2." in said
+        said = await configured(place, place.ada, "--context message \u2014depth quick")
+        assert "How deep a question is taken: it was full, and is now quick." in said
         async with restarted(place) as dispatcher:
             await place.slack.slash(place.general, place.ada, "/council", "Shard?")
             card = await place.card()
             await dispatcher.tasks.settled()
             run = await place.run(card)
-            assert (run.brief.profile.strategy, run.brief.profile.max_rounds) == ("coverage", 2)
+            assert (run.brief.profile.context, run.brief.profile.depth) == ("message", "quick")
 
 
 async def test_a_wider_budget_than_the_operator_s_is_refused_with_both(tmp_path: Path) -> None:

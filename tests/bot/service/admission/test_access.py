@@ -187,7 +187,7 @@ CHANNEL_TABLE: list[
     (
         "opt-in, other settings alone",
         OPT_IN,
-        {"rounds": 2, "profile": "fast"},
+        {"depth": "full", "profile": "fast"},
         (NOT_ON, NOT_ON, NOT_ON, NOT_ON),
     ),
     (

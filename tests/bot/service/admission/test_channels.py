@@ -5,6 +5,7 @@ from pathlib import Path
 
 import orjson
 import pytest
+from structlog.testing import capture_logs
 
 from bot.app import Library
 from bot.errors import Refusal, UsageError
@@ -30,14 +31,14 @@ from tests.library import open_library
 
 HERE = Source(platform="discord", workspace="1" * 17, channel="2" * 17, user="3" * 17)
 PLACE = Requester(workspace="1" * 17, places=frozenset({"2" * 17}))
-FAST = profile(name="fast", max_rounds=2)
+FAST = profile(name="fast", depth="auto")
 OPERATOR = Operator(
     profiles={"default": profile(), "fast": FAST},
     budgets=Budgets(channel_day=10, workspace_day=50),
     retention=30,
     origins={
-        "profiles.default.max_rounds": "/etc/council/council.toml",
-        "profiles.fast.max_rounds": "/etc/council/council.toml",
+        "profiles.default.depth": "/etc/council/council.toml",
+        "profiles.fast.depth": "/etc/council/council.toml",
         "budgets.channel_day": "/etc/council/council.toml",
         "COUNCIL_RETENTION_DAYS": ".env",
     },
@@ -82,6 +83,14 @@ def opened(library: Library, operator: Operator = OPERATOR) -> Channels:
     return Channels(operator, library.overrides)
 
 
+def moved(option: str) -> str:
+    """Return what an option is refused with that profiles have now."""
+    return (
+        f"--{option} belongs to a profile now, in council.toml. This council's profiles: default, fast. "
+        "Choose one with --profile."
+    )
+
+
 async def test_each_value_says_where_it_comes_from(tmp_path: Path) -> None:
     """Built in, the operator's file or variable without its folder, or this channel."""
     async with open_library(tmp_path) as library:
@@ -90,9 +99,7 @@ async def test_each_value_says_where_it_comes_from(tmp_path: Path) -> None:
         assert shown(before) == {
             "Council that answers": "default (built in)",
             "Councils that may be asked": "default, fast (built in)",
-            "Review rounds": "1 (council.toml, [profiles.default])",
-            "How the answers are combined": "consensus (built in)",
-            "How deep a question is taken": "full (built in)",
+            "How deep a question is taken": "full (council.toml, [profiles.default])",
             "What is read with a question": "the thread it is asked in (built in)",
             "What the thread shows": "how each corrected response begins (built in)",
             "Links that are read": "off (built in)",
@@ -106,14 +113,12 @@ async def test_each_value_says_where_it_comes_from(tmp_path: Path) -> None:
         )
         after = await change(
             channels,
-            "--profile fast --rounds 3 --strategy Risk-averse --depth quick --context message --thread full --links on --who <@&4444444444444444> "
+            "--profile fast --depth Quick --context message --thread full --links on --who <@&4444444444444444> "
             "--budget_day $2.50 --budget-month 20 --retention 7",
         )
         assert shown(after) == {
             "Council that answers": "fast (this channel)",
             "Councils that may be asked": "default, fast (built in)",
-            "Review rounds": "3 (this channel)",
-            "How the answers are combined": "risk averse (this channel)",
             "How deep a question is taken": "quick (this channel)",
             "What is read with a question": "nothing else (this channel)",
             "What the thread shows": "whole corrected responses (this channel)",
@@ -128,10 +133,10 @@ async def test_each_value_says_where_it_comes_from(tmp_path: Path) -> None:
             "Conversations whose last answer is older than 7 days are deleted for good, the first in an hour at "
             "the earliest. Reset retention before then to keep them."
         ) in lines(after)
-        again = await change(channels, "--rounds 3")
+        again = await change(channels, "--depth quick")
         assert lines(again)[0] == "Nothing changed: it was already set that way."
-        reset = await change(channels, "--reset rounds, who")
-        assert shown(reset)["Review rounds"] == "2 (council.toml, [profiles.fast])"
+        reset = await change(channels, "--reset depth, who")
+        assert shown(reset)["How deep a question is taken"] == "auto (council.toml, [profiles.fast])"
         assert shown(reset)["Who may ask"] == "everyone (built in)"
         assert shown(await change(channels, "--reset all")) == shown(before)
     async with open_library(tmp_path) as library:
@@ -141,9 +146,9 @@ async def test_each_value_says_where_it_comes_from(tmp_path: Path) -> None:
 async def test_changes_last_and_are_audited_without_content(tmp_path: Path) -> None:
     """After a restart they are still there; who, when, which key, from what to what."""
     async with open_library(tmp_path) as library:
-        await change(opened(library), "--rounds 3 --budget_day 5")
-        await change(opened(library), "--rounds 3")
-        await change(opened(library), "--reset rounds")
+        await change(opened(library), "--depth quick --budget_day 5")
+        await change(opened(library), "--depth quick")
+        await change(opened(library), "--reset depth")
     async with open_library(tmp_path) as library:
         assert (await opened(library).in_force(HERE)).own == ChannelSettings(budget_day=5)
         elsewhere = HERE.model_copy(update={"channel": "9" * 17})
@@ -157,10 +162,30 @@ async def test_changes_last_and_are_audited_without_content(tmp_path: Path) -> N
         "channel": "2" * 17,
     }
     assert audited == [
-        {**place, "set": "rounds", "from": None, "to": 3},
+        {**place, "set": "depth", "from": None, "to": "quick"},
         {**place, "set": "budget_day", "from": None, "to": 5.0},
-        {**place, "set": "rounds", "from": 3, "to": None},
+        {**place, "set": "depth", "from": "quick", "to": None},
     ]
+
+
+async def test_a_stored_setting_that_profiles_have_now_is_ignored_with_a_line_in_the_log(
+    tmp_path: Path,
+) -> None:
+    """Once; what narrows money or access beside it stays in force, and can be reset."""
+    stored: dict[str, object] = {"rounds": 3, "strategy": "coverage", "mode": "consultants"}
+    narrow = {"budget_day": 5.0, "profiles": ["fast"]}
+    async with open_library(tmp_path) as library:
+        await library.overrides.change(Scope.of(HERE), stored | narrow, by="U")
+        channels = opened(library)
+        with capture_logs() as log:
+            await channels.in_force(HERE)
+            here = await channels.in_force(HERE)
+        assert here.own == ChannelSettings(budget_day=5, profiles=frozenset({"fast"}))
+        assert here.profile(PROFILE_DEFAULTS) == FAST
+        [line] = log
+        assert (line["event"], line["settings"]) == ("channel_settings_ignored", [*stored])
+        await change(channels, "--reset budget_day, profiles")
+        assert (await channels.in_force(HERE)).own == ChannelSettings()
 
 
 async def test_a_change_that_a_crash_kept_from_the_audit_is_audited_at_the_next_start(
@@ -169,23 +194,23 @@ async def test_a_change_that_a_crash_kept_from_the_audit_is_audited_at_the_next_
     """It was recorded together with its line."""
     async with open_library(tmp_path) as library:
         (tmp_path / "audit.jsonl").mkdir()  # it can't be written
-        await change(opened(library), "--rounds 3")
-        assert (await opened(library).in_force(HERE)).own == ChannelSettings(rounds=3)
+        await change(opened(library), "--depth quick")
+        assert (await opened(library).in_force(HERE)).own == ChannelSettings(depth="quick")
     (tmp_path / "audit.jsonl").rmdir()
     async with open_library(tmp_path):
         pass
     async with open_library(tmp_path):
         pass
     [line] = (tmp_path / "audit.jsonl").read_bytes().splitlines()
-    assert orjson.loads(line)["set"] == "rounds"
+    assert orjson.loads(line)["set"] == "depth"
 
 
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        ("--rounds 9", "rounds can't be \u201c9\u201d. It takes a whole number from 1 to 5."),
-        ("--rounds two", "rounds can't be \u201ctwo\u201d. It takes a whole number from 1 to 5."),
-        ("--strategy consensos", "strategy can't be \u201cconsensos\u201d. Did you mean consensus?"),
+        ("--retention 0", "retention can't be \u201c0\u201d. It takes a whole number from 1 to 36500."),
+        ("--depth quik", "depth can't be \u201cquik\u201d. Did you mean quick?"),
+        *((f"--{option} 2", moved(option)) for option in ("rounds", "strategy", "criteria", "mode")),
         ("--context all", "context can't be \u201call\u201d. It takes one of thread, message."),
         ("--profile fats", "profile: there is no profile \u201cfats\u201d. Did you mean fast?"),
         ("--profile x", "profile: there is no profile \u201cx\u201d. Available: default, fast."),
@@ -231,13 +256,13 @@ async def test_a_change_that_a_crash_kept_from_the_audit_is_audited_at_the_next_
                 "(COUNCIL_RETENTION_DAYS); only they can raise that."
             ),
         ),
-        ("--reset round", "reset: there is no setting \u201cround\u201d. Did you mean rounds?"),
-        ("--rounds 2 --reset all", "rounds is both set and reset. Do only one."),
+        ("--reset dept", "reset: there is no setting \u201cdept\u201d. Did you mean depth?"),
+        ("--depth quick --reset all", "depth is both set and reset. Do only one."),
         (
-            "--rounds 9 --strategy consensos",
+            "--retention 0 --depth quik",
             (
-                "rounds can't be \u201c9\u201d. It takes a whole number from 1 to 5. strategy can't be "
-                "\u201cconsensos\u201d. Did you mean consensus?"
+                "retention can't be \u201c0\u201d. It takes a whole number from 1 to 36500. depth can't be "
+                "\u201cquik\u201d. Did you mean quick?"
             ),
         ),
     ],
@@ -252,13 +277,13 @@ async def test_bad_input_says_what_is_allowed(tmp_path: Path, typed: str, said: 
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        ("--roundz 2", "Unknown option --roundz. Did you mean --rounds?"),
-        ("--rounds", "The option --rounds needs a value. It takes a whole number from 1 to 5."),
-        ("--rounds 2 --rounds 3", "The option --rounds appears twice. Use it once."),
+        ("--dept quick", "Unknown option --dept. Did you mean --depth?"),
+        ("--depth", "The option --depth needs a value. It takes one of quick, auto, full."),
+        ("--depth quick --depth full", "The option --depth appears twice. Use it once."),
         (
-            "rounds 2",
+            "depth full",
             (
-                "\u201crounds 2\u201d isn't an option. Write options with two hyphens and a value, such as --rounds 2. "
+                "\u201cdepth full\u201d isn't an option. Write options with two hyphens and a value, such as --depth quick. "
                 "Nothing was changed."
             ),
         ),
@@ -291,7 +316,7 @@ async def test_others_see_but_don_t_change(tmp_path: Path) -> None:
     async with open_library(tmp_path) as library:
         with pytest.raises(Refusal, match="Only an admin can change this channel's settings"):
             await configure(
-                opened(library), {"rounds": 2}, HERE, PLACE, is_admin=False, used=nothing_used
+                opened(library), {"depth": "quick"}, HERE, PLACE, is_admin=False, used=nothing_used
             )
         assert (await opened(library).in_force(HERE)).own == ChannelSettings()
 
@@ -315,17 +340,13 @@ def test_a_question_s_options_come_before_the_channel_s() -> None:
     """And those before the profile's."""
     here = EffectiveSettings(
         OPERATOR,
-        ChannelSettings(profile="fast", rounds=4, strategy="coverage", context="message", thread="full"),
+        ChannelSettings(profile="fast", depth="quick", context="message", thread="full"),
     )
-    asked = here.profile(RunOptions(rounds=1))
-    assert (asked.name, asked.max_rounds, asked.strategy, asked.context) == (
-        "fast",
-        1,
-        "coverage",
-        "message",
-    )
+    asked = here.profile(RunOptions(depth="full"))
+    assert (asked.name, asked.depth, asked.context) == ("fast", "full", "message")
+    assert here.profile(RunOptions()).depth == "quick"
     assert here.profile(RunOptions(profile="default")).name == "default"
-    assert EffectiveSettings(OPERATOR).profile(RunOptions()).max_rounds == 1
+    assert EffectiveSettings(OPERATOR).profile(RunOptions()).depth == "full"
 
 
 def test_a_profile_that_is_gone_leaves_the_default() -> None:
@@ -385,11 +406,9 @@ async def test_at_the_terminal_nothing_is_limited(tmp_path: Path) -> None:
     terminal = Source(platform="terminal", user="ada")
     async with open_library(tmp_path) as library:
         channels = opened(library)
-        message = await change(channels, "--rounds 2", terminal, AT_TERMINAL)
+        message = await change(channels, "--depth quick", terminal, AT_TERMINAL)
         assert [*shown(message)] == [
             "Council that answers",
-            "Review rounds",
-            "How the answers are combined",
             "How deep a question is taken",
             "What is read with a question",
             "What the thread shows",
@@ -407,15 +426,15 @@ async def test_a_private_thread_has_its_channel_s_settings(tmp_path: Path) -> No
     """It is a channel of its own everywhere else."""
     thread = HERE.model_copy(update={"channel": "8" * 17, "thread": "8" * 17, "parent": HERE.channel})
     async with open_library(tmp_path) as library:
-        await change(opened(library), "--rounds 3")
-        assert (await opened(library).in_force(thread)).own == ChannelSettings(rounds=3)
+        await change(opened(library), "--depth quick")
+        assert (await opened(library).in_force(thread)).own == ChannelSettings(depth="quick")
 
 
 @pytest.mark.parametrize("value", ['"many"', "not json", '{"x": 1}', "null"])
 async def test_an_unreadable_setting_lets_nothing_through(tmp_path: Path, value: str) -> None:
     """It may have been the strictest; the command says that nothing was changed."""
     async with open_library(tmp_path) as library:
-        await change(opened(library), "--rounds 3")
+        await change(opened(library), "--depth quick")
         await spoil(library.database, value)
         with pytest.raises(UsageError, match="couldn't be read or saved"):
             await configure(opened(library), {}, HERE, PLACE, is_admin=True, used=nothing_used)
