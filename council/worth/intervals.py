@@ -37,18 +37,6 @@ def exact_share(hits: int, of: int, confidence: float = CONFIDENCE) -> Interval:
     return Interval(low, high)
 
 
-def wilson_share(hits: int, of: int, confidence: float = CONFIDENCE) -> Interval:
-    """Return Wilson's score interval of a share: shorter than the exact one, and right on average."""
-    _check(hits, of)
-    z = _z(confidence)
-    share, spread = hits / of, z * z / of
-    middle = (share + spread / 2) / (1 + spread)
-    half = z * math.sqrt(share * (1 - share) / of + spread / (4 * of)) / (1 + spread)
-    # At the ends the rounding of the square root would leave a bound just beyond them.
-    low = 0.0 if hits == 0 else middle - half
-    return Interval(low, 1.0 if hits == of else middle + half)
-
-
 def mean_difference(
     differences: Sequence[float],
     seed: int,
@@ -68,27 +56,9 @@ def mean_difference(
     return Interval(_quantile(means, alpha), _quantile(means, 1 - alpha))
 
 
-def net_change(gained: int, lost: int, of: int, confidence: float = CONFIDENCE) -> Interval:
-    """Return the interval of (gained - lost) / of: by how much a share moved between two looks.
-
-    Only the cases that changed tell a direction, so it is their exact interval, scaled (the interval
-    behind McNemar's exact test). Where nothing changed, it is zero alone.
-    """
-    changed = gained + lost
-    _check(changed, of)
-    if not changed:
-        return Interval(0.0, 0.0)
-    low, high = exact_share(gained, changed, confidence)
-    return Interval(changed / of * (2 * low - 1), changed / of * (2 * high - 1))
-
-
 def _check(hits: int, of: int) -> None:
     if of < 1 or not 0 <= hits <= of:
         raise ValueError(f"{hits} of {of} is no share")
-
-
-def _z(confidence: float) -> float:
-    return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
 def _expanded(alpha: float, size: int) -> float:

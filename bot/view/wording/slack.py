@@ -17,7 +17,6 @@ _NETWORK = "the workspace doesn't accept requests from this network"
 _POLICY = "the workspace's settings don't allow it"
 _SETTINGS = "this channel's settings keep the bot from posting"
 _CONNECT = "this file or link may not be shared with other organizations"
-_NOT_UNDERSTOOD = "Slack didn't understand the request to install the app"
 
 TRANSIENT: Mapping[str, str] = {
     "external_channel_migrating": "the channel is being moved",
