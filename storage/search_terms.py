@@ -1,41 +1,52 @@
 """Text on its way into the full-text search, and what people type to find it there.
 
-SQLite's tokenizer takes a run of CJK characters for one word. Each gets a place of its own by
-zero-width spaces around it, and a word of several is searched as a phrase: so words of any length
-are found inside a sentence, and removing the spaces restores the text.
+SQLite's tokenizer takes a run of CJK characters for one word, an emoji for none, and a vowel sign of
+Thai, Lao, Burmese or Khmer for a word's end. Each of these characters gets a place of its own by
+zero-width spaces around it, and a word of several is searched as a phrase: so words of any length are
+found inside a sentence. Those that aren't CJK become private characters, which count as words. Undoing
+both restores the text.
 """
 
 import re
-import unicodedata
 from collections.abc import Sequence
+from itertools import islice
 from typing import Literal
 
 from council.text.characters import set_apart
 
 _GAP = "\u200b"
+_PRIVATE = 0xF0000  # from a character to its private one
+_SIGN = (  # scripts without spaces, then what is shown as emoji
+    "\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\xa9\xae\u203c\u2049\u2122\u2194-\u2199\u21a9\u21aa\u2300-\u23ff"
+    "\u24c2\u25aa-\u25fe\u2600-\u27bf\u2934\u2935\u2b00-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+)
+_SIGNS = re.compile(f"[{_SIGN}]")
+_STAND_INS = re.compile(f"[{''.join(c if c == '-' else chr(ord(c) + _PRIVATE) for c in _SIGN)}]")
 _PIECE = re.compile(r'"([^"]*)"?|([^\s"]+)')
 _LONGEST_QUERY = 500  # characters: every phrase costs a look-up
 _MOST_PHRASES = 20
 
 
 def spaced(text: str) -> str:
-    """Set CJK characters apart."""
-    return set_apart(text, _GAP)
+    """Set CJK characters, signs and emoji apart."""
+    text = set_apart(text, _GAP)
+    return _SIGNS.sub(lambda sign: f"{_GAP}{chr(ord(sign[0]) + _PRIVATE)}{_GAP}", text)
 
 
 def joined(text: str) -> str:
-    """Take the zero-width spaces out again."""
-    return text.replace(_GAP, "")
+    """Return a text as it was before it was `spaced`."""
+    return _STAND_INS.sub(lambda sign: chr(ord(sign[0]) - _PRIVATE), text.replace(_GAP, ""))
 
 
 def phrases(words: str) -> list[str]:
     """Read a search as people type it: words, and phrases between double quotes.
 
-    What has no letter and no digit is left out; nothing in it is an operator.
+    What has no letter, digit or emoji is left out; nothing in it is an operator.
     """
     tidy = words[:_LONGEST_QUERY].translate(_STRAIGHT)
     pieces = (quoted or word for quoted, word in _PIECE.findall(tidy))
-    return [piece for piece in pieces if any(map(_is_searchable, piece))][:_MOST_PHRASES]
+    found = (piece for piece in pieces if any(map(str.isalnum, piece)) or _SIGNS.search(piece))
+    return [*islice(found, _MOST_PHRASES)]
 
 
 def match(found: Sequence[str], wants: Literal["AND", "OR"]) -> str:
@@ -44,7 +55,3 @@ def match(found: Sequence[str], wants: Literal["AND", "OR"]) -> str:
 
 
 _STRAIGHT = str.maketrans("\u201c\u201d\u201e\u201f\u00ab\u00bb\uff02\0", '""""""" ')
-
-
-def _is_searchable(character: str) -> bool:
-    return unicodedata.category(character)[0] in "LN"

@@ -36,7 +36,7 @@ JAVASCRIPT = ("openai_js", "ai", "ai_stream", "langchain_js", "langchain_js_stre
 CLIENTS = (*(client for clients in PYTHON.values() for client in clients), *JAVASCRIPT)
 NO_TIMEOUT = ("ai", "ai_stream")
 """Those that don't ask again after a time-out of their own."""
-ASKS_ON = "langchain_js asks a refused question: shard?"
+ASKS_ON = "Client langchain_js asks a refused question: shard?"
 """It asks six times more after a status of 502, for 63 to 126 s: longer than a failure is kept."""
 IMPATIENT_SECONDS = 4
 CALLS = 4
@@ -70,13 +70,13 @@ def questions(client: str, place: int) -> list[tuple[str, float, float | None]]:
     All clients ask at the same times but for the ten, so that this machine has time for all of it.
     """
     asking: list[tuple[str, float, float | None]] = [
-        (f"{client} asks a {kind} question: shard?", 20 * number, None)
+        (f"Client {client} asks a {kind} question: shard?", 20 * number, None)
         for number, kind in enumerate(("slow", "quick", *FAILURES))
     ]
     if client not in NO_TIMEOUT:
-        asking.append((f"{client} asks a impatient question: shard?", 80, IMPATIENT_SECONDS))
+        asking.append((f"Client {client} asks a impatient question: shard?", 80, IMPATIENT_SECONDS))
     return asking + [
-        (f"{client} asks a one of ten question: shard {number}?", 110 + 15 * place, None)
+        (f"Client {client} asks a one of ten question: shard {number}?", 110 + 15 * place, None)
         for number in range(10)
     ]
 

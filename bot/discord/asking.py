@@ -4,7 +4,7 @@ A message's text comes with a mention of the bot, in direct messages, and with t
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
 import discord
@@ -12,7 +12,7 @@ import structlog
 
 from bot.actions import Actions
 from bot.discord import typed
-from bot.discord.incoming import sent_files
+from bot.discord.incoming import attached, sent_files, words
 from bot.discord.location import Location
 from bot.discord.locations import Locations
 from bot.discord.notices import NOBODY, whisper
@@ -34,14 +34,13 @@ T = TypeVar("T")
 _PRIVATE_NOTE = discord.Embed(description=wording.ON_ITS_WAY)
 
 
+@dataclass(frozen=True, slots=True)
 class Asking:
     """Turns what people send into questions; one that can't be accepted raises `Refusal`."""
 
-    def __init__(self, dispatcher: Dispatcher, actions: Actions, locations: Locations) -> None:
-        self._dispatcher = dispatcher
-        self._actions = actions
-        self._locations = locations
-        self._client = locations.client
+    dispatcher: Dispatcher
+    actions: Actions
+    locations: Locations
 
     async def ask(self, interaction: discord.Interaction, given: Given) -> None:
         """Ask what follows the command; its card is the response or, if private, in direct messages."""
@@ -53,31 +52,26 @@ class Asking:
         files = sent_files([file] if file else [])
         here = Location.of_interaction(interaction)
         here.require(interaction.app_permissions)
-        text = await typed.of_interaction(self._client, interaction).typed(text)
+        text = await typed.of_interaction(self.locations.client, interaction).typed(text)
         question = self._question(
             text, here, interaction.user, interaction.id, files=files, options=options
         )
         question = replace(question, needs_files=bool(files))
-        await self._actions.ask(question, InteractionReply(self._locations, interaction))
+        await self.actions.ask(question, InteractionReply(self.locations, interaction))
 
     async def ask_about(self, interaction: discord.Interaction, message: discord.Message) -> None:
-        """Ask a message as a question, with its files."""
-        files = sent_files(message.attachments)
-        text = await typed.of_message(self._client, message).typed(message.content)
+        """Ask all that a message says as a question, with its files."""
+        files = sent_files(attached(message))
+        text = await typed.of_message(self.locations.client, message).typed("\n\n".join(words(message)))
         if not text and not files:
             raise Refusal(NO_TEXT)
         here = Location.of_interaction(interaction)
         here.require(interaction.app_permissions)
         context = Discussion(until=str(interaction.id), question=str(message.id))
         question = self._question(
-            await typed.of_interaction(self._client, interaction).typed(text),
-            here,
-            interaction.user,
-            interaction.id,
-            files=files,
-            context=context,
+            text, here, interaction.user, interaction.id, files=files, context=context
         )
-        await self._actions.ask(question, InteractionReply(self._locations, interaction))
+        await self.actions.ask(question, InteractionReply(self.locations, interaction))
 
     async def _ask_privately(
         self,
@@ -89,7 +83,7 @@ class Asking:
         """Run in the asker's direct messages, if they are open."""
         await interaction.response.defer(ephemeral=True, thinking=True)
         files = sent_files([file] if file else [])
-        text = await typed.of_interaction(self._client, interaction).typed(text)
+        text = await typed.of_interaction(self.locations.client, interaction).typed(text)
         asker = interaction.user
 
         async def invite() -> discord.Message:
@@ -107,23 +101,25 @@ class Asking:
         question = replace(
             self._question(text, here, asker, interaction.id, files=files, options=options),
             source=here.source(asker.id).model_copy(update={"message": str(card.id)}),
-            standing=self._locations.standing_of(asker, asked_in),
+            standing=self.locations.standing_of(asker, asked_in),
             asked_in=asked_in.source(asker.id),
             needs_files=bool(files),
         )
         try:
-            await self._actions.ask(question, InteractionReply(self._locations, interaction))
+            await self.actions.ask(question, InteractionReply(self.locations, interaction))
         except Refusal:
             await self._send_privately(interaction, card.delete)
             raise
         await whisper(interaction, wording.in_direct(here.link(card.id)))
 
     async def ask_by_message(self, message: discord.Message) -> None:
-        """Ask what a message says besides its mention of the bot, with its files."""
-        files, asked = sent_files(message.attachments), await self._parsed(message)
+        """Ask what a message says besides its mention of the bot, with what it replies to, and files."""
+        if message.role_mentions and not message.content:
+            raise Refusal(wording.ROLE_HIDDEN)
+        asked, files = await self._read(message)
         if not asked.question and not files:
             raise Refusal(wording.HINT)
-        here, options = await self._locations.of_message(message), RunOptions.read(asked.given)
+        here, options = await self.locations.of_message(message), RunOptions.read(asked.given)
         question = self._question(
             asked.question,
             here,
@@ -133,7 +129,7 @@ class Asking:
             options=options,
             context=Discussion(until=str(message.id)),
         )
-        await self._actions.ask(question, self._below(message))
+        await self.actions.ask(question, MessageReply(self.locations, self.dispatcher.tasks, message))
 
     async def ask_by_reply(self, message: discord.Message, replied: discord.Message) -> None:
         """Take a reply to one of the bot's messages as a follow-up, if it pings the bot.
@@ -144,33 +140,42 @@ class Asking:
             if replied.interaction_metadata is not None:
                 raise Refusal(USE_THE_BUTTON)
             return  # it pings nobody: people talk
-        if self._client.user not in message.mentions:
+        if self.locations.client.user not in message.mentions:
             return
-        here = await self._locations.of_message(message)
-        run = await self._dispatcher.run_shown_as(here.source(message.author.id), str(replied.id))
+        here = await self.locations.of_message(message)
+        run = await self.dispatcher.run_shown_as(here.source(message.author.id), str(replied.id))
         if run is None:
             raise Refusal(wording.HINT)
-        files, asked = sent_files(message.attachments), await self._parsed(message)
-        below = await self._locations.thread_of(message.guild, here, run) or here
-        question = self._dispatcher.follow_ups.question(
+        asked, files = await self._read(message)
+        below = await self.locations.thread_of(message.guild, here, run) or here
+        question = self.dispatcher.follow_ups.question(
             run,
             below.source(message.author.id),
             asked.question,
             profile="",
             entry_key=str(message.id),
             asker=message.author.display_name,
-            standing=self._locations.standing_of(message.author, below),
+            standing=self.locations.standing_of(message.author, below),
             context=Discussion(until=str(message.id)) if below.parent else None,
         )
         options = RunOptions.read(asked.given)
         whole = replace(question, options=options, sent=files)
-        await self._actions.ask(whole, self._below(message))
+        await self.actions.ask(whole, MessageReply(self.locations, self.dispatcher.tasks, message))
 
-    def _below(self, message: discord.Message) -> MessageReply:
-        return MessageReply(self._locations, self._dispatcher.tasks, message)
-
-    async def _parsed(self, message: discord.Message) -> Typed:
-        return parse_message(await typed.of_message(self._client, message).typed(message.content))
+    async def _read(self, message: discord.Message) -> tuple[Typed, tuple[SentFile, ...]]:
+        """Return what a message asks, shows and replies to, and its files. Raises `Refusal`."""
+        text, *said = words(message)
+        files, replied = attached(message), message.reference and message.reference.resolved
+        if isinstance(replied, discord.Message) and replied.author != self.locations.client.user:
+            quoted, files = "\n\n".join(words(replied)).strip(), [*files, *attached(replied)]
+            if quoted:
+                said.append(f"{replied.author.display_name} wrote:\n{quoted}".replace("\n", "\n> "))
+            elif not (files or replied.stickers or self.locations.client.intents.message_content):
+                raise Refusal(wording.REPLY_HIDDEN)
+        names = typed.of_message(self.locations.client, message)
+        asked = parse_message(await names.typed(text))
+        rest = await names.typed("\n\n".join(said))
+        return replace(asked, question=f"{asked.question}\n\n{rest}".strip()), sent_files(files)
 
     def _question(
         self,
@@ -188,7 +193,7 @@ class Asking:
             source=here.source(asker.id),
             entry_key=str(key),
             asker=asker.display_name,
-            standing=self._locations.standing_of(asker, here),
+            standing=self.locations.standing_of(asker, here),
             sent=files,
             context=context if here.parent else None,
             options=options,
@@ -197,7 +202,7 @@ class Asking:
     async def _send_privately(
         self, interaction: discord.Interaction, request: Callable[[], Awaitable[T]]
     ) -> T:
-        return await self._locations.transport.send(
+        return await self.locations.transport.send(
             "direct",
             request,
             run=f"interaction {interaction.id}",

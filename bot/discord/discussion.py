@@ -4,12 +4,13 @@ Source: https://discord.com/developers/docs/resources/message#get-channel-messag
 """
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TypeVar
 
 import discord
 
 from bot.discord import typed
-from bot.discord.incoming import sent_file
+from bot.discord.incoming import attached, sent_file, words
 from bot.discord.location import Location, lacking
 from bot.discord.transport import DiscordTransport
 from bot.errors import Gone, NotAllowed
@@ -21,7 +22,8 @@ from council.brief import Brief, Discussion, SentFile
 
 LOOKED_THROUGH = 200
 """How many messages are read to find the last that people wrote."""
-_SAID = (discord.MessageType.default, discord.MessageType.reply)
+_MADE = discord.MessageType
+_SAID = (_MADE.default, _MADE.reply, _MADE.chat_input_command, _MADE.context_menu_command)
 
 T = TypeVar("T")
 
@@ -47,28 +49,20 @@ async def read(
     return await discussion.read(thread, brief, context, room)
 
 
+@dataclass(frozen=True, slots=True)
 class _DiscordThread:
     """One thread; a `bot.service.requests.discussion.HumanThread`."""
 
+    client: discord.Client
+    transport: DiscordTransport
+    where: Location
+    run: str
+    context: Discussion
     platform = "Discord"
-
-    def __init__(
-        self,
-        client: discord.Client,
-        transport: DiscordTransport,
-        where: Location,
-        run: str,
-        context: Discussion,
-    ) -> None:
-        self._client = client
-        self._transport = transport
-        self._where = where
-        self._run = run
-        self._context = context
 
     async def messages(self) -> tuple[list[Written[discord.Attachment]], bool]:
         """Return what was written in the thread before the question, oldest first."""
-        channel = self._client.get_channel(self._where.channel)
+        channel = self.client.get_channel(self.where.channel)
         if isinstance(channel, discord.Thread) and channel.parent:
             has = channel.permissions_for(channel.guild.me)
             if missing := lacking(has, "read_message_history"):
@@ -81,25 +75,25 @@ class _DiscordThread:
         return [each for each in written if each.text or each.files], more
 
     async def _newest_first(self) -> list[discord.Message]:
-        thread = self._client.get_partial_messageable(self._where.channel, guild_id=self._where.guild)
-        before = discord.Object(int(self._context.until))
+        thread = self.client.get_partial_messageable(self.where.channel, guild_id=self.where.guild)
+        before = discord.Object(int(self.context.until))
         return [message async for message in thread.history(limit=LOOKED_THROUGH, before=before)]
 
     async def _first(self) -> discord.Message | None:
         """Return the message that the thread was opened on, which is in the parent channel."""
-        if self._where.parent is None:
+        if self.where.parent is None:
             return None
-        parent = self._client.get_partial_messageable(self._where.parent, guild_id=self._where.guild)
+        parent = self.client.get_partial_messageable(self.where.parent, guild_id=self.where.guild)
         try:
-            return await self._send(lambda: parent.fetch_message(self._where.channel))
+            return await self._send(lambda: parent.fetch_message(self.where.channel))
         except Gone:  # there is none, or it is in the thread, as in a forum
             return None
 
     async def _send(self, request: Callable[[], Awaitable[T]]) -> T:
-        return await self._transport.send(
-            f"history {self._where.channel}",
+        return await self.transport.send(
+            f"history {self.where.channel}",
             request,
-            run=self._run,
+            run=self.run,
             urgency=Urgency.PROGRESS,
             permission=wording.PERMISSIONS["read_message_history"],
             place="thread",
@@ -107,14 +101,14 @@ class _DiscordThread:
         )
 
     def _is_theirs(self, message: discord.Message) -> bool:
-        is_question = str(message.id) == self._context.question
-        return message.type in _SAID and message.author != self._client.user and not is_question
+        is_question = str(message.id) == self.context.question
+        return message.type in _SAID and message.author != self.client.user and not is_question
 
     def _written(self, message: discord.Message) -> Written[discord.Attachment]:
         return Written(
             author=str(message.author.id),
-            text=typed.of_message(self._client, message).plain(message.content),
-            files=message.attachments,
+            text=typed.of_message(self.client, message).plain("\n\n".join(words(message)).strip()),
+            files=attached(message),
             name=message.author.display_name,
         )
 

@@ -1,10 +1,14 @@
-"""The files that people send on Discord: which there are, and how they are fetched."""
+"""What people send on Discord: a message's words, wherever it has them, and its files.
 
-from collections.abc import Iterable
+Source: https://discord.com/developers/docs/resources/message#message-object
+"""
+
+from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
 import aiohttp
 import discord
+from discord.components import Component, Container, SectionComponent, TextDisplay
 from discord.http import Route
 
 from bot.errors import Unreachable
@@ -16,8 +20,42 @@ HOSTS = frozenset({"https://cdn.discordapp.com", "https://media.discordapp.net"}
 """Where Discord keeps files (https://discord.com/developers/docs/reference#image-formatting)."""
 
 
+def words(message: discord.Message | discord.MessageSnapshot) -> list[str]:
+    """Return a message's text, then what people read beside it: alerts, previews, polls, forwards."""
+    said = [message.content, *_displayed(message.components)]
+    for embed in message.embeds:
+        link = f" ({embed.url})" if embed.url and embed.url not in message.content else ""
+        pairs = [((field.name or "").strip("\u200b \n"), field.value) for field in embed.fields]
+        fields = (": ".join(filter(None, pair)) for pair in pairs)
+        title = embed.title and embed.title + link
+        lines = (embed.author.name, title, embed.description, *fields, embed.footer.text)
+        said.append("\n".join(filter(None, lines)))
+    if isinstance(message, discord.Message):
+        asked = (
+            [message.poll.question, *(each.text for each in message.poll.answers)]
+            if message.poll
+            else []
+        )
+        said.append("\n- ".join(asked))
+        said += (each for forward in message.message_snapshots for each in words(forward))
+    return [said[0], *filter(None, said[1:])]
+
+
+def _displayed(components: Iterable[Component]) -> Iterator[str]:
+    for component in components:
+        if isinstance(component, TextDisplay):
+            yield component.content
+        elif isinstance(component, Container | SectionComponent):
+            yield from _displayed(component.children)
+
+
+def attached(message: discord.Message) -> list[discord.Attachment]:
+    """Return the files of a message and of those that it forwards."""
+    return [file for each in (message, *message.message_snapshots) for file in each.attachments]
+
+
 def sent_files(files: Iterable[discord.Attachment]) -> tuple[SentFile, ...]:
-    """Return a message's files, to be read before the first call."""
+    """Return files as a question names them, to be read before the first call."""
     return admitted(map(sent_file, files))
 
 

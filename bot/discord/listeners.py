@@ -5,6 +5,7 @@ Source: https://discord.com/developers/docs/interactions/receiving-and-respondin
 
 import re
 from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass
 from functools import partial
 
 import discord
@@ -34,37 +35,29 @@ from bot.view.wording.failures import UNEXPECTED
 log = structlog.get_logger()
 
 
+@dataclass(frozen=True, slots=True)
 class Listeners:
     """The listeners of the bot; `asking` takes the questions among what they hear."""
 
-    def __init__(
-        self,
-        dispatcher: Dispatcher,
-        lookup: Lookup,
-        actions: Actions,
-        locations: Locations,
-        asking: Asking,
-    ) -> None:
-        self._dispatcher = dispatcher
-        self._lookup = lookup
-        self._actions = actions
-        self._locations = locations
-        self._client = locations.client
-        self._asking = asking
+    dispatcher: Dispatcher
+    lookup: Lookup
+    actions: Actions
+    locations: Locations
+    asking: Asking
 
     def register(self) -> None:
         """Listen to the client's events; its commands are registered by `command_tree`."""
-        self._client.event(self.on_message)
-        self._client.event(self.on_council_button)
-        self._client.event(self.on_past_button)
-        self._client.event(self.on_interaction)
-        self._client.add_dynamic_items(CardButton, PastButton)
+        self.locations.client.event(self.on_message)
+        self.locations.client.event(self.on_council_button)
+        self.locations.client.event(self.on_past_button)
+        self.locations.client.event(self.on_interaction)
+        self.locations.client.add_dynamic_items(CardButton, PastButton)
 
     def command_tree(self) -> app_commands.CommandTree[discord.AutoShardedClient]:
         """Return the commands and the message action, each with its listener."""
         answers: Mapping[Command, Answer] = {
             **{command: partial(self._command, command.name) for command in COMMANDS},
-            ASK: self._ask_by_command,
+            ASK: lambda used, given: self._answer(used, self.asking.ask(used, given)),
         }
         propose: Mapping[OptionKind, Propose] = {
             "profile": self._propose_profiles,
@@ -72,12 +65,9 @@ class Listeners:
         }
 
         async def ask_about(interaction: discord.Interaction, message: discord.Message) -> None:
-            await self._answer(interaction, self._asking.ask_about(interaction, message))
+            await self._answer(interaction, self.asking.ask_about(interaction, message))
 
-        return command_tree(self._client, answers, propose, ask_about)
-
-    async def _ask_by_command(self, interaction: discord.Interaction, given: Given) -> None:
-        await self._answer(interaction, self._asking.ask(interaction, given))
+        return command_tree(self.locations.client, answers, propose, ask_about)
 
     async def _command(self, action: Action, interaction: discord.Interaction, given: Given) -> None:
         await self._answer(interaction, self._act(interaction, action, Payload(given=given)))
@@ -87,7 +77,7 @@ class Listeners:
     ) -> list[app_commands.Choice[str]]:
         here = Location.of_interaction(interaction).source(interaction.user.id)
         try:
-            return fitting(await self._dispatcher.profile_names(here), typed)
+            return fitting(await self.dispatcher.profile_names(here), typed)
         except Refusal as refusal:
             log.info("nothing_proposed", reason=refusal)
             return []
@@ -97,31 +87,35 @@ class Listeners:
     ) -> list[app_commands.Choice[str]]:
         try:
             here = Location.of_interaction(interaction).source(interaction.user.id)
-            return discord_past.proposals(await self._lookup.proposals(typed, here))
+            return discord_past.proposals(await self.lookup.proposals(typed, here))
         except Refusal as refusal:
             log.info("nothing_proposed", reason=refusal)
             return []
 
     async def on_message(self, message: discord.Message) -> None:
         """Take a mention of the bot, a reply to it or a direct message as a question."""
-        me = self._client.user
+        me = self.locations.client.user
         if me is None or message.author.bot:
             return
-        mentions = re.search(rf"<@!?{me.id}>", message.content)
+        # Discord's picker offers the role that it made for the bot under the bot's own name.
+        roles = message.guild.roles if message.guild else ()
+        mine = [role for role in roles if role.tags and role.tags.bot_id == me.id]
+        by_role = any(role in message.role_mentions or role.mention in message.content for role in mine)
+        mentions = by_role or re.search(rf"<@!?{me.id}>", message.content)
         replied = message.reference.resolved if message.reference else None
         if mentions or isinstance(message.channel, discord.DMChannel):
-            asking = self._asking.ask_by_message(message)
+            asking = self.asking.ask_by_message(message)
         elif isinstance(replied, discord.Message) and replied.author.id == me.id:
-            asking = self._asking.ask_by_reply(message, replied)
+            asking = self.asking.ask_by_reply(message, replied)
         else:
             return
         try:
             await asking
         except Refusal as refusal:
-            await reply(self._locations.transport, message, str(refusal))
+            await reply(self.locations.transport, message, str(refusal))
         except Exception:
             log.exception("message_failed", message=message.id)
-            await reply(self._locations.transport, message, UNEXPECTED.format(message.id))
+            await reply(self.locations.transport, message, UNEXPECTED.format(message.id))
 
     async def on_past_button(self, interaction: discord.Interaction, choice: Choice) -> None:
         """Handle a pressed button below past answers."""
@@ -133,7 +127,7 @@ class Listeners:
         await self._click(interaction, button.action, pressed)
 
     async def _click(self, interaction: discord.Interaction, action: Action, about: Payload) -> None:
-        if await self._actions.is_first(f"discord/{interaction.id}"):
+        if await self.actions.is_first(f"discord/{interaction.id}"):
             await self._answer(interaction, self._act(interaction, action, about))
 
     async def on_interaction(self, interaction: discord.Interaction) -> None:
@@ -144,7 +138,7 @@ class Listeners:
     async def _submit(self, interaction: discord.Interaction, form: modals.Submitted) -> None:
         given, key = form.given, f"{interaction.user.id} {form.opened}"
         if form.action == "question":
-            names = typed.of_interaction(self._client, interaction)
+            names = typed.of_interaction(self.locations.client, interaction)
             given = {**given, "text": await names.typed(str(given["text"]))}
         about = Payload(run_id=form.run_id, given=given)
         await self._act(interaction, form.action, about, key=key)
@@ -152,7 +146,7 @@ class Listeners:
     async def _act(
         self, interaction: discord.Interaction, action: Action, about: Payload, key: str = ""
     ) -> None:
-        reply = InteractionReply(self._locations, interaction)
+        reply = InteractionReply(self.locations, interaction)
         incoming = Incoming(
             actor=reply.actor,
             place=Location.of_interaction(interaction).source(interaction.user.id),
@@ -161,7 +155,7 @@ class Listeners:
             key=key or str(interaction.id),
             now=str(interaction.id),
         )
-        await self._actions.handle(incoming, reply)
+        await self.actions.handle(incoming, reply)
 
     async def _answer(self, interaction: discord.Interaction, work: Awaitable[None]) -> None:
         """Handle an interaction; if that is impossible, tell only its user why."""

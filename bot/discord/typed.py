@@ -5,7 +5,7 @@ Source: https://discord.com/developers/docs/reference#message-formatting
 
 import asyncio
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, cast
 
 import aiohttp
@@ -59,6 +59,8 @@ class Names:
             return "" if who == self._me else called("@", self._person(who), COLLEAGUE)
         if found["role"]:
             role = self._guild.get_role(int(found["role"])) if self._guild else None
+            if role and role.tags and role.tags.bot_id == self._me:
+                return ""
             return called("@", role and role.name, GROUP)
         if found["channel"]:
             return called("#", self._channel(int(found["channel"])), CHANNEL)
@@ -92,7 +94,7 @@ class Names:
 
 def of_message(client: discord.Client, message: discord.Message) -> Names:
     """Return the names that come with a message."""
-    return Names(client, message.guild, _people(message.mentions))
+    return Names(client, message.guild, {user.id: user.display_name for user in message.mentions})
 
 
 def of_interaction(client: discord.Client, interaction: discord.Interaction) -> Names:
@@ -105,7 +107,3 @@ def of_interaction(client: discord.Client, interaction: discord.Interaction) -> 
         names = (members.get(who, {}).get("nick"), user.get("global_name"), user.get("username"))
         people[int(who)] = str(next(filter(None, names), ""))
     return Names(client, interaction.guild, people)
-
-
-def _people(users: Iterable[discord.User | discord.Member]) -> dict[int, str]:
-    return {user.id: user.display_name for user in users}

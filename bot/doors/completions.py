@@ -23,6 +23,7 @@ from bot.doors.chat_request import ChatRequest, read_request
 from bot.doors.door import LOOK_SECONDS, Asked, Caller, Changes, Door, RunProgress
 from bot.doors.rejections import Rejected, rejection
 from bot.errors import Unavailable
+from bot.view.message import escaped
 from bot.view.state import Answered, Failed, RunView
 from bot.view.wording import commands
 from bot.view.wording import doors as wording
@@ -316,4 +317,4 @@ def stage_of(view: RunView) -> str:
 
 
 def _event(data: JsonObject) -> bytes:
-    return b"data: " + orjson.dumps(data) + b"\n\n"
+    return f"data: {escaped(orjson.dumps(data).decode())}\n\n".encode()  # some end a line at U+2028

@@ -183,7 +183,7 @@ def read_labels(content: str, name: str) -> tuple[HandLabel, ...]:
     """
     labels: list[HandLabel] = []
     wrong: list[str] = []
-    for number, line in enumerate(content.splitlines(), 1):
+    for number, line in enumerate(content.split("\n"), 1):
         if not line.strip():
             continue
         try:

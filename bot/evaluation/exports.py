@@ -15,6 +15,7 @@ from pathlib import Path
 import orjson
 
 from bot.evaluation.summary import Summary
+from bot.view.message import escaped
 from council.calls import JsonObject
 from council.evaluation.arms import ArmAnswer
 from council.evaluation.checkers import checker_of
@@ -42,7 +43,8 @@ def every_eval_ever(summary: Summary, name: str, created: str) -> dict[str, byte
         number = _uuid(summary.plan.id, figures.name)
         folder = f"data/{_slug(name)}/{SCORER}/{_slug(figures.name)}"
         samples = b"".join(
-            orjson.dumps(sample) + b"\n" for sample in _samples(summary, figures, name, created)
+            escaped(f"{orjson.dumps(sample).decode()}\n").encode()  # some readers end a line at U+2028
+            for sample in _samples(summary, figures, name, created)
         )
         aggregate = _aggregate(summary, figures, name, created)
         if samples and figures.score is not None:

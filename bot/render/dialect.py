@@ -38,10 +38,11 @@ _REMEMBERED = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A table cell, with and without its markup."""
+    """A table cell, with and without its markup, which may hide an address."""
 
     words: tuple[Word, ...]
     plain: str
+    hides: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +236,9 @@ class _Reader:
                 rows.append([])
             elif token.type == "inline":
                 children = parse_inline(token.content, self._env) if token.content else []
-                rows[-1].append(Cell(self._trimmed(children), _plain(children, "\n").strip()))
+                plain = _plain(children, "\n").strip()
+                hides = any(_target(child) not in plain for child in children)
+                rows[-1].append(Cell(self._trimmed(children), plain, hides))
             elif token.type == "table_close":
                 break
         return self._dialect.table(Grid(tuple(rows[0]), tuple(map(tuple, rows[1:])), depth > 0))

@@ -24,7 +24,7 @@ from bot.render.addresses import read_bare
 from bot.render.emphasis import read_as_meant
 from bot.render.formulas import read_formulas
 from bot.render.lenient_blocks import read_leniently, read_rows
-from bot.render.tags import read_tags
+from bot.render.tags import read_tags, skip_comment
 from council.models.phrases import without_sources
 
 Env = MutableMapping[str, Any]
@@ -220,6 +220,7 @@ def _parser() -> MarkdownIt:
 def _blocks() -> MarkdownIt:
     parser = _parser()
     parser.core.ruler.disable(["inline", "text_join"])
+    parser.block.ruler.before("lheading", "comment", skip_comment)
     return parser
 
 

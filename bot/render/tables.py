@@ -23,12 +23,13 @@ def grid(table: Table, dialect: ChatDialect) -> Grid:
 
 
 def drawn(table: Grid, dialect: ChatDialect, width: int) -> Block:
-    """Return a table as aligned code of at most `width` columns, otherwise as a list of its rows."""
+    """Return a table as aligned code of at most `width` columns; a wider one, or of links, as a list."""
     rows = [[cell.plain.split("\n") for cell in row] for row in (table.header, *table.rows)]
     widths = [
         max(cell_len(line) for cell in column for line in cell) for column in zip(*rows, strict=True)
     ]
-    if sum(widths) + len(_GAP) * (len(widths) - 1) <= width:
+    hides = any(cell.hides for row in (table.header, *table.rows) for cell in row)
+    if not hides and sum(widths) + len(_GAP) * (len(widths) - 1) <= width:
         return _aligned(rows, widths, dialect)
     if not table.rows:
         return Text(tuple(_names(table.header)))

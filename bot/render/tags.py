@@ -2,13 +2,15 @@
 
 A tag counts only with its closing one in the same block, something between them, and no attributes, so
 that a tag somebody writes about (`use <b> here`, `List<String>`) is text. So is all other HTML, but for
-`<details>` at the beginning of a line.
+comments and layout: `<span style="...">x</span>`, or `<div>` and `<details>` alone on a line. GitHub's
+alerts (`> [!NOTE]`) begin with their kind.
 """
 
 import re
 from functools import cache
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 
 LONGEST = 1_000
@@ -23,14 +25,20 @@ _CODE = ("code", "kbd", "samp", "tt")
 _SCRIPTS = ("sub", "sup")
 _DROPPED = ("u", "ins", "mark", "small")
 """What chat can't show: only the tags are left out."""
+_LAYOUT = "span|font|div|center|p"
 _OPENING = re.compile(
-    rf"<(?P<name>{'|'.join((*_MARKS, *_CODE, *_SCRIPTS, *_DROPPED))})>(?!\s|</)", re.IGNORECASE
-)
-LINE_BREAK = re.compile(r"<br[ \t]*/?>", re.IGNORECASE)
-_DETAILS = re.compile(
-    r"(?<![^\n])(?:<details(?: open)?>|</details>)[ \t]*(?:\n|$|(?=<summary>))|</details>(?=\n|$)",
+    rf"<(?:(?P<name>{'|'.join((*_MARKS, *_CODE, *_SCRIPTS, *_DROPPED))})>(?!\s|</)"
+    rf"|(?P<layout>{_LAYOUT})(?:\s[^<>]*)?>)",
     re.IGNORECASE,
 )
+LINE_BREAK = re.compile(r"<br[ \t]*/?>", re.IGNORECASE)
+_COMMENT = "<!--(?:(?!-->).)*-->"
+_UNSEEN = re.compile(
+    rf"(?<![^\n])(?:{_COMMENT}|</?(?:details|{_LAYOUT})(?:\s[^<>]*)?>)[ \t]*(?:\n|$|(?=<summary>))"
+    rf"|{_COMMENT}|</details>(?=\n|$)",
+    re.IGNORECASE | re.DOTALL,
+)
+_ALERT = re.compile(r"\[!([A-Za-z]+)\](?![\[(:])[-+]?[ \t]*(\n?)")
 _SCAN = 100  # characters searched for a unit of work
 
 _SIGNS = "0123456789+-\u2212"
@@ -45,7 +53,28 @@ def read_tags(parser: MarkdownIt) -> MarkdownIt:
     return parser
 
 
+def skip_comment(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Leave out a comment between blocks, also one with empty lines in it; a rule for the parser."""
+    begin = state.bMarks[start] + state.tShift[start]
+    close = begin + 4 if state.src.startswith("<!--", begin) else -1
+    close = state.src.find("-->", close, begin + 3 * LONGEST) if close > 0 else -1
+    line = next((each for each in range(start, end) if state.eMarks[each] > close >= 0), end)
+    if line == end or state.src[close + 3 : state.eMarks[line]].strip():
+        return False
+    state.line = start if silent else line + 1
+    return True
+
+
 def _read(state: StateInline, silent: bool) -> bool:
+    if not state.pos and (alert := _ALERT.match(state.src)):
+        state.pos = alert.end()
+        if not silent:
+            state.push("strong_open", "strong", 1)
+            state.push("text", "", 0).content = alert[1].capitalize()
+            state.push("strong_close", "strong", -1)
+            if state.pos < state.posMax:
+                state.push("hardbreak" if alert[2] else "text", "", 0).content = " "
+        return True
     if state.src[state.pos] != "<":
         return False
     if found := LINE_BREAK.match(state.src, state.pos):
@@ -53,17 +82,13 @@ def _read(state: StateInline, silent: bool) -> bool:
             state.push("hardbreak", "br", 0)
         state.pos = found.end()
         return True
-    if found := _DETAILS.match(state.src, state.pos):
+    if found := _UNSEEN.match(state.src, state.pos, state.pos + LONGEST):
         state.pos = found.end()
         return True
-    return _read_pair(state, silent)
-
-
-def _read_pair(state: StateInline, silent: bool) -> bool:
     opening = _OPENING.match(state.src, state.pos, state.posMax)
     if not opening:
         return False
-    name, begin = opening["name"].lower(), opening.end()
+    name, begin = (opening["name"] or opening["layout"]).lower(), opening.end()
     last = min(state.posMax, begin + LONGEST)
     closing = _closing(name).search(state.src, begin, last)
     state.env["work"].inline -= ((closing.start() if closing else last) - begin) // _SCAN
@@ -77,7 +102,8 @@ def _read_pair(state: StateInline, silent: bool) -> bool:
 
 @cache
 def _closing(name: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<!\s)</{name}>", re.IGNORECASE)
+    before = "" if name in _LAYOUT.split("|") else r"(?<!\s)"
+    return re.compile(rf"{before}</{name}>", re.IGNORECASE)
 
 
 def _write(state: StateInline, name: str, begin: int, end: int) -> None:

@@ -1,6 +1,7 @@
 """Questions on Slack: by command, mention or shortcut; each becomes a run."""
 
 import asyncio
+from dataclasses import dataclass
 
 from bot.actions import Actions
 from bot.errors import Refusal
@@ -10,31 +11,30 @@ from bot.service.requests.question import Question
 from bot.slack.client import Json
 from bot.slack.locations import Locations, direct, is_direct
 from bot.slack.replies import SlackReply
-from bot.slack.typed import plain
+from bot.slack.typed import plain, words
 from bot.view.wording import slack as wording
 from council.brief import Discussion
 
 
+@dataclass(frozen=True, slots=True)
 class Asking:
     """Turns what people send in one workspace into questions; `me` is the bot's user there.
 
     A question that can't be accepted raises `Refusal`.
     """
 
-    def __init__(self, actions: Actions, locations: Locations, me: str) -> None:
-        self._actions = actions
-        self._locations = locations
-        self._reader = locations.reader
-        self._me = me
+    actions: Actions
+    locations: Locations
+    me: str
 
     async def ask(self, command: Json, reply: SlackReply) -> None:
         """Ask what follows `/council`: here or, if it is to be private, in direct messages."""
         here, channel = reply.here, command["channel_id"]
         is_private = parse(plain(command["text"])).is_private
         text, standing, where = await asyncio.gather(
-            self._reader.typed(command["text"]),
-            self._locations.standing_of(here),
-            direct(self._locations.client, str(here.user)) if is_private else _unchanged(channel),
+            self.locations.reader.typed(command["text"]),
+            self.locations.standing_of(here),
+            direct(self.locations.client, str(here.user)) if is_private else asyncio.sleep(0, channel),
         )
         typed = parse(text)
         question = Question(
@@ -46,13 +46,13 @@ class Asking:
             options=RunOptions.read(typed.given),
             asked_in=here if is_private else None,
         )
-        if await self._actions.ask(question, reply) and where != channel:
+        if await self.actions.ask(question, reply) and where != channel:
             await reply.say(wording.IN_PRIVATE)
 
     async def ask_about(
         self, message: Json, key: str, nothing: str, context: Discussion, reply: SlackReply
     ) -> None:
-        """Take a message as the question, with its files; answer `nothing` to an empty one.
+        """Ask all that a message says, with its files; answer `nothing` to an empty one.
 
         Options count in what somebody writes to the bot, not in a message that a shortcut picks: only
         that comes with the asker's name.
@@ -60,19 +60,22 @@ class Asking:
         here = reply.here
 
         async def name() -> str:
-            return reply.name or (await self._reader.person(str(here.user))).name
+            return reply.name or (await self.locations.reader.person(str(here.user))).name
 
-        files, text, called, standing = await asyncio.gather(
-            self._reader.files(message),
-            self._reader.typed(message.get("text", ""), self._me),
+        text, *rest = words(message)
+        files, text, shown, called, standing = await asyncio.gather(
+            self.locations.reader.files(message),
+            self.locations.reader.typed(text, self.me),
+            self.locations.reader.typed("\n".join(rest), self.me),
             name(),
-            self._locations.standing_of(here),
+            self.locations.standing_of(here),
         )
         typed = Typed(text, {}) if reply.name else parse_message(text)
-        if not typed.question and not files:
+        asked = "\n\n".join(filter(None, (typed.question, shown)))
+        if not asked and not files:
             raise Refusal(nothing)
         question = Question(
-            text=typed.question,
+            text=asked,
             source=here,
             entry_key=key,
             standing=standing,
@@ -81,8 +84,4 @@ class Asking:
             context=None if here.thread is None or is_direct(here) else context,
             options=RunOptions.read(typed.given),
         )
-        await self._actions.ask(question, reply)
-
-
-async def _unchanged(channel: str) -> str:
-    return channel
+        await self.actions.ask(question, reply)

@@ -8,6 +8,7 @@ Source: https://docs.slack.dev/reference/methods/conversations.replies
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 from slack_sdk.web.async_client import AsyncWebClient
 
@@ -16,9 +17,9 @@ from bot.service.delivery.outbox import Lane, Outbox, Urgency
 from bot.service.requests import discussion
 from bot.service.requests.discussion import Written
 from bot.slack.client import Json, granted
-from bot.slack.incoming import Reader
+from bot.slack.incoming import Reader, attached
 from bot.slack.manifest import THREADS
-from bot.slack.typed import plain, unnamed
+from bot.slack.typed import plain, unnamed, words
 from bot.slack.workspace import AT_ONCE, BURST, TIER_3
 from bot.view.wording import slack as wording
 from council.brief import Brief, Discussion, SentFile
@@ -28,18 +29,18 @@ from council.prompts.context import MOST_MESSAGES
 PAGE = 1000
 MOST_PAGES = 5
 """Replies come oldest first, so all pages have to be read to see the last."""
-SAID = (None, "bot_message", "file_share", "me_message", "thread_broadcast")
+SAID = (None, "bot_message", "file_share", "me_message", "message_share", "thread_broadcast")
 """Subtypes of messages that somebody wrote; others tell of joins, renamings, and the like."""
 
 
+@dataclass(frozen=True, slots=True)
 class DiscussionReader:
     """Reads threads with the bot's own token; `me` is what `auth.test` says about the bot."""
 
-    def __init__(self, client: AsyncWebClient, outbox: Outbox, reader: Reader, me: Json) -> None:
-        self._client = client
-        self._outbox = outbox
-        self._reader = reader
-        self._me = me
+    client: AsyncWebClient
+    outbox: Outbox
+    reader: Reader
+    me: Json
 
     async def read(self, run: str, where: Source, brief: Brief, room: int) -> Discussion:
         """Read the thread in which a question was asked, as much as fits into `room` tokens."""
@@ -49,7 +50,7 @@ class DiscussionReader:
         async def page(cursor: str | None) -> Json:
             async def request() -> Json:
                 return await granted(
-                    self._client.conversations_replies(
+                    self.client.conversations_replies(
                         channel=str(where.channel),
                         ts=str(where.thread),
                         latest=context.until,
@@ -58,39 +59,32 @@ class DiscussionReader:
                     )
                 )
 
-            return await self._outbox.send(
+            return await self.outbox.send(
                 lane, request, run=run, urgency=Urgency.PROGRESS, believes_at_once=True
             )
 
-        thread = _SlackThread(page, self._reader, self._me, context)
+        thread = _SlackThread(page, self.reader, self.me, context)
         return await discussion.read(thread, brief, context, room)
 
 
+@dataclass(frozen=True, slots=True)
 class _SlackThread:
     """One thread, which `page` returns by cursor; a `bot.service.requests.discussion.HumanThread`."""
 
+    page: Callable[[str | None], Awaitable[Json]]
+    reader: Reader
+    me: Json
+    context: Discussion
     platform = "Slack"
-
-    def __init__(
-        self,
-        page: Callable[[str | None], Awaitable[Json]],
-        reader: Reader,
-        me: Json,
-        context: Discussion,
-    ) -> None:
-        self._page = page
-        self._reader = reader
-        self._me = me
-        self._context = context
 
     async def messages(self) -> tuple[list[Written[Json]], bool]:
         """Return what was written in the thread before the question, oldest first."""
-        if not self._reader.scopes & THREADS:
+        if not self.reader.scopes & THREADS:
             raise NotAllowed(wording.lacks_scopes(sorted(THREADS)))
         theirs: list[Json] = []
         cursor: str | None = None
         for _ in range(MOST_PAGES):
-            page = await self._page(cursor)
+            page = await self.page(cursor)
             messages: list[Json] = page.get("messages") or []
             theirs += filter(self._is_theirs, messages)
             metadata: Json = page.get("response_metadata") or {}
@@ -100,33 +94,32 @@ class _SlackThread:
         raise NotAllowed(wording.TOO_LONG)
 
     def _is_theirs(self, message: Json) -> bool:
-        mine = message.get("user") == self._me.get("user_id") or (
+        mine = message.get("user") == self.me.get("user_id") or (
             message.get("bot_id") or ""
-        ) == self._me.get("bot_id")
+        ) == self.me.get("bot_id")
         # The range is Slack's to keep; a message that holds the question is never its own context.
-        before = message.get("ts", "") < self._context.until
-        is_question = message.get("ts") == self._context.question
+        before = message.get("ts", "") < self.context.until
+        is_question = message.get("ts") == self.context.question
         return before and not mine and not is_question and message.get("subtype") in SAID
 
     async def _written(self, messages: list[Json]) -> list[Written[Json]]:
         """Return what was written; names and files are looked up where it may be read, newest first."""
-        me = str(self._me.get("user_id"))
+        me = str(self.me.get("user_id"))
         newest = messages[-MOST_MESSAGES:]
-        mentioned = (one for each in reversed(newest) for one in unnamed(_shown(each), me))
+        mentioned = (one for each in reversed(newest) for one in unnamed(_said(each), me))
         names, files = await asyncio.gather(
-            self._reader.names(mentioned),
-            self._reader.known([file for each in newest for file in each.get("files") or ()]),
+            self.reader.names(mentioned),
+            self.reader.known([file for each in newest for file in attached(each)]),
         )
         known = {str(file.get("id")): file for file in files}
         written: list[Written[Json]] = []
         for message in messages:
             bot: Json = message.get("bot_profile") or {}
-            sent: list[Json] = message.get("files") or []
             written.append(
                 Written(
                     author=str(message.get("user") or message.get("bot_id") or ""),
-                    text=plain(_shown(message), me, names),
-                    files=[known.get(str(file.get("id")), file) for file in sent],
+                    text=plain(_said(message), me, names),
+                    files=[known.get(str(file.get("id")), file) for file in attached(message)],
                     name=message.get("username") or bot.get("name"),
                 )
             )
@@ -134,14 +127,12 @@ class _SlackThread:
 
     async def name(self, author: str) -> str:
         """Return somebody's name; nothing if the bot may not ask."""
-        return (await self._reader.person(author)).name
+        return (await self.reader.person(author)).name
 
     def sent(self, file: Json) -> SentFile:
         """Return a file as the run fetches it."""
-        return self._reader.sent(file)
+        return self.reader.sent(file)
 
 
-def _shown(message: Json) -> str:
-    return message.get("text") or "\n".join(
-        each.get("text") or each.get("fallback") or "" for each in message.get("attachments") or ()
-    )
+def _said(message: Json) -> str:
+    return "\n".join(words(message))

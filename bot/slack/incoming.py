@@ -6,8 +6,8 @@
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -19,7 +19,7 @@ from bot.inputs.limits import DOCUMENT_BYTES
 from bot.service.acknowledgements import LOOKUP_SECONDS
 from bot.service.requests.attachments import admitted, one_line
 from bot.slack.client import Json, granted
-from bot.slack.typed import plain, unnamed
+from bot.slack.typed import NOBODY, plain, unnamed
 from bot.view.wording import slack as wording
 from bot.view.wording.commands import GROUPS_UNKNOWN, NO_NAME
 from council.brief import SentFile
@@ -77,39 +77,30 @@ def _within(body: Json, part: str, key: str) -> str:
     return str(inner.get(key))
 
 
+@dataclass(slots=True)
 class Reader:
     """Looks up files and people, within the granted scopes."""
 
-    def __init__(
-        self,
-        client: AsyncWebClient,
-        session: aiohttp.ClientSession,
-        scopes: frozenset[str],
-        team: str,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._client = client
-        self._session = session
-        self.scopes = scopes
-        self._team = team
-        self._clock = clock
-        self._hosts = {urlsplit(address)[:2] for address in (FILES, client.base_url)}
-        self._people: dict[str, tuple[float, Person]] = {}
-        self._channels: dict[str, tuple[float, str]] = {}
-        self._handles: tuple[float, Mapping[str, str]] = (-PERSON_SECONDS, {})
-        self._groups: dict[str, tuple[float, frozenset[str]]] = {}
+    client: AsyncWebClient
+    session: aiohttp.ClientSession
+    scopes: frozenset[str]
+    team: str
+    clock: Callable[[], float] = field(default=time.monotonic, kw_only=True)
+    _people: dict[str, tuple[float, Person]] = field(default_factory=dict[str, Any])
+    _channels: dict[str, tuple[float, str]] = field(default_factory=dict[str, Any])
+    _handles: tuple[float, Mapping[str, str]] = (-PERSON_SECONDS, NOBODY)
+    _groups: dict[str, tuple[float, frozenset[str]]] = field(default_factory=dict[str, Any])
 
     async def person(self, user: str) -> Person:
         """Return who this is; without `users:read`, or an answer in time, nobody in particular."""
         if "users:read" not in self.scopes:
             return Person()
         seen, known = self._people.get(user, (0.0, None))
-        if known and self._clock() - seen < PERSON_SECONDS:
+        if known and self.clock() - seen < PERSON_SECONDS:
             return known
         try:
             async with asyncio.timeout(LOOKUP_SECONDS):
-                found = (await granted(self._client.users_info(user=user)))["user"]
+                found = (await granted(self.client.users_info(user=user)))["user"]
         except (TimeoutError, VenueError) as error:
             log.warning("person_unknown", reason=error)
             return Person()
@@ -118,8 +109,8 @@ class Reader:
         )
         is_admin = bool(found.get("is_admin") or found.get("is_owner"))
         # In a shared channel, somebody may be the admin of another workspace.
-        person = Person(name, is_admin and found.get("team_id") == self._team)
-        _remember(self._people, user, (self._clock(), person))
+        person = Person(name, is_admin and found.get("team_id") == self.team)
+        _remember(self._people, user, (self.clock(), person))
         return person
 
     async def typed(self, text: str, bot: str = "") -> str:
@@ -149,20 +140,20 @@ class Reader:
         if not self.scopes & {"channels:read", "groups:read"}:
             return ""
         seen, known = self._channels.get(channel, (0.0, None))
-        if known is None or self._clock() - seen >= PERSON_SECONDS:
-            found: Json = (await granted(self._client.conversations_info(channel=channel)))["channel"]
+        if known is None or self.clock() - seen >= PERSON_SECONDS:
+            found: Json = (await granted(self.client.conversations_info(channel=channel)))["channel"]
             known = "" if found.get("is_private") else str(found.get("name") or "")
-            _remember(self._channels, channel, (self._clock(), known))
+            _remember(self._channels, channel, (self.clock(), known))
         return known
 
     async def _handle(self, group: str) -> str:
         if "usergroups:read" not in self.scopes:
             return ""
         seen, known = self._handles
-        if self._clock() - seen >= PERSON_SECONDS:
-            listed: list[Json] = (await granted(self._client.usergroups_list()))["usergroups"]
+        if self.clock() - seen >= PERSON_SECONDS:
+            listed: list[Json] = (await granted(self.client.usergroups_list()))["usergroups"]
             known = {str(each["id"]): str(each["handle"]) for each in listed}
-            self._handles = self._clock(), known
+            self._handles = self.clock(), known
         return known.get(group, "")
 
     async def memberships(self, user: str, groups: frozenset[str]) -> frozenset[str]:
@@ -177,15 +168,15 @@ class Reader:
 
     async def _members(self, group: str) -> frozenset[str]:
         seen, known = self._groups.get(group, (0.0, None))
-        if known is None or self._clock() - seen >= PERSON_SECONDS:
-            listed = await granted(self._client.usergroups_users_list(usergroup=group))
+        if known is None or self.clock() - seen >= PERSON_SECONDS:
+            listed = await granted(self.client.usergroups_users_list(usergroup=group))
             known = frozenset(map(str, listed["users"]))
-            self._groups[group] = self._clock(), known
+            self._groups[group] = self.clock(), known
         return known
 
     async def files(self, message: Json) -> tuple[SentFile, ...]:
         """Return the files of a message, to be read before the first call."""
-        files: list[Json] = message.get("files") or []
+        files = attached(message)
         try:
             async with asyncio.timeout(LOOKUP_SECONDS):
                 known = await self.known(files)
@@ -212,7 +203,7 @@ class Reader:
         if file.get("file_access") != CHECK_FILE or "files:read" not in self.scopes:
             return file
         try:
-            found: Json = (await granted(self._client.files_info(file=str(file.get("id")))))["file"]
+            found: Json = (await granted(self.client.files_info(file=str(file.get("id")))))["file"]
         except VenueError as error:
             log.info("file_unknown", reason=error)
             return {**file, "size": 0}  # it isn't there for the bot: no room is kept for it
@@ -220,13 +211,15 @@ class Reader:
 
     async def fetch(self, file: SentFile) -> bytes:
         """Fetch a file, only from Slack's own hosts: the token goes with it. Raises `Unreachable`."""
-        if urlsplit(file.address)[:2] not in self._hosts:
+        if urlsplit(file.address)[:2] not in {
+            urlsplit(each)[:2] for each in (FILES, self.client.base_url)
+        }:
             raise Unreachable(wording.NOT_SLACKS)
-        headers = {"Authorization": f"Bearer {self._client.token}"}
+        headers = {"Authorization": f"Bearer {self.client.token}"}
         content = bytearray()
         try:
-            async with self._session.get(
-                file.address, headers=headers, proxy=self._client.proxy, allow_redirects=False
+            async with self.session.get(
+                file.address, headers=headers, proxy=self.client.proxy, allow_redirects=False
             ) as response:
                 # A token that may not read the file is shown Slack's sign-in page, with status 200.
                 is_page = response.content_type == "text/html" and file.media != "text/html"
@@ -239,6 +232,12 @@ class Reader:
         except (aiohttp.ClientError, ValueError) as error:
             raise Unreachable(wording.NO_FILE) from error
         return bytes(content)
+
+
+def attached(message: Json) -> list[Json]:
+    """Return the files of a message and of those that are shared in it."""
+    files, shared = message.get("files") or (), message.get("attachments") or ()
+    return [*files, *(file for each in shared for file in attached(each))]
 
 
 def file_name(file: Json) -> str:

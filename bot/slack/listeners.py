@@ -10,7 +10,7 @@ listener before it answers, and keeps no reference to later work, so that is the
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 
 import structlog
@@ -22,16 +22,20 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.actions import Action, Actions, Incoming, Payload, past
 from bot.errors import Refusal
 from bot.service.commands import ASK, COMMANDS, Command, given
-from bot.service.delivery.venue import LABELS, Button
+from bot.service.delivery.outbox import Urgency
+from bot.service.delivery.receipts import unrecorded
+from bot.service.delivery.venue import LABELS, Button, Part
 from bot.slack import modals
 from bot.slack import past as slack_past
 from bot.slack.asking import Asking
 from bot.slack.card import action_id
 from bot.slack.client import Json
+from bot.slack.discussion import SAID
 from bot.slack.incoming import installed_in
 from bot.slack.locations import Locations
 from bot.slack.manifest import SHORTCUT
 from bot.slack.notices import ephemerally, privately
+from bot.slack.posting import Posting
 from bot.slack.replies import SlackReply, why_not
 from bot.slack.typed import plain
 from bot.view.wording import slack as wording
@@ -43,31 +47,20 @@ log = structlog.get_logger()
 Next = Callable[[], Awaitable[object]]
 
 
+@dataclass(slots=True)
 class Listeners:
     """The listeners of the bot in one workspace; `me` is what `auth.test` says about it."""
 
-    def __init__(
-        self,
-        actions: Actions,
-        locations: Locations,
-        asking: Asking,
-        me: Json,
-        *,
-        now: Callable[[], float] = time.time,
-    ) -> None:
-        self._actions = actions
-        self._locations = locations
-        self._asking = asking
-        self._client = locations.client
-        self._introduction = me
-        self._me = str(me["user_id"])
-        self._team = locations.workspace.team
-        self._now = now
-        self._strangers: set[str] = set()
+    actions: Actions
+    locations: Locations
+    asking: Asking
+    me: Json
+    now: Callable[[], float] = field(default=time.time, kw_only=True)
+    strangers: set[str] = field(default_factory=set[str], kw_only=True)
 
     def app(self, signing_secret: str) -> AsyncApp:
         """Return the Bolt app that verifies what comes by HTTP, and passes it to the listeners."""
-        me = self._introduction
+        me = self.me
 
         async def authorize() -> AuthorizeResult:
             # Without it, Bolt asks auth.test itself, in a burst once for each delivery.
@@ -76,14 +69,16 @@ class Listeners:
                 team_id=me["team_id"],
                 bot_user_id=me["user_id"],
                 bot_id=me.get("bot_id"),
-                bot_token=self._client.token,
+                bot_token=self.locations.client.token,
             )
 
         app = AsyncApp(
             name="council",
             # At start Bolt warns of settings in the environment that it doesn't use here.
             logger=quiet_logger(),
-            client=AsyncWebClient(base_url=self._client.base_url, session=self._client.session),
+            client=AsyncWebClient(
+                base_url=self.locations.client.base_url, session=self.locations.client.session
+            ),
             signing_secret=signing_secret,
             authorize=authorize,
             process_before_response=True,
@@ -105,19 +100,19 @@ class Listeners:
 
     async def _only_ours(self, body: Json, next_: Next) -> BoltResponse | None:
         """Pass on only what is for this installation; only acknowledge the rest."""
-        if installed_in(body, {self._me: self._team}):
+        if installed_in(body, {self.asking.me: self.locations.workspace.team}):
             await next_()
             return None
         team: Json = body.get("team") or {}
         stranger = str(body.get("team_id") or team.get("id"))
-        if stranger not in self._strangers:
-            self._strangers.add(stranger)
+        if stranger not in self.strangers:
+            self.strangers.add(stranger)
             log.warning("slack_installation_unknown", workspace=stranger)
         return BoltResponse(status=HTTPStatus.OK)
 
     async def _on_ask(self, ack: AsyncAck, respond: AsyncRespond, command: Json) -> None:
         reply = self._commanded(command, respond)
-        await reply.attempt(self._asking.ask(command, reply))
+        await reply.attempt(self.asking.ask(command, reply))
         await ack()
 
     def _on_command(self, named: Command) -> Callable[..., Awaitable[None]]:
@@ -130,8 +125,8 @@ class Listeners:
 
     def _commanded(self, command: Json, respond: AsyncRespond) -> SlackReply:
         return SlackReply(
-            locations=self._locations,
-            here=self._locations.source(command["channel_id"], command["user_id"]),
+            locations=self.locations,
+            here=self.locations.source(command["channel_id"], command["user_id"]),
             tell=privately(respond),
             respond=respond,
             name=command["user_name"],
@@ -142,46 +137,57 @@ class Listeners:
 
     async def _act(self, action: Action, about: Payload, reply: SlackReply, key: str = "") -> None:
         incoming = Incoming(
-            actor=self._locations.actor(reply.here, reply.name),
+            actor=self.locations.actor(reply.here, reply.name),
             place=reply.here,
             action=action,
             payload=about,
             key=key,
-            now=f"{self._now():.6f}",
+            now=f"{self.now():.6f}",
         )
-        await self._actions.handle(incoming, reply)
+        await self.actions.handle(incoming, reply)
 
     async def _on_shortcut(self, ack: AsyncAck, respond: AsyncRespond, body: Json) -> None:
         who, message = body["user"], body["message"]
         reply = SlackReply(
-            locations=self._locations,
-            here=self._locations.source(body["channel"]["id"], who["id"], message.get("thread_ts")),
+            locations=self.locations,
+            here=self.locations.source(body["channel"]["id"], who["id"], message.get("thread_ts")),
             tell=privately(respond),
             respond=respond,
             name=who["name"],
         )
         context = Discussion(until=str(body["action_ts"]), question=message["ts"])
         key = body["trigger_id"]
-        await reply.attempt(self._asking.ask_about(message, key, NO_TEXT, context, reply))
+        await reply.attempt(self.asking.ask_about(message, key, NO_TEXT, context, reply))
         await ack()
 
     async def _on_event(self, event: Json) -> None:
-        """Take a mention or a direct message as a question; ignore what bots write.
+        """Take a mention or a direct message as a question; tell bots and workflows that they can't ask.
 
         A message is known by its channel and time: Slack may send it again as another event, of another
         kind, or edited.
         """
-        by_person = event.get("user") and not event.get("bot_id")
-        if not by_person or event.get("subtype") not in (None, "file_share"):
+        if event.get("subtype") not in SAID:
             return
         if event["type"] == "message" and event.get("channel_type") != "im":
             return
-        here = self._locations.source(event["channel"], event["user"], event.get("thread_ts"))
-        reply = SlackReply(locations=self._locations, here=here, tell=ephemerally(self._client, here))
+        if event.get("bot_id") or not event.get("user"):
+            hour = f"slack/{event['channel']}/{event.get('bot_id')}/{float(event['ts']) // 3600}"
+            if event["type"] == "app_mention" and await self.actions.is_first(hour):  # it may answer
+                self.locations.tasks.spawn(self._refuse_bot(event))
+            return
+        here = self.locations.source(event["channel"], event["user"], event.get("thread_ts"))
+        reply = SlackReply(
+            locations=self.locations, here=here, tell=ephemerally(self.locations.client, here)
+        )
         nothing = NO_QUESTION if event["type"] == "message" else wording.NOT_AFTER_MENTION
         context = Discussion(until=event["ts"])
-        key = f"message {self._team} {event['channel']} {event['ts']}"
-        await reply.attempt(self._asking.ask_about(event, key, nothing, context, reply))
+        key = f"message {self.locations.workspace.team} {event['channel']} {event['ts']}"
+        await reply.attempt(self.asking.ask_about(event, key, nothing, context, reply))
+
+    async def _refuse_bot(self, event: Json) -> None:
+        posting = Posting(self.locations.workspace, f"mention {event['ts']}")
+        where = str(event["channel"]), str(event.get("thread_ts") or event["ts"])
+        await why_not(posting.post(Part(wording.NO_BOTS), unrecorded("bot"), Urgency.THREAD, *where))
 
     async def _on_click(self, ack: AsyncAck, respond: AsyncRespond, body: Json, action: Json) -> None:
         """Handle a pressed button of a run."""
@@ -204,8 +210,8 @@ class Listeners:
     def _pressed(self, body: Json, respond: AsyncRespond, thread: str | None = None) -> SlackReply:
         who, shown = body["user"], body["container"]
         return SlackReply(
-            locations=self._locations,
-            here=self._locations.source(shown["channel_id"], who["id"], thread),
+            locations=self.locations,
+            here=self.locations.source(shown["channel_id"], who["id"], thread),
             tell=privately(respond),
             respond=respond,
             trigger=body["trigger_id"],
@@ -221,7 +227,7 @@ class Listeners:
             action, about = read()
             await self._act(action, about, reply, key=body["trigger_id"])
 
-        if await self._actions.is_first(f"slack/{body['trigger_id']}"):
+        if await self.actions.is_first(f"slack/{body['trigger_id']}"):
             await reply.attempt(press())
 
     async def _on_form(self, ack: AsyncAck, body: Json, view: Json) -> None:
@@ -233,11 +239,11 @@ class Listeners:
 
     async def _submit(self, who: Json, view: Json) -> None:
         about = modals.OpenedModal.read(view)
-        here = self._locations.source(about.channel, who["id"], about.thread)
+        here = self.locations.source(about.channel, who["id"], about.thread)
         reply = SlackReply(
-            locations=self._locations,
+            locations=self.locations,
             here=here,
-            tell=ephemerally(self._client, here),
+            tell=ephemerally(self.locations.client, here),
             name=who["name"],
         )
         action, given = modals.submitted(view)

@@ -148,7 +148,7 @@ def _rows(content: str, problems: list[str]) -> Iterator[tuple[str, JsonObject]]
 
 
 def _lines(text: str, problems: list[str]) -> Iterator[tuple[str, object]]:
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
                 yield f"line {number}", orjson.loads(line)

@@ -140,7 +140,7 @@ class DiscordServer:
         guild = Guild(number, name, owner or world.add_user(f"owner of {name}"))
         guild.roles[number] = Role(number, "@everyone", everyone)
         world.guilds[number] = guild
-        own = Role(world.snowflake(), world.bot.name, bot_permissions)
+        own = Role(world.snowflake(), world.bot.name, bot_permissions, bot_id=world.bot.id)
         guild.roles[own.id] = own
         for user, roles in ((guild.owner, []), (world.bot, [own])):
             guild.members[user.id] = Member(user, iso(world.clock.now()), roles)

@@ -98,12 +98,13 @@ class User:
 
 @dataclass(slots=True, eq=False)
 class Role:
-    """A role, its permissions as bits."""
+    """A role, its permissions as bits; Discord manages that of `bot_id`."""
 
     id: int
     name: str
     permissions: int
     mentionable: bool = False
+    bot_id: int | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -233,6 +234,8 @@ class Message:
     interaction: "Interaction | None" = field(default=None, repr=False)
     thread: Channel | None = field(default=None, repr=False)
     deleted: bool = False
+    carries: Json = field(default_factory=dict[str, Any])
+    """What a bot can't post: forwards, a poll."""
 
     @property
     def now(self) -> Version:

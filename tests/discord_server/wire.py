@@ -74,7 +74,8 @@ def role(entry: Role, position: int) -> Json:
         "color": 0,
         "colors": {"primary_color": 0, "secondary_color": None, "tertiary_color": None},
         "hoist": False,
-        "managed": False,
+        "managed": entry.bot_id is not None,
+        **({"tags": {"bot_id": str(entry.bot_id)}} if entry.bot_id else {}),
         "mentionable": entry.mentionable,
         "flags": 0,
         "icon": None,
@@ -277,6 +278,7 @@ def message(entry: Message, world: World) -> Json:
         "type": entry.type,
         "flags": int(now.flags),
     }
+    body |= entry.carries
     if entry.nonce is not None:
         body["nonce"] = entry.nonce
     if entry.thread is not None and not entry.thread.deleted:

@@ -69,6 +69,10 @@ def message_event(kind: str, team: Team, channel: Channel, message: Message) -> 
         event["channel_type"] = channel.kind
     if message.thread_ts:
         event["thread_ts"] = message.thread_ts
+    if message.blocks:
+        event["blocks"] = message.blocks
+    if message.attachments:
+        event["attachments"] = message.attachments
     if message.files:
         event["files"] = [file.shared() for file in message.files]
         event["upload"] = False

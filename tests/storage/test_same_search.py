@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 
 from council.document.conversation import Source, timestamp
+from council.text.characters import set_apart
 from storage.documents.conversations import Stored
 from storage.index.index import Index
 from storage.index.past_answers import Hits, PastAnswers
@@ -62,6 +63,10 @@ WORDS = [
     "½",
     "٣",
     "👍",
+    "👍🏽",
+    "ฐานข้อมูล",
+    "ฐาน",
+    "ខ្មែរ",
     "🏳️\u200d🌈",
     "\x00",
     "\u200b",
@@ -208,6 +213,33 @@ async def test_postgresql_shows_titles_first_and_then_the_newest(tmp_path: Path,
 def seen(hits: Hits) -> list[object]:
     """What people see of hits, whose order is each store's own."""
     return [hits.found, *sorted((hit.row.id, hit.context) for hit in hits.hits)]
+
+
+@pytest.mark.parametrize("on_server", [False, True], ids=["folder", "server"])
+async def test_what_an_older_program_indexed_is_found_by_its_signs(
+    tmp_path: Path, postgres_server: PostgresServer, on_server: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The migration empties the index of texts; comparing it with the documents fills it."""
+
+    def before(store: str = "storage.sqlite") -> tuple[Migration, ...]:
+        return tuple(each for each in known_migrations(store) if each.name != "signs")
+
+    def apart(text: str) -> str:
+        return set_apart(text, "\u200b")
+
+    with postgres_server.schema() as address:
+        home = Home(tmp_path, address if on_server else "")
+        with monkeypatch.context() as older:
+            for store in ("sqlite.database", "postgres.schema"):
+                older.setattr(f"storage.{store}.known_migrations", before)
+            for store in ("sqlite", "postgres"):
+                older.setattr(f"storage.{store}.search.spaced", apart)
+            assert await found(home, "ย้ายฐานข้อมูล 🚀", "ฐานข้อมูล", "🚀") == [0, 0]
+        async with home.open() as stores:
+            index, past_answers = Index(stores.database), PastAnswers(stores.database)
+            assert len((await index.repair(stores.documents)).stale) == 1
+            hits = [await past_answers.search(Scope.of(HERE), each) for each in ("ฐานข้อมูล", "🚀")]
+    assert [each.found for each in hits] == [1, 1]
 
 
 async def test_what_was_searched_before_the_migration_is_found_after_it(

@@ -146,6 +146,10 @@ CLOSE_CODES: Mapping[int, str] = {
 
 
 HINT = "Ask with /council and your question, or mention me with it. /council-help says more."
+REPLY_HIDDEN = "Discord hides what you replied to from me. Use Ask the council in its menu, under Apps."
+ROLE_HIDDEN = (
+    "Discord hides your text from me if you mention my role. Mention me, the one with my picture."
+)
 CONNECTING = "Still connecting to Discord. Try again in a minute."
 UNKNOWN_PLACE = "I can't tell which channel this is. Try another."
 ON_ITS_WAY = "Your question is on its way to the council."

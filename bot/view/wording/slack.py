@@ -117,6 +117,7 @@ def refused(code: str) -> str:
 DESCRIPTION = "Several language models answer, review each other, and conclude"
 """What the app's page says."""
 NOT_AFTER_MENTION = "There is no question. Write it after the mention: @council Should we shard now?"
+NO_BOTS = "Bots and workflows can't ask. Somebody may choose Ask the council in this message's menu."
 TOO_SLOW = "Slack took too long to open your direct messages. Nothing was done. Try again."
 IN_DIRECT = "The transcript is in your direct messages with the council."
 IN_PRIVATE = "The council will answer in your direct messages."

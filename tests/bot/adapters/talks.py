@@ -14,11 +14,13 @@ from tests.bot.adapters.teams import AnyTeam
 from tests.bot.slack.test_bot import HOSTILE
 from tests.discord_server import Channel as DiscordChannel
 from tests.discord_server import Message as DiscordMessage
+from tests.discord_server import posting, wire
 from tests.slack_server import Channel as SlackChannel
 from tests.slack_server import Message as SlackMessage
 
 MESSAGES = "GET /channels/{channel_id}/messages"
 Files = Mapping[str, bytes]
+Json = dict[str, Any]
 
 AnyTeamT = TypeVar("AnyTeamT", bound=AnyTeam)
 Card = TypeVar("Card")
@@ -59,6 +61,18 @@ class Talks(ABC, Generic[AnyTeamT, Thread, Card]):
     @abstractmethod
     def say_in(self, thread: Thread, who: str, text: str, files: Files | None = None) -> None:
         """Write a message in a thread."""
+
+    @abstractmethod
+    def post_in(self, thread: Thread, content: Json) -> Card:
+        """Let Grafana's bot post a message that looks like this on the wire."""
+
+    @abstractmethod
+    def with_file(self, content: Json, name: str, data: bytes) -> Json:
+        """Return a message in which one with a file is forwarded."""
+
+    @abstractmethod
+    async def ask_by(self, thread: Thread, message: Card, text: str) -> None:
+        """Have Ada mention the bot where she replies to a message or, on Slack, forwards it."""
 
     @abstractmethod
     def messages_in(self, thread: Thread) -> list[Card]:
@@ -144,6 +158,33 @@ class DiscordTalks(Talks[DiscordTeam, DiscordChannel, DiscordMessage]):
     @override
     def say_in(self, thread: DiscordChannel, who: str, text: str, files: Files | None = None) -> None:
         self._server.say(thread, self.team.people[who], text, files=dict(files or {}))
+
+    @override
+    def post_in(self, thread: DiscordChannel, content: Json) -> DiscordMessage:
+        bot = self._server.world.add_user("Grafana", bot=True)
+        body = {
+            key: content[key] for key in content if key in ("content", "embeds", "components", "flags")
+        }
+        hidden = {"content": "\u2026"} if not any(body.values()) else {}
+        message = posting.post(self._server.world, thread, bot, body | hidden, {}, by="bot")
+        message.carries = dict(content)
+        return message
+
+    @override
+    def with_file(self, content: Json, name: str, data: bytes) -> Json:
+        [snapshot] = content["message_snapshots"]
+        file = wire.attachment(self._server.upload(name, data))
+        return content | {
+            "message_snapshots": [{"message": snapshot["message"] | {"attachments": [file]}}]
+        }
+
+    @override
+    async def ask_by(self, thread: DiscordChannel, message: DiscordMessage, text: str) -> None:
+        ada, said = self.team.people[self.team.ada], f"{self._server.bot.mention} {text}"
+        before = len(self._server.messages(thread, by_bot=True))
+        self._server.say(thread, ada, said, reply_to=message)
+        await self._server.until(lambda: len(self._server.messages(thread, by_bot=True)) > before)
+        await self.team.dispatcher.tasks.settled()
 
     @override
     def messages_in(self, thread: DiscordChannel) -> list[DiscordMessage]:
@@ -234,6 +275,30 @@ class SlackTalks(Talks[SlackTeam, SlackMessage, SlackMessage]):
         user = self._slack.world.users[who]
         sent = [self._slack.add_file(name, content, user) for name, content in (files or {}).items()]
         self._slack.post(self._channel(thread), user, text, thread_ts=thread.ts, files=sent)
+
+    @override
+    def post_in(self, thread: SlackMessage, content: Json) -> SlackMessage:
+        bot = self._slack.add_user("Grafana")
+        message = self._slack.post(self._channel(thread), bot, content["text"], thread_ts=thread.ts)
+        message.blocks, message.attachments = content.get("blocks", []), content.get("attachments", [])
+        return message
+
+    @override
+    def with_file(self, content: Json, name: str, data: bytes) -> Json:
+        [shared] = content["attachments"]
+        file = self._slack.add_file(name, data, self.team.place.bob).wire()
+        return content | {"attachments": [shared | {"files": [file]}]}
+
+    @override
+    async def ask_by(self, thread: SlackMessage, message: SlackMessage, text: str) -> None:
+        said = f"<@{self._slack.team.bot.id}> {text}"
+        mention = self._slack.post(self._channel(thread), self.team.ada, said, thread_ts=thread.ts)
+        mention.attachments = [
+            {"is_share": True, "text": message.text, "attachments": message.attachments}
+            | {"message_blocks": [{"message": {"blocks": message.blocks}}]}
+        ]
+        await self.team.place.deliver("app_mention", mention, {})
+        await self.team.dispatcher.tasks.settled()
 
     @override
     def messages_in(self, thread: SlackMessage) -> list[SlackMessage]:

@@ -5,6 +5,7 @@ import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import discord
 import pytest
@@ -20,7 +21,7 @@ from bot.errors import ConfigurationError, Gone, Malformed, NotAllowed, VenueErr
 from bot.service.commands import ACTION, COMMANDS
 from bot.service.delivery.venue import File, Part
 from bot.service.dispatcher import Dispatcher
-from bot.view.wording.discord import HINT
+from bot.view.wording.discord import HINT, REPLY_HIDDEN, ROLE_HIDDEN
 from council.criteria import EvaluationCriteria
 from storage.scope import Scope
 from tests.bot.discord.office import HELD, Office, impatient, office
@@ -28,7 +29,17 @@ from tests.bot.inputs.pdfs import lines, pdf
 from tests.bot.sample_run import accepted
 from tests.bot.shown import FINISHED
 from tests.council.scripted import FOUR, ScriptedCouncil, failure
-from tests.discord_server import Channel, DiscordServer, Impossible, Message, Permission, Ping, User
+from tests.discord_server import (
+    Channel,
+    DiscordServer,
+    Impossible,
+    Message,
+    Permission,
+    Ping,
+    User,
+    wire,
+)
+from tests.discord_server.state import Intent, World
 
 SEND = "POST /channels/{channel_id}/messages"
 EDIT = "PATCH /channels/{channel_id}/messages/{message_id}"
@@ -873,6 +884,77 @@ async def test_a_direct_message_is_a_question(
     assert "Asked by Ada" in card.history[0].embeds[0]["description"]
     assert [ping.id for ping in server.pings()] == [team.ada.id]
     assert server.messages(team.general) == []
+
+
+async def test_a_forward_in_direct_messages_is_a_question(
+    server: DiscordServer, team: Office, council: ScriptedCouncil
+) -> None:
+    """As its words are a snapshot's; of the poll beside it, all answers are asked about."""
+    direct = server.dm(team.ada)
+    forward = server.say(direct, team.ada, server.bot.mention)
+    await server.until(lambda: server.messages(direct, by_bot=True))
+    snapshot: dict[str, Any] = {
+        "content": "Should RED-7 go?",
+        "embeds": [],
+        "attachments": [],
+        "type": 0,
+    }
+    snapshot |= {"timestamp": "2026-11-01T10:00:00+00:00", "edited_timestamp": None, "flags": 0}
+    forward.carries = {"content": "", "message_snapshots": [{"message": snapshot}]}
+    server.redeliver(forward, times=1)
+    await server.until(lambda: council.calls)
+    await team.dispatcher.tasks.settled()
+    assert "Should RED-7 go?" in council.prompt(f"stage1.1:{FOUR[0]}")
+
+
+def own_role(team: Office) -> str:
+    """Return what mentions the role that Discord manages for the bot."""
+    assert team.general.guild is not None
+    [role] = [each for each in team.general.guild.roles.values() if each.bot_id]
+    role.mentionable = True
+    return f"<@&{role.id}>"
+
+
+async def test_its_own_role_is_the_bot(server: DiscordServer, quiet: Office) -> None:
+    """Discord's picker offers it under the same name; another bot's role, and one it holds, aren't."""
+    server.world.privileged |= Intent.MESSAGE_CONTENT
+    async with quiet.bot(reads_messages=True):
+        assert quiet.general.guild is not None
+        others = server.role(quiet.general.guild, "council", mentionable=True)
+        quiet.general.guild.members[server.bot.id].roles.append(others)
+        server.say(quiet.general, quiet.ada, f"<@&{others.id}> lunch?")
+        server.say(quiet.general, quiet.ada, f"{own_role(quiet)} Shard now?")
+        [card] = await server.until(lambda: server.messages(quiet.general, by_bot=True))
+        await quiet.dispatcher.tasks.settled()
+    assert "**Ada asked**: Shard now?" in card.text
+    assert len(await quiet.documents()) == 1
+
+
+def two_of(messages: list[Message]) -> list[Message]:
+    """Return messages once there are two."""
+    return messages if len(messages) == 2 else []
+
+
+async def test_a_text_that_discord_hides_is_answered_with_a_reason(
+    server: DiscordServer, team: Office, council: ScriptedCouncil, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only a mention of the bot itself brings the text along, and only that message's."""
+    server.say(team.general, team.ada, f"{own_role(team)} Shard now?")
+    [said] = await server.until(lambda: server.messages(team.general, by_bot=True))
+    assert said.content == ROLE_HIDDEN
+    usual = wire.message
+
+    def hiding(entry: Message, world: World) -> dict[str, Any]:
+        body = usual(entry, world)
+        return wire.redacted(body) if entry is alert else body
+
+    assert team.general.guild is not None
+    alert = server.say(team.general, server.member(team.general.guild, "bob"), "CPU at 97 %")
+    monkeypatch.setattr(wire, "message", hiding)
+    server.say(team.general, team.ada, f"{server.bot.mention} And now?", reply_to=alert)
+    [_, said] = await server.until(lambda: two_of(server.messages(team.general, by_bot=True)))
+    assert said.content == REPLY_HIDDEN
+    assert council.calls == []
 
 
 async def test_messages_between_people_start_nothing(

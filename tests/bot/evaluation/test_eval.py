@@ -259,7 +259,7 @@ async def test_a_judge_that_people_contradict_is_not_trusted(tmp_path: Path) -> 
     """Kappa comes from hand labels; below 0.6 the result says so."""
     write_questions(tmp_path, 0, *({**JUDGED, "id": f"j{number}"} for number in range(4)))
     labels = [
-        f'{{"id": "j{number}", "arm": "full", "better": "{better}"}}'
+        f'{{"id": "j{number}", "arm": "full", "better": "{better}", "why": "a\u2028b"}}'
         for number, better in enumerate(("baseline", "arm", "baseline", "tie"))
     ]
     (tmp_path / "labels.jsonl").write_text("\n".join(labels), encoding="utf-8")

@@ -13,7 +13,7 @@ import pytest
 from bot.evaluation.exports import every_eval_ever, inspect_logs, write
 from tests.bot.evaluation.programs import ARMS, arms_of, evaluated, result, write_questions
 from tests.bot.evaluation.sample import CREATED, QUALITY, sample
-from tests.council.evaluation.known import KnownModels
+from tests.council.evaluation.known import KnownModels, numbered
 
 ROOT = Path(__file__).parents[3]
 SCHEMAS = Path(__file__).with_name("every_eval_ever")
@@ -71,7 +71,8 @@ async def test_inspect_reads_its_logs(tmp_path: Path) -> None:
 
 async def test_every_eval_ever_has_its_records() -> None:
     """By its schemas, which are of version 0.3.0: an aggregate and its samples for each arm."""
-    files = every_eval_ever(await sample(12), "questions", CREATED)
+    items = [one.model_copy(update={"input": f"{one.input}\u2028"}) for one in numbered(12)]
+    files = every_eval_ever(await sample(items=(*items,)), "questions", CREATED)
     aggregates = [content for name, content in files.items() if name.endswith(".json")]
     samples = [content for name, content in files.items() if name.endswith("_samples.jsonl")]
     assert len(aggregates) == len(samples) == len(ARMS)
@@ -82,7 +83,7 @@ async def test_every_eval_ever_has_its_records() -> None:
         assert record["detailed_evaluation_results"]["total_rows"] == 12
     instance = orjson.loads((SCHEMAS / "instance_level_eval.schema.json").read_bytes())
     for content in samples:
-        for line in content.splitlines():
+        for line in content.decode().splitlines():
             jsonschema.validate(orjson.loads(line), instance)
 
 

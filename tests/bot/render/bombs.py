@@ -51,6 +51,8 @@ _KINDS: Mapping[str, Callable[[int], str]] = {
     "dash lines": lambda n: _fill("-\n", n),
     "setext": lambda n: _fill("a\n", n, "\n==="),
     "paragraphs": lambda n: _fill("a\n\n", n),
+    "comments": lambda n: _fill("<!--\n\n", n),
+    "layout": lambda n: _fill("<span x>", n),
     "open brackets": lambda n: _fill("[", n),
     "bracket img": lambda n: _fill("![", n),
     "bracket mixed": lambda n: _fill("[![", n),

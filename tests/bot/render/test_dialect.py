@@ -37,7 +37,7 @@ from tests.fragments import made_of
             "a\n\n\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\n\nb",
             "a\n\n---\n\nb",
         ),
-        ("a <x>c</x> <!-- d -->", "a \\<x>c\\</x> \\<!-- d -->", "a &lt;x>c&lt;/x> &lt;!-- d -->"),
+        ("a <x>c</x> <!d>", "a \\<x>c\\</x> \\<!d>", "a &lt;x>c&lt;/x> &lt;!d>"),
         ("1 < 2 & 3 &amp; &lt;", "1 \\< 2 & 3 & \\<", "1 < 2 & 3 & <"),
         (
             "&amp;lt; [x] a|b snake_case",

@@ -1,9 +1,12 @@
 """Tables for platforms without tables."""
 
+import pytest
+
 from bot.discord.text import DIALECT
 from bot.render.splitting import split
 from bot.render.tables import drawn, grid
 from bot.view.message import Table
+from tests.bot.shown import written
 
 
 def shown(table: Table, width: int) -> str:
@@ -32,6 +35,25 @@ def test_a_long_table_repeats_its_head() -> None:
     assert len(parts) == 3
     assert all(part.startswith("```\nNo  Name\n--  --------\n1") for part in parts)
     assert all(part.endswith("\n```") for part in parts)
+
+
+@pytest.mark.parametrize(
+    ("cell", "shown"),
+    [
+        ("[docs](https://x.example/d)", "[docs](<https://x.example/d>)"),
+        ("![plan](https://x.example/p.png)", "[plan](<https://x.example/p.png>)"),
+        ("[**a** `b`](https://x.example)", "[**a** `b`](<https://x.example>)"),
+        ("[Ada](mailto:ada@x.example)", "Ada (mailto:ada@x.example)"),
+        ("[x.example](https://y.example)", "x.example (<https://y.example>)"),
+        ("[d][1]", "[d](<https://z.example>)"),
+    ],
+)
+def test_a_table_with_links_is_a_list(cell: str, shown: str) -> None:
+    """Code would hide where they lead; what shows its address is code."""
+    table = f"| No | Where |\n|---|---|\n| 1 | {cell} |\n\n[1]: https://z.example"
+    assert written(table, DIALECT) == f"- **No:** 1 \u00b7 **Where:** {shown}"
+    assert shown not in written(table.replace(cell, "https://x.example"), DIALECT)
+    assert written(table.replace(cell, "<https://x.example>"), DIALECT).startswith("```\nNo  Where")
 
 
 def test_a_table_without_rows_names_its_columns() -> None:

@@ -20,6 +20,20 @@ from tests.bot.shown import written
         ("<details><summary>More</summary>it</details>", "**More**\nit"),
         ("<details open>\n<summary>More</summary>\n\nit\n\n</details>", "**More**\n\nit"),
         ("it</details>\nb", "it\nb"),
+        ("a<!-- x --> b", "a b"),
+        ("A\n<!-- x -->\nB <!-- y --> C", "A\nB  C"),
+        ("<!-- a --> t <!-- b -->u", "t u"),
+        ("<!--\n# TODO\n\n- more\n-->\n\nhi", "hi"),
+        ("> <!-- a\n>\n> c -->\n> b", "> b"),
+        ('<span style="color: red">red *x*</span> y', "red *x* y"),
+        ('<font color="red">**a**</font> <SPAN>b</SPAN>', "**a** b"),
+        ('<div align="center">\n\n# T\n\n</div>\n\nb', "# T\n\nb"),
+        ('<div align="center">\n  <b>Hi</b>\n</div>', "**Hi**"),
+        ('<p align="center">a</p>\n<center>b</center>', "a\nb"),
+        ("> [!NOTE]\n> a\n> b", "> **Note**\n> a\n> b"),
+        ("> [!warning]- Careful *now*", "> **Warning** Careful *now*"),
+        ("> [!TIP]\n>\n> - a", "> **Tip**\n> \n> - a"),
+        ("> [!IMPORTANT]", "> **Important**"),
     ],
 )
 def test_what_models_write_is_read(markdown: str, shown: str) -> None:
@@ -37,6 +51,12 @@ def test_what_models_write_is_read(markdown: str, shown: str) -> None:
         "the <details> element",
         f"<b>{'x' * 2_000}</b>",
         "`<b>x</b>`",
+        "wrap it in a <div> and a <span>\nnow",
+        "List<span>, <spanner>x</spanner>",
+        "<!-- no end",
+        "`<!-- x -->`",
+        "```\n<!-- x -->\n\n-->\n```",
+        "see [!NOTE](https://x.example)",
     ],
 )
 def test_a_tag_that_somebody_writes_about_is_text(text: str) -> None:

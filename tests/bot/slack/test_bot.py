@@ -23,7 +23,7 @@ from bot.slack.bot import SlackAccess, SlackBot, Timing
 from bot.slack.client import granted
 from bot.slack.manifest import SHORTCUT
 from bot.view.wording.commands import NOT_HERE
-from bot.view.wording.slack import IN_PRIVATE, TOO_SLOW
+from bot.view.wording.slack import IN_PRIVATE, NO_BOTS, TOO_SLOW
 from storage.journal.rows import RunRow
 from storage.scope import Scope
 from tests.bot import dispatching
@@ -672,6 +672,34 @@ class TestWaysIn:
             await place.dispatcher.tasks.settled()
             assert place.council.calls == []
             assert place.told(robot, direct) == []
+
+    async def test_a_bots_mention_gets_a_reason_once_an_hour(self, tmp_path: Path) -> None:
+        """Below it; a workflow's event names no user. Bots that answer each other soon stop."""
+        async with at_work(tmp_path) as place:
+            for seconds, is_said in ((0, True), (60, False), (60, False), (3600, True)):
+                place.clock.advance(seconds)
+                mention = place.slack.post(
+                    place.general, place.bob, f"<@{place.slack.team.bot.id}> Shard?"
+                )
+                event = {"user": None, "bot_id": "B999", "subtype": "bot_message", "username": "Flow"}
+                await place.deliver("app_mention", mention, event)
+                await place.dispatcher.tasks.settled()
+                said = [reply.text for reply in place.slack.thread(place.general, mention.ts)]
+                assert said == [NO_BOTS] * is_said
+            assert place.council.calls == []
+            assert place.pings() == []
+
+    @pytest.mark.parametrize("subtype", ["thread_broadcast", "me_message", "message_share"])
+    async def test_a_message_of_another_kind_is_a_question(self, tmp_path: Path, subtype: str) -> None:
+        """A forward without a word of one's own, too."""
+        async with at_work(tmp_path) as place:
+            direct = place.slack.world.open_im(place.slack.team, place.ada.id)
+            forward = place.slack.post(direct, place.ada, "")
+            forward.attachments = [{"is_share": True, "text": "Should RED-7 go?", "author_name": "bob"}]
+            await place.deliver("message", forward, {"subtype": subtype})
+            await place.dispatcher.tasks.settled()
+            [card] = place.cards(direct)
+            assert (await place.run(card)).brief.question == "bob\nShould RED-7 go?"
 
     async def test_private_runs_happen_in_the_direct_messages(self, tmp_path: Path) -> None:
         """The channel sees nothing; the asker is told where to look."""

@@ -17,9 +17,10 @@ def test_a_question_has_an_id_a_text_and_what_is_right() -> None:
         lines(
             {"id": "a", "input": "6 * 7?", "target": 42, "difficulty": "low", "metadata": None},
             {"id": 2, "input": "Which?", "choices": ["red", "blue"], "target": "blue"},
-            {"id": "c", "input": "Why?", "rubric": ["names the lock", "says when"]},
-        )
+            {"id": "c", "input": "Why?\u2028\x85", "rubric": ["names the lock", "says when"]},
+        ).replace("\n", "\r\n")
     )
+    assert third.input == "Why?\u2028\x85"  # Unicode's line ends are text within JSON
     assert (first.target, second.id, second.choices) == (("42",), "2", ("red", "blue"))
     assert third.rubric == ("names the lock", "says when")
 

@@ -192,6 +192,38 @@ async def test_words_without_spaces_are_found_inside_sentences(room: Room) -> No
     assert await room.found("京北") == []
 
 
+@pytest.mark.parametrize(
+    ("said", "found", "others"),
+    [
+        ("บริษัทของเราย้ายฐานข้อมูลในปีนี้", ["ฐานข้อมูล", "ปี", "ปีนี้", "ย้าย"], ["ปา", "มูลฐาน"]),
+        ("ພວກເຮົາຍ້າຍຖານຂໍ້ມູນ", ["ຂໍ້ມູນ", "ຍ້າຍ"], ["ຂົ"]),
+        ("ယနေ့ ဒေတာဘေ့စ် ရွှေ့မည်", ["ဘေ့စ်", "ဒေတာ"], ["ဘိ"]),
+        ("យើងផ្លាស់ទីមូលដ្ឋានទិន្នន័យ", ["ទិន្នន័យ", "មូលដ្ឋាន"], ["ទី១"]),
+        (
+            "Ship it 🚀 now ✅, says 👍🏽",
+            ["🚀", "✅", "👍", "👍🏽", '"it 🚀 now"', "🚀 ship", "it🚀"],
+            ["👎", "🚀🚀"],
+        ),
+        (
+            "❤️ for 🏳️‍🌈 and 👩‍💻 in 🇩🇪 or 1️⃣ ©",
+            ["❤", "❤️", "🏳️‍🌈", "🌈", "👩‍💻", "🇩🇪", "1️⃣", "©"],
+            ["🇫🇷", "💔"],
+        ),
+    ],
+)
+async def test_emoji_and_scripts_without_spaces_are_found(
+    room: Room, said: str, found: list[str], others: list[str]
+) -> None:
+    """Inside a sentence, to the sign; the context shows them as they were written."""
+    asked = await room.ask(text=said)
+    for word in found:
+        [hit] = (await room.past_answers.search(SCOPE, word)).hits
+        assert hit.row.id == asked, word
+        assert text_of(hit).strip("…") in said, word
+    for word in others:
+        assert await room.found(word) == [], word
+
+
 TYPED = (
     '"', '""', "*", "scope : x", "a AND", "NOT", "NEAR(", "^", "{title}:", "\0", "-", "(", "' --", "c++",
     "tenant*", 'say "tenant', "𐀀 tenant", "👍", "", "   ", "\ud800", "x" * 9_000, "\U0001e6c0 tenant",
