@@ -34,6 +34,7 @@ from bot.view.details import Detail
 from bot.view.message import Line, Message
 from bot.view.wording.commands import NOT_OFFERED
 from bot.view.wording.past import NOTHING_DELETED, done
+from bot.view.wording.thread import VOTES_GONE
 from council.brief import Discussion, SentFile
 from council.document.conversation import Source
 from storage.journal.rows import RunRow
@@ -186,6 +187,7 @@ class Actions:
             "unhelpful": self._of_run("vote", self._vote),
             "reason": self._of_run("vote", self._vote),
             **{what: self._of_run("look", partial(self._detail, what)) for what in details},
+            "votes": self._of_run("look", self._votes),
         }
 
     async def handle(self, incoming: Incoming, reply: Responder) -> None:
@@ -351,6 +353,9 @@ class Actions:
     async def _detail(self, what: Detail, incoming: Incoming, run: RunRow, reply: Responder) -> None:
         shown = await self._dispatcher.detail(run, what, incoming.payload.seat)
         await reply.show(Sheet(shown))
+
+    async def _votes(self, incoming: Incoming, run: RunRow, reply: Responder) -> None:
+        raise Refusal(VOTES_GONE)
 
     async def _open_form(self, incoming: Incoming, run: RunRow, reply: Responder) -> None:
         """Open the form for a follow-up, or for what the chairman asked."""

@@ -71,18 +71,17 @@ class OnDiscord:
         await until(lambda: "Ask again" in str(self._card(asked)))
         if asked.message is None or (thread := asked.message.thread) is None:
             raise NoPicture("No picture: the card has no thread.")
-        await until(lambda: any(each.attachments for each in self._discord.messages(thread)))
+        await settled(lambda: len(self._discord.messages(thread)))
         return asked.message, thread
 
     async def _below(self, thread: Channel, name: str) -> list[Picture]:
-        """Record the ranking, the best answer, and what the buttons below both show."""
+        """Record the ranking, the best answer, and what the buttons below that show."""
         posted = [each for each in self._discord.messages(thread) if each.embeds]
-        ranking, best = (_first_with(posted, label) for label in ("Votes", "Full reviews"))
+        best = _first_with(posted, "Full reviews")
         shown = posted[: posted.index(best) + 1]
         return [
             Picture("discord", "thread", name, [*map(self._wire, shown)], height=SCREEN),
             Picture("discord", "member", name, [*map(self._wire, shown[1:])]),
-            Picture("discord", "votes", name, await self._pressed(ranking, "Votes")),
             Picture("discord", "changes", name, await self._pressed(best, "Changes and original")),
             Picture("discord", "reviews", name, await self._pressed(best, "Full reviews")),
         ]

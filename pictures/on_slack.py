@@ -71,7 +71,7 @@ class OnSlack:
         await until(
             lambda: len(self._cards()) > number and "Ask again" in str(self._cards()[number].wire())
         )
-        await until(lambda: any(each.files for each in self._replies(self._cards()[number])))
+        await settled(lambda: len(self._replies(self._cards()[number])))
         card = self._cards()[number]
         return card.wire() | {"latest_reply": self._replies(card)[-1].ts}
 
@@ -79,14 +79,13 @@ class OnSlack:
         return self._slack.thread(self._channel, card.ts)
 
     async def _below(self, card: Message) -> list[Picture]:
-        """Record the ranking, the best answer, and what the buttons below both show."""
+        """Record the ranking, the best answer, and what the buttons below that show."""
         posted = [each for each in self._replies(card) if each.blocks]
-        ranking, best = (_first_with(posted, label) for label in ("Votes", "Full reviews"))
+        best = _first_with(posted, "Full reviews")
         shown = posted[: posted.index(best) + 1]
         return [
             self._picture("thread", THREAD, *(each.wire() for each in shown)),
             self._picture("member", THREAD, *(each.wire() for each in shown[1:])),
-            self._picture("votes", THREAD, *await self._pressed(ranking, "Votes")),
             self._picture("changes", THREAD, *await self._pressed(best, "Changes and original")),
             self._picture("reviews", THREAD, *await self._pressed(best, "Full reviews")),
         ]

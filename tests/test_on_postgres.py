@@ -54,7 +54,7 @@ async def test_every_command_works_with_a_database(tmp_path: Path, postgres: str
         out, err = await process.communicate(typed.encode())
         assert (process.returncode, err) == (0, b"")
         assert out.count(b"_1 result_") == 2
-        assert b"1 answer, 0 runs failed" in out
+        assert b"1 answer" in out
 
         examined = await council("doctor")
         assert "✓ Database            sound" in examined.out

@@ -453,7 +453,7 @@ async def test_what_is_imported_is_shown_and_searched_in_the_terminals_channel(t
     assert "Why is the sky blue?\n\n_1 result_" in text
     assert text.count("Rayleigh scattering.\n\n_1 member") == 2
     assert "要分片吗\n\n_1 result_" in text
-    assert "2 answers, 0 runs failed" in text
+    assert "2 answers. " in text
     assert text.index("**1. 数据库**") < text.index("**2. Colours**")
 
 
@@ -570,8 +570,8 @@ async def test_chat_draws_past_answers_where_somebody_watches(tmp_path: Path) ->
         "  Shard now:\n\n   \u2022 users first\n   \u2022 the rest later\n\n\n"
         f"   Table  Rows\n   {rule[:11]}\n   users     9\n\n\n"
         "3 members \u00b7 chairman man \u00b7 TIME \u00b7 10 calls without a known price\n\n"
-        "Type a number: 1 Members, 2 Votes, 3 Corrected response, 4 Changes and\n"
-        "original, 5 Full reviews, 6 Transcript.\n"
+        "Type a number: 1 Members, 2 Corrected response, 3 Changes and original,\n"
+        "4 Full reviews, 5 Transcript.\n"
     )
     assert member.startswith(f"{QUESTION}\n\n{rule}\n")
     assert "\n\nCorrected response\n\n  " in member
@@ -579,7 +579,7 @@ async def test_chat_draws_past_answers_where_somebody_watches(tmp_path: Path) ->
         f"Results for \u201cmachine\u201d\n\n1. {QUESTION}\nDATE\n3 members \u00b7 id ID\n{QUESTION}\n\n"
         "1 result\n\nType a number: 1 for the answer.\n"
     )
-    assert figures.startswith("Statistics of this channel, last 30 days\n\n1 answer, 0 runs failed")
+    assert figures.startswith("Statistics of this channel, last 30 days\n\n1 answer. ")
     assert "\nWho sees it  gpt-5, claude, gemini; chairman man.\n" in told
     assert not re.search(r"\*\*|`|^#|^- |\b_|_\b", member + figures + told, re.MULTILINE)
     assert answer in piped.decode()

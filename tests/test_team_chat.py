@@ -31,7 +31,7 @@ main()
 """The program without its waits between posts: those are the venues' tests."""
 
 QUESTION = "Should we shard now or buy a bigger machine?"
-PARTS = ("Ranking", "Objections", "Corrected response", "The transcript: ")
+PARTS = ("Ranking", "Objections", "Corrected response")
 SECONDS = 40.0  # for a whole run on a busy machine; a run that works takes about one
 
 

@@ -97,7 +97,7 @@ def read(text: str) -> Look:
         case "answer":
             conversation_id, turn = rest.split(":")
             return Answer(conversation_id, _number(turn) if turn else None)
-        case "member" | "votes" | "corrected" | "changes" | "reviews":
+        case "member" | "corrected" | "changes" | "reviews":
             conversation_id, *place = rest.split(":")
             turn, rank = map(_number, place)
             return Detail(kind, conversation_id, turn, rank)

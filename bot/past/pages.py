@@ -46,7 +46,6 @@ _MARKDOWN = re.compile(
 )
 _DETAILS: Mapping[AnswerPart, str] = {
     "member": figures_wording.MEMBERS,
-    "votes": figures_wording.VOTES,
     "corrected": figures_wording.CORRECTED,
     "changes": figures_wording.CHANGES,
     "reviews": figures_wording.REVIEWS,
@@ -200,7 +199,7 @@ def answer(conversation: Conversation, row: IndexRow, look: Answer, found: Where
 
 
 def detail(conversation: Conversation, look: Detail) -> Sheet:
-    """Return the votes, or one member's message, with buttons for the other members."""
+    """Return one member's message, with buttons for the other members."""
     runs = run_views(conversation)
     view = runs[look.turn][1] if look.turn < len(runs) else None
     messages = _messages(view, look.part) if view else []
@@ -215,7 +214,7 @@ def detail(conversation: Conversation, look: Detail) -> Sheet:
     looks = (
         Choice(label, "turn", str(replace(look, part=part)))
         for part, label in _DETAILS.items()
-        if part not in (look.part, "votes")
+        if part != look.part
     )
     left_out = past.members_left_out(MOST_MEMBERS, len(messages))
     _, message = messages[look.rank]
@@ -228,7 +227,7 @@ def detail(conversation: Conversation, look: Detail) -> Sheet:
         Message("past", blocks),
         (
             *others[: MOST_MEMBERS - 1],
-            *(looks if look.part != "votes" else ()),
+            *looks,
             Choice(figures_wording.TRANSCRIPT, "transcript", look.conversation_id),
             Choice(figures_wording.SHARE, "share", str(look)),
         ),
@@ -237,9 +236,7 @@ def detail(conversation: Conversation, look: Detail) -> Sheet:
 
 
 def _messages(view: RunView, part: AnswerPart) -> list[tuple[str, Message]]:
-    """Return each member's message with its name, best first; all members share the votes."""
-    if part == "votes":
-        return [("", details.detail(view, "votes"))] if view.ranking and view.ranking.ballots else []
+    """Return each member's message with its name, best first."""
     if part == "member":
         return [
             (view.seats[each.seat].name, each.message) for each in thread(view) if each.seat is not None

@@ -190,19 +190,19 @@ def _choices(
 
     ranking, *members = thread(view)
     whole = [(number(lambda: ranking.message), wording.RANKING)]
-    whole.append((number(lambda: detail(view, "votes")), wording.VOTES))
     opens.append(transcript)
     whole.append((str(len(opens)), wording.TRANSCRIPT))
     rows: list[tuple[str, ...]] = []
     hints: list[Block] = []
     for part in members:
-        seat = view.seats[part.seat or 0]
+        at = part.seat or 0
         said = number(lambda part=part: part.message)
-        whole_text = number(lambda part=part: detail(view, "corrected", part.seat))
-        changes = number(lambda part=part: detail(view, "changes", part.seat))
-        reviews = number(lambda part=part: detail(view, "reviews", part.seat))
-        rows.append((short[seat.name], said, whole_text, changes, reviews))
-        if seat.name == mistaken:
-            hints.append(Line(wording.mistake(short[seat.name], int(changes))))
+        whole_text = number(lambda at=at: detail(view, "corrected", at))
+        changes = number(lambda at=at: detail(view, "changes", at))
+        reviews = number(lambda at=at: detail(view, "reviews", at))
+        name = view.seats[at].name
+        rows.append((short[name], said, whole_text, changes, reviews))
+        if name == mistaken:
+            hints.append(Line(wording.mistake(short[name], int(changes))))
     blocks = (Line(wording.LEAD), Pairs(tuple(whole)), Table(wording.HEADER, tuple(rows)), *hints)
     return {str(place): each for place, each in enumerate(opens, 1)}, Message("example", blocks)

@@ -5,19 +5,16 @@ from typing import Literal
 
 from bot.view.member import corrected, final_text, moved, names, text
 from bot.view.message import Block, Diff, Heading, Line, Message
-from bot.view.ranking import votes
 from bot.view.record import reviews
 from bot.view.state import RunView, Seat
 from bot.view.wording import thread as wording
 
-Detail = Literal["votes", "corrected", "changes", "reviews"]
+Detail = Literal["corrected", "changes", "reviews"]
 
 
-def detail(view: RunView, what: Detail, seat: int | None = None) -> Message:
-    """Return the votes, or one member's corrected response, its changes, or the reviews of it."""
-    if what == "votes":
-        return Message(what, tuple(_votes(view)))
-    member = view.seats[seat] if seat is not None and seat < len(view.seats) else None
+def detail(view: RunView, what: Detail, seat: int) -> Message:
+    """Return one member's corrected response, its changes, or the reviews of it."""
+    member = view.seats[seat] if seat < len(view.seats) else None
     if member is None:
         return Message(what, (Line(wording.NO_ANSWER),))
     if what == "changes":
@@ -26,16 +23,6 @@ def detail(view: RunView, what: Detail, seat: int | None = None) -> Message:
         return Message(what, tuple(_corrected(view, member)))
     head = Heading(wording.reviews_of(names(view)[member.name]))
     return Message(what, reviews(view, member) or (head, Line(wording.NO_REVIEWS)))
-
-
-def _votes(view: RunView) -> Iterator[Block]:
-    yield Heading(f"{wording.VOTES}{wording.of_round(view.number)}")
-    cast = votes(view)
-    if cast.rows:
-        yield Line(wording.BEST_FIRST)
-        yield cast
-    else:
-        yield Line(wording.NO_VOTES)
 
 
 def _corrected(view: RunView, seat: Seat) -> Iterator[Block]:

@@ -30,9 +30,10 @@ def places(view: RunView) -> Iterator[tuple[str, RankedAnswer]]:
 
 def explained(view: RunView) -> Iterator[Line]:
     """Return how to read a ranking."""
-    yield Line(wording.OWN_VOTES_OF_TWO if len(view.labels) == 2 else wording.NO_OWN_VOTES)
+    if len(view.labels) == 2:
+        yield Line(wording.OWN_VOTES_OF_TWO)
     if view.ranking and (alike := agreement(view.ranking.agreement_word)):
-        yield Line(wording.agreement(alike))
+        yield Line(wording.sentence(alike))
 
 
 def votes(view: RunView) -> Pairs:

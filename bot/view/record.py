@@ -125,7 +125,7 @@ def _vote(ballot: list[str], label: str, *, own: bool) -> str:
 def _moves(view: RunView, iteration: IterationState) -> Iterator[Block]:
     """Return how each answer changed from round to round, and why the rounds ended."""
     yield Heading(wording.ROUNDS)
-    yield Line(wording.rounds(rounds(iteration)))
+    yield Line(wording.sentence(rounds(iteration)))
     held = (*view.earlier, view)[: len(iteration.rounds)]
     seats = [seat for seat in view.seats if seat.answer]
     if held and seats:

@@ -9,7 +9,6 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bot.view.wording.commands import RECORD
 from council.document.conversation import AssistantMessage, Conversation, UserMessage
 from council.document.stored_rounds import rounds_of
 from tests.crashes.people import Asked, Posted
@@ -206,7 +205,7 @@ def count_messages(
 
 
 def _thread_problem(thread: list[Posted], answer: AssistantMessage) -> str | None:
-    """Compare a thread with its document: the last round's ranking, members best first, transcript.
+    """Compare a thread with its document: the last round's ranking, members best first.
 
     The mention waits for none of it.
     """
@@ -215,7 +214,7 @@ def _thread_problem(thread: list[Posted], answer: AssistantMessage) -> str | Non
     *earlier, last = rounds_of(answer)
     ranking = f"Ranking, round {len(earlier) + 1}" if earlier else "Ranking"
     members = [place.model.rpartition("/")[2] for place in last.ranking.places] if last.ranking else []
-    if heads != [ranking, *members, RECORD]:
+    if heads != [ranking, *members]:
         return f"not every part, or not once, or not in order: {heads}"
     corrections = {each.model.rpartition("/")[2]: each.corrected_response for each in last.corrections}
     for head, part in zip(heads, thread, strict=True):

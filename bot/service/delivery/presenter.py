@@ -8,9 +8,10 @@ begins it and another completes it.
 """
 
 import asyncio
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import get_args
 
 import structlog
 
@@ -31,6 +32,7 @@ from bot.service.delivery.venue import (
     Venue,
 )
 from bot.view.card import answer, card, title
+from bot.view.details import Detail
 from bot.view.fold import fold
 from bot.view.message import Line, Message, Title
 from bot.view.record import record
@@ -48,11 +50,6 @@ from storage.journal.rows import Delivery, RunRow
 log = structlog.get_logger()
 
 THREAD_TITLE = 90
-
-_BUTTONS: Mapping[str, tuple[ButtonAction, ...]] = {
-    "ranking": ("votes",),
-    "member": ("corrected", "changes", "reviews"),
-}
 
 
 class Presenter:
@@ -357,7 +354,9 @@ class Presenter:
                     await self._below.post(each.message, Urgency.THREAD, self._buttons(each))
 
     def _buttons(self, posted: ThreadPart) -> tuple[Button, ...]:
-        return tuple(Button(action, self._run_id, posted.seat or 0) for action in _BUTTONS[posted.kind])
+        if posted.seat is None:
+            return ()
+        return tuple(Button(what, self._run_id, posted.seat) for what in get_args(Detail))
 
     @contextmanager
     def _taking_refusals(self) -> Generator[None]:
@@ -383,7 +382,7 @@ class Presenter:
             await self._below.post(Message("why", (Line(wording.no_thread(why)),)), Urgency.THREAD)
 
     async def _complete(self) -> None:
-        """Post what follows the thread's messages: the rest of the answer, and all of it as a file."""
+        """Post the rest of a long answer below the thread, or a file with all that was refused there."""
         if self._lost:
             return
         whole = None if self._fits or self.view.final is None else self._whole()
@@ -391,8 +390,8 @@ class Presenter:
         if whole and not self._refused:
             with self._taking_refusals():
                 await self._below.post(whole, Urgency.THREAD)
-        if self.view.final or self._refused:
-            await self._hand_over(is_cut=whole is not None)
+        if self._refused:
+            await self._hand_over(str(self._refused), is_cut=whole is not None)
 
     def _whole(self) -> Message:
         """Return the answer, or why there is none, without the card's bounds."""
@@ -409,13 +408,11 @@ class Presenter:
             shown.buttons,
         )
 
-    async def _hand_over(self, *, is_cut: bool) -> None:
+    async def _hand_over(self, why: str, *, is_cut: bool) -> None:
         """Attach the transcript in place of a thread that was refused."""
-        why = self._refused
-        note = wording.in_file(str(why), with_answer=is_cut) if why else wording.RECORD
         try:
-            await self._below.attach(note, self._file)
-            if why and is_cut:  # the card says where the rest of the answer is
+            await self._below.attach(wording.in_file(why, with_answer=is_cut), self._file)
+            if is_cut:  # the card says where the rest of the answer is
                 await self._venue.edit_card(self.card, self._urgency, self._card_moved)
         except (Unreachable, Revoked) as error:
             log.warning("transcript_stalled", reason=error)

@@ -23,7 +23,7 @@ CARD_AGAIN = "card again"
 CardAction = Literal[
     "stop", "answer", "follow", "transcript", "again", "full", "retry", "over", "helpful", "unhelpful"
 ]
-ButtonAction = CardAction | Detail
+ButtonAction = CardAction | Detail | Literal["votes"]
 
 LABELS: dict[ButtonAction, str] = {
     "stop": figures.STOP,
@@ -36,7 +36,7 @@ LABELS: dict[ButtonAction, str] = {
     "over": figures.START_OVER,
     "helpful": figures.HELPFUL,
     "unhelpful": figures.UNHELPFUL,
-    "votes": figures.VOTES,
+    "votes": "Votes",  # below threads of earlier versions
     "corrected": figures.CORRECTED,
     "changes": figures.CHANGES,
     "reviews": figures.REVIEWS,

@@ -100,7 +100,8 @@ class Help:
         yield from chain.from_iterable(map(self._council, self.profiles))
         yield Heading(wording.LIMITS, 3)
         yield Line(wording.limits(at_once, waiting))
-        yield Line(wording.so_far(self.spent))
+        if said := wording.so_far(self.spent):
+            yield Line(said)
         yield Line(wording.SETTINGS)
 
     def _council(self, profile: Profile) -> Iterator[Block]:

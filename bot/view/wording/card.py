@@ -93,10 +93,11 @@ def asked_by(asker: str | None) -> str:
 
 
 def council(profile: str | None, members: str, *, rounds: int, strategy: str) -> str:
-    """Return which council was asked."""
+    """Return which council was asked; the one called `default` needs no name."""
+    name = "" if profile in (None, "default") else f"Council \u201c{profile}\u201d, "
     several = "" if rounds == 1 else f", up to {rounds} rounds"
     combined = "" if strategy == "consensus" else f", strategy {strategy}"
-    return f"Council \u201c{profile}\u201d, {members}{several}{combined}."
+    return f"{name}{members}{several}{combined}."
 
 
 def role(number: int, *, consultants: bool) -> str:

@@ -6,7 +6,8 @@ from bot.view.wording.budgets import amount
 from bot.view.wording.figures import count, listing
 
 CHANNEL = "this channel"
-BUILT_IN = "built in"
+BUILT_IN = ""
+"""Where a value comes from that nobody has set."""
 HEADING = "Settings of this channel"
 NO_LIMIT = "no limit"
 KEPT = "kept until deleted"
@@ -56,7 +57,7 @@ def variable(name: str, source: str) -> str:
 
 
 def row(value: str, origin: str) -> str:
-    return f"{value} ({origin})"
+    return f"{value} ({origin})" if origin else value
 
 
 def profiles(names: Iterable[str]) -> str:

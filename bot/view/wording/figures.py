@@ -40,17 +40,16 @@ def money(usage: Usage) -> str:
 
 
 def runs(spent: Spent) -> str:
-    return (
-        f"{count(spent.answered, 'answer')}, {count(spent.failed, 'run')} failed, "
-        f"{count(spent.stopped, 'run')} stopped"
+    """Return how a channel's runs ended, and what they cost where prices are known."""
+    ended = (
+        (spent.answered, "answer", ""),
+        (spent.failed, "run", " failed"),
+        (spent.stopped, "run", " stopped"),
     )
-
-
-def paid(spent: Spent) -> str:
-    """Return what all of a channel's runs cost; some calls may have had no known price."""
+    said = [f"{count(number, what)}{how}" for number, what, how in ended if number]
     if spent.cost:
-        return f"{dollars(spent.cost)} where prices are known"
-    return "no known cost" if spent.tokens else NO_COST
+        said.append(f"{dollars(spent.cost)} where prices are known")
+    return ", ".join(said)
 
 
 def expected(typical: Typical | None, estimated: float) -> str:
@@ -165,7 +164,6 @@ ANSWER_IT = "Answer it"
 TRANSCRIPT = "Transcript"
 HELPFUL = "Helpful"
 UNHELPFUL = "Not helpful"
-VOTES = "Votes"
 CORRECTED = "Corrected response"
 CHANGES = "Changes and original"
 REVIEWS = "Full reviews"

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from bot.view.wording.budgets import about
 from bot.view.wording.commands import ASK_ABOUT
-from bot.view.wording.figures import NO_COST, count, expected, paid, runs
+from bot.view.wording.figures import NO_COST, count, expected, runs
 from council.estimate import Estimate
 from storage.index.statistics import Spent, Typical
 
@@ -89,7 +89,8 @@ def limits(at_once: tuple[int, int], waiting: tuple[int, int]) -> str:
 
 
 def so_far(spent: Spent) -> str:
-    return f"Here so far: {runs(spent)}, {paid(spent)}."
+    said = runs(spent)
+    return f"Here so far: {said}." if said else ""
 
 
 def typical(lately: Typical) -> str:
@@ -106,7 +107,7 @@ def estimated(estimate: Estimate) -> str:
 
 
 def council(profile: str) -> str:
-    return f"Council \u201c{profile}\u201d"
+    return COUNCIL if profile == "default" else f"Council \u201c{profile}\u201d"
 
 
 def seats(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from bot.view.wording.figures import count, duration, listing, paid, runs
+from bot.view.wording.figures import count, duration, listing, runs
 from storage.index.statistics import Statistics
 from storage.journal.retractions import Unretracted
 
@@ -113,11 +113,13 @@ def statistics_title(days: int) -> str:
 
 def totals(found: Statistics) -> str:
     """Return how a channel's runs ended, what they cost, and how long half of the answers took."""
-    said = f"{runs(found)}. {count(found.tokens, 'token')}, {paid(found)}."
-    if found.seconds.value is None:
-        return said
-    half = behind(duration(found.seconds.value), found.seconds.runs)
-    return f"{said} Half of the answers took less than {half}."
+    said = [f"{runs(found)}."]
+    if found.tokens:
+        said.append(f"{count(found.tokens, 'token')}.")
+    if found.seconds.value is not None:
+        half = behind(duration(found.seconds.value), found.seconds.runs)
+        said.append(f"Half of the answers took less than {half}.")
+    return " ".join(said)
 
 
 def behind(value: str, number: int) -> str:

@@ -161,7 +161,6 @@ ON_CARD = "Example, written by hand: no model was asked, and the models named he
 CHOOSE = "Four examples, written by hand. Which one do you want to watch?"
 LEAD = "Try its thread and its buttons: type a number, or press Enter to leave."
 RANKING = "Ranking"
-VOTES = "Votes"
 TRANSCRIPT = "Transcript, a page for your browser"
 TRANSCRIPT_OPENED = "Open it in a browser; it is deleted when you leave:"
 HEADER = ("Member", "Objections", "Corrected response", "Changes and original", "Full reviews")

@@ -10,7 +10,6 @@ BESIDE_NAMES = f"{AVERAGE} beside each name."
 RECORD_HEADER = ("Rank", "Answer", "Member", AVERAGE)
 OWN, NONE, DISQUALIFIED = "own", "\u2013", "out"
 """What a table's cell says in place of a figure."""
-NO_OWN_VOTES = "Nobody ranks their own answer."
 OWN_VOTES_OF_TWO = "With two answers, each member's vote on its own counts too."
 NOT_RANKED = "No vote could be counted, so the answers are not ranked."
 UNDECIDED = "The reviewers didn't rank the answers."
@@ -44,10 +43,10 @@ ORIGINAL = "Original response"
 CHANGES = "Changes"
 MARKED = "Removed words are struck through, added ones bold."
 
-VOTES = "Votes"
-BEST_FIRST = "Each reviewer's order, best first."
 NOT_COUNTED = "not counted"
-NO_VOTES = "No votes are on record."
+VOTES_GONE = (
+    "This button is gone. Who ranked whom is in the transcript: press Transcript below the answer."
+)
 NO_REVIEWS = "No reviews are on record for this answer."
 NO_ANSWER = "This member's answer is not on record."
 
@@ -72,14 +71,6 @@ def kept_because(reason: str) -> str:
 
 def of_round(number: int) -> str:
     return "" if number == 1 else f", round {number}"
-
-
-def agreement(alike: str) -> str:
-    return f"{_sentence(alike)} Agreement is not certainty."
-
-
-def rounds(said: str) -> str:
-    return _sentence(said)
 
 
 def round_head(number: int) -> str:
@@ -210,5 +201,5 @@ def label(name: str) -> str:
     return f"Reviewers saw it as \u201c{name}\u201d, without a name."
 
 
-def _sentence(said: str) -> str:
+def sentence(said: str) -> str:
     return f"{said[0].upper()}{said[1:]}."

@@ -114,9 +114,7 @@ async def test_where_the_thread_is_gone_the_follow_up_is_answered_in_the_channel
     assert first is card
     assert "And in a year?" in team.text(second)
     assert team.labels(second) == FINISHED
-    assert (
-        team.in_thread(second) == 1 + len(FOUR) + 2
-    )  # the ranking, the members, mention and transcript
+    assert team.in_thread(second) == 1 + len(FOUR) + 1  # the ranking, the members, and the mention
     assert await team.questions() == [QUESTION, "And in a year?"]
 
 

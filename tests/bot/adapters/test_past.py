@@ -7,7 +7,7 @@ from tests.bot.adapters.teams import QUESTION, AnyTeam
 
 ANSWER = "The council's answer, written by chair/man."
 CHAIRMAN = "stage3.1:chair/man:chairman"
-LOOKS = ["Members", "Votes", "Corrected response", "Changes and original", "Full reviews", "Transcript"]
+LOOKS = ["Members", "Corrected response", "Changes and original", "Full reviews", "Transcript"]
 
 
 async def test_an_answer_is_found_shown_and_shared(team: AnyTeam) -> None:
@@ -59,7 +59,7 @@ async def test_answers_are_searched_listed_and_counted(team: AnyTeam) -> None:
     assert f"The {team.strong('council')}'s answer" in found.replace("\n", "")
     assert team.labels(await team.use("show", answer="shard")) == ["1", "2"]
     assert ANSWER in team.read(await team.use("show", answer="shard by"))
-    assert "2 answers, 0 runs failed" in team.read(await team.use("stats", days=3650))
+    assert "2 answers" in team.read(await team.use("stats", days=3650))
 
 
 async def test_nothing_reaches_another_channel_or_guild(team: AnyTeam) -> None:

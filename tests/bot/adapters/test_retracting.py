@@ -21,7 +21,7 @@ async def test_card_thread_and_copies_are_deleted_and_peoples_words_stay(team: A
     await team.look(listed, "Share here")
     await team.transcript(card)
     assert len(team.public()) == 3
-    assert team.files()
+    assert bool(team.files()) == (team.platform == "slack")  # Discord shows it to one person
     reply = team.say_below(card, team.bob, "I disagree.")
     heard = await forget(team, "shard")
     assert heard == "Deleted \u201cShard or scale up?\u201d and the council's messages about it."

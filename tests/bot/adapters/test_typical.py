@@ -28,7 +28,7 @@ async def test_the_first_card_says_what_a_question_takes_here(
     card = await team.begin()
     assert [line for line in team.first_text(card).splitlines() if line][:3] == [
         team.quoted("Shard or scale up?"),
-        f"Asked by {team.name('ada')}. Council \u201cdefault\u201d, 4 members.",
+        f"Asked by {team.name('ada')}. 4 members.",
         "Usually 1 min 20 s, $0.12.",
     ]
     await team.council.until_called(FIRST_CALL)

@@ -139,16 +139,16 @@ async def test_an_unreachable_discord_is_a_problem_in_words(quiet: Office) -> No
 async def test_a_command_becomes_card_thread_answer_and_one_mention(
     server: DiscordServer, team: Office
 ) -> None:
-    """The thread contains a digest and the transcript; only the asker is pinged, once."""
+    """The thread contains a digest; only the asker is pinged, once."""
     card = await team.asked()
     [thread] = server.threads(team.general)
     assert thread.id == card.id
     assert server.messages(team.general) == [card]
     posted = server.messages(thread, by_bot=True)
-    assert len(posted) == 1 + len(FOUR) + 2
+    assert len(posted) == 1 + len(FOUR) + 1
     ranking, *members = [message for message in posted if message.embeds]
-    assert ranking.text.startswith("## Ranking\n\nAverage vote (1 is best) beside each name. Nobody")
-    assert [part["label"] for part in ranking.buttons] == ["Votes"]
+    assert ranking.text.startswith("## Ranking\n\nAverage vote (1 is best) beside each name. ")
+    assert ranking.buttons == []
     for name in FOUR:
         [member] = [
             message for message in members if message.text.startswith(f"## {short(name)}\n\nRanked ")
@@ -161,8 +161,7 @@ async def test_a_command_becomes_card_thread_answer_and_one_mention(
             "Changes and original",
             "Full reviews",
         ]
-    assert posted[-1].text == "The transcript: every answer, review and correction."
-    assert [file.filename.rpartition(".")[2] for file in posted[-1].attachments] == ["html"]
+    assert [message for message in posted if message.attachments] == []
     assert thread.name == "Shard or scale up?"
     assert ANSWER in card.text
     assert [part["label"] for part in card.buttons] == FINISHED
@@ -249,7 +248,7 @@ async def test_the_thread_shows_the_last_of_two_rounds(
         [number] = [at for at, text in enumerate(posted) if text.startswith(f"## {short(name)}\n\n")]
         assert f"{name} corrects itself again." in posted[number]
         assert posted[number + 1].endswith("\n\n*Cut here; the full text is in the transcript.*")
-    [file] = [each for message in server.messages(thread) for each in message.attachments]
+    file = next(iter((await transcript(server, card, team.ada)).attachments))
     whole = re.sub("<[^>]+>", "", file.data.decode())
     assert whole.count(LONG.splitlines()[-1]) >= 5 * len(FOUR)
     assert "2 review rounds, the limit" in card.text
@@ -350,7 +349,7 @@ async def test_failed_requests_are_repeated_and_show_nothing_twice(
     # A mention that doesn't wait for a thread that opens late is beside the card.
     beside = [text for text in texts(server, team.general) if text.startswith("<@")]
     shown = [*texts(server, thread), *beside]
-    assert len(shown) == len(set(shown)) == 7
+    assert len(shown) == len(set(shown)) == 1 + len(FOUR) + 1
     assert ANSWER in card.text
 
 
@@ -608,7 +607,6 @@ def digest(server: DiscordServer, channel: Channel, label: str) -> Message:
 
 
 DETAILS = {
-    "Votes": "Votes\nEach reviewer's order, best first.\n",
     "Changes and original": "### Original response\n\nThe first answer of ",
     "Corrected response": "### Corrected response\n\nA better and much longer answer, by ",
     "Full reviews": "Reviewers saw it as \u201cResponse ",
@@ -735,7 +733,7 @@ async def test_a_server_without_room_for_threads_gets_the_parts_in_the_channel(
     why, ranking, *rest = [post for post in posts if not post.startswith("<@")]
     assert why == "No thread here: this server has reached its limit of active threads."
     assert "Ranking" in ranking
-    assert len(rest) == len(FOUR) + 1
+    assert len(rest) == len(FOUR)
     assert len(posts) == len(rest) + 3
     assert ANSWER in card.text
     assert len(server.pings()) == 1
@@ -772,7 +770,7 @@ async def test_inside_a_thread_the_parts_go_into_it(
         await quiet.dispatcher.tasks.settled()
     shown = server.messages(thread, by_bot=True)
     assert shown[0] is card
-    assert len(shown) == 8
+    assert len(shown) == 1 + 1 + len(FOUR) + 1
     assert server.threads(parent) == [thread]
     assert len(server.pings()) == 1
 
@@ -1005,7 +1003,7 @@ async def test_a_follow_up_in_the_thread_continues_the_conversation(
     council.calls.clear()
     card, *parts = await team.mentioned(thread, "And in a year?")
     assert ANSWER in card.text
-    assert len(parts) == 7
+    assert len(parts) == 1 + len(FOUR) + 1
     assert "Shard or scale up?" in council.prompt(f"stage1.1:{FOUR[0]}")
     [document] = await team.documents()
     assert len((await team.library.store.load(document)).messages) == 4
@@ -1141,7 +1139,7 @@ async def test_a_private_run_stays_in_direct_messages(server: DiscordServer, tea
     assert said.endswith(f"https://discord.com/channels/@me/{direct.id}/{card.id}")
     assert [message for message in server.messages(team.general) if not message.ephemeral] == []
     assert ANSWER in card.text
-    assert len(server.messages(direct)) == 9
+    assert len(server.messages(direct)) == 8
     [document] = await team.documents()
     source = (await team.library.store.load(document)).source
     assert source is not None

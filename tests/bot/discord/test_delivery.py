@@ -18,7 +18,7 @@ from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.receipts import Ledger
 from bot.service.delivery.venue import Button, Card, File, Mention, Part
 from bot.view.message import Heading, Line, Message, Prose
-from bot.view.wording.commands import RECORD
+from bot.view.wording.commands import in_file
 from council.document.conversation import Source
 from storage.journal.rows import NOT_MENTIONED, RunRow
 from tests.bot.discord.office import HELD, Office, impatient
@@ -136,16 +136,15 @@ async def test_a_deleted_card_leaves_answer_and_mention_to_its_thread(team: Offi
 
 
 async def test_without_card_and_thread_a_new_card_mentions_the_asker(team: Office) -> None:
-    """It shows the answer and its buttons; the transcript beside it has what the thread held."""
+    """It shows the answer and its buttons; the transcript behind one has what the thread held."""
     card = await held(team)
     [thread] = team.server.threads(team.general)
     team.server.delete_message(card)
     team.server.delete_channel(thread)
     await released(team)
-    shown, file = team.server.messages(team.general)
+    [shown] = team.server.messages(team.general)
     assert shown.content == f"<@{team.ada.id}> {DONE}"
     assert ANSWER in shown.text
-    assert (file.text, len(file.attachments)) == (RECORD, 1)
     assert [part["label"] for part in shown.buttons] == FINISHED
     assert team.server.pings() == [Ping("user", team.ada.id, "post", shown.id)]
 
@@ -260,10 +259,8 @@ async def test_whatever_refuses_a_thread_the_parts_come_in_place(
     shown = team.server.messages(team.general)
     assert ANSWER in card.text
     assert sum(message.text == f"No thread here: {why}." for message in shown) == 1
-    assert (
-        len(shown) == 1 + 1 + 1 + len(FOUR) + 1 + 1
-    )  # card, why, ranking, members, mention, transcript
-    assert [message.text for message in shown if message.attachments] == [RECORD]
+    assert len(shown) == 1 + 1 + 1 + len(FOUR) + 1  # card, why, ranking, members, mention
+    assert [message for message in shown if message.attachments] == []
     assert len(told(team)) == 1
 
 
@@ -511,29 +508,32 @@ async def test_parts_with_the_same_embeds_posted_at_once_are_two(alone: Bench) -
     assert len(ids) == 2
 
 
+NOTE = in_file("the thread is locked", with_answer=False)
+
+
 async def test_a_file_that_a_crash_left_unrecorded_is_posted_once(alone: Bench) -> None:
     """It is found by its note."""
     before = alone.venue()
     file = File("council.html", "<!doctype html>")
-    first = await before.attach(RECORD, unrecorded, file)
+    first = await before.attach(NOTE, unrecorded, file)
     alone.server.advance(6 * 60)
     after = alone.venue()
     await after.pick_up(frozenset(), unrecorded)
-    assert await after.attach(RECORD, unrecorded, file) == first
+    assert await after.attach(NOTE, unrecorded, file) == first
     assert len(alone.server.messages(alone.channel)) == 1
 
 
 async def test_of_two_runs_in_one_place_each_has_its_own_transcript(alone: Bench) -> None:
     """The same words introduce both; where a kill left them unrecorded, they are told by their names."""
     ours, theirs = (File(f"council-{name}.html", "<!doctype html>") for name in ("ours", "theirs"))
-    other = await alone.venue().attach(RECORD, unrecorded, theirs)
+    other = await alone.venue().attach(NOTE, unrecorded, theirs)
     posted = list[str]()
     for _ in range(2):  # killed before it was posted, then before that was recorded
         alone.now += NONCE_SECONDS + 1
         alone.server.advance(6 * 60)
         venue = alone.venue()
         await venue.pick_up(frozenset(), unrecorded)
-        posted.append(await venue.attach(RECORD, unrecorded, ours))
+        posted.append(await venue.attach(NOTE, unrecorded, ours))
     assert posted[0] == posted[1] != other
     shown = alone.server.messages(alone.channel)
     assert [file.filename for message in shown for file in message.attachments] == [

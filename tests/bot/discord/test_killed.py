@@ -5,12 +5,11 @@ from collections.abc import Container
 
 import pytest
 
-from council.document.conversation import AssistantMessage
 from tests.bot.discord.office import Office
 from tests.bot.last_post import LastPost, dying_at
 from tests.bot.shown import FINISHED
 from tests.council.scripted import FOUR
-from tests.discord_server import Channel, DiscordServer, Message
+from tests.discord_server import DiscordServer, Message
 
 SOAK = pytest.mark.soak
 TOOK = re.compile(r"(?<= )[\d.]+ s\b")
@@ -18,7 +17,7 @@ LONG = "\n\n".join(f"Reason {number}: " + "why " * 30 for number in range(90))
 """More than a card holds, and more than one message of the thread."""
 
 
-AMID = range(3, 11)
+AMID = range(3, 10)
 """The posts of the other members, which are as those of the first."""
 
 Shown = tuple[str, list[str], int]
@@ -40,12 +39,6 @@ def shown(server: DiscordServer, card: Message) -> list[Shown]:
     ]
 
 
-def transcripts(server: DiscordServer, thread: Channel) -> list[str]:
-    """Return the names of a thread's files, in order."""
-    posted = server.messages(thread, by_bot=True)
-    return [file.filename for message in posted for file in message.attachments]
-
-
 @pytest.mark.parametrize(
     ("recorded", "left_out"),
     [(False, AMID), pytest.param(False, (), marks=SOAK), pytest.param(True, (), marks=SOAK)],
@@ -62,7 +55,7 @@ async def test_a_run_killed_at_any_post_is_shown_whole_and_once(
     quiet.council.script = {"stage2_5": LONG, "stage3": LONG}
     async with quiet.bot():
         whole = shown(server, await quiet.asked())
-    assert len(whole) == 1 + len(FOUR) + 3 + 1  # the long answer is continued
+    assert len(whole) == 1 + len(FOUR) + 3  # the long answer is continued
     number, asked, is_dead = 0, 1, True
     while is_dead:
         number += 1
@@ -83,31 +76,3 @@ async def test_a_run_killed_at_any_post_is_shown_whole_and_once(
         assert [(ping.kind, ping.id) for ping in server.pings()] == [("user", quiet.ada.id)] * (asked)
     assert number == len(whole) + 2  # the mention is a post, too; the last run wasn't killed
     assert server.unhandled() == []
-
-
-@pytest.mark.parametrize("is_posted", [False, True])
-async def test_of_two_runs_in_one_thread_each_has_its_own_transcript(
-    server: DiscordServer, quiet: Office, monkeypatch: pytest.MonkeyPatch, is_posted: bool
-) -> None:
-    """The same words introduce both: killed before it is posted, or before that is recorded."""
-    async with quiet.bot():
-        thread = (await quiet.asked()).thread
-        assert thread is not None
-        posts = 1 + len(FOUR) + 1  # before the transcript
-        last = LastPost(posts + 1, recorded=False) if is_posted else LastPost(posts, recorded=True)
-        async with dying_at(quiet.library.journal, monkeypatch, last):
-            server.mention(thread, quiet.ada, "And in a year?")
-            await last.died.wait()
-            await quiet.die()
-    before = transcripts(server, thread)
-    assert len(before) == 1 + is_posted
-    server.advance(6 * 60)
-    async with quiet.bot():
-        await quiet.dispatcher.tasks.settled()
-    after = transcripts(server, thread)
-    assert after[: len(before)] == before
-    assert len(after) == len(set(after)) == 2
-    [conversation] = await quiet.documents()
-    answers = (await quiet.library.store.load(conversation)).messages[1::2]
-    runs = [answer.run_id for answer in answers if isinstance(answer, AssistantMessage)]
-    assert after == [f"council-{str(run)[:8]}.html" for run in runs]

@@ -55,7 +55,7 @@ async def test_a_thread_loses_its_messages_and_its_name_and_is_archived_as_befor
 
 
 async def test_each_message_is_deleted_by_one_request(team: Office) -> None:
-    """The mention and the transcript, too."""
+    """The mention, too."""
     card = await team.asked()
     ids = {str(message.id) for message in team.server.messages(thread_of(card), by_bot=True)}
     await forgotten(team, "shard")

@@ -122,7 +122,7 @@ def labels(card: discord.Message) -> list[str | None]:
 
 
 async def test_a_question_becomes_card_thread_answer_and_one_mention(tmp_path: Path) -> None:
-    """The channel gets the card alone; the thread a digest and the transcript, and the asker one ping."""
+    """The channel gets the card alone; the thread a digest, and the asker one ping."""
     async with office(tmp_path, ScriptedCouncil()) as place, team(place.dispatcher) as here:
         general = here.guild.create_text_channel("general")
         await here.ask(general)
@@ -133,7 +133,7 @@ async def test_a_question_becomes_card_thread_answer_and_one_mention(tmp_path: P
         assert thread.id == card.id
         digest = {text(message): message for message in thread.history()}
         [ranking] = [said for said in digest if said.startswith("## Ranking\n")]
-        assert labels(digest[ranking]) == ["Votes"]
+        assert labels(digest[ranking]) == []
         for name in FOUR:
             [member] = [said for said in digest if said.startswith(f"## {name.rpartition('/')[2]}\n")]
             assert "A better and much longer answer" in member
@@ -144,7 +144,7 @@ async def test_a_question_becomes_card_thread_answer_and_one_mention(tmp_path: P
             ]
             assert {embed.colour for embed in digest[member].embeds} == {None}
         assert card.embeds[0].colour == discord.Colour.green()
-        assert [len(message.attachments) for message in digest.values()] == [0] * (len(FOUR) + 2) + [1]
+        assert [len(message.attachments) for message in digest.values()] == [0] * (len(FOUR) + 2)
         [told] = [said for said in digest if here.ada.mention in said]
         assert told.startswith(f"{here.ada.mention} The council has answered.")
         assert here.pinged(general, thread) == [here.ada.id]
@@ -224,7 +224,7 @@ async def test_the_buttons_of_before_a_restart_still_work(tmp_path: Path) -> Non
             assert len(general.threads) == 2
 
 
-@pytest.mark.parametrize("label", ["Votes", "Changes and original", "Full reviews"])
+@pytest.mark.parametrize("label", ["Corrected response", "Changes and original", "Full reviews"])
 async def test_whoever_presses_a_button_in_the_thread_sees_alone_what_it_leaves_out(
     tmp_path: Path, label: str
 ) -> None:
@@ -244,7 +244,7 @@ async def test_whoever_presses_a_button_in_the_thread_sees_alone_what_it_leaves_
         assert (first.ephemeral, again.ephemeral) == (True, True)
         name = text(message).partition("\n")[0].removeprefix("## ")
         head = {
-            "Votes": "Votes\nEach reviewer's order, best first.\n",
+            "Corrected response": f"{name}\n### Corrected response\n",
             "Changes and original": f"{name}\n### Changes\n\nCorrected: 3 words removed, 10 added. ",
             "Full reviews": f"Reviews of {name}\nReviewers saw it as \u201cResponse ",
         }[label]

@@ -23,7 +23,7 @@ LOOKS: st.SearchStrategy[Look] = st.one_of(
     st.builds(HistoryPage, st.integers(1, MOST_AT_ONCE), after=CURSORS),
     st.builds(Search, WORDS, st.integers(0, 999)),
     st.builds(Answer, IDS, st.none() | SMALL),
-    st.builds(Detail, st.sampled_from(["member", "votes", "changes", "reviews"]), IDS, SMALL, SMALL),
+    st.builds(Detail, st.sampled_from(["member", "corrected", "changes", "reviews"]), IDS, SMALL, SMALL),
     st.builds(Figures, st.integers(1, 3650)),
 )
 
@@ -52,7 +52,15 @@ def test_whatever_a_forged_button_says_is_read_or_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["answer", f"answer:{uuid.UUID(int=7)}", "figures:0", "figures:99999", "stop:1"]
+    "text",
+    [
+        "answer",
+        f"answer:{uuid.UUID(int=7)}",
+        "figures:0",
+        "figures:99999",
+        "stop:1",
+        f"votes:{uuid.UUID(int=7)}:0:0",
+    ],
 )
 def test_what_no_button_of_ours_says_is_refused(text: str) -> None:
     """A missing field, a number out of range, another kind."""

@@ -148,7 +148,6 @@ def test_one_answer_shows_its_question_and_links_to_its_details() -> None:
     )
     assert sheet.choices == (
         Choice("Members", "see", str(Detail("member", ROW.id, 0))),
-        Choice("Votes", "see", str(Detail("votes", ROW.id, 0))),
         Choice("Corrected response", "see", str(Detail("corrected", ROW.id, 0))),
         Choice("Changes and original", "see", str(Detail("changes", ROW.id, 0))),
         Choice("Full reviews", "see", str(Detail("reviews", ROW.id, 0))),
@@ -225,7 +224,6 @@ def test_what_is_shared_says_by_whom_and_turns_no_pages() -> None:
     )
     assert labels(sheet) == [
         "Members",
-        "Votes",
         "Corrected response",
         "Changes and original",
         "Full reviews",
@@ -257,7 +255,7 @@ def test_statistics_are_four_columns_of_text_best_first() -> None:
     sheet = pages.statistics(counted, Figures(30))
     assert render(sheet.message) == (
         "## Statistics of this channel, last 30 days\n\n"
-        "12 answers, 1 run failed, 0 runs stopped. 4,500 tokens, $0.30 where prices are known. "
+        "12 answers, 1 run failed, $0.30 where prices are known. 4,500 tokens. "
         "Half of the answers took less than 44 s (12).\n\n"
         "| Member | Runs | Average vote | Cost |\n"
         "| --- | --- | --- | --- |\n"
@@ -281,7 +279,7 @@ def test_statistics_are_four_columns_of_text_best_first() -> None:
     )
     assert sheet.choices == (Choice("Share here", "share", "figures:30"),)
     failed = replace(counted, answered=0, members=(), seconds=Figure(None, 0))
-    assert "0 answers, 1 run failed, 0 runs stopped. 4,500 tokens, $0.30 where prices are known." in (
+    assert "\n\n1 run failed, $0.30 where prices are known. 4,500 tokens.\n" in (
         render(pages.statistics(failed, Figures(30)).message)
     )
     nobody = replace(failed, failed=0)

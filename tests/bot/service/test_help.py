@@ -137,7 +137,7 @@ async def test_models_and_limits_has_every_council(tmp_path: Path) -> None:
         "before it can't answer.\n\n"
         "In a thread that people started, they also see up to its last 50 messages with their files, "
         "if an admin has allowed it. The card says how much was read.\n\n"
-        "### Council \u201cdefault\u201d\n\n"
+        "### The council\n\n"
         "a/one or a/two or a/three, b/four as The Skeptic; chairman c/five or d/six; title and judge t/seven.\n\n"
         "1 review round, strategy consensus.\n\nWhere depth is auto, the judge reads all answers, without "
         "their authors' names.\n\nCOST\n\n"
@@ -148,10 +148,10 @@ async def test_models_and_limits_has_every_council(tmp_path: Path) -> None:
         "COST\n\n### Limits\n\n"
         "At once: 2 questions per person, 4 questions per channel; the rest wait, up to 10 per person "
         "and 100 per channel.\n\n"
-        "Here so far: 1 answer, 0 runs failed, 0 runs stopped, $0.013 where prices are known.\n\n"
+        "Here so far: 1 answer, $0.013 where prices are known.\n\n"
         "/council-config shows this channel's settings; its admins change them there.\n"
     )
-    assert "Here so far: 0 answers, 0 runs failed, 0 runs stopped, no cost." in away
+    assert "Here so far" not in away
 
 
 async def test_options_are_those_of_the_platform(tmp_path: Path) -> None:

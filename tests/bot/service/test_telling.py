@@ -211,9 +211,9 @@ async def test_an_untold_answer_is_told_at_the_next_start(tmp_path: Path) -> Non
 
 async def test_an_asker_who_was_told_stays_told(tmp_path: Path) -> None:
     """Whatever is refused when the rest of the run is shown again."""
-    venue = RecordingVenue(refuse={"attach": REVOKED})
+    venue = RecordingVenue(refuse={"attach": REVOKED, "post": FORBIDDEN})
     assert await told(tmp_path, venue) is None
-    venue.refuse = dict.fromkeys((*EVERYWHERE, "attach"), REVOKED)
+    venue.refuse = dict.fromkeys((*EVERYWHERE, "attach", "post"), REVOKED)
     async with office(tmp_path, ScriptedCouncil()) as place:
         [run] = await place.dispatcher.tasks.resuming.undelivered("slack")
         await place.dispatcher.tasks.resuming.resume([run], lambda _: venue)

@@ -34,9 +34,7 @@ def text(view: RunView, now: float = 0.3) -> str:
 def test_a_new_card_says_what_a_question_takes_here() -> None:
     """In one line below the council; without a known price, only the time."""
     view = opening("Why?", PROFILE, asker="Ada", now=0.0, typical=LATELY)
-    assert text(view).startswith(
-        f"> Why?\n\nAsked by Ada. Council \u201cdefault\u201d, 4 members.\n\n{LINE}\n- Answers: waiting\n"
-    )
+    assert text(view).startswith(f"> Why?\n\nAsked by Ada. 4 members.\n\n{LINE}\n- Answers: waiting\n")
     estimated = opening("Why?", PROFILE, asker="Ada", now=0.0, estimated=0.197)
     assert "\nAbout $0.20 (estimate).\n" in text(estimated)
     assert "(estimate)" not in text(replace(estimated, typical=LATELY))

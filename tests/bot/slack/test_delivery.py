@@ -73,7 +73,7 @@ class TestErrors:
             card = await place.ask()
             assert ANSWER in blocks_text(card.blocks)
             assert told(place).thread_ts == card.ts
-            assert len(place.slack.thread(place.general, card.ts)) == 7
+            assert len(place.slack.thread(place.general, card.ts)) == 6
             assert (await place.run(card)).delivery == "shown"
 
     @pytest.mark.parametrize("may_look", [True, False])
@@ -137,7 +137,7 @@ class TestErrors:
                 f"{each.text}{each.blocks}" for each in place.slack.thread(place.general, card.ts)
             )
             assert set(parts.values()) == {1}
-            assert len(parts) == 7
+            assert len(parts) == 6
             assert (await place.run(card)).delivery == "shown"
 
     async def test_a_rate_limit_is_waited_out_by_all(self, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tests.bot.slack.test_bot import Place, at_work
 from tests.council.scripted import ScriptedCouncil
 from tests.slack_server import Channel, Ephemeral, Message, User
 
-LOOKS = ("Members", "Votes", "Corrected response", "Changes and original", "Full reviews")
+LOOKS = ("Members", "Corrected response", "Changes and original", "Full reviews")
 
 
 async def told(place: Place, command: str, channel: Channel | None = None) -> Ephemeral:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bot.view.wording.commands import RECORD
+from bot.view.wording.commands import TRANSCRIPT
 from tests.bot.slack.test_bot import Place, at_work
 from tests.bot.slack.test_past import pressed, told
 from tests.slack_server import Message
@@ -17,8 +17,9 @@ def left(place: Place) -> list[Message]:
 async def test_without_files_read_only_the_line_above_the_transcript_stays(tmp_path: Path) -> None:
     """It says nothing of the answer."""
     async with at_work(tmp_path, without=frozenset({"files:read"})) as place:
-        await place.ask()
+        await place.slack.click(await place.ask(), "council_transcript", place.ada)
+        await place.dispatcher.tasks.settled()
         await pressed(place, await told(place, "forget shard"), "Delete")
         [line] = left(place)
-        assert line.text == RECORD
+        assert line.text == TRANSCRIPT
         assert line.files == []

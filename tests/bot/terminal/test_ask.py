@@ -28,7 +28,7 @@ def shown(profile: Profile, below: str | None) -> str:
 def test_the_built_in_models_output_is_a_line_the_card_and_the_answer() -> None:
     """First what it is and how to get real models; no reviews, which it can't write."""
     said = shown(BUILT_IN, None)
-    assert said.startswith(f"{TINY}Council \u201cdefault\u201d, 4 members.\n")
+    assert said.startswith(f"{TINY}4 members.\n")
     assert FINAL.response in said
     assert "Ranking" not in said
     assert "Objections" not in said

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from bot.config.configuration import Configuration, load
-from bot.demo.scenario import example
 from bot.past.buttons import Choice
 from bot.terminal import bot
 from bot.terminal.choices import Choices
@@ -18,17 +17,13 @@ from council.models import builtin
 
 ANSWER = [
     Choice(label, "see", label)
-    for label in ("Members", "Votes", "Corrected response", "Changes and original", "Full reviews")
+    for label in ("Members", "Corrected response", "Changes and original", "Full reviews")
 ]
 TRANSCRIPT = Choice("Transcript", "transcript", "id")
 BUTTONS = (
-    "Type a number: 1 Members, 2 Votes, 3 Corrected response, 4 Changes and original, 5 Full reviews, "
-    "6 Transcript.\n"
+    "Type a number: 1 Members, 2 Corrected response, 3 Changes and original, 4 Full reviews, "
+    "5 Transcript.\n"
 )
-
-
-def _short(model: str) -> str:
-    return model.rpartition("/")[2]
 
 
 class Chat:
@@ -81,21 +76,15 @@ async def test_the_channel_holds_four_examples_marked_as_such(chat: Chat, tmp_pa
 
 async def test_numbers_open_what_buttons_do_and_stay_after_votes(chat: Chat) -> None:
     """A number that nothing has is answered, and ? lists what there is."""
-    shown = await chat.say("/council-show Example: W", "2", "99", "?", "Votes", "6")
-    orders = "\n".join(
-        f"- {_short(voter)}: {', '.join(map(_short, order))}"
-        for voter, order in example("migration").cast.votes.items()
-    )
-    _, answer, votes, rest = shown.split("# Example: Widen payments.id before it runs out\n", 3)
+    shown = await chat.say("/council-show Example: W", "4", "99", "?", "Members", "7")
+    _, answer, reviews, rest = shown.split("# Example: Widen payments.id before it runs out\n", 3)
     assert "Example, written by hand: no model was asked, and the models named here said none" in answer
     assert answer.endswith(BUTTONS)
-    assert votes == (
-        "\n## Votes\n\nEach reviewer's order, best first.\n\n"
-        f"{orders}\n\n"
-        "Type another number; ? lists them.\n"
+    assert reviews.startswith("\n## Reviews of ")
+    assert reviews.endswith(
         "There is no 99 here; ? lists what there is.\n"
-        "- 1: Members\n- 2: Votes\n- 3: Corrected response\n- 4: Changes and original\n"
-        "- 5: Full reviews\n- 6: Transcript\n\n"
+        "- 1: gpt-5\n- 2: gemini-2.5-pro\n- 3: grok-4\n"
+        "- 4: Members\n- 5: Corrected response\n- 6: Changes and original\n- 7: Transcript\n\n"
     )
     assert re.search(
         r"\nOpen it in a browser; it is deleted when you leave:\nfile:///\S+\.html\n$", rest
@@ -105,7 +94,7 @@ async def test_numbers_open_what_buttons_do_and_stay_after_votes(chat: Chat) -> 
 async def test_statistics_say_that_they_count_examples(chat: Chat) -> None:
     """Of times and costs there are none: nobody was asked."""
     shown = await chat.say("/council-stats", "?")
-    assert "\n\n4 answers, 0 runs failed, 0 runs stopped. " in shown
+    assert "\n\n4 answers. " in shown
     assert "Half of the answers" not in shown
     assert "\n| grok-4 | 1 | too few to compare | no cost |\n" in shown
     assert shown.endswith(
@@ -141,12 +130,12 @@ def test_buttons_stay_until_a_sheet_has_its_own() -> None:
     assert choices.offer([TRANSCRIPT]) == "Type a number: 1 Transcript."
     assert f"{choices.offer([*ANSWER, TRANSCRIPT])}\n" == BUTTONS
     assert choices.offer([TRANSCRIPT]) == choices.offer([]) == ANOTHER
-    assert choices.pressed("2") == choices.pressed("votes") == ANSWER[1]
+    assert choices.pressed("2") == choices.pressed("corrected response") == ANSWER[1]
     entries = [Choice(str(number), "see", str(number)) for number in (6, 7)]
     older = Choice("Older", "turn", "older")
     assert choices.offer([*entries, older]) == "Type a number: 6 to 7 for an answer, 8 Older."
     assert choices.pressed("7") == entries[1]
     assert choices.pressed("8") == older
-    assert choices.pressed("1") is choices.pressed("Votes") is None
+    assert choices.pressed("1") is choices.pressed("Full reviews") is None
     choices.clear()
     assert choices.offer([]) is None

@@ -70,7 +70,7 @@ def test_a_pipe_gets_plain_lines_then_markdown() -> None:
     """A line for each step, the thread, the answer; no control codes."""
     shown, view = played(events(), live=False)
     lines = (
-        "Asked by Ada. Council \u201cdefault\u201d, 4 members.\n"
+        "Asked by Ada. 4 members.\n"
         "grok-4 is asked again in 2 s: the provider was too busy.\n"
         "gpt-5 answered in 3 s.\n"
         "claude-sonnet-4.5 answered in 5 s.\n"

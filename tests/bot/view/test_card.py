@@ -87,7 +87,7 @@ def test_the_card_opens_within_the_first_second() -> None:
     view = opening("Why?\n\n# Really?", PROFILE, now=0.0)
     assert text(view, 0.3) == (
         "> Why?\n>\n> ## Really?\n\n"
-        "Council \u201cdefault\u201d, 4 members.\n\n"
+        "4 members.\n\n"
         "- Answers: waiting\n- Reviews: waiting\n- Corrections: waiting\n- Final answer: waiting\n\n"
         "<!-- -->\n\n"
         "- gpt-5: waiting\n- claude-sonnet-4.5: waiting\n"
@@ -100,7 +100,7 @@ def test_the_card_follows_the_members() -> None:
     """A line a stage, a mark a member; two stages may run at once; a failure says why."""
     assert text(seen(12.6), 12.6) == (
         f"> {QUESTION}\n\n"
-        "Asked by Ada. Council \u201cdefault\u201d, 4 members.\n\n"
+        "Asked by Ada. 4 members.\n\n"
         "- Answers: done in 9 s, 3 of 4\n- Reviews: running, 2 of 3 done\n"
         "- Corrections: running, 0 of 3 done\n- Final answer: waiting\n\n"
         "<!-- -->\n\n"
@@ -117,7 +117,7 @@ def test_the_chairmans_text_streams_into_the_card() -> None:
     """Every member has its last mark, and the answer is there as far as it is written."""
     assert text(seen(33.5), 33.5) == (
         f"> {QUESTION}\n\n"
-        "Asked by Ada. Council \u201cdefault\u201d, 4 members.\n\n"
+        "Asked by Ada. 4 members.\n\n"
         "- Answers: done in 9 s, 3 of 4\n- Reviews: done in 5 s\n"
         "- Corrections: done in 20 s, 2 of 3\n- Final answer: claude-opus-4.1 is writing\n\n"
         "<!-- -->\n\n"
@@ -482,14 +482,14 @@ def test_consultants_and_rounds_are_named_where_they_are_not_the_usual() -> None
     """Who asked can see at once whether it is held as it was asked for."""
     profile = PROFILE.model_copy(update={"answer_format": "structured", "max_rounds": 3})
     view = opening("Why?", profile, asker="Ada", now=0.0)
-    assert "Asked by Ada. Council \u201cdefault\u201d, 4 consultants, up to 3 rounds." in text(view)
+    assert "Asked by Ada. 4 consultants, up to 3 rounds." in text(view)
 
 
 def test_a_strategy_other_than_the_usual_one_is_named() -> None:
     """While the run goes and in the answer's footer, but not on words no chairman wrote."""
     profile = PROFILE.model_copy(update={"strategy": "compare_only"})
     view = opening("Why?", profile, asker="Ada", now=0.0)
-    assert "Asked by Ada. Council \u201cdefault\u201d, 4 members, strategy compare_only." in text(view)
+    assert "Asked by Ada. 4 members, strategy compare_only." in text(view)
     facts = answered(strategy="coverage").splitlines()[-1]
     assert " \u00b7 strategy coverage \u00b7 " in facts
     verbatim = FINAL.model_copy(update={"source": "verbatim", "model": CLAUDE})

@@ -170,9 +170,6 @@ async def test_a_past_answers_details_are_the_last_rounds() -> None:
     assert f"## Reviews of {order[0][2:]}, round 2" in told
     changes = render(pages.detail(stored, Detail("changes", ID, 0, order.index("a/one"))).message)
     assert "### Original response" in changes
-    votes = pages.detail(stored, Detail("votes", ID, 0))
-    assert "## Votes, round 2" in render(votes.message)
-    assert [each.label for each in votes.choices] == ["Transcript", "Share here"]
 
 
 async def test_the_card_names_the_round_under_way() -> None:

@@ -99,9 +99,7 @@ def test_the_card_names_criteria_and_outcome() -> None:
     """While it runs what is weighed, in the footer what came of it."""
     profile = PROFILE.model_copy(update={"criteria": CRITERIA})
     view = opening("Why?", profile, asker="Ada", now=0.0)
-    assert asked(view) == (
-        "Asked by Ada. Council \u201cdefault\u201d, 4 members. Criteria: Cost:3, Security!."
-    )
+    assert asked(view) == ("Asked by Ada. 4 members. Criteria: Cost:3, Security!.")
     footer = render(card(stored(), 50.0)).splitlines()[-1]
     assert (
         " \u00b7 best by criteria: gemini-2.5-pro (The Pragmatist) (8.4 of 10)"

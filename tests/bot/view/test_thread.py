@@ -98,7 +98,7 @@ def test_the_first_message_is_enough() -> None:
     """The ranking, then for each member the gravest objection and what it changed; whose voice is missing."""
     assert text(seen(), "ranking") == (
         "## Ranking\n\n"
-        "Average vote (1 is best) beside each name. Nobody ranks their own answer.\n\n"
+        "Average vote (1 is best) beside each name.\n\n"
         "grok-4 did not answer: the provider was too busy, after 3 attempts "
         "(\u201cRate limit reached for grok-4\u201d).\n\n"
         "- 1st claude-sonnet-4.5: average vote 1\n"
@@ -377,18 +377,6 @@ def test_pages_have_numbers_where_the_text_names_them() -> None:
     assert render(Message("answer", blocks)).endswith(
         "- \\[1\\] a: https://a.example/\n- \\[2\\] b: https://b.example/\n"
     )
-
-
-def test_votes_are_shown_by_name() -> None:
-    """Who ranked whom, best first."""
-    assert render(detail(seen(), "votes")) == (
-        "## Votes\n\n"
-        "Each reviewer's order, best first.\n\n"
-        "- gpt-5: claude-sonnet-4.5, gemini-2.5-pro (The Pragmatist)\n"
-        "- claude-sonnet-4.5: gemini-2.5-pro (The Pragmatist), gpt-5\n"
-        "- gemini-2.5-pro (The Pragmatist): claude-sonnet-4.5, gpt-5\n"
-    )
-    assert render(detail(seen(9), "votes")) == "## Votes\n\nNo votes are on record.\n"
 
 
 def test_changes_come_before_the_original() -> None:

@@ -92,20 +92,20 @@ def moved(option: str) -> str:
 
 
 async def test_each_value_says_where_it_comes_from(tmp_path: Path) -> None:
-    """Built in, the operator's file or variable without its folder, or this channel."""
+    """Nothing where nobody set it; else the operator's file or variable without its folder, or this channel."""
     async with open_library(tmp_path) as library:
         channels = opened(library)
         before = await configure(channels, {}, HERE, PLACE, is_admin=False, used=nothing_used)
         assert shown(before) == {
-            "Council that answers": "default (built in)",
-            "Councils that may be asked": "default, fast (built in)",
+            "Council that answers": "default",
+            "Councils that may be asked": "default, fast",
             "How deep a question is taken": "full (council.toml, [profiles.default])",
-            "What is read with a question": "the thread it is asked in (built in)",
-            "What the thread shows": "how each corrected response begins (built in)",
-            "Links that are read": "off (built in)",
-            "Who may ask": "everyone (built in)",
+            "What is read with a question": "the thread it is asked in",
+            "What the thread shows": "how each corrected response begins",
+            "Links that are read": "off",
+            "Who may ask": "everyone",
             "Budget for a day": "$10.00 (council.toml, [budgets])",
-            "Budget for a month": "no limit (built in)",
+            "Budget for a month": "no limit",
             "Old answers": "deleted 30 days after the last answer (COUNCIL_RETENTION_DAYS in .env)",
         }
         assert lines(before)[-1] == (
@@ -118,7 +118,7 @@ async def test_each_value_says_where_it_comes_from(tmp_path: Path) -> None:
         )
         assert shown(after) == {
             "Council that answers": "fast (this channel)",
-            "Councils that may be asked": "default, fast (built in)",
+            "Councils that may be asked": "default, fast",
             "How deep a question is taken": "quick (this channel)",
             "What is read with a question": "nothing else (this channel)",
             "What the thread shows": "whole corrected responses (this channel)",
@@ -137,7 +137,7 @@ async def test_each_value_says_where_it_comes_from(tmp_path: Path) -> None:
         assert lines(again)[0] == "Nothing changed: it was already set that way."
         reset = await change(channels, "--reset depth, who")
         assert shown(reset)["How deep a question is taken"] == "auto (council.toml, [profiles.fast])"
-        assert shown(reset)["Who may ask"] == "everyone (built in)"
+        assert shown(reset)["Who may ask"] == "everyone"
         assert shown(await change(channels, "--reset all")) == shown(before)
     async with open_library(tmp_path) as library:
         assert await library.overrides.of(Scope.of(HERE)) == {}
@@ -353,7 +353,7 @@ def test_a_profile_that_is_gone_leaves_the_default() -> None:
     """The operator has removed it from the file."""
     here = EffectiveSettings(OPERATOR, ChannelSettings(profile="gone"))
     assert here.profile(RunOptions()).name == "default"
-    assert here.settings["profile"].origin == "built in"
+    assert here.settings["profile"].origin == ""
 
 
 def test_where_only_some_profiles_are_open_one_of_them_answers() -> None:
