@@ -276,16 +276,6 @@ PRICED: list[dict[str, object]] = [
 ]
 
 
-async def test_ask_without_a_question_reads_it_from_standard_input(tmp_path: Path) -> None:
-    """Where nobody sits at a terminal; nothing of it is read by a shell."""
-    async with asked(tmp_path) as (council, server):
-        process = await council.start("ask", "--json", stdin=subprocess.PIPE)
-        out, err = await process.communicate(b"We have $400, `date`\nor $(date)?\n")
-    assert (process.returncode, err) == (0, b"")
-    assert json.loads(out)["stage3"]["response"]
-    assert "We have $400, `date`\nor $(date)?" in server.history[0].prompt
-
-
 async def test_at_a_terminal_ask_asks_for_the_question(tmp_path: Path) -> None:
     """What is pasted may have several lines, and none is left for the shell."""
     async with asked(tmp_path) as (council, server):

@@ -36,43 +36,34 @@ class InteractionReply:
     interaction: discord.Interaction
 
     async def say(self, text: str) -> None:
-        """Send a sentence to whoever acts, and nobody else."""
         await whisper(self.interaction, text)
 
     async def show(self, sheet: Sheet, *, turned: bool = False) -> None:
-        """Show a sheet, in place of the page they `turned`."""
         await discord_past.show(self.interaction, sheet, turned=turned)
 
     async def share(self, sheet: Sheet, sent: Sent) -> None:
-        """Show a sheet to the whole channel. Raises `Refusal` if they may not write there."""
         await discord_past.share(self.interaction, sheet, sent)
 
     async def form(self, form: Form | ReasonForm) -> None:
-        """Open a form."""
         await self.interaction.response.send_modal(modals.drawn(form, self.interaction.id))
 
     async def files(self, files: tuple[File, ...], sent: Sent) -> None:
-        """Hand over a transcript, to whoever acts alone."""
         del sent
         uploaded = upload(files)
         await self.interaction.followup.send(commands.TRANSCRIPT, files=uploaded, ephemeral=True)
 
     async def later(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Do what takes longer than Discord waits for a response."""
         await self.interaction.response.defer(ephemeral=True, thinking=True)
         await work()
 
     def venue(self, run: RunRow) -> DiscordVenue:
-        """Return where a run is shown: its card is the response, unless there is one already."""
         is_answered = self.interaction.response.is_done()
         return self.locations.venue_of(run, None if is_answered else self.interaction)
 
     def venue_of(self, run: RunRow) -> DiscordVenue:
-        """Return where a run is shown already."""
         return self.locations.venue_of(run)
 
     async def below(self, run: RunRow) -> Source:
-        """Return the thread of a run's conversation or, if gone, where its button was pressed."""
         await self.interaction.response.defer(ephemeral=True, thinking=True)  # it takes a while
         here = Location.of_interaction(self.interaction)
         below = await self.locations.thread_of(self.interaction.guild, here, run)
@@ -81,7 +72,6 @@ class InteractionReply:
         return (below or here).source(self.interaction.user.id)
 
     async def asked(self, below: Source, *, is_new: bool) -> None:
-        """Tell where a follow-up is answered, or that it was asked before."""
         there = Location.of_source(below)
         is_here = there.channel == self.interaction.channel_id
         said = ASKED_HERE if is_here else asked(there.channel_link)
@@ -111,15 +101,12 @@ class MessageReply:
     message: discord.Message
 
     async def say(self, text: str) -> None:
-        """Post a sentence below the message; no question waits for it."""
         self.tasks.spawn(reply(self.locations.transport, self.message, text))
 
     async def show(self, sheet: Sheet, *, turned: bool = False) -> None:
-        """Post a sheet below the message; what its buttons open is for whoever presses them."""
         del turned
         shown = await discord_past.posted(sheet)
         self.tasks.spawn(reply(self.locations.transport, self.message, **shown))
 
     def venue(self, run: RunRow) -> DiscordVenue:
-        """Return where a run is shown that this has begun."""
         return self.locations.venue_of(run)

@@ -57,11 +57,9 @@ class SlackReply:
     is_ephemeral: bool = False
 
     async def say(self, text: str) -> None:
-        """Send a sentence."""
         self.locations.tasks.spawn(self.tell(line(text)))
 
     async def show(self, sheet: Sheet, *, turned: bool = False) -> None:
-        """Show a sheet, in place of the page they `turned`."""
         if self.respond is None or self.here.thread:
             # What a response URL shows to one person alone appears below the channel, not in a thread.
             shown = ephemerally(self.locations.client, self.here, otherwise=self.tell)(sheet.message)
@@ -107,24 +105,19 @@ class SlackReply:
         await self.tell(line(wording.IN_DIRECT))
 
     async def later(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Do what takes longer than Slack waits for an acknowledgement."""
         self.locations.tasks.spawn(self.attempt(work()))
 
     async def attempt(self, work: Awaitable[object]) -> None:
-        """Do what somebody asked for; tell only them why it can't be done."""
         if said := await why_not(work):
             await self.say(said)
 
     def venue(self, run: RunRow) -> SlackVenue:
-        """Return where a run is shown that this has begun."""
         return SlackVenue(self.locations.workspace, run.id, self.tell, run.origin)
 
     def venue_of(self, run: RunRow) -> SlackVenue | None:
-        """Return where a run is shown already; `None` if it is another workspace's."""
         return self.locations.venue_of(run)
 
     async def below(self, run: RunRow) -> Source:
-        """Return the thread of a run's conversation."""
         return self.here.model_copy(update={"thread": run.origin.thread or run.origin.message})
 
     async def asked(self, below: Source, *, is_new: bool) -> None:

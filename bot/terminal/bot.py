@@ -182,11 +182,9 @@ class _Typed(Responder):
             paragraph(said)
 
     async def say(self, text: str) -> None:
-        """Write a sentence."""
         say(text)
 
     async def show(self, sheet: Sheet, *, turned: bool = False) -> None:
-        """Write a sheet, and how its buttons are pressed."""
         del turned
         message = sheet.message
         if sheet.chart and self.with_examples:
@@ -209,7 +207,6 @@ class _Typed(Responder):
         raise Refusal(NOT_OFFERED)
 
     async def later(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Do something at once, and all that it leaves to the background."""
         await work()
         await self.tasks.settled()
 

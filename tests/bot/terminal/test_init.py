@@ -474,26 +474,20 @@ async def test_another_providers_key_is_not_offered_to_openrouter(desk: Desk) ->
     assert desk.files()[".env"].startswith(written)
 
 
+OTHER_PATH = [(NUMBER, "2"), ("Address, such as", "{}"), ("Key (it isn't shown", KEY)]
+
+
 @pytest.mark.parametrize(
     ("provider", "exported"),
-    [
-        pytest.param(OPENROUTER_PATH[:2], None, id="OpenRouter, nothing exported"),
-        pytest.param(OPENROUTER_PATH[:2], "openrouter", id="OpenRouter, exported"),
-        pytest.param(OPENROUTER_PATH[:2], "http://127.0.0.1:9/v1", id="OpenRouter, another exported"),
-        pytest.param(
-            [(NUMBER, "2"), ("Address, such as", "{}"), ("Key (it isn't shown", KEY)],
-            "openrouter",
-            id="another, exported",
-        ),
-    ],
+    [(OPENROUTER_PATH[:2], exported) for exported in ("", "{}", "http://127.0.0.1:9/v1")]
+    + [(OTHER_PATH, "{}")],
 )
 async def test_a_key_is_written_with_the_address_it_is_for(
-    desk: Desk, provider: list[tuple[str, str]], exported: str | None
+    desk: Desk, provider: list[tuple[str, str]], exported: str
 ) -> None:
     """Whatever the shell exports: the next one may export nothing, and the key would go elsewhere."""
     address = desk.openrouter.base_url
-    if exported:
-        desk.environment = {"OPENROUTER_BASE_URL": address if exported == "openrouter" else exported}
+    desk.environment = {"OPENROUTER_BASE_URL": exported.format(address)}
     path = [(question, typed.format(address)) for question, typed in provider]
     assert await desk.answer(*path, (WHICH, ""), (CHAIR, ""), (ASK, "n"), (WHERE, ""), (WRITE, "")) == 0
     assert desk.files() == {".env": desk.dotenv}
