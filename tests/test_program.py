@@ -443,7 +443,7 @@ async def test_what_is_imported_is_shown_and_searched_in_the_terminals_channel(t
     assert "Why is the sky blue?\n\n_1 result_" in text
     assert text.count("Rayleigh scattering.\n\n_1 member") == 2
     assert "要分片吗\n\n_1 result_" in text
-    assert "2 answers. " in text
+    assert "2 answers." in text
     assert text.index("**1. 数据库**") < text.index("**2. Colours**")
 
 
@@ -452,12 +452,12 @@ async def test_config_shows_what_is_in_force_and_masks_secrets(tmp_path: Path) -
     async with asked(tmp_path) as (council, _):
         ended = await council("config")
     assert "sk-or-v1" not in ended.out
-    assert "OPENROUTER_API_KEY                 \u2022\u2022\u2022\u2022cdef  (environment)" in ended.out
+    assert "OPENROUTER_API_KEY         \u2022\u2022\u2022\u2022cdef  (environment)" in ended.out
     assert (
         "members                openai/gpt-5, anthropic/claude, google/gemini  (environment)"
         in ended.out
     )
-    assert "DISCORD_TOKEN                      not set" in ended.out
+    assert "DISCORD_TOKEN              not set" in ended.out
 
 
 async def test_config_shows_limits_and_times_and_no_short_secret(tmp_path: Path) -> None:
@@ -469,7 +469,7 @@ async def test_config_shows_limits_and_times_and_no_short_secret(tmp_path: Path)
     async with asked(tmp_path) as (council, _):
         short = council.environment | {"OPENROUTER_API_KEY": "abc"}
         ended = await Program(tmp_path, short)("config")
-    assert "OPENROUTER_API_KEY                 \u2022\u2022\u2022\u2022  (environment)\n" in ended.out
+    assert "OPENROUTER_API_KEY         \u2022\u2022\u2022\u2022  (environment)\n" in ended.out
     assert ended.out.endswith(
         "\n[limits]\n"
         "runs                   8  (council.toml)\n"
