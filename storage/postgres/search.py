@@ -11,6 +11,7 @@ import asyncio
 import hashlib
 import sqlite3
 import threading
+import weakref
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -53,6 +54,7 @@ class _Fts5:
     def __init__(self) -> None:
         self._using = threading.Lock()
         self._memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        weakref.finalize(self, self._memory.close)  # since Python 3.13, one left open is a warning
         columns = ", ".join(TEXTS)
         self._memory.executescript(f"""
             CREATE VIRTUAL TABLE search USING fts5 (
