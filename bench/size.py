@@ -1,4 +1,4 @@
-"""The size of the house: lines of Python by package, against the falling budgets of size.toml."""
+"""The size of the house: lines of Python by package, against the falling budgets of bench/size.toml."""
 
 import argparse
 import ast
@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-BUDGETS = "size.toml"
+BUDGETS = "bench/size.toml"
 SOURCE = ("bot", "council", "storage")
 
 

@@ -67,6 +67,7 @@ FIELDS: Mapping[str, ValueKind] = {
     "clock_last_seen": "code",
     "lane": "code",
     "learned": "sentence",
+    "settings": "code",
     "table": "code",
     "logger": "code",
     "message": "id",

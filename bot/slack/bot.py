@@ -149,7 +149,7 @@ class SlackBot:
             await self._introduce(session)
             if operators := self._dispatcher.operators:  # runs that are resumed may have news for admins
                 operators.sends["slack"] = self.notify
-                stack.callback(operators.sends.pop, "slack")
+                stack.callback(operators.sends.pop, "slack", None)
             resuming = self._dispatcher.tasks.resuming
             interrupted = await resuming.undelivered("slack")
             if self._listens and self._access.app_token:

@@ -32,11 +32,11 @@ async def test_an_admin_is_told_once_a_day_and_every_asker_hears_of_it(team: Any
     """With what to do, which the channel doesn't read."""
     team.council.script = {"stage1": EMPTY}
     await team.restart(admins=[team.bob])
-    team.library.notices.now = lambda: datetime(2026, 1, 20, tzinfo=UTC)
+    team.library.notices.now = lambda: datetime(2031, 1, 20, tzinfo=UTC)
     cards = [await team.ask(), await team.ask("And now?")]
     [heard] = team.told_directly(team.bob)
     assert heard == (
-        f"Council, 2026-01-20: {FIX} {FOUR[0]} gave no answer: the account has no credit left "
+        f"Council, 2031-01-20: {FIX} {FOUR[0]} gave no answer: the account has no credit left "
         "(\u201cbuy some\u201d). You read this once a day."
     )
     for card in cards:

@@ -354,7 +354,7 @@ def test_all_problems_of_the_budgets_are_reported(env: Write) -> None:
     assert problems() == [
         "council.toml: budgets.run: it isn't a number. Write a number without quotes, such as 0.5",
         "council.toml: budgets.user_day: it isn't above 0. Write more than 0",
-        "council.toml: budgets.channel_day: it isn't a finite number. Write a number without quotes, such as 0.5",
+        "council.toml: budgets.channel_day: it is above 1000000. Write 1000000 or less",
         "council.toml: budgets.day: there is no such key. Did you mean user_day?",
     ]
     toml("[budgets]\nrun = 1\nworkspace_month = 99.5\n")

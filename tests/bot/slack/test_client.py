@@ -87,7 +87,9 @@ class TestRouting:
             assert place.pings() == [{eve.id}]
 
             team, url = place.slack.team, place.slack.api.response_urls.new
-            [element, block] = next(iter(card.elements()))
+            [element, block] = next(
+                each for each in card.elements() if each[0].get("action_id") == "council_transcript"
+            )
             click = payloads.block_action(
                 place.slack.world.app_id, team, place.general, eve, card, element, block,
                 url(team, place.general.id, eve.id, card), "1.0",

@@ -37,6 +37,8 @@ ELSEWHERE = {
     "bot/doctor.py": "the same",
     "bot/service/delivery/unshown.py": "an error of the program's own, which nobody reads",
     "bot/slack/checks.py": "the same",
+    "bot/inputs/walls.py": "paths into a page, which nobody reads",
+    "bot/slack/typed.py": "Slack's own words for what it can't show",
     "bot/monitoring.py": "a metric's help is read by programs, beside its name",
 }
 """Files with sentences of their own, and why."""
