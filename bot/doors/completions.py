@@ -18,11 +18,11 @@ from time import monotonic
 import orjson
 from aiohttp import web
 
-from bot.arrivals import SECONDS
 from bot.doors.chat_request import ChatRequest, read_request
 from bot.doors.door import LOOK_SECONDS, Asked, Caller, Changes, Door, RunProgress
 from bot.doors.rejections import Rejected, rejection
 from bot.errors import Unavailable
+from bot.http_server import SECONDS
 from bot.view.message import escaped
 from bot.view.state import Answered, Failed, RunView
 from bot.view.wording import commands

@@ -13,10 +13,10 @@ from aiohttp import web
 from mcp.server.context import ServerRequestContext
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-from bot.arrivals import SECONDS
 from bot.doors.door import Caller, Door
 from bot.doors.endpoint import Served
 from bot.doors.mcp_tools import Tools
+from bot.http_server import SECONDS
 
 Message = MutableMapping[str, Any]
 _STREAM = "text/event-stream"

@@ -45,6 +45,7 @@ from bot.slack.past import linked
 from bot.slack.receiver import receiver
 from bot.slack.retracting import Retractor
 from bot.slack.workspace import Workspace
+from bot.view.wording.slack import REVOKED, access_lost
 from storage.journal.retractions import Retraction
 from storage.journal.rows import RunRow
 
@@ -116,13 +117,14 @@ class SlackBot:
 
     async def until_lost(self) -> str:
         """Wait until Slack has revoked the bot's access for good; return a sentence about it."""
-        while not self._installation.code:
-            await self._installation.until_doubted()
-            if not self._installation.code:
+        installation = self._installation
+        while not installation.code:
+            await installation.doubted.wait()
+            if not installation.code:
                 await self._timing.sleep(ASK_AGAIN_SECONDS)
                 with suppress(VenueError):
                     await introduced(self._client)
-        return await self._installation.until_lost()
+        return access_lost(REVOKED[installation.code])
 
     async def is_connected(self) -> bool:
         """Return whether Slack's events arrive: by the socket, or by whoever reaches the HTTP server."""

@@ -28,7 +28,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.errors import ERRORS, classified, code_of
-from bot.view.wording.slack import REVOKED, access_lost
+from bot.view.wording.slack import REVOKED
 
 log = structlog.get_logger()
 
@@ -57,27 +57,27 @@ class Introduction:
 class Installation:
     """Whether Slack still accepts the bot's tokens, judging by its responses and events.
 
-    `code` is Slack's code for why access is lost; empty while it isn't.
+    `code` is Slack's code for why access is lost for good; empty while it isn't. `doubted` is set from a
+    token's refusal until it is accepted again.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._refused: dict[str, float] = {}
-        self._lost = asyncio.Event()
-        self._doubted = asyncio.Event()
+        self.doubted = asyncio.Event()
         self.code = ""
 
     def accepted(self, token: str) -> None:
         """Forget a refusal that has passed."""
         self._refused.pop(token, None)
         if not self._refused:
-            self._doubted.clear()
+            self.doubted.clear()
 
     def refused(self, token: str, code: str) -> None:
         """Note that a token was refused; that it still is after a minute is final."""
         now = self._clock()
         since = self._refused.setdefault(token, now)
-        self._doubted.set()
+        self.doubted.set()
         log.warning("slack_token_refused", where=token, code=code)
         if now - since >= BELIEVED_SECONDS:
             self.lose(code)
@@ -85,17 +85,7 @@ class Installation:
     def lose(self, code: str) -> None:
         """Record that access is lost for good, by Slack's code for it."""
         self.code = self.code or code
-        self._doubted.set()
-        self._lost.set()
-
-    async def until_doubted(self) -> None:
-        """Wait until a token was refused, or access is lost."""
-        await self._doubted.wait()
-
-    async def until_lost(self) -> str:
-        """Wait until access is lost for good; return a sentence about it."""
-        await self._lost.wait()
-        return access_lost(REVOKED[self.code])
+        self.doubted.set()
 
 
 class WatchedClient(AsyncWebClient):

@@ -14,10 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from bot import arrivals
-from bot.arrivals import LARGE, SECONDS, has_arrived
+from bot import http_server
 from bot.config import ports
-from bot.http_server import RequestRefused, serving
+from bot.http_server import LARGE, SECONDS, RequestRefused, has_arrived, serving
 from tests.passing_time import let_pass
 
 HEAD = b"POST /x HTTP/1.1\r\nHost: council\r\nContent-Length: 5\r\n\r\n"
@@ -278,7 +277,7 @@ async def test_an_unexpected_error_says_nothing_of_itself() -> None:
 
 async def test_without_a_descriptor_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever has connected is let in once there is one."""
-    monkeypatch.setattr(arrivals, "AGAIN_SECONDS", 0.02)
+    monkeypatch.setattr(http_server, "AGAIN_SECONDS", 0.02)
     async with port() as one:
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         connection = socket.socket()
