@@ -5,12 +5,8 @@
 
 import asyncio
 import json
-import socket
-import sys
-import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 from contextlib import AsyncExitStack, asynccontextmanager
-from types import SimpleNamespace
 from typing import Any, Literal, cast
 
 import aiohttp
@@ -19,14 +15,11 @@ import pytest_asyncio
 from aiohttp import web
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncBoltRequest, AsyncRespond
-from slack_bolt.response import BoltResponse
-from slack_sdk.errors import SlackApiError, SlackRequestError
-from slack_sdk.http_retry import builtin_async_handlers
-from slack_sdk.http_retry.builtin_async_handlers import AsyncRateLimitErrorRetryHandler
+from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from tests.slack_server import Channel, HandClock, Message, SlackServer, User
+from tests.slack_server import Channel, HandClock, SlackServer, User
 from tests.slack_server.blocks import pinged
 from tests.slack_server.rules import Rules, busiest_minute
 
@@ -73,47 +66,19 @@ def bolt(slack: SlackServer) -> AsyncApp:
     return AsyncApp(client=client, signing_secret=slack.signing_secret)
 
 
-def acknowledging(slack: SlackServer) -> AsyncApp:
-    """A Bolt app that acknowledges everything and does nothing."""
-    app = bolt(slack)
-
-    @app.middleware
-    async def acknowledge() -> BoltResponse:
-        return BoltResponse(status=200)
-
-    return app
-
-
 @asynccontextmanager
-async def in_socket_mode(slack: SlackServer, app: AsyncApp, sockets: int = 1) -> AsyncGenerator[None]:
-    """Run the app over this many sockets."""
-    handlers = [AsyncSocketModeHandler(app, slack.app_token, ping_interval=1) for _ in range(sockets)]
-    await asyncio.gather(*(handler.connect_async() for handler in handlers))
-    await slack.connected(sockets)
+async def in_socket_mode(slack: SlackServer, app: AsyncApp) -> AsyncGenerator[None]:
+    """Run the app over a socket."""
+    handler = AsyncSocketModeHandler(app, slack.app_token, ping_interval=1)
+    await handler.connect_async()
+    await slack.connected(1)
     try:
         yield
     finally:
-        for handler in handlers:
-            await handler.close_async()
-            tasks = (
-                handler.client.message_processor,
-                handler.client.current_session_monitor,
-                handler.client.message_receiver,
-            )
-            await asyncio.gather(*(task for task in tasks if task), return_exceptions=True)
-
-
-@asynccontextmanager
-async def over_http(slack: SlackServer, app: AsyncApp) -> AsyncGenerator[None]:
-    """Run the app in Bolt's own aiohttp application."""
-    runner = web.AppRunner(app.web_app(path="/slack/events"), access_log=None, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0, backlog=4096).start()
-    slack.use_http(f"http://127.0.0.1:{runner.addresses[0][1]}/slack/events")
-    try:
-        yield
-    finally:
-        await runner.cleanup()
+        await handler.close_async()
+        client = handler.client
+        tasks = (client.message_processor, client.current_session_monitor, client.message_receiver)
+        await asyncio.gather(*(task for task in tasks if task), return_exceptions=True)
 
 
 def plain(text: str) -> Json:
@@ -169,99 +134,6 @@ async def refusal(call: Awaitable[Any]) -> Json:
 class TestSocketMode:
     """Envelopes over sockets."""
 
-    async def test_a_command_is_acknowledged_and_becomes_a_card_an_update_and_a_reply(
-        self, slack: SlackServer, general: Channel, ada: User, clock: HandClock
-    ) -> None:
-        """The way of a run: slash, ack, post, update, thread."""
-        app = bolt(slack)
-
-        @app.command("/council")
-        async def council(ack: AsyncAck, command: Json, client: AsyncWebClient) -> None:
-            await ack()
-            card = await answered(
-                client.chat_postMessage(channel=command["channel_id"], text=f"Q: {command['text']}")
-            )
-            clock.advance(3)
-            await client.chat_update(
-                channel=card["channel"], ts=card["ts"], text="done", blocks=[section("A")]
-            )
-            done = f"<@{command['user_id']}> done"
-            await client.chat_postMessage(channel=card["channel"], thread_ts=card["ts"], text=done)
-
-        async with in_socket_mode(slack, app):
-            delivery = await slack.slash(general, ada, "/council", "Should we shard?")
-            (card,) = slack.messages(general) or await slack.until(lambda: slack.messages(general))
-            await slack.until(lambda: slack.thread(general, card.ts))
-
-        assert delivery.acked
-        assert delivery.latency is not None
-        assert 0 < delivery.latency < 3
-        assert [(version.text, version.at) for version in card.history] == [
-            ("Q: Should we shard?", clock() - 3),
-            ("done", clock()),
-        ]
-        (reply,) = slack.thread(general, card.ts)
-        assert (reply.thread_ts, reply.pinged, card.pinged) == (card.ts, {ada.id}, frozenset())
-        assert card.wire()["thread_ts"] == card.ts
-        assert [call.method for call in slack.requests] == [
-            "apps.connections.open",
-            "auth.test",
-            "chat.postMessage",
-            "chat.update",
-            "chat.postMessage",
-        ]
-
-    async def test_mention_direct_message_shortcut_and_click_reach_their_listeners(
-        self, slack: SlackServer, general: Channel, ada: User, client: AsyncWebClient
-    ) -> None:
-        """Everything Bolt routes arrives with the fields it needs."""
-        app, heard = bolt(slack), list[tuple[str, Any]]()
-
-        @app.event("app_mention")
-        async def mention(event: Json) -> None:
-            heard.append(("mention", (event["text"], event["thread_ts"])))
-
-        @app.event("message")
-        async def message(event: Json) -> None:
-            heard.append(("message", (event["text"], event["channel_type"], event["files"][0]["name"])))
-
-        @app.shortcut("ask_the_council")
-        async def shortcut(ack: AsyncAck, shortcut: Json) -> None:
-            await ack()
-            heard.append(("shortcut", (shortcut["message"]["text"], shortcut["channel"]["id"])))
-
-        @app.action("stop")
-        async def click(ack: AsyncAck, body: Json, respond: AsyncRespond) -> None:
-            await ack()
-            heard.append(
-                ("click", (body["actions"][0]["value"], body["message"]["ts"], body["user"]["id"]))
-            )
-            await respond("gone", replace_original=True)
-
-        plan = slack.post(general, ada, "We could shard by tenant")
-        notes = slack.add_file("notes.md", b"# Notes", ada)
-        posted = await answered(
-            client.chat_postMessage(channel=general.id, text="card", blocks=[button()])
-        )
-        card = slack.message(general, posted["ts"])
-        async with in_socket_mode(slack, app):
-            mentioned = await slack.mention(general, ada, "what now?", thread_ts=plan.ts)
-            direct = await slack.direct_message(ada, "privately", files=[notes])
-            used = await slack.shortcut("ask_the_council", plan, ada)
-            clicked = await slack.click(card, "stop", ada)
-            await slack.until(lambda: card.text == "gone")
-            with pytest.raises(LookupError, match="stop"):
-                slack.click(card, "stop", ada)
-
-        assert all(delivery.acked for delivery in (mentioned, direct, used, clicked))
-        assert heard == [
-            ("mention", (f"<@{slack.team.bot.id}> what now?", plan.ts)),
-            ("message", ("privately", "im", "notes.md")),
-            ("shortcut", ("We could shard by tenant", general.id)),
-            ("click", ("run-1", card.ts, ada.id)),
-        ]
-        assert card.blocks == []
-
     async def test_an_unacknowledged_event_comes_three_times_more_with_its_retry_number(
         self, slack: SlackServer, general: Channel, ada: User
     ) -> None:
@@ -297,73 +169,6 @@ class TestSocketMode:
         assert (nobody.user_error, len(nobody.attempts)) == ("dispatch_failed", 1)
         assert (unknown.user_error, len(unknown.attempts)) == ("operation_timeout", 1)
 
-    async def test_the_same_command_can_be_delivered_again(
-        self, slack: SlackServer, general: Channel, ada: User
-    ) -> None:
-        """`redeliver` repeats trigger and event ids."""
-        app, triggers = bolt(slack), list[str]()
-
-        @app.command("/council")
-        async def council(ack: AsyncAck, command: Json) -> None:
-            await ack("heard")
-            triggers.append(command["trigger_id"])
-
-        async with in_socket_mode(slack, app):
-            delivery = await slack.slash(general, ada, "/council", "again?")
-            again = await slack.redeliver(delivery)
-
-        assert again.in_time
-        assert len(triggers) == 2
-        assert len(set(triggers)) == 1
-        assert [shown.text for shown in slack.ephemerals(general, ada)] == ["heard", "heard"]
-
-    async def test_sockets_share_the_load_and_are_replaced_on_refresh_and_loss(
-        self, slack: SlackServer, general: Channel, ada: User
-    ) -> None:
-        """The client reconnects, and deliveries continue."""
-        app = bolt(slack)
-
-        @app.command("/council")
-        async def council(ack: AsyncAck) -> None:
-            await ack()
-
-        async with in_socket_mode(slack, app, sockets=2):
-            assert slack.courier.sockets == 2
-            await slack.refresh_sockets()
-            assert slack.courier.sockets == 0
-            await slack.connected(2)
-            assert (await slack.slash(general, ada, "/council")).acked
-            await slack.drop_sockets()
-            await slack.connected(2)
-            assert (await slack.slash(general, ada, "/council")).acked
-
-    async def test_a_burst_of_200_commands_beside_200_busy_cards_is_served(
-        self, slack: SlackServer, general: Channel, ada: User
-    ) -> None:
-        """Nothing is lost; with the app in the same loop it takes a third of a second on two cores."""
-        app, cards = bolt(slack), 200
-        slack.rates.enforced = False
-
-        @app.command("/council")
-        async def council(ack: AsyncAck, command: Json, client: AsyncWebClient) -> None:
-            await ack()
-            await client.chat_postMessage(channel=command["channel_id"], text=command["text"])
-
-        async with aiohttp.ClientSession() as session, in_socket_mode(slack, app):
-            client = AsyncWebClient(slack.token, base_url=slack.api_url, session=session)
-            busy = [
-                slack.api.board.post(slack.team, general, {"text": "card", "blocks": []})
-                for _ in range(cards)
-            ]
-            updates = (client.chat_update(channel=general.id, ts=m.ts, text="busy") for m in busy)
-            working = asyncio.gather(*updates)
-            deliveries = [slack.slash(general, ada, "/council", f"Q{n}") for n in range(200)]
-            await asyncio.gather(*(delivery.settled.wait() for delivery in deliveries), working)
-            await slack.until(lambda: len(slack.messages(general)) == cards + 200, timeout=30)
-
-        assert all(delivery.acked for delivery in deliveries)
-        assert all(len(card.history) == 2 for card in busy)
-
     async def test_a_ticket_opens_one_socket_and_ten_sockets_are_all(self, slack: SlackServer) -> None:
         """The eleventh is told why it must go."""
         async with aiohttp.ClientSession() as session, AsyncExitStack() as stack:
@@ -381,17 +186,6 @@ class TestSocketMode:
         assert greetings[9]["num_connections"] == 10
         assert greetings[10]["reason"] == "too_many_websockets"
 
-    @pytest.mark.parametrize(
-        ("token", "error"),
-        [("xapp-wrong", "invalid_auth"), ("bot", "not_allowed_token_type")],
-    )
-    async def test_a_socket_needs_the_app_token(
-        self, slack: SlackServer, client: AsyncWebClient, token: str, error: str
-    ) -> None:
-        """The usual mix-up of the two tokens has its own word."""
-        given = slack.token if token == "bot" else token  # noqa: S105 - a placeholder for the bot token
-        assert (await refusal(client.apps_connections_open(app_token=given)))["error"] == error
-
 
 async def cancel_listeners() -> None:
     """End what a listener of the test left waiting."""
@@ -408,63 +202,6 @@ async def cancel_listeners() -> None:
 
 class TestHttp:
     """Signed requests to Bolt's own web application."""
-
-    async def test_command_event_shortcut_and_click_come_signed(
-        self, slack: SlackServer, general: Channel, ada: User, client: AsyncWebClient
-    ) -> None:
-        """The same listeners serve both transports; a command's answer shows only to the asker."""
-        app, heard = bolt(slack), list[str]()
-
-        @app.command("/council")
-        async def council(ack: AsyncAck, command: Json) -> None:
-            heard.append(command["text"])
-            await ack("Déjà vu & <b>")
-
-        @app.event("app_mention")
-        async def mention(event: Json) -> None:
-            heard.append(event["type"])
-
-        @app.shortcut("ask_the_council")
-        async def shortcut(ack: AsyncAck) -> None:
-            heard.append("shortcut")
-            await ack()
-
-        @app.action("stop")
-        async def click(ack: AsyncAck) -> None:
-            heard.append("click")
-            await ack()
-
-        posted = await answered(
-            client.chat_postMessage(channel=general.id, text="card", blocks=[button()])
-        )
-        card = slack.message(general, posted["ts"])
-        async with over_http(slack, app):
-            deliveries = [
-                await slack.slash(general, ada, "/council", "Ünïcode? a+b=c & d"),
-                await slack.mention(general, ada, "hi"),
-                await slack.shortcut("ask_the_council", card, ada),
-                await slack.click(card, "stop", ada),
-            ]
-            await slack.until(lambda: len(heard) == 4)
-
-        assert [delivery.attempts[0].status for delivery in deliveries] == [200] * 4
-        assert heard == ["Ünïcode? a+b=c & d", "app_mention", "shortcut", "click"]
-        (shown,) = slack.ephemerals(general, ada)
-        assert (shown.text, shown.via) == ("Déjà vu & <b>", "ack")
-
-    @pytest.mark.parametrize(("secret", "skew"), [("another-secret", 0), (None, -301)])
-    async def test_bolt_refuses_a_wrong_signature_and_a_stale_timestamp(
-        self, slack: SlackServer, general: Channel, ada: User, secret: str | None, skew: float
-    ) -> None:
-        """Both answer 401, which the person sees as a failed dispatch."""
-        async with over_http(slack, bolt(slack)):
-            assert slack.courier.endpoint
-            slack.courier.endpoint.signing_secret = secret or slack.signing_secret
-            slack.courier.endpoint.skew = skew
-            delivery = await slack.slash(general, ada, "/council", "let me in")
-
-        assert delivery.attempts[0].status == 401
-        assert (delivery.acked, delivery.user_error) == (False, "dispatch_failed")
 
     async def test_a_failing_event_is_sent_again_with_number_and_reason(
         self, slack: SlackServer, general: Channel, ada: User
@@ -496,43 +233,9 @@ class TestHttp:
         assert seen == [(None, None), ("1", "http_error"), ("2", "http_timeout")]
         assert delivery.acked
 
-    async def test_nobody_listening_is_a_failed_connection(
-        self, slack: SlackServer, general: Channel, ada: User
-    ) -> None:
-        """Four attempts, then Slack gives up."""
-        with socket.socket() as unused:
-            unused.bind(("127.0.0.1", 0))
-            slack.use_http(f"http://127.0.0.1:{unused.getsockname()[1]}/slack/events")
-            delivery = await slack.mention(general, ada, "hello")
-
-        assert [attempt.fault for attempt in delivery.attempts] == ["connection_failed"] * 4
-
 
 class TestRates:
     """429s, tiers and faults."""
-
-    async def test_the_retry_handler_obeys_a_429(
-        self, slack: SlackServer, general: Channel, client: AsyncWebClient, clock: HandClock,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:  # fmt: skip
-        """The SDK waits as long as Retry-After says and sends the call again."""
-        slept = list[float]()
-
-        async def sleep(seconds: float) -> None:
-            slept.append(seconds)
-            clock.advance(seconds)
-
-        monkeypatch.setattr(builtin_async_handlers, "asyncio", SimpleNamespace(sleep=sleep))
-        client.retry_handlers.append(AsyncRateLimitErrorRetryHandler(max_retry_count=2))
-        slack.fail("chat.postMessage", retry_after=7)
-        await client.chat_postMessage(channel=general.id, text="patience")
-
-        assert [(call.status, call.retry_after) for call in slack.calls("chat.postMessage")] == [
-            (429, 7),
-            (200, None),
-        ]
-        assert 7 <= slept[0] < 8
-        assert len(slack.messages(general)) == 1
 
     async def test_updates_have_fifty_calls_a_minute_and_workspace(
         self, slack: SlackServer, general: Channel, client: AsyncWebClient, clock: HandClock
@@ -552,36 +255,6 @@ class TestRates:
         assert slack.busiest_minute("chat.update") == 51
         assert set(card.gaps()) == {1.0, 11.0}
         assert card.history[-1].text == "later"
-
-    async def test_a_channel_accepts_one_post_a_second_when_told_so(
-        self, slack: SlackServer, general: Channel, client: AsyncWebClient, clock: HandClock
-    ) -> None:
-        """The switch is off by default, as Slack allows bursts."""
-        for _ in range(5):
-            await client.chat_postMessage(channel=general.id, text="burst")
-        slack.rates.channel_post_seconds = 1.0
-        await client.chat_postMessage(channel=general.id, text="first")
-        refused = await refusal(client.chat_postMessage(channel=general.id, text="too soon"))
-        assert refused["error"] == "ratelimited"
-        clock.advance(1)
-        await client.chat_postMessage(channel=general.id, text="in time")
-
-    async def test_a_call_can_be_made_to_fail_or_wait(
-        self, slack: SlackServer, general: Channel, client: AsyncWebClient
-    ) -> None:
-        """Faults are used up one by one and may be bound to a channel."""
-        slack.fail("chat.postMessage", "is_archived", channel="C0000009999")
-        slack.fail("chat.postMessage", "fatal_error", times=2)
-        slack.fail("users.info", status=503, delay=0.001)
-        errors = [
-            (await refusal(client.chat_postMessage(channel=general.id, text="x")))["error"]
-            for _ in range(2)
-        ]
-        await client.chat_postMessage(channel=general.id, text="x")
-        await refusal(client.users_info(user="U1"))
-
-        assert errors == ["fatal_error", "fatal_error"]
-        assert slack.requests[-1].status == 503
 
     async def test_a_fault_of_a_period_ends_with_it(
         self, slack: SlackServer, general: Channel, client: AsyncWebClient, clock: HandClock
@@ -628,23 +301,6 @@ class TestRates:
         sent = [message.text for message in slack.messages(general)]
         assert sent == (["one", "two"] if applied else ["two"])
 
-    async def test_a_proxy_answers_with_a_page(
-        self, slack: SlackServer, general: Channel, client: AsyncWebClient
-    ) -> None:
-        """The SDK finds no JSON in it."""
-        slack.fail("chat.postMessage", status=502, html=True)
-        with pytest.raises(SlackApiError, match="status: 502"):
-            await client.chat_postMessage(channel=general.id, text="x")
-
-    async def test_uploads_go_wrong_too(
-        self, slack: SlackServer, general: Channel, client: AsyncWebClient
-    ) -> None:
-        """The upload itself is no method, but it can fail, too."""
-        fault = slack.fail("upload", status=500, html=True)
-        with pytest.raises(SlackRequestError):
-            await client.files_upload_v2(channel=general.id, content="x", filename="x.md")
-        assert fault.hits == 1
-
     async def test_the_rate_limit_of_a_channel_can_be_enforced(
         self, slack: SlackServer, general: Channel, client: AsyncWebClient, clock: HandClock
     ) -> None:
@@ -657,33 +313,6 @@ class TestRates:
         assert slack.requests[-1].retry_after == 1
         clock.advance(1)
         await client.chat_postMessage(channel=general.id, text="x")
-
-    async def test_what_admins_take_away_is_gone(
-        self, slack: SlackServer, general: Channel, client: AsyncWebClient, ada: User
-    ) -> None:
-        """A message, a thread, the bot's membership, a channel, the token: each with Slack's word."""
-        slack.team.scopes.discard("chat:write.public")
-        card = await answered(client.chat_postMessage(channel=general.id, text=f"<@{ada.id}>"))
-        await client.chat_postMessage(channel=general.id, text="x", thread_ts=card["ts"])
-        slack.delete_thread(slack.message(general, card["ts"]))
-        edit = client.chat_update(channel=general.id, ts=card["ts"], text="x")
-        assert (await refusal(edit))["error"] == "message_not_found"
-        below = client.chat_postMessage(channel=general.id, text="x", thread_ts=card["ts"])
-        assert (await refusal(below))["error"] == "thread_not_found"
-        slack.kick_bot(general)
-        post = client.chat_postMessage(channel=general.id, text="x")
-        assert (await refusal(post))["error"] == "not_in_channel"
-        slack.invite_bot(general)
-        await client.chat_postMessage(channel=general.id, text="x")
-        slack.delete_channel(general)
-        post = client.chat_postMessage(channel=general.id, text="x")
-        assert (await refusal(post))["error"] == "channel_not_found"
-        slack.revoke_token()
-        assert (await refusal(client.auth_test()))["error"] == "token_revoked"
-        slack.revoke_app_token("account_inactive")
-        opened = client.apps_connections_open(app_token=slack.app_token)
-        assert (await refusal(opened))["error"] == "account_inactive"
-        assert [message.ts for message in slack.told(ada)] == [card["ts"]]
 
     def test_the_busiest_minute_is_a_window_of_sixty_seconds(self) -> None:
         """A call sixty seconds after another is not in its minute."""
@@ -760,24 +389,6 @@ class TestLimits:
         assert (await refusal(client.api_call("chat.postMessage", json=body)))["error"] == error
         assert slack.messages(general) == []
 
-    @pytest.mark.parametrize(
-        "content",
-        [
-            {"text": "x" * 40_000},
-            {"markdown_text": "x" * 12_000},
-            {"blocks": [{"type": "divider"}] * 50},
-            {"blocks": [section("x" * 3000), button(value="x" * 2000)]},
-            {"blocks": [markdown("x" * 12_000), section("y" * 1200)]},
-            {"blocks": [markdown("# H\n\nx\n\n---\n\n" * 16)]},
-            {"blocks": [table(rows=100, columns=20)]},
-        ],
-    )
-    async def test_a_message_at_the_limit_is_accepted(
-        self, general: Channel, client: AsyncWebClient, content: Json
-    ) -> None:
-        """The limits are the last values allowed."""
-        await client.api_call("chat.postMessage", json={"channel": general.id, **content})
-
     async def test_an_update_accepts_4000_characters_of_text_and_keeps_or_drops_blocks(
         self, slack: SlackServer, general: Channel, client: AsyncWebClient
     ) -> None:
@@ -851,34 +462,6 @@ class TestPermissions:
         history = client.conversations_history(channel=private.id)
         assert (await refusal(history))["needed"] == "groups:history"
         assert (await slack.mention(general, ada, "hi")).user_error == "missing_scope"
-
-    async def test_reading_back_what_was_posted(
-        self, slack: SlackServer, general: Channel, ada: User, client: AsyncWebClient
-    ) -> None:
-        """Replies with their parent, history newest first, permalinks, people, direct conversations."""
-        slack.team.scopes.add("channels:history")
-        parent = slack.post(general, ada, "parent")
-        reply = await answered(
-            client.chat_postMessage(channel="#general", thread_ts=parent.ts, text="reply")
-        )
-        await client.chat_postMessage(channel=general.id, text="next")
-        thread = await answered(client.conversations_replies(channel=general.id, ts=parent.ts))
-        assert [message["text"] for message in thread["messages"]] == ["parent", "reply"]
-        first = await answered(client.conversations_history(channel=general.id, limit=1))
-        assert [message["text"] for message in first["messages"]] == ["next"]
-        cursor = first["response_metadata"]["next_cursor"]
-        rest = await answered(client.conversations_history(channel=general.id, limit=1, cursor=cursor))
-        assert [message["text"] for message in rest["messages"]] == ["parent"]
-        link = await answered(client.chat_getPermalink(channel=general.id, message_ts=reply["ts"]))
-        assert link["permalink"].endswith(f"?thread_ts={parent.ts}&cid={general.id}")
-        assert (await answered(client.users_info(user=ada.id)))["user"]["is_admin"] is True
-        assert (await answered(client.conversations_info(channel=general.id)))["channel"][
-            "is_member"
-        ] is True
-        im = (await answered(client.conversations_open(users=ada.id)))["channel"]["id"]
-        assert (await answered(client.chat_postMessage(channel=ada.id, text="psst")))["channel"] == im
-        await client.chat_delete(channel=general.id, ts=reply["ts"])
-        assert slack.thread(general, parent.ts) == []
 
 
 class TestScheduling:
@@ -1103,101 +686,3 @@ class TestPings:
         posted = await answered(client.chat_postMessage(channel=general.id, text="quiet"))
         await client.chat_update(channel=general.id, ts=posted["ts"], text=f"<@{ada.id}> <!channel>")
         assert slack.message(general, posted["ts"]).pinged == frozenset()
-
-
-class TestControl:
-    """The driving API over HTTP."""
-
-    async def test_another_process_drives_it_over_http(self, slack: SlackServer, ada: User) -> None:
-        """The same verbs as JSON; unknown names are errors, not crashes."""
-        app = bolt(slack)
-
-        @app.command("/council")
-        async def council(ack: AsyncAck, say: Callable[..., Awaitable[Any]]) -> None:
-            await ack()
-            await say(f"<@{ada.id}>", blocks=[button()])
-
-        async with aiohttp.ClientSession(slack.world.origin) as session:
-
-            async def control(verb: str, **arguments: Any) -> Json:
-                async with session.post(f"/_control/{verb}", json=arguments) as response:
-                    return await response.json()
-
-            async with in_socket_mode(slack, app):
-                who = (await control("add_user", name="bob"))["result"]["id"]
-                where = (await control("add_channel", name="lab", members=[who]))["result"]["id"]
-                before = slack.changes.count
-                sent = await control("slash", channel=where, user=who, command="/council", text="x")
-                while not (messages := (await control("messages", channel=where))["result"]):
-                    await control("changes", since=before)
-                    before = slack.changes.count
-            assert sent["result"]["acked"]
-            assert messages[0]["pinged"] == [ada.id]
-            ts = messages[0]["ts"]
-            late = await control("click", channel=where, ts=ts, action_id="stop", user=who)
-            assert late["result"]["user_error"] == "dispatch_failed"
-            assert (await control("configuration"))["result"]["api_url"] == slack.api_url
-            calls = (await control("requests", method="chat.postMessage"))["result"]
-            assert [call["status"] for call in calls] == [200]
-            wrong = await control("click", channel=where, ts=ts, action_id="nothing", user=who)
-            assert "nothing" in wrong["error"]
-            assert (await control("explode"))["error"] == "unknown verb"
-
-    async def test_every_way_to_the_bot_and_every_fault_has_a_verb(
-        self, slack: SlackServer, general: Channel, ada: User, client: AsyncWebClient
-    ) -> None:
-        """What is sent without waiting can be looked up, and delivered again, by its id."""
-        here: Json = {"channel": general.id, "user": ada.id}
-        async with aiohttp.ClientSession(slack.world.origin) as session:
-
-            async def control(verb: str, **arguments: Any) -> Any:
-                async with session.post(f"/_control/{verb}", json=arguments) as response:
-                    return (await response.json())["result"]
-
-            async with in_socket_mode(slack, acknowledging(slack)):
-                await control("refresh_sockets")
-                await slack.connected()
-                post = await control("post", **here, text="plan")
-                mention = await control("mention", **here, text="hi", thread_ts=post["ts"], wait=False)
-                direct = await control("direct_message", user=ada.id, text="hi")
-                used = await control("shortcut", **here, callback_id="ask", ts=post["ts"])
-                again = await control("redeliver", delivery=mention["id"])
-                sent = await control("deliveries")
-                await control("drop_sockets")
-                await slack.connected()
-            await control("fail", method="chat.postEphemeral", error="fatal_error")
-            await refusal(client.chat_postEphemeral(**here, text="x"))
-            await client.chat_postEphemeral(**here, text="shown")
-            shown = await control("ephemerals", **here)
-            thread = await control("thread", channel=general.id, ts=post["ts"])
-            await control("use_http", url="http://127.0.0.1:1/slack/events")
-
-        assert direct["acked"]
-        assert used["acked"]
-        assert (again["retry_num"], again["retry_reason"]) == (1, "http_timeout")
-        assert [delivery["id"] for delivery in sent] == [mention["id"], direct["id"], used["id"]]
-        assert [message["text"] for message in thread] == [f"<@{slack.team.bot.id}> hi"]
-        assert [ephemeral["text"] for ephemeral in shown] == ["shown"]
-        assert slack.courier.endpoint
-
-    async def test_it_serves_in_a_process_of_its_own(self) -> None:
-        """The first line it prints is all a bot needs."""
-        command = (sys.executable, "-m", "tests.slack_server")
-        process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
-        try:
-            assert process.stdout
-            configuration = json.loads(await process.stdout.readline())
-            client = AsyncWebClient(configuration["token"], base_url=configuration["api_url"])
-            assert (await client.auth_test())["user_id"] == configuration["bot_user"]
-        finally:
-            process.terminate()
-            await process.wait()
-
-
-def test_the_hand_clock_stays_still_until_moved() -> None:
-    """It starts at the real time, so that signatures made by it hold."""
-    clock = HandClock()
-    assert abs(clock() - time.time()) < 5
-    clock.advance(60)
-    assert clock() == clock.time
-    assert Message("C1", "1.0", "U1", "x", [], clock()).gaps() == []
