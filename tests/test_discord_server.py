@@ -2,8 +2,6 @@
 
 import asyncio
 import re
-import sys
-import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -13,9 +11,6 @@ import discord
 import pytest
 import pytest_asyncio
 import yarl
-from aiohttp.base_protocol import BaseProtocol
-from aiohttp.streams import StreamReader
-from aiohttp.test_utils import make_mocked_request
 from discord import app_commands, ui
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
@@ -25,17 +20,12 @@ from tests.discord_server import (
     DiscordServer,
     Guild,
     Impossible,
-    Intent,
     Message,
     Permission,
-    Ping,
-    Remote,
     User,
 )
-from tests.discord_server.rest import Call, read_parts
 
 SEND = "POST /channels/{channel_id}/messages"
-EDIT = "PATCH /channels/{channel_id}/messages/{message_id}"
 NOBODY = discord.AllowedMentions.none()
 QUIET = discord.Intents(guilds=True, guild_messages=True, dm_messages=True)
 
@@ -71,17 +61,15 @@ class Card(ui.LayoutView):
 
 
 class Bot(discord.AutoShardedClient):
-    """A small council: a command, a context menu, a button, and an ear for messages."""
+    """A small council: a command, a button, and a list of the messages that reach it."""
 
     def __init__(self, intents: discord.Intents = QUIET) -> None:
         super().__init__(intents=intents, guild_ready_timeout=0.001, max_messages=None)
         self.tree = app_commands.CommandTree(self)
         self.heard: list[discord.Message] = []
-        self.asked: list[dict[str, Any]] = []
         self.interactions: list[discord.Interaction] = []
         self.add_dynamic_items(Stop)
         self.tree.command(name="council", description="Ask the council")(self.council)
-        self.tree.context_menu(name="Ask the council")(self.from_menu)
 
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
         """Don't wait five seconds between two identifications."""
@@ -96,18 +84,11 @@ class Bot(discord.AutoShardedClient):
         interaction: discord.Interaction,
         question: str,
         rounds: app_commands.Range[int, 1, 5] = 1,
-        attachment: discord.Attachment | None = None,
     ) -> None:
         """Answer with a card."""
-        text = (await attachment.read()).decode() if attachment else None
-        self.asked.append({"question": question, "rounds": rounds, "text": text})
+        assert rounds <= 5
         self.interactions.append(interaction)
         await interaction.response.send_message(view=Card(f"queued: {question}"))
-
-    async def from_menu(self, interaction: discord.Interaction, message: discord.Message) -> None:
-        """Answer with a card about the message."""
-        self.asked.append({"question": message.content})
-        await interaction.response.send_message(view=Card(f"queued: {message.content}"))
 
 
 @pytest_asyncio.fixture
@@ -139,7 +120,7 @@ def general(server: DiscordServer, guild: Guild) -> Channel:
 
 
 @asynccontextmanager
-async def running(bot: Bot, server: DiscordServer, *, sync: bool = True) -> AsyncGenerator[Bot]:
+async def running(bot: Bot, server: DiscordServer) -> AsyncGenerator[Bot]:
     """Run the client until the block ends, its commands synced."""
     task = asyncio.create_task(bot.start(server.world.token))
     try:
@@ -148,8 +129,7 @@ async def running(bot: Bot, server: DiscordServer, *, sync: bool = True) -> Asyn
         if task.done():
             waiting.cancel()
             await task
-        if sync:
-            await bot.tree.sync()
+        await bot.tree.sync()
         yield bot
     finally:
         await bot.close()
@@ -180,30 +160,6 @@ async def carded(server: DiscordServer, channel: Channel, user: User) -> Message
 # ── connecting ───────────────────────────────────────────────────────────────────────────────
 
 
-async def test_the_client_connects_and_sees_its_guilds(bot: Bot, guild: Guild, general: Channel) -> None:
-    """READY and GUILD_CREATE fill the client's cache, channels included."""
-    assert bot.user is not None
-    assert bot.user.name == "council"
-    assert bot.get_guild(guild.id) is not None
-    assert isinstance(bot.get_channel(general.id), discord.TextChannel)
-
-
-async def test_shards_get_only_their_own_guilds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every guild goes to the shard its id names, direct messages to shard 0."""
-    async with DiscordServer(shards=2) as server:
-        monkeypatch.setattr(Route, "BASE", server.url)
-        guilds = [server.guild(f"guild {number}") for number in range(4)]
-        async with running(Bot(), server, sync=False) as bot:
-            assert bot.shard_count == 2
-            shards = {seen.shard_id for guild in guilds if (seen := bot.get_guild(guild.id))}
-            assert shards == {0, 1}
-            ada = server.member(guilds[0], "ada")
-            server.say(server.dm(ada), ada, "hello")
-            while not bot.heard:
-                await asyncio.sleep(0.001)
-            assert bot.heard[0].content == "hello"
-
-
 async def test_privileged_intents_are_refused_unless_granted(server: DiscordServer) -> None:
     """Asking for message content without having it closes with 4014."""
     intents = discord.Intents(guilds=True, message_content=True)
@@ -213,76 +169,7 @@ async def test_privileged_intents_are_refused_unless_granted(server: DiscordServ
     assert server.gateway.refused == [4014]
 
 
-@pytest.mark.usefixtures("server")
-async def test_a_wrong_token_is_refused() -> None:
-    """REST answers 401, which discord.py calls a login failure."""
-    client = Bot()
-    with pytest.raises(discord.LoginFailure):
-        await client.start("wrong")
-    await client.close()
-
-
-async def test_a_dropped_connection_resumes_and_misses_nothing(
-    server: DiscordServer, bot: Bot, general: Channel, ada: User
-) -> None:
-    """What happens while the client is away is replayed on RESUME."""
-    for disturb in (server.reconnect, server.drop, lambda: server.invalidate(resumable=True)):
-        before = server.gateway.resumed
-        disturb()
-        server.mention(general, ada, "are you there?")
-        await server.until(lambda before=before: server.gateway.resumed > before)
-    while len(bot.heard) < 3:
-        await asyncio.sleep(0.001)
-    assert server.gateway.identified == 1
-
-
-async def test_an_invalidated_session_identifies_again(server: DiscordServer, bot: Bot) -> None:
-    """After opcode 9 without resume the client comes back with a new session."""
-    assert bot.is_ready()
-    server.invalidate()
-    await server.until(lambda: server.gateway.identified == 2)
-    assert server.gateway.resumed == 0
-
-
 # ── commands ─────────────────────────────────────────────────────────────────────────────────
-
-
-async def test_commands_are_registered_and_keep_their_ids(server: DiscordServer, bot: Bot) -> None:
-    """Syncing again replaces the commands in place, in the guild as globally."""
-    first = {command.name: command.id for command in await bot.tree.fetch_commands()}
-    assert set(first) == {"council", "Ask the council"}
-    assert {command.name: command.id for command in await bot.tree.sync()} == first
-    puts = server.requests("PUT /applications/{application_id}/commands")
-    assert len(puts) == 2
-
-
-async def test_a_slash_command_is_answered_with_a_card(
-    server: DiscordServer, bot: Bot, general: Channel, ada: User
-) -> None:
-    """The command's typed options arrive, and the response is a message in the channel."""
-    interaction = server.slash(general, ada, "council", question="Why?", rounds=3)
-    await interaction.acknowledged()
-    assert bot.asked == [{"question": "Why?", "rounds": 3, "text": None}]
-    assert interaction.acknowledged_after is not None
-    assert interaction.acknowledged_after < 3
-    [card] = server.messages(general)
-    assert card is interaction.message
-    assert card.text == "queued: Why?"
-    assert [button["label"] for button in card.buttons] == ["Stop"]
-    assert server.unhandled() == []
-
-
-async def test_permissions_come_with_the_interaction(
-    server: DiscordServer, bot: Bot, guild: Guild, general: Channel
-) -> None:
-    """The asker's and the bot's permissions in the channel are computed with its overwrites."""
-    admin = server.member(guild, "grace", Permission.MANAGE_GUILD)
-    server.overwrite(general, server.bot, deny=Permission.CREATE_PUBLIC_THREADS)
-    await server.slash(general, admin, "council", question="Why?").acknowledged()
-    [interaction] = bot.interactions
-    assert interaction.permissions.manage_guild
-    assert not interaction.app_permissions.create_public_threads
-    assert interaction.app_permissions.send_messages
 
 
 async def test_what_no_client_would_send_is_refused_to_the_test(
@@ -300,62 +187,6 @@ async def test_what_no_client_would_send_is_refused_to_the_test(
     ):
         with pytest.raises(Impossible):
             server.slash(general, ada, name, **options)
-
-
-async def test_autocomplete_offers_choices(server: DiscordServer, general: Channel, ada: User) -> None:
-    """The focused option goes to the bot, its proposals come back."""
-    client = Bot()
-
-    @client.tree.command(name="show", description="Show one answer")
-    async def show(interaction: discord.Interaction, title: str) -> None:
-        await interaction.response.send_message(title, ephemeral=True)
-
-    @show.autocomplete("title")
-    async def _(_: discord.Interaction, typed: str) -> list[app_commands.Choice[str]]:
-        return [app_commands.Choice(name=f"{typed}…", value=typed)]
-
-    async with running(client, server):
-        interaction = server.autocomplete(general, ada, "show", "title", "Wh")
-        await interaction.acknowledged()
-        assert interaction.choices == [{"name": "Wh…", "value": "Wh"}]
-        shown = await server.slash(general, ada, "show", title="Wh").acknowledged()
-        assert shown.message is not None
-        assert shown.message.ephemeral
-
-
-async def test_attachments_are_downloaded_from_the_same_host(
-    server: DiscordServer, bot: Bot, general: Channel, ada: User
-) -> None:
-    """A file given to an attachment option is read by the bot."""
-    notes = server.upload("notes.md", "# Größe".encode())
-    interaction = server.slash(general, ada, "council", question="Sum up", attachment=notes)
-    await interaction.acknowledged()
-    assert bot.asked[0]["text"] == "# Größe"
-
-
-async def test_the_context_menu_carries_the_message(
-    server: DiscordServer, bot: Bot, general: Channel, ada: User
-) -> None:
-    """The message's content arrives without the message content intent."""
-    message = server.say(general, ada, "Is P equal to NP?")
-    interaction = await server.menu("Ask the council", message, ada).acknowledged()
-    assert bot.asked == [{"question": "Is P equal to NP?"}]
-    assert interaction.message is not None
-    assert interaction.message.type == 23
-
-
-async def test_commands_work_in_direct_messages_and_threads(
-    server: DiscordServer, bot: Bot, general: Channel, ada: User
-) -> None:
-    """The channel comes with the interaction, and the card lands there."""
-    thread = server.thread(general, "a thread", ada)
-    for place, kind in (
-        (server.dm(ada), discord.DMChannel),
-        (thread, discord.Thread),
-    ):
-        card = await carded(server, place, ada)
-        assert isinstance(bot.interactions[-1].channel, kind)
-        assert server.messages(place) == [card]
 
 
 async def test_no_more_than_200_commands_a_day_are_created(bot: Bot) -> None:
@@ -439,37 +270,7 @@ async def test_ephemeral_messages_are_out_of_the_bot_tokens_reach(
     assert caught.value.code == 10008
 
 
-async def test_a_deferred_response_is_completed_by_an_edit(
-    server: DiscordServer, general: Channel, ada: User
-) -> None:
-    """The thinking message becomes the answer, follow-ups come after it."""
-    client = Bot()
-
-    @client.tree.command(name="later", description="Defers")
-    async def later(interaction: discord.Interaction) -> None:
-        await interaction.response.defer()
-        await interaction.edit_original_response(content="done")
-        await interaction.followup.send("more")
-
-    async with running(client, server):
-        interaction = server.slash(general, ada, "later")
-        await server.until(lambda: interaction.followups)
-        assert [message.content for message in server.messages(general)] == ["done", "more"]
-
-
 # ── messages ─────────────────────────────────────────────────────────────────────────────────
-
-
-async def test_a_button_survives_a_restart(server: DiscordServer, general: Channel, ada: User) -> None:
-    """A dynamic item answers on a message that another client sent."""
-    async with running(Bot(), server):
-        card = await carded(server, general, ada)
-    async with running(Bot(), server, sync=False):
-        pressed = await server.click(card, "stop:r1", ada).acknowledged()
-        assert pressed.message is not None
-        assert pressed.message.content == "stopping r1"
-        with pytest.raises(Impossible):
-            server.click(card, "stop:r2", ada)
 
 
 async def test_mentions_and_direct_messages_carry_their_content(
@@ -506,33 +307,6 @@ async def test_a_reply_to_a_command_response_comes_without_content(
     assert [message.content for message in bot.heard] == ["", "hi"]
 
 
-async def test_the_privileged_intent_brings_all_content(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bot that has it hears everything."""
-    async with DiscordServer(privileged=Intent.MESSAGE_CONTENT) as server:
-        monkeypatch.setattr(Route, "BASE", server.url)
-        guild = server.guild("The team")
-        ada, general = server.member(guild, "ada"), server.channel(guild, "general")
-        intents = discord.Intents(guilds=True, guild_messages=True, message_content=True)
-        async with running(Bot(intents), server, sync=False) as bot:
-            server.say(general, ada, "just talking")
-            while not bot.heard:
-                await asyncio.sleep(0.001)
-            assert bot.heard[0].content == "just talking"
-
-
-async def test_the_bot_writes_direct_messages_unless_they_are_closed(
-    server: DiscordServer, bot: Bot, ada: User
-) -> None:
-    """Closed ones refuse with 50007."""
-    person = await bot.fetch_user(ada.id)
-    await person.send("psst")
-    assert [message.content for message in server.messages(server.dm(ada))] == ["psst"]
-    ada.takes_dms = False
-    with pytest.raises(discord.Forbidden) as caught:
-        await person.send("psst")
-    assert caught.value.code == 50007
-
-
 async def test_an_enforced_nonce_posts_once(server: DiscordServer, bot: Bot, general: Channel) -> None:
     """The same nonce gives the first message again, until it is forgotten."""
     channel = bot.get_partial_messageable(general.id)
@@ -545,18 +319,6 @@ async def test_an_enforced_nonce_posts_once(server: DiscordServer, bot: Bot, gen
     with pytest.raises(discord.HTTPException) as caught:
         await channel.send("x", nonce="n" * 26)
     assert caught.value.code == 50035
-
-
-async def test_a_lost_answer_is_made_good_by_the_nonce(
-    server: DiscordServer, bot: Bot, general: Channel
-) -> None:
-    """The message was posted though the answer said 503; sending again posts no second one."""
-    channel = bot.get_partial_messageable(general.id)
-    server.fail(SEND, 503, applied=True)
-    with pytest.raises(discord.DiscordServerError):
-        await channel.send("part 1", nonce="r1:1")
-    await channel.send("part 1", nonce="r1:1")
-    assert [message.content for message in server.messages(general)] == ["part 1"]
 
 
 @pytest.mark.parametrize(
@@ -590,18 +352,6 @@ async def test_posts_and_edits_record_whom_they_ping(
     await channel.get_partial_message(layout.id).edit(view=Card(text), **rules)
     assert len(server.pings()) == 4 * len(pinged)
     assert {ping.on for ping in server.pings()} == ({"post", "edit"} if pinged else set())
-
-
-async def test_exactly_one_mention_over_a_run_can_be_asserted(
-    server: DiscordServer, bot: Bot, general: Channel, ada: User
-) -> None:
-    """`pings` lists every ping the bot caused, with the message that did it."""
-    card = await carded(server, general, ada)
-    channel = bot.get_partial_messageable(general.id)
-    only = discord.AllowedMentions(everyone=False, roles=False, users=[discord.Object(ada.id)])
-    await channel.get_partial_message(card.id).edit(view=Card("@everyone"), allowed_mentions=NOBODY)
-    done = await channel.send(f"{ada.mention} @here it is done", allowed_mentions=only)
-    assert server.pings() == [Ping("user", ada.id, "post", done.id)]
 
 
 # ── limits ───────────────────────────────────────────────────────────────────────────────────
@@ -673,16 +423,6 @@ async def test_what_the_library_would_not_send_is_refused_too(
         refused = await response.json()
     assert (response.status, refused["code"]) == (400, 50035)
     assert "errors" in refused
-
-
-async def test_what_just_fits_is_accepted(server: DiscordServer, bot: Bot, general: Channel) -> None:
-    """The limits themselves are allowed."""
-    channel = bot.get_partial_messageable(general.id)
-    await channel.send("x" * 2000)
-    await channel.send(embeds=[discord.Embed(description="x" * 3000)] * 2)
-    await channel.send(view=_texts(3960, *[1] * 39))
-    await channel.send(view=_buttons("b" * 100))
-    assert len(server.messages(general)) == 4
 
 
 async def test_an_empty_message_is_refused(bot: Bot, general: Channel) -> None:
@@ -815,19 +555,6 @@ async def test_a_message_gets_one_thread(
     assert caught.value.code == 160004
 
 
-async def test_a_forum_takes_posts_with_their_first_message(
-    server: DiscordServer, bot: Bot, guild: Guild
-) -> None:
-    """The post is a thread of the forum, its first message inside."""
-    forum = server.channel(guild, "ideas", "forum")
-    while not isinstance(place := bot.get_channel(forum.id), discord.ForumChannel):
-        await asyncio.sleep(0.001)
-    made = await place.create_thread(name="An idea", content="Why not?")
-    [post] = server.threads(forum)
-    assert made.thread.id == post.id
-    assert [message.content for message in server.messages(post)] == ["Why not?"]
-
-
 async def test_threads_are_refused_where_they_cannot_be(
     server: DiscordServer, bot: Bot, guild: Guild, general: Channel, ada: User
 ) -> None:
@@ -873,81 +600,7 @@ async def test_sending_reopens_an_archived_thread_and_editing_does_not(
     assert locked.value.code == 160005
 
 
-async def test_private_threads_are_seen_by_who_joined(
-    server: DiscordServer, bot: Bot, general: Channel, ada: User
-) -> None:
-    """A bot nobody invited gets neither the messages nor access."""
-    secret = server.thread(general, "secret", ada, private=True, with_bot=False)
-    server.mention(secret, ada, "psst")
-    open_one = server.thread(general, "open", ada, private=True)
-    server.mention(open_one, ada, "hello")
-    while not bot.heard:
-        await asyncio.sleep(0.001)
-    assert [message.channel.id for message in bot.heard] in ([open_one.id], [secret.id, open_one.id])
-    assert server.bot.id in secret.joined
-
-
 # ── rate limits and failures ─────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize("everywhere", [False, True])
-async def test_the_client_obeys_a_429(
-    server: DiscordServer, bot: Bot, general: Channel, everywhere: bool
-) -> None:
-    """It waits as long as told and sends again, for one route or globally."""
-    fault = server.fail(SEND, 429, retry_after=0.005, times=2, is_global=everywhere)
-    await bot.get_partial_messageable(general.id).send("at last")
-    first, second, third = server.requests(SEND)
-    assert [entry.status for entry in (first, second, third)] == [429, 429, 200]
-    assert second.started - first.ended >= 0.005
-    assert fault.hits == 2
-    assert server.invalid_requests() == 2
-
-
-async def test_a_bucket_keeps_the_client_within_its_rate(
-    server: DiscordServer, bot: Bot, general: Channel
-) -> None:
-    """The headers tell discord.py to wait before it is refused."""
-    server.rate_limit(SEND, requests=5, seconds=0.01)
-    channel = bot.get_partial_messageable(general.id)
-    await asyncio.gather(*(channel.send(f"{number}") for number in range(12)))
-    assert len(server.messages(general)) == 12
-
-
-async def test_a_global_limit_holds_everything_back(
-    server: DiscordServer, bot: Bot, guild: Guild
-) -> None:
-    """Requests beyond it are 429s with `global`, obeyed across channels."""
-    channels = [server.channel(guild, f"room-{number}") for number in range(8)]
-    server.global_limit(4, 0.2)
-    sends = [bot.get_partial_messageable(channel.id).send("x") for channel in channels]
-    await asyncio.gather(*sends)
-    assert [len(server.messages(channel)) for channel in channels] == [1] * 8
-    assert any(entry.status == 429 for entry in server.requests(SEND))
-
-
-async def test_a_failing_server_is_seen_as_one(
-    server: DiscordServer, bot: Bot, general: Channel
-) -> None:
-    """An injected 503 reaches the bot, once."""
-    channel = bot.get_partial_messageable(general.id)
-    server.fail(SEND, 503)
-    with pytest.raises(discord.DiscordServerError):
-        await channel.send("one")
-    await channel.send("two")
-    assert [message.content for message in server.messages(general)] == ["two"]
-
-
-async def test_requests_can_be_held_back(server: DiscordServer, bot: Bot, general: Channel) -> None:
-    """A held edit is in flight until released, so that a test can look at what waits behind it."""
-    sent = await bot.get_partial_messageable(general.id).send("one")
-    held = server.hold(EDIT, general.id)
-    edit = asyncio.create_task(sent.edit(content="two"))
-    await server.until(lambda: held.hits)
-    assert server.messages(general)[0].content == "one"
-    held.release()
-    await edit
-    assert server.messages(general)[0].content == "two"
 
 
 async def test_a_fault_of_a_period_ends_with_it(
@@ -987,18 +640,6 @@ async def test_a_fault_may_be_bound_to_a_channel_its_threads_or_a_person(
     assert [exactly.hits, within.hits, personal.hits] == [1, 1, 1]
 
 
-async def test_an_interactions_requests_are_about_its_channel(
-    server: DiscordServer, bot: Bot, guild: Guild, general: Channel, ada: User
-) -> None:
-    """A fault of a channel meets responses to what was used there."""
-    other = server.channel(guild, "other")
-    server.fail("POST /interactions/{interaction_id}/{token}/callback", 500, channel=general.id)
-    await server.slash(other, ada, "council", question="Why?").acknowledged()
-    assert bot.is_ready()
-    server.slash(general, ada, "council", question="Why?")
-    await server.until(lambda: any(entry.status == 500 for entry in server.requests()))
-
-
 @pytest.mark.parametrize("breaks", ["reset", "hang"])
 @pytest.mark.parametrize("applied", [False, True])
 async def test_connections_break_before_or_after_a_request_is_carried_out(
@@ -1017,15 +658,6 @@ async def test_connections_break_before_or_after_a_request_is_carried_out(
     sent = [message.content for message in server.messages(general)]
     assert sent == (["one", "two"] if applied else ["two"])
     assert [entry.status for entry in server.requests(SEND) if entry.status] in ([200], [499, 200])
-
-
-async def test_a_proxy_answers_with_a_page(server: DiscordServer, bot: Bot, general: Channel) -> None:
-    """discord.py finds no JSON in it, and no code."""
-    server.fail(SEND, 503, html=True)
-    with pytest.raises(discord.DiscordServerError) as caught:
-        await bot.get_partial_messageable(general.id).send("x")
-    assert caught.value.code == 0
-    assert "<title>503" in caught.value.text
 
 
 async def test_the_rate_limits_of_discord_can_be_enforced(
@@ -1070,19 +702,6 @@ async def test_ten_thousand_invalid_requests_ban_the_address(
     await channel.send("back")
 
 
-async def test_the_bot_can_lose_and_regain_a_channel(
-    server: DiscordServer, bot: Bot, general: Channel
-) -> None:
-    """Without View Channel it is 50001; afterwards all is as before."""
-    channel = bot.get_partial_messageable(general.id)
-    server.hide(general)
-    with pytest.raises(discord.Forbidden) as caught:
-        await channel.send("x")
-    assert caught.value.code == 50001
-    server.reveal(general)
-    await channel.send("x")
-
-
 async def test_who_was_told_is_on_record(
     server: DiscordServer, bot: Bot, general: Channel, ada: User
 ) -> None:
@@ -1097,99 +716,3 @@ async def test_who_was_told_is_on_record(
 
 
 # ── from another process ─────────────────────────────────────────────────────────────────────
-
-
-async def test_another_process_drives_it_over_http(
-    server: DiscordServer, bot: Bot, general: Channel, ada: User
-) -> None:
-    """The same methods, ids instead of objects; the test's mistakes come back as such."""
-    assert bot.is_ready()
-    async with aiohttp.ClientSession() as session:
-        remote = Remote(session, server.url)
-        notes = await remote("upload", filename="notes.md", data="IyBIaQ==")
-        asked = await remote(
-            "slash",
-            channel=general.id,
-            user=ada.id,
-            name="council",
-            question="Why?",
-            attachment={"id": notes["id"]},
-        )
-        answered = await remote("acknowledged", interaction=asked["id"])
-        [card] = await remote("messages", channel=general.id)
-        assert answered["message"] == card["id"]
-        assert card["text"] == "queued: Why?"
-        assert bot.asked[0]["text"] == "# Hi"
-        assert await remote("pings") == []
-        assert (await remote("changed", since=0)) > 0
-        fault = await remote("hold", route=EDIT)
-        await remote("release", index=fault["index"])
-        with pytest.raises(Impossible, match="no command"):
-            await remote("slash", channel=general.id, user=ada.id, name="nothing")
-
-
-async def test_it_runs_as_a_process_of_its_own() -> None:
-    """`python -m tests.discord_server` prints the API base and takes orders."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.discord_server", stdout=asyncio.subprocess.PIPE
-    )
-    assert process.stdout is not None
-    url = (await process.stdout.readline()).decode().strip()
-    async with aiohttp.ClientSession() as session:
-        remote = Remote(session, url)
-        guild = await remote("guild", name="The team")
-        channel = await remote("channel", guild=guild["id"], name="general")
-        ada = await remote("member", guild=guild["id"], name="ada")
-        said = await remote("say", channel=channel["id"], user=ada["id"], text="hello")
-        assert (await remote("message", message=said["id"]))["text"] == "hello"
-    process.terminate()
-    assert await process.wait() == 0
-
-
-async def test_a_file_is_read_however_the_network_cuts_it(server: DiscordServer) -> None:
-    """A few bytes alone, then many: aiohttp puts some back, and warns of how it does that."""
-    content = b"0123456789" * 3_000
-    body = (
-        b'--cut\r\nContent-Disposition: form-data; name="files[0]"; filename="f"\r\n\r\n'
-        + content
-        + b"\r\n--cut--\r\n"
-    )
-    protocol = BaseProtocol(asyncio.get_running_loop())
-    protocol.connection_made(asyncio.Transport())
-    stream = StreamReader(protocol, 2**16)
-    headers = {"Content-Type": "multipart/form-data; boundary=cut"}
-    call = Call(server.world, {}, {})
-    reading = asyncio.create_task(
-        read_parts(make_mocked_request("POST", "/", headers, payload=stream), call)
-    )
-    for start, end in ((0, 200), (200, 203), (203, len(body))):
-        stream.feed_data(body[start:end])
-        await asyncio.sleep(0)
-    stream.feed_eof()
-    await reading
-    assert call.uploads[0].data == content
-
-
-@pytest.mark.soak
-async def test_a_burst_beside_busy_cards_is_answered_in_time(
-    server: DiscordServer, bot: Bot, guild: Guild, ada: User
-) -> None:
-    """200 commands while 200 cards are being edited: it takes less than 3 s of the processor's time."""
-    channels = [server.channel(guild, f"room-{number}") for number in range(20)]
-    cards = await asyncio.gather(*(carded(server, channels[n % 20], ada) for n in range(200)))
-    over = asyncio.Event()
-
-    async def busy(card: Message) -> None:
-        partial = bot.get_partial_messageable(card.channel.id).get_partial_message(card.id)
-        count = 0
-        while not over.is_set():
-            count += 1
-            await partial.edit(view=Card(f"{count} answered"), allowed_mentions=NOBODY)
-
-    edits = [asyncio.create_task(busy(card)) for card in cards]
-    before = time.process_time()
-    burst = [server.slash(channels[n % 20], ada, "council", question=f"{n}?") for n in range(200)]
-    await asyncio.gather(*(entry.acknowledged() for entry in burst))
-    assert time.process_time() - before < 3
-    over.set()
-    await asyncio.gather(*edits)

@@ -13,7 +13,6 @@ Point a bot at it with `discord.http.Route.BASE = server.url`. For sessions that
 where discord.py goes then.
 """
 
-from .control import Remote
 from .errors import ApiError, Impossible
 from .faults import Fault
 from .permissions import NEW_GUILD, Permission
@@ -48,7 +47,6 @@ __all__ = [
     "Message",
     "Permission",
     "Ping",
-    "Remote",
     "Request",
     "Role",
     "User",

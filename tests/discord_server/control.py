@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, cast, get_args, get_type_hints
 
-import aiohttp
 import orjson
 from aiohttp import web
 
@@ -144,20 +143,3 @@ def _plain(item: Any) -> Any:
         entries = cast("dict[Any, Any]", item)
         return {str(key): describe(entry, inside=True) for key, entry in entries.items()}
     return describe(item, inside=True)
-
-
-class Remote:
-    """The driving API from another process: `await remote("slash", channel=..., user=..., name=...)`."""
-
-    def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
-        self._session = session
-        self._base = url.removesuffix("/api/v10")
-
-    async def __call__(self, method: str, **arguments: Any) -> Any:
-        """Call a method; raises `Impossible` with the other side's words."""
-        data = orjson.dumps(arguments)
-        async with self._session.post(f"{self._base}/_control/{method}", data=data) as response:
-            body = orjson.loads(await response.read())
-        if "error" in body:
-            raise Impossible(f"{body['error']}: {body['message']}")
-        return body["result"]
