@@ -47,12 +47,10 @@ def mcp(
     ] = DEFAULT_DAY,
 ) -> None:
     """Serve one agent on this machine: MCP over standard input and output."""
-    from bot.doors.serving import has_mcp
+    from bot.doors.serving import has_mcp, serve_stdio
 
     if not has_mcp():
         end(wording.NO_MCP, MISUSED)
-    from bot.doors.mcp_stdio import serve_stdio
-
     try:
         day = read_limit(max_cost_day)
     except UsageError as error:

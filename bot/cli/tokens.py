@@ -63,7 +63,8 @@ def list_(
         say(json.dumps([asdict(each) for each in listed], indent=2))
         return
     for each in listed:
-        say(each.text)
+        used = (each.last_used, each.spent_today, each.max_cost_day)
+        say(wording.listed(each.name, each.scope, each.expires_at, *used))
     if not listed:
         say(wording.NO_TOKENS)
 

@@ -37,7 +37,6 @@ from bot.view.fold import run_view
 from bot.view.state import RunView
 from bot.view.wording import doors as wording
 from council.brief import Attachment, Ceilings, History
-from council.cancel import Stop
 from council.document.conversation import Source
 from council.estimate import Estimate
 from council.profile import Depth
@@ -259,7 +258,10 @@ class Door:
             yield run, changes
             if changes.is_whole and asked.key is None:
                 async with looking:  # nobody looks meanwhile who would find it still
-                    await self._let_go(run)
+                    try:
+                        await self._library.journal.let_go(run.id)
+                    except StorageError as error:  # the same request gets the answer once more
+                        log.warning("run_not_let_go", run=run.id, reason=error)
 
     async def _left(self, prefix: str) -> RunRow | None:
         """Return a run that nobody follows any more, or a failed one, whose failure is anybody's."""
@@ -279,24 +281,17 @@ class Door:
         if current and not current.is_over:
             await tasks.resuming.resume([current], self.venue_of)
 
-    async def _let_go(self, run: RunRow) -> None:
-        try:
-            await self._library.journal.let_go(run.id)
-        except StorageError as error:  # the answer is sent; the same request gets it once more
-            log.warning("run_not_let_go", run=run.id, reason=error)
-
     async def _keyed(self, caller: Caller, key: str) -> tuple[str, RunRow | None]:
         """Return the entry key of an idempotency key by now, and the run that has it."""
         entry_key = f"program:{caller.id}:key:{hashlib.sha256(key.encode()).hexdigest()}"
-        while (earlier := await self._find(caller, entry_key)) and self._is_old(earlier):
+        while (earlier := await self._find(caller, entry_key)) and self._runs.recorder.since(
+            earlier.created_at
+        ) > KEPT_SECONDS:
             entry_key = f"{entry_key}:{earlier.created_at}"
         return entry_key, earlier
 
     async def _find(self, caller: Caller, entry_key: str) -> RunRow | None:
         return await self._library.journal.find(f"{caller.scope.platform}:{entry_key}")
-
-    def _is_old(self, run: RunRow) -> bool:
-        return self._runs.recorder.since(run.created_at) > KEPT_SECONDS
 
     async def _begin(self, caller: Caller, asked: Asked, entry_key: str, run_id: str) -> RunRow:
         question = Question(
@@ -472,13 +467,10 @@ class Door:
                 log.warning("stops_not_read", reason=error)
                 continue
             for run_id in running:
-                if stop := tasks.stops.get(run_id):
-                    _catch_up(stop, marks.get(run_id))
-
-
-def _catch_up(stop: Stop, presses: int | None) -> None:
-    """Stop a run as others have; `None` says that it was forgotten."""
-    if presses is None or presses > 1:
-        stop.everything.cancel("stopped")
-    elif presses and not stop.pressed:
-        stop.press()
+                presses = marks.get(run_id)  # without any, it was forgotten
+                if (stop := tasks.stops.get(run_id)) is None:
+                    continue
+                if presses is None or presses > 1:
+                    stop.everything.cancel("stopped")
+                elif presses and not stop.pressed:
+                    stop.press()

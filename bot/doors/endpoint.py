@@ -16,8 +16,8 @@ import structlog
 from aiohttp import web
 
 from bot.doors import completions
-from bot.doors.chat_request import PREFIX as MODEL
-from bot.doors.chat_request import profile_of
+from bot.doors.completions import PREFIX as MODEL
+from bot.doors.completions import profile_of
 from bot.doors.door import Caller, Door
 from bot.doors.rejections import Rejected, rejection
 from bot.http_server import Routes
@@ -71,7 +71,14 @@ class Endpoint:
     def _answering(self, serve: Served) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
         async def answer(request: web.BaseRequest) -> web.StreamResponse:
             try:
-                self._check_page(request)
+                # What a page could send that a browser shows is refused.
+                named = request.headers.getall("Host", [])
+                host = _HOST.fullmatch(named[0]) if len(named) == 1 else None
+                if host is None or host[1].lower() not in {*LOCAL, *self.hosts}:
+                    raise Rejected(HTTPStatus.MISDIRECTED_REQUEST, wording.NOT_HOST, "wrong_host")
+                origins = request.headers.getall("Origin", [])
+                if origins and origins not in ([f"http://{named[0]}"], [f"https://{named[0]}"]):
+                    raise Rejected(HTTPStatus.FORBIDDEN, wording.NOT_ORIGIN, "wrong_origin")
                 return await serve(await self._caller(request), request)
             except CouncilError as error:
                 if isinstance(error, StorageError):
@@ -87,16 +94,6 @@ class Endpoint:
                 await self._caller(request)
                 return LARGEST
         return STRANGERS
-
-    def _check_page(self, request: web.BaseRequest) -> None:
-        """Raise `Rejected` for what a page could send that a browser shows."""
-        named = request.headers.getall("Host", [])
-        host = _HOST.fullmatch(named[0]) if len(named) == 1 else None
-        if host is None or host[1].lower() not in {*LOCAL, *self.hosts}:
-            raise Rejected(HTTPStatus.MISDIRECTED_REQUEST, wording.NOT_HOST, "wrong_host")
-        origins = request.headers.getall("Origin", [])
-        if origins and origins not in ([f"http://{named[0]}"], [f"https://{named[0]}"]):
-            raise Rejected(HTTPStatus.FORBIDDEN, wording.NOT_ORIGIN, "wrong_origin")
 
     async def _caller(self, request: web.BaseRequest) -> Caller:
         """Return whoever asks. Raises `Rejected`."""

@@ -1,20 +1,24 @@
-"""The tools of the Model Context Protocol: what an agent can ask of its council.
+"""The Model Context Protocol: what an agent can ask of its council, and how its requests come by HTTP.
 
-An agent reads the descriptions at every turn, so they are short. What models and people have written is
-returned as data, under `untrusted`. Source: https://modelcontextprotocol.io/specification
+An agent reads the tools' descriptions at every turn, so they are short. What models and people have
+written is returned as data, under `untrusted`. Source: https://modelcontextprotocol.io/specification
+Over HTTP each request stands alone: no session is kept that a restart would lose. The SDK answers as an
+ASGI application; https://asgi.readthedocs.io/en/latest/specs/www.html says how it is called.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, MutableMapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from typing import Annotated, Any, Literal
 
 import orjson
+from aiohttp import web
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.types import (
     CallToolRequestParams,
     CallToolResult,
@@ -25,10 +29,11 @@ from mcp.types import (
 )
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from bot.doors.chat_request import LONGEST_KEY, parted, profile_of
-from bot.doors.completions import DIGITS, stage_of
+from bot.doors.completions import DIGITS, LONGEST_KEY, parted, profile_of, stage_of
 from bot.doors.door import Asked, Caller, Door, RunProgress
+from bot.doors.endpoint import Served
 from bot.errors import Refusal
+from bot.http_server import SECONDS
 from bot.past.buttons import Answer, read
 from bot.past.pages import Sheet
 from bot.render.markdown import render
@@ -156,7 +161,7 @@ class Tools:
         }
         tool = tools.get(params.name)
         if tool is None:
-            return _refused(wording.no_tool(params.name[:60], tools))
+            return _refusal(wording.no_tool(params.name[:60], tools))
         # Many clients send what is optional as null or empty.
         given = {
             key: value for key, value in (params.arguments or {}).items() if value not in (None, "")
@@ -165,9 +170,9 @@ class Tools:
             said = await tool(self.caller_of(context), given)
         except ValidationError as error:
             first = error.errors()[0]
-            return _refused(wording.unreadable(".".join(map(str, first["loc"])), first["msg"]))
+            return _refusal(wording.unreadable(".".join(map(str, first["loc"])), first["msg"]))
         except CouncilError as error:
-            return _refused(str(error))
+            return _refusal(str(error))
         text = TextContent(type="text", text=orjson.dumps(said).decode())
         return CallToolResult(content=[text], structured_content=said)
 
@@ -230,12 +235,13 @@ class Tools:
 def _told(progress: RunProgress) -> JsonObject:
     """Return how far a run is, and its answer with what the chairman noted, if there is one."""
     run, view = progress.run, progress.view
+    used = view.usage if view else None
     said: JsonObject = {
         "id": run.id,
         "conversation": run.conversation_id,
         "state": _state(progress),
         "stage": stage_of(view) if view and not progress.is_over else None,
-        "cost": _cost(progress),
+        "cost": wording.UNKNOWN if used is None or used.unpriced else round(used.cost, DIGITS),
         "link": link(run),
     }
     error = view.error if view else run.error
@@ -266,12 +272,6 @@ def _state(progress: RunProgress) -> str:
     return "waiting" if is_waiting else "running"
 
 
-def _cost(progress: RunProgress) -> float | str:
-    """Return what a run has cost by now, in US dollars, where every price is known."""
-    used = progress.view.usage if progress.view else None
-    return wording.UNKNOWN if used is None or used.unpriced else round(used.cost, DIGITS)
-
-
 def link(run: RunRow) -> str | None:
     """Return the address of a run's card, which a program's run doesn't have."""
     where = run.origin
@@ -287,5 +287,100 @@ def _read(sheet: Sheet) -> JsonObject:
     return {"ids": ids, "untrusted": {"text": render(sheet.message)}, "about": wording.UNTRUSTED}
 
 
-def _refused(said: str) -> CallToolResult:
+def _refusal(said: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=said)], is_error=True)
+
+
+Message = MutableMapping[str, Any]
+_STREAM = "text/event-stream"
+
+
+@asynccontextmanager
+async def open_mcp(door: Door) -> AsyncGenerator[Served]:
+    """Yield what answers MCP's requests of a known caller."""
+    server = Tools(door, _caller).server()
+    whole = StreamableHTTPSessionManager(server, json_response=True, stateless=True)
+    streamed = StreamableHTTPSessionManager(server, stateless=True)
+
+    async def serve(caller: Caller, request: web.BaseRequest) -> web.StreamResponse:
+        body = await request.read()
+        # Notifications have room in a stream alone, which simple clients don't read.
+        wants_progress = b'"progressToken"' in body and _STREAM in request.headers.get("Accept", "")
+        exchange = _Exchange(caller, request, body)
+        manager = streamed if wants_progress else whole
+        await manager.handle_request(exchange.scope, exchange.receive, exchange.send)
+        return exchange.response
+
+    is_open, ended = asyncio.Event(), asyncio.Event()
+
+    async def keep_open() -> None:
+        async with whole.run(), streamed.run():
+            is_open.set()
+            await ended.wait()
+
+    # Its task group has to be left by the task that entered it, which ours needn't be.
+    keeping = asyncio.create_task(keep_open())
+    await is_open.wait()
+    try:
+        yield serve
+    finally:
+        ended.set()
+        await keeping
+
+
+def _caller(context: ServerRequestContext[Any, Any]) -> Caller:
+    """Return whoever sent the request that a tool answers."""
+    request: Any = context.request
+    return request.scope["state"]["caller"]
+
+
+class _Exchange:
+    """One request as an ASGI application takes it, and its response."""
+
+    def __init__(self, caller: Caller, request: web.BaseRequest, body: bytes) -> None:
+        self._request = request
+        self._body: bytes | None = body
+        self.response = web.StreamResponse(status=500)
+        self.scope: Message = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": request.method,
+            "scheme": "http",
+            "path": request.path,
+            "raw_path": request.path.encode(),
+            "root_path": "",
+            "query_string": request.query_string.encode(),
+            "headers": [(name.lower(), value) for name, value in request.raw_headers],
+            "server": None,
+            "client": None,
+            "state": {"caller": caller},
+        }
+
+    async def receive(self) -> Message:
+        """Return the body, then that the client has left, once it has."""
+        if self._body is not None:
+            body, self._body = self._body, None
+            return {"type": "http.request", "body": body, "more_body": False}
+        while (transport := self._request.transport) is not None and not transport.is_closing():  # noqa: ASYNC110 - aiohttp tells nobody
+            await asyncio.sleep(1.0)
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        """Send the beginning of the response, or a part of it, which must be taken in time."""
+        try:
+            async with asyncio.timeout(SECONDS):
+                if message["type"] == "http.response.start":
+                    self.response.set_status(message["status"])
+                    for name, value in message.get("headers", ()):
+                        if name.lower() != b"connection":
+                            self.response.headers[name.decode("latin-1")] = value.decode("latin-1")
+                    self.response.force_close()
+                    await self.response.prepare(self._request)
+                    return
+                await self.response.write(message.get("body", b""))
+                if not message.get("more_body", False):
+                    await self.response.write_eof()
+        except (ConnectionError, TimeoutError):  # it left, or takes nothing any more
+            if self._request.transport is not None:
+                self._request.transport.abort()

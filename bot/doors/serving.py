@@ -1,6 +1,7 @@
 """`council serve` and `council mcp`: the doors, opened over a council."""
 
 import asyncio
+import signal
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
 from functools import partial
@@ -9,16 +10,16 @@ from importlib.util import find_spec
 import structlog
 
 from bot.actions import Actions
-from bot.app import Council, Library, open_lookup
+from bot.app import Council, Library, open_council, open_dispatcher, open_lookup
 from bot.config.configuration import Configuration
 from bot.config.ports import listening
 from bot.config.settings import Settings
-from bot.doors.door import Door
+from bot.doors.door import Caller, Door
 from bot.doors.endpoint import Endpoint, host_names
 from bot.doors.queue import ProgramQueue
 from bot.doors.rejections import refused
 from bot.errors import ConfigurationError, Problem
-from bot.http_server import serving
+from bot.http_server import serving as open_port
 from bot.program import EVERYTHING, Program
 from bot.serve import HANDOVER_SECONDS, Surfaces, hold_data, serve
 from bot.service.dispatcher import Dispatcher
@@ -30,6 +31,8 @@ log = structlog.get_logger()
 
 LOCK = "doors"
 """What the one process holds that serves programs from a folder or a database."""
+DRAIN_SECONDS = 1.0
+"""How long runs have once the client of `council mcp` has left: it kills what lingers for 2 s."""
 
 
 async def serve_programs(
@@ -73,12 +76,12 @@ async def _start(
     hosts: frozenset[str],
 ) -> None:
     library, stack = program.library, program.stack
-    door = open_door(program.dispatcher, library, council, queue)
+    door = _open_door(program.dispatcher, library, council, queue)
     watching = asyncio.create_task(door.watch())
     stack.callback(watching.cancel)
     mcp = None
     if has_mcp():
-        from bot.doors.mcp_http import open_mcp
+        from bot.doors.mcp_tools import open_mcp
 
         mcp = await stack.enter_async_context(open_mcp(door))
     else:
@@ -86,14 +89,14 @@ async def _start(
     endpoint = Endpoint(door, library.tokens, hosts, mcp)
     with listening(("--host", "--port"), host, port):
         await stack.enter_async_context(
-            serving(endpoint.routes, host, port, refuse=refused, most_bytes=endpoint.most_bytes)
+            open_port(endpoint.routes, host, port, refuse=refused, most_bytes=endpoint.most_bytes)
         )
     log.info("programs_served", port=port)
     say(wording.serving(host, port, has_mcp=mcp is not None))
     await door.resume(stdio=False)
 
 
-def open_door(
+def _open_door(
     dispatcher: Dispatcher,
     library: Library,
     council: Council,
@@ -101,7 +104,6 @@ def open_door(
     *,
     holds: bool = False,
 ) -> Door:
-    """Open the door over a council."""
     actions = Actions(dispatcher, open_lookup(library), _nowhere)
     return Door(dispatcher, actions, library, council.runs, queue=queue, holds=holds)
 
@@ -114,3 +116,39 @@ def has_mcp() -> bool:
 def _nowhere(row: IndexRow) -> None:
     """Return no address: this process is connected to no platform."""
     del row
+
+
+async def serve_stdio(configuration: Configuration, library: Library, day: float | None) -> None:
+    """Serve until the input ends; its runs continue at the next start. Raises `ConfigurationError`.
+
+    `day` is the most that all of it may cost in a day, in US dollars.
+    """
+    from mcp.server.stdio import stdio_server
+
+    from bot.doors.mcp_tools import Tools
+
+    caller = Caller.at_terminal(day)
+    ended = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    async with AsyncExitStack() as stack:
+        await hold_data(configuration, library, stack)
+        council = await stack.enter_async_context(open_council(configuration, library))
+        queue = ProgramQueue(configuration.operations.limits, library.journal)
+        dispatcher = open_dispatcher(configuration, library, council, queue)
+        door = _open_door(dispatcher, library, council, queue, holds=True)
+        await door.resume(stdio=True)
+        server = Tools(door, lambda _: caller).server()
+
+        async def answer() -> None:
+            async with stdio_server() as (incoming, outgoing):
+                await server.run(incoming, outgoing, server.create_initialization_options())
+
+        serving = {asyncio.create_task(answer()), asyncio.create_task(ended.wait())}
+        watching = asyncio.create_task(door.watch())
+        try:
+            await asyncio.wait(serving, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (*serving, watching):
+                task.cancel()
+            await dispatcher.tasks.drain(DRAIN_SECONDS)

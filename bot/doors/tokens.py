@@ -11,7 +11,7 @@ from bot.view.wording import doors as wording
 from council.document.conversation import Source
 from storage.journal.spending import Spending
 from storage.scope import TERMINAL, Scope
-from storage.tokens import ProgramToken, Tokens
+from storage.tokens import Tokens
 
 STDIO = "mcp"
 """The name under which `council mcp` asks and pays; no token has it."""
@@ -113,37 +113,26 @@ class Listed:
     spent_today: float
     max_cost_day: float | None
 
-    @property
-    def text(self) -> str:
-        """The same as a line."""
-        return wording.listed(
-            self.name,
-            self.scope,
-            self.expires_at,
-            self.last_used,
-            self.spent_today,
-            self.max_cost_day,
-        )
-
 
 async def list_all(tokens: Tokens, spending: Spending, now: datetime | None = None) -> list[Listed]:
     """Return every token; what its open runs have reserved counts as spent. Raises `StorageError`."""
     now = now or datetime.now(UTC)
-    return [await _listed(token, spending, now) for token in await tokens.all()]
-
-
-async def _listed(token: ProgramToken, spending: Spending, now: datetime) -> Listed:
-    name = payer(Source(platform=token.scope.platform, program=token.name)).user
-    spent = sum(await spending.parts(("user", "day"), name, now))
-    return Listed(
-        name=token.name,
-        scope=place(token.scope),
-        profile=token.profile,
-        expires_at=token.expires_at,
-        last_used=token.used_at,
-        spent_today=spent / NANO,
-        max_cost_day=None if token.day_limit is None else token.day_limit / NANO,
-    )
+    listed: list[Listed] = []
+    for token in await tokens.all():
+        name = payer(Source(platform=token.scope.platform, program=token.name)).user
+        spent = sum(await spending.parts(("user", "day"), name, now))
+        listed.append(
+            Listed(
+                name=token.name,
+                scope=place(token.scope),
+                profile=token.profile,
+                expires_at=token.expires_at,
+                last_used=token.used_at,
+                spent_today=spent / NANO,
+                max_cost_day=None if token.day_limit is None else token.day_limit / NANO,
+            )
+        )
+    return listed
 
 
 def place(scope: Scope) -> str:

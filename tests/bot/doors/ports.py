@@ -76,7 +76,7 @@ async def port(
     **settings: object,
 ) -> AsyncGenerator[Port]:
     """Serve a door whose models are played by a script."""
-    from bot.doors.mcp_http import open_mcp
+    from bot.doors.mcp_tools import open_mcp
 
     async with doorway(folder, council, **settings) as place, open_mcp(place.door) as mcp:
         endpoint = Endpoint(place.door, place.office.library.tokens, hosts, mcp)

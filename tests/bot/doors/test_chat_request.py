@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.doors.chat_request import LONGEST_KEY, ChatRequest, read_request
+from bot.doors.completions import LONGEST_KEY, ChatRequest, read_request
 from bot.doors.rejections import Rejected
 from bot.view.wording import doors as wording
 

@@ -17,7 +17,7 @@ import pytest
 from yarl import URL
 
 from bot.doors import completions, rejections
-from bot.doors.chat_request import ChatRequest, read_request
+from bot.doors.completions import ChatRequest, read_request
 from bot.doors.door import Caller, RunProgress
 from bot.doors.endpoint import host_names
 from bot.doors.tokens import read_scope
