@@ -40,7 +40,6 @@ from bot.view.wording import terminal as wording
 from council.brief import Attachment
 from council.cancel import Stop
 from council.document.conversation import Source
-from council.estimate import Estimate
 from council.events import Emit, Event, RunCompleted, RunFailed, to_json
 from council.profile import Profile
 from council.text.characters import clip
@@ -98,7 +97,10 @@ class Asking:
         if files.attachments and all(each.is_unread for each in files.attachments):
             raise Refusal(nothing_readable(files.attachments))
         async with self._data_stays(), self._run(question, profile, start_over) as run:
-            return await self._show(run, surface, await self._typical())
+            typical = None
+            with suppress(StorageError):  # the card is as well without
+                typical = await self.library.index.typical(HERE)
+            return await self._show(run, surface, typical)
 
     async def estimate(self, profile: Profile, text: str, files: FilesAsRead, *, as_json: bool) -> str:
         """Print what a question may cost without asking it; return the printed text."""
@@ -109,7 +111,11 @@ class Asking:
             for line in inputs.files_read(read.files, read.links):
                 say(line)
         found = self.runs.costs.estimate(brief)
-        said = _json(found) if as_json else budgets.dry_run(found)
+        said = budgets.dry_run(found)
+        if as_json:
+            names = ("calls", "tokens", "cost", "unpriced")
+            sums = {name: getattr(found, name) for name in names} | asdict(found)
+            said = orjson.dumps(sums, option=orjson.OPT_INDENT_2).decode()
         say(said)
         return said
 
@@ -123,12 +129,6 @@ class Asking:
             if reopened is None:
                 raise Refusal(wording.NOTHING_TO_RETRY)
             return await self._show(reopened, surface)
-
-    async def _typical(self) -> Typical | None:
-        try:
-            return await self.library.index.typical(HERE)
-        except StorageError:  # the card is as well without
-            return None
 
     async def _show(self, run: RunRow, surface: Surface, typical: Typical | None = None) -> str | None:
         stop = Stop()
@@ -239,11 +239,6 @@ def _question(text: str, files: FilesAsRead, after: str | None = None) -> Questi
     )
 
 
-def _json(found: Estimate) -> str:
-    sums = {"calls": found.calls, "tokens": found.tokens, "cost": found.cost, "unpriced": found.unpriced}
-    return orjson.dumps({**sums, **asdict(found)}, option=orjson.OPT_INDENT_2).decode()
-
-
 def _asks(run: RunRow, question: Question, profile: Profile) -> bool:
     asked = run.brief
     return (
@@ -328,6 +323,25 @@ def _write(text: str) -> None:
     sys.stdout.flush()
 
 
+def read_line() -> str | None:
+    """Wait for a line, blocking everything else; return `None` at the end of input or at Ctrl-C."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        while True:
+            if sys.stdin.isatty():
+                sys.stdout.write("> ")
+                sys.stdout.flush()
+            try:
+                return sys.stdin.buffer.readline().decode(sys.stdin.encoding) or None
+            except UnicodeDecodeError:
+                say(wording.NOT_UTF8)
+    except KeyboardInterrupt:
+        return None
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 @contextmanager
 def people(
     question: str,
@@ -346,7 +360,7 @@ def people(
     """
     from rich.console import Console
 
-    from bot.terminal.venue import THREADS, TerminalChannel
+    from bot.terminal.venue import TerminalChannel
     from bot.view.state import opening
 
     if profile.demonstration:
@@ -354,7 +368,7 @@ def people(
     shown = below or ("none" if profile.demonstration else "digest")
     view = opening(question, profile, now=monotonic(), typical=typical)
     saved = wording.saved if is_kept else None
-    with TerminalChannel(Console(), view, thread=THREADS[shown], saved=saved) as channel:
+    with TerminalChannel(Console(), view, below=shown, saved=saved) as channel:
         yield channel.hear
 
 

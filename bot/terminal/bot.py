@@ -1,7 +1,7 @@
 """`council chat`: the terminal as a channel, with the commands of a team's chat."""
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -12,7 +12,7 @@ from bot.actions import Action, Actions, Actor, Incoming, Payload, Responder, pa
 from bot.app import Council, Library, open_council, open_dispatcher, open_lookup
 from bot.config.configuration import NOBODY_TO_ASK, Configuration
 from bot.errors import Refusal
-from bot.past.buttons import Answer
+from bot.past.buttons import Answer, Choice
 from bot.past.lookup import Lookup
 from bot.past.pages import Sheet
 from bot.service.admission.access import AT_TERMINAL as ANYTHING
@@ -24,12 +24,10 @@ from bot.service.dispatcher import Dispatcher
 from bot.service.options import RunOptions
 from bot.service.run_tasks import RunTasks
 from bot.terminal import ask as terminal_ask
-from bot.terminal.ask import display, paragraph, say
-from bot.terminal.choices import Choices
-from bot.terminal.examples import folder, nobody, open_examples
-from bot.terminal.typed import read_line
+from bot.terminal.ask import display, paragraph, read_line, say
+from bot.terminal.demo import folder, nobody, open_examples
 from bot.upkeep import repair_index
-from bot.view.message import Line, Message
+from bot.view.message import Line, Message, Pairs
 from bot.view.wording import terminal as wording
 from bot.view.wording.commands import AT_TERMINAL, NOT_OFFERED, NOTHING_TO_VOTE_ON
 from bot.view.wording.figures import HELPFUL, UNHELPFUL
@@ -75,7 +73,7 @@ async def _hold(configuration: Configuration, library: Library, *, is_kept: bool
         lookup = open_lookup(library)
         resume_within = configuration.operations.durability.resume_within
         terminal = terminal_ask.Asking(library, council.runs, resume_within)
-        typed = _Typed(
+        keyboard = _Keyboard(
             Actions(dispatcher, lookup, _nowhere),
             lookup,
             library,
@@ -88,18 +86,19 @@ async def _hold(configuration: Configuration, library: Library, *, is_kept: bool
             word, _, rest = line.strip().partition(" ")
             try:
                 if word in (_ASK, "@council") and is_help(rest):
-                    await typed.handle(f"/{HELP.name}", f"/{HELP.name}")
+                    await keyboard.handle(f"/{HELP.name}", f"/{HELP.name}")
                 elif word in (_ASK, "@council"):
-                    after = typed.conversation if word == "@council" else None
+                    after = keyboard.conversation if word == "@council" else None
                     profile, question = await _asked(rest, council, dispatcher)
                     people = partial(terminal_ask.people, is_kept=is_kept)
                     if answered := await terminal.ask(profile, question, people, after=after):
-                        await typed.show_buttons(answered)
+                        await keyboard.show_buttons(answered)
                         if is_kept:
                             say(wording.as_page(answered))
                         say(AT_TERMINAL)
-                elif word and not await typed.handle(word, line.strip()):
-                    paragraph(wording.unknown_command(word, _near(word)))
+                elif word and not await keyboard.handle(word, line.strip()):
+                    near = get_close_matches(word, [f"/{each.name}" for each in (ASK, *COMMANDS)], 1)
+                    paragraph(wording.unknown_command(word, near[0] if near else None))
             except Refusal as refusal:
                 say(str(refusal))
 
@@ -113,14 +112,52 @@ async def _asked(typed: str, council: Council, dispatcher: Dispatcher) -> tuple[
     return now.asked(RunOptions.read(asked.given)), asked.question
 
 
-def _near(word: str) -> str | None:
-    names = (ASK, *COMMANDS)
-    guess = get_close_matches(word, [f"/{each.name}" for each in names], 1)
-    return guess[0] if guess else None
+class Choices:
+    """The buttons to press, by number or label: those of the newest sheet that had any of its own."""
+
+    def __init__(self) -> None:
+        self._by_number: dict[int, Choice] = {}
+
+    def offer(self, choices: Iterable[Choice]) -> str | None:
+        """Take a sheet's buttons, and return how they are pressed; `None` if there are none at all.
+
+        A button whose label is a number has that number, which is in the text above it. The buttons
+        before them stay where a sheet has only that of the transcript.
+        """
+        offered = [*choices]
+        if self._by_number and all(each.verb == "transcript" for each in offered):
+            return wording.ANOTHER
+        self._by_number = {int(each.label): each for each in offered if each.label.isdecimal()}
+        numbers, named = [*self._by_number], list[tuple[int, str]]()
+        first = max(numbers, default=0) + 1
+        unnumbered = (each for each in offered if not each.label.isdecimal())
+        for number, each in enumerate(unnumbered, first):
+            self._by_number[number] = each
+            named.append((number, each.label))
+        return wording.buttons(numbers, named) if offered else None
+
+    def clear(self) -> None:
+        """Forget all buttons."""
+        self._by_number = {}
+
+    def pressed(self, typed: str) -> Choice | None:
+        """Return the button that is meant by a number or a label."""
+        if typed.isascii() and typed.isdecimal():
+            return self._by_number.get(int(typed))
+        wanted = typed.casefold()
+        return next((each for each in self._by_number.values() if each.label.casefold() == wanted), None)
+
+    def listed(self) -> Message:
+        """Return all buttons with their numbers."""
+        rows = tuple(
+            (str(number), wording.answer(each.label) if each.label.isdecimal() else each.label)
+            for number, each in self._by_number.items()
+        )
+        return Message("choices", (Pairs(rows) if rows else Line(wording.NOTHING_TO_CHOOSE),))
 
 
 @dataclass(slots=True)
-class _Typed(Responder):
+class _Keyboard(Responder):
     """Commands, and buttons that are pressed by typing their numbers or labels.
 
     `conversation` is the newest one, whose answer is voted on; transcripts are written to `folder`. If
@@ -148,7 +185,11 @@ class _Typed(Responder):
             await self._act(past(choice.verb), Payload(about=choice.about))
         elif vote:
             is_helpful = vote["reason"] is None and len(vote[0]) == len(HELPFUL)
-            about = Payload(run_id=await self._newest_run(), given={"reason": vote["reason"]})
+            try:
+                newest = (await self.library.store.load(str(self.conversation))).answers[-1]
+            except ConversationNotFound as error:
+                raise Refusal(NOTHING_TO_VOTE_ON) from error
+            about = Payload(run_id=str(newest.run_id), given={"reason": vote["reason"]})
             await self._act("helpful" if is_helpful else "reason", about)
         elif line == "?":
             display(self._choices.listed())
@@ -169,13 +210,6 @@ class _Typed(Responder):
         place = terminal_ask.person()
         incoming = Incoming(actor=_ACTOR, place=place, action=action, payload=about)
         await self.actions.handle(incoming, self)
-
-    async def _newest_run(self) -> str:
-        try:
-            answers = (await self.library.store.load(str(self.conversation))).answers
-        except ConversationNotFound as error:
-            raise Refusal(NOTHING_TO_VOTE_ON) from error
-        return str(answers[-1].run_id)
 
     def _offer(self, sheet: Sheet) -> None:
         if said := self._choices.offer(choice for choice in sheet.choices if choice.verb != "share"):

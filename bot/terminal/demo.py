@@ -1,27 +1,32 @@
-"""`council demo`: an example played through the real pipeline, then its thread and buttons to try.
+"""Examples as runs: what `council demo` plays, and what `council chat` shows where no model is set up.
 
-It needs no key, no model and no network, and its folder is deleted afterwards.
+Their texts were written by hand (`bot/demo/texts`). They need no key, no model and no network, and are
+never in the data folder: theirs is deleted afterwards.
 """
 
 import asyncio
+import os
 import sys
-from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
 
 from rich.console import Console
 
-from bot.app import Library, open_library
+from bot.app import Council, Library, open_library, operator_of
+from bot.config.configuration import Configuration
 from bot.demo import scenario
 from bot.demo.player import SECONDS, Player
-from bot.service.runs.runs import Runs
-from bot.terminal.ask import Surface, lasting_output, say
-from bot.terminal.examples import record, runs_of
-from bot.terminal.typed import read_line
-from bot.terminal.venue import TerminalChannel, digest, drawn, nothing
+from bot.service.admission.access import AT_TERMINAL
+from bot.service.admission.channels import Channels
+from bot.service.admission.costs import Costs
+from bot.service.requests.question import Question
+from bot.service.runs.runs import Runs, build_runs
+from bot.terminal.ask import Surface, lasting_output, person, read_line, say
+from bot.terminal.venue import TerminalChannel, drawn
 from bot.view.details import detail
 from bot.view.member import names
 from bot.view.message import Block, Line, Message, Pairs, Table
@@ -29,14 +34,20 @@ from bot.view.state import RunView, opening
 from bot.view.thread import thread
 from bot.view.wording import figures
 from bot.view.wording import terminal as wording
+from council.calls import Call, Reply
 from council.document.conversation import AssistantMessage
+from council.errors import Failure, ModelError
 from council.events import Emit
+from council.models.catalog import Catalog
+from council.models.directory import Directory
 from council.profile import Profile
+from council.text.json_objects import JsonObject
 from storage.index.statistics import Typical
 from storage.journal.rows import RunRow
 
 Open = Callable[[], Awaitable[Message | Path]]
 """Opens what a button or the thread shows: a message or a file."""
+_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of our own is made in it
 
 
 def choose() -> scenario.Example | None:
@@ -72,8 +83,8 @@ async def demo(player: Player) -> bool:
             if not console.is_terminal:
                 _tell(console, question)
             view = opening(question, profile, now=monotonic(), typical=typical)
-            below = nothing if is_watched else digest
-            with TerminalChannel(console, view, thread=below, saved=None) as channel:
+            below = "none" if is_watched else "digest"
+            with TerminalChannel(console, view, below=below, saved=None) as channel:
                 shown.append(channel)
                 yield channel.hear
 
@@ -206,3 +217,67 @@ def _choices(
             hints.append(Line(wording.mistake(short[name], int(changes))))
     blocks = (Line(wording.LEAD), Pairs(tuple(whole)), Table(wording.HEADER, tuple(rows)), *hints)
     return {str(place): each for place, each in enumerate(opens, 1)}, Message("example", blocks)
+
+
+def folder() -> "TemporaryDirectory[str]":
+    """Return a folder that is deleted afterwards; in memory, where the system has such a place."""
+    in_memory = _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK)
+    return TemporaryDirectory(prefix="council-examples-", dir=_MEMORY if in_memory else None)
+
+
+@asynccontextmanager
+async def open_examples() -> AsyncGenerator[Library]:
+    """Open a library that holds all examples, marked as such by their titles."""
+    with folder() as name:
+        async with open_library(Path(name)) as library:
+            for each in scenario.NAMES:
+                example = scenario.example(each)
+                title = wording.example(example.cast.title)
+                marked = replace(example, cast=example.cast.model_copy(update={"title": title}))
+                player = Player(marked, sleep=_at_once)
+                runs = runs_of(player, library)
+                run = await record(runs, player)
+                await runs.carry_out(run, lambda event: None)  # noqa: ARG005 - nobody watches
+                await library.journal.deliver(run.id, "shown")
+            yield library
+
+
+def runs_of(player: Player, library: Library) -> Runs:
+    """Return runs whose calls are answered by a player."""
+    costs = Costs(catalog=Catalog(_no_models), journal=library.journal, store=library.store)
+    return build_runs(player.ask, costs, library.index)
+
+
+async def record(runs: Runs, player: Player) -> RunRow:
+    """Record a player's question as a run."""
+    asked = Question(
+        standing=AT_TERMINAL,
+        text=player.example.question,
+        source=person(),
+        entry_key=f"example {player.example.name}",
+    )
+    return (await runs.recorder.record(asked, player.profile)).run
+
+
+def nobody(configuration: Configuration, library: Library) -> Council:
+    """Return a council without anybody to ask, for a channel whose answers are only read."""
+
+    async def ask(call: Call) -> Reply:
+        raise ModelError(Failure(cause="no_server", detail=call.member.model))
+
+    costs = Costs(
+        catalog=Catalog(_no_models),
+        journal=library.journal,
+        store=library.store,
+        channels=Channels(operator_of(configuration, {}), library.overrides),
+    )
+    return Council({}, build_runs(ask, costs, library.index), Directory(()))
+
+
+async def _at_once(seconds: float) -> None:
+    del seconds
+    await asyncio.sleep(0)
+
+
+async def _no_models() -> list[JsonObject]:
+    return []

@@ -11,9 +11,11 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
+from markdown_it.token import Token
 from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.markdown import Markdown
 from rich.measure import Measurement
 from rich.padding import Padding
 from rich.rule import Rule
@@ -22,8 +24,9 @@ from rich.text import Text
 
 from bot.render.changes import CodeDiff, changed_lines
 from bot.render.diff import ChangeKind
+from bot.render.formulas import shown
 from bot.render.markdown import render
-from bot.terminal.prose import prose
+from bot.render.parsing import parse_blocks, parse_inline
 from bot.view import message as m
 from bot.view.card import asked, card, correction, expected, origin, progress, stage_line
 from bot.view.fold import fold
@@ -50,37 +53,16 @@ MESSAGE_LEVEL = 2  # a heading down to here begins a message
 UNBOUNDED = 1_000
 QUESTION_LINES = 3
 _STYLES: Mapping[ChangeKind, str] = {"same": "", "removed": "strike dim", "added": "bold"}
+DEEPEST_HEADING = 6
 TEXT_LINES = 3  # of the streaming answer, in however low a window
 
 
-Messages = Callable[[RunView], Iterable[m.Message]]
-
-
-def digest(view: RunView) -> Iterable[m.Message]:
-    """Return the thread as it is in a chat."""
-    return (part.message for part in thread(view))
-
-
-def everything(view: RunView) -> Iterable[m.Message]:
-    """Return a thread with everything the members said."""
-    return (part.message for part in record(view))
-
-
-def nothing(view: RunView) -> Iterable[m.Message]:
-    """Return no thread."""
-    del view
-    return ()
-
-
-THREADS: Mapping[str, Messages] = {"none": nothing, "digest": digest, "full": everything}
-"""What can be shown below a card, by what it is called."""
-
-
 class TerminalChannel:
-    """Shows one run: `hear` its events between `start` and `stop`, or inside `with`.
+    """Shows one run: `hear` its events inside `with`.
 
-    `stop` writes the messages of the `thread` and then the answer, or the error, when the run is over by
-    then. `saved` says where the conversation is.
+    At the end it writes what is wanted `below` the card (`none`, `digest` as in a chat, or `full` with
+    everything the members said) and then the answer, or the error, when the run is over by then. `saved`
+    says where the conversation is.
     """
 
     def __init__(
@@ -88,13 +70,13 @@ class TerminalChannel:
         console: Console,
         view: RunView,
         *,
-        thread: Messages = digest,
+        below: str = "digest",
         saved: Callable[[str], str] | None = terminal.saved,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.view = view
         self._console = console
-        self._thread = thread
+        self._below = below
         self._saved = saved
         self._clock = clock
         # rich's own thread redraws, so the time moves on even while the event loop is busy.
@@ -105,7 +87,12 @@ class TerminalChannel:
         )
 
     def __enter__(self) -> Self:
-        self.start()
+        if self._live:
+            self._live.start()
+            return self
+        source = () if self.view.demonstration else origin(self.view)  # that was said before
+        for line in (asked(self.view), *source, *expected(self.view)):
+            self._write(line)
         return self
 
     def __exit__(
@@ -114,16 +101,17 @@ class TerminalChannel:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.stop()
-
-    def start(self) -> None:
-        """Show the card."""
+        del kind, error, trace
         if self._live:
-            self._live.start()
+            self._live.stop()
+        if not self.view.is_over:
             return
-        source = () if self.view.demonstration else origin(self.view)  # that was said before
-        for line in (asked(self.view), *source, *expected(self.view)):
-            self._write(line)
+        parts = record(self.view) if self._below == "full" else thread(self.view)
+        below = () if self._below == "none" else (part.message for part in parts)
+        for message in (*below, card(self.view, self._clock())):
+            self.show(replace(message, blocks=tuple(_news(message.blocks))))
+        if self._saved and self.view.conversation_id:
+            self._write(f"\n{self._saved(self.view.conversation_id)}")
 
     def hear(self, event: Event) -> None:
         """Take in an event; the card shows it with its next frame."""
@@ -131,17 +119,6 @@ class TerminalChannel:
         if self._live is None:
             for line in told(self.view, event, self._clock()):
                 self._write(line)
-
-    def stop(self) -> None:
-        """Leave the card as it is and write the run's result."""
-        if self._live:
-            self._live.stop()
-        if not self.view.is_over:
-            return
-        for message in (*self._thread(self.view), card(self.view, self._clock())):
-            self.show(replace(message, blocks=tuple(_news(message.blocks))))
-        if self._saved and self.view.conversation_id:
-            self._write(f"\n{self._saved(self.view.conversation_id)}")
 
     def show(self, message: m.Message) -> None:
         """Write a message below what is there."""
@@ -259,7 +236,12 @@ def _draw(block: m.Block, level: int, console: Console) -> RenderableType:
         case m.Footer(text):
             return Text(text, style="dim")
         case m.Pairs(rows):
-            return _indented(_pairs(rows, style="")) if block.listed else _pairs(rows)
+            grid = RichTable.grid(padding=(0, 2))
+            grid.add_column(style="" if block.listed else "bold")
+            grid.add_column()
+            for name, said in rows:
+                grid.add_row(Text(name), Text(said))
+            return _indented(grid) if block.listed else grid
         case m.Entry(text, said, at):
             facts = (figures.here(at) if at else "", said)
             found = Text.assemble(*((part, "bold" if marked else "") for part, marked in block.excerpt))
@@ -274,29 +256,17 @@ def _draw(block: m.Block, level: int, console: Console) -> RenderableType:
         case m.Quote(markdown):
             return _indented(Text(markdown, style="italic"))
         case m.Diff(before, after):
-            return _indented(_changes(before, after))
-
-
-def _changes(before: str, after: str) -> Text:
-    return Text("\n\n").join(
-        Text(line.text)
-        if isinstance(line, CodeDiff)
-        else Text.assemble(*((piece.text, _STYLES[piece.kind]) for piece in line))
-        for line in changed_lines(before, after)
-    )
+            lines = (
+                Text(line.text)
+                if isinstance(line, CodeDiff)
+                else Text.assemble(*((piece.text, _STYLES[piece.kind]) for piece in line))
+                for line in changed_lines(before, after)
+            )
+            return _indented(Text("\n\n").join(lines))
 
 
 def _indented(part: RenderableType) -> Padding:
     return Padding(part, (0, 0, 0, INDENT))
-
-
-def _pairs(rows: Iterable[tuple[str, str]], style: str = "bold") -> RichTable:
-    grid = RichTable.grid(padding=(0, 2))
-    grid.add_column(style=style)
-    grid.add_column()
-    for name, said in rows:
-        grid.add_row(Text(name), Text(said))
-    return grid
 
 
 def _columns(columns: tuple[tuple[str, tuple[str, ...]], ...], console: Console) -> RenderableType:
@@ -343,13 +313,40 @@ def _fitted(blocks: list[m.Block], console: Console) -> RenderableType:
     parts: list[RenderableType] = []
     for block in blocks:
         if isinstance(block, m.Prose):
-            part = _end(block.markdown, max(room, TEXT_LINES), console)
+            least, width = max(room, TEXT_LINES), console.width - INDENT
+            end = Text(block.markdown[-least * width :]).wrap(console, width)[-least:]
+            part = _indented(Text("\n").join(end))
         else:
             part = _draw(block, 3, console)
         parts += [Text(), part] if parts else [part]
     return Group(*parts)
 
 
-def _end(text: str, room: int, console: Console) -> RenderableType:
-    width = console.width - INDENT
-    return _indented(Text("\n").join(Text(text[-room * width :]).wrap(console, width)[-room:]))
+def prose(markdown: str, level: int) -> Markdown:
+    """Return Markdown for a terminal, its headings below `level`; links show their targets."""
+    drawn = Markdown("", hyperlinks=False, code_theme="ansi_dark")
+    # rich has a parser of its own, without formulas and with asterisks where bold is meant.
+    drawn.markup, drawn.parsed = markdown, [*_tokens(markdown, level)]
+    return drawn
+
+
+def _tokens(markdown: str, level: int) -> Iterator[Token]:
+    tokens, env = parse_blocks(markdown)
+    for token in tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(int(token.tag[1:]) + level, DEEPEST_HEADING)}"
+        elif token.type == "inline":
+            token.children = [*_drawn(parse_inline(token.content, env))]
+        yield token
+
+
+def _drawn(tokens: Iterable[Token]) -> Iterator[Token]:
+    """Yield tokens of the kinds that rich knows."""
+    for token in tokens:
+        match token.type:
+            case "formula":
+                yield Token("text", "", 0, content=shown(token.content))
+            case "bare_url" | "text_special":
+                yield Token("text", "", 0, content=token.content)
+            case _:
+                yield token

@@ -21,7 +21,7 @@ from bot.render.parsing import parse_blocks, parse_inline
 from bot.render.splitting import split
 from bot.render.tex import readable
 from bot.slack.markdown import DIALECT as SLACK
-from bot.terminal.prose import prose
+from bot.terminal.venue import prose
 from tests.bot.shown import text, written
 from tests.fragments import made_of
 

@@ -11,7 +11,7 @@ import pytest
 from bot.config.configuration import Configuration, load
 from bot.past.buttons import Choice
 from bot.terminal import bot
-from bot.terminal.choices import Choices
+from bot.terminal.bot import Choices
 from bot.view.wording.terminal import ANOTHER
 from council.models import builtin
 
