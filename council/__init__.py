@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from council.criteria import Criterion, EvaluationCriteria
     from council.document.changes import detect_significant_changes, summarize_changes
-    from council.document.iteration import (
+    from council.document.results import (
         CritiqueItem,
         IterationConfig,
         IterationRound,
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         TerminationReason,
         format_critiques_for_refinement,
     )
-    from council.prompts.refinement import build_refinement_prompt
+    from council.prompts.prompts import build_refinement_prompt
     from council.refinement_contract import estimate_tokens_used, stage2_5_refine_responses
     from council.reviews.critiques import extract_critiques_from_rankings
     from council.termination import complete_round, start_new_round
@@ -27,7 +27,7 @@ _HOMES = {
     "council.document.changes": ("detect_significant_changes", "summarize_changes"),
     "council.criteria": ("Criterion", "EvaluationCriteria"),
     "council.reviews.critiques": ("extract_critiques_from_rankings",),
-    "council.document.iteration": (
+    "council.document.results": (
         "CritiqueItem",
         "IterationConfig",
         "IterationRound",
@@ -36,7 +36,7 @@ _HOMES = {
         "TerminationReason",
         "format_critiques_for_refinement",
     ),
-    "council.prompts.refinement": ("build_refinement_prompt",),
+    "council.prompts.prompts": ("build_refinement_prompt",),
     "council.refinement_contract": ("estimate_tokens_used", "stage2_5_refine_responses"),
     "council.termination": ("complete_round", "start_new_round"),
 }

@@ -10,18 +10,16 @@ from dataclasses import asdict, dataclass
 from typing import Literal, Self
 
 from council.brief import Discussion
-from council.document.conversation import (
+from council.document.conversation import AssistantMessage, FileRecord, LinkRecord
+from council.document.results import (
     AggregateRanking,
-    AssistantMessage,
-    FileRecord,
-    LinkRecord,
+    RunDepth,
+    ScoringMatrix,
     Stage1Result,
     Stage2_5Result,
     Stage2Result,
     Stage3Result,
 )
-from council.document.depth import RunDepth
-from council.document.results import ScoringMatrix
 from council.errors import Failure
 from council.text.json_objects import JsonObject
 from council.usage import Usage

@@ -14,15 +14,17 @@ from typing import TypedDict
 from council.calls import ChatMessage
 from council.criteria import EvaluationCriteria
 from council.document.corrections import corrected, maintained, record
-from council.document.iteration import (
+from council.document.results import (
     CritiqueItem,
     IterationRound,
     IterationState,
+    Stage1Result,
+    Stage2_5Result,
+    Stage2Result,
     format_critiques_for_refinement,
 )
-from council.document.results import Stage1Result, Stage2_5Result, Stage2Result
 from council.errors import Failure, ModelError
-from council.prompts.refinement import build_refinement_prompt
+from council.prompts.prompts import build_refinement_prompt
 from council.reviews.critiques import extract_critiques_from_rankings
 from council.termination import complete_round, start_new_round
 from council.usage import CHARACTERS_PER_TOKEN

@@ -14,16 +14,18 @@ from council import consultation_calls
 from council.calls import AskAgain, ChatMessage, Reply
 from council.consultation import for_reviewers, spoken_text
 from council.document.conversation import peer_critiques
-from council.document.corrections import corrected, maintained, overall, record
-from council.document.iteration import (
+from council.document.corrections import Round, corrected, maintained, overall, record
+from council.document.results import (
     CritiqueItem,
     IterationRound,
     IterationState,
+    MemberAnswer,
+    Stage1Result,
+    Stage2_5Result,
+    Stage2Result,
     TerminationReason,
     format_critiques_for_refinement,
 )
-from council.document.results import MemberAnswer, Stage1Result, Stage2_5Result, Stage2Result
-from council.document.stored_rounds import Round
 from council.echo import CorrectionInputs, fault
 from council.errors import Cause, Failure
 from council.events import StageCompleted, StageStarted

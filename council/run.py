@@ -19,16 +19,17 @@ from council.calls import Ask, AskAgain, Reply, Steps
 from council.cancel import Cancellation, Stop
 from council.consultation import chairman_view
 from council.document.changes import dropped
-from council.document.conversation import (
+from council.document.conversation import AssistantMessage, timestamp
+from council.document.results import (
     AnswerSource,
-    AssistantMessage,
+    DepthReason,
+    MemberAnswer,
+    RunDepth,
     Stage1Result,
     Stage2_5Result,
     Stage3Result,
-    timestamp,
+    was_skipped,
 )
-from council.document.depth import DepthReason, RunDepth, was_skipped
-from council.document.results import MemberAnswer
 from council.errors import Failure, NoAnswers, RunStopped
 from council.events import DepthChosen, Emit, StageCompleted, StageStarted, TitleCompleted
 from council.models.billing import PriceOf, unpriced

@@ -1,6 +1,6 @@
 """When rounds of critique and correction end: the refinement contract's rules."""
 
-from council.document.iteration import IterationRound, IterationState, TerminationReason
+from council.document.results import IterationRound, IterationState, TerminationReason
 
 BUDGET_USED = 0.9
 """The share of the context budget from which no further round begins."""

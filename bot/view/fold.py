@@ -26,18 +26,16 @@ from bot.view.state import (
     seats_of,
 )
 from council.brief import Discussion
-from council.document.conversation import (
-    AssistantMessage,
-    Conversation,
-    Exchange,
+from council.document.conversation import AssistantMessage, Conversation, Exchange, exchanges
+from council.document.corrections import Round, rounds_of
+from council.document.results import (
+    RunDepth,
     Stage1Result,
     Stage2_5Result,
     Stage2Result,
     Stage3Result,
-    exchanges,
+    was_skipped,
 )
-from council.document.depth import RunDepth, was_skipped
-from council.document.stored_rounds import Round, rounds_of
 from council.events import (
     STAGES,
     AnswerStreamed,

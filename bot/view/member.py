@@ -12,7 +12,7 @@ from bot.view.wording import thread as wording
 from bot.view.wording.figures import listing, short_names
 from council.calls import Citation
 from council.document.changes import share_changed, words_changed
-from council.document.conversation import Stage1Result, Stage2_5Result, Stage2Result
+from council.document.results import Stage1Result, Stage2_5Result, Stage2Result
 from council.text.characters import clip
 from council.text.sentences import sentence_ends
 

@@ -9,8 +9,7 @@ from bot.view.wording import failures, figures
 from bot.view.wording import thread as wording
 from bot.view.wording.card import agreement
 from council.criteria import EvaluationCriteria
-from council.document.conversation import RankedAnswer
-from council.document.results import ScoringMatrix
+from council.document.results import RankedAnswer, ScoringMatrix
 from council.reviews.ranking import counted
 
 

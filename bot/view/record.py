@@ -16,10 +16,8 @@ from bot.view.state import Answered, Failed, RunView, Seat
 from bot.view.wording import figures, worth
 from bot.view.wording import thread as wording
 from bot.view.wording.card import rounds
-from council.document.conversation import Stage1Result, peer_critiques
-from council.document.depth import JudgeReport, RunDepth
-from council.document.iteration import IterationState
-from council.document.results import Stage2Result
+from council.document.conversation import peer_critiques
+from council.document.results import IterationState, JudgeReport, RunDepth, Stage1Result, Stage2Result
 
 SectionKind = Literal["judge", "ranking", "member", "reviews", "rounds"]
 

@@ -5,16 +5,17 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from council.criteria import EvaluationCriteria
-from council.document.conversation import (
+from council.document.results import (
     AggregateRanking,
+    IterationState,
+    Rank,
+    RunDepth,
+    ScoringMatrix,
     Stage1Result,
     Stage2_5Result,
     Stage2Result,
     Stage3Result,
 )
-from council.document.depth import RunDepth
-from council.document.iteration import IterationState
-from council.document.results import Rank, ScoringMatrix
 from council.errors import Failure
 from council.events import (
     STAGES,

@@ -18,7 +18,7 @@ from bot.view.ranking import explained, missing, ranked, scores
 from bot.view.state import Failed, RunView, Seat
 from bot.view.wording import figures
 from bot.view.wording import thread as wording
-from council.document.conversation import Stage1Result, Stage2_5Result
+from council.document.results import Stage1Result, Stage2_5Result
 from council.text.characters import clip
 
 SENTENCE = SUMMARY - 25

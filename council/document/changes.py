@@ -11,22 +11,16 @@ from council.text.sentences import sentences
 UNCHANGED_ABOVE = 0.95
 CHANGED_BELOW = 0.5
 NEW_WORDS_ABOVE = 0.1
-
 LITERAL_LIMIT = 2_000
 """Characters up to which texts are compared by difflib, as in the seed."""
-
 CHARACTERS_LIMIT = 10_000
 """Characters up to which every CJK character is a word; above it, a word is what is between spaces."""
-
 ORDERED_LIMIT = 20_000
 """Words up to which their order counts; what two longer texts have in common is merely counted."""
-
 MARKDOWN = "*_`~#>|"
 """Signs around a word that aren't part of it."""
-
 PUNCTUATION = ".,;:!?"
 """Signs after a word that aren't part of it."""
-
 JUNK_LIMIT = 200
 """Lines from which difflib stops counting faithfully: it leaves frequent ones out as junk."""
 
@@ -98,13 +92,10 @@ def _in_common(before: list[str], after: list[str], *, at_least: int) -> int:
     number = {word: place for place, (word, _) in enumerate(shared)}
     old, new = ([number[word] for word in words if word in number] for words in (before, after))
     # With all numbers in the table some words pass for equal, so there is never less in common.
-    if at_least and LCSseq.similarity(_folded(old), _folded(new)) < at_least:
+    folded = (bytes(number % 256 for number in numbers) for numbers in (old, new))
+    if at_least and LCSseq.similarity(*folded) < at_least:
         return 0
     return LCSseq.similarity(old, new, score_cutoff=at_least)
-
-
-def _folded(numbers: list[int]) -> bytes:
-    return bytes(number % 256 for number in numbers)
 
 
 def summarize_changes(original: str, refined: str) -> str:
@@ -120,13 +111,11 @@ def summarize_changes(original: str, refined: str) -> str:
         return f"Added content (+{grown} lines)"
     if grown < 0:
         return f"Condensed content (-{-grown} lines)"
-    return f"Restructured content ({len(after) - _kept(before, after)} changes)"
-
-
-def _kept(before: list[str], after: list[str]) -> int:
     if len(after) < JUNK_LIMIT:
-        return sum(block.size for block in SequenceMatcher(None, before, after).get_matching_blocks())
-    return _in_common(before, after, at_least=0)
+        kept = sum(block.size for block in SequenceMatcher(None, before, after).get_matching_blocks())
+    else:
+        kept = _in_common(before, after, at_least=0)
+    return f"Restructured content ({len(after) - kept} changes)"
 
 
 def dropped(original: str, refined: str) -> list[str]:

@@ -2,12 +2,12 @@
 
 Fields beyond the contract are optional; those of other programs are kept. Reading is lenient
 (any contract document is welcome, with or without `stage2_5`); `AssistantMessage.check`
-checks what the council itself writes against the rules of the storage contract. The stages' results are
-in `council.document.results`; its names may be imported from here too.
+checks what the council itself writes against the rules of the storage contract. The stages' and rounds'
+results are in `council.document.results`.
 """
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from string import ascii_uppercase
 from typing import Annotated, Literal
@@ -16,51 +16,25 @@ from pydantic import Field
 
 from council.brief import Discussion
 from council.criteria import EvaluationCriteria
-from council.document.depth import RunDepth
-from council.document.iteration import IterationRound, IterationState, format_critiques_for_refinement
 from council.document.results import (
     CONTRACT,
     AggregateRanking,
-    Agreement,
-    AnswerSource,
-    RankedAnswer,
+    CritiqueItem,
+    IterationRound,
+    IterationState,
     Record,
+    RunDepth,
     ScoringMatrix,
     Stage1Result,
     Stage2_5Result,
     Stage2Result,
     Stage3Result,
+    format_critiques_for_refinement,
 )
 from council.errors import Failure
 from council.profile import Strategy
 from council.text.json_objects import JsonObject
 from council.usage import Usage
-
-__all__ = [
-    "AggregateRanking",
-    "Agreement",
-    "AnswerSource",
-    "AssistantMessage",
-    "Conversation",
-    "Exchange",
-    "FailedCall",
-    "FileRecord",
-    "LinkRecord",
-    "Message",
-    "OtherMessage",
-    "RankedAnswer",
-    "RunUsage",
-    "Source",
-    "Stage1Result",
-    "Stage2Result",
-    "Stage2_5Result",
-    "Stage3Result",
-    "UserMessage",
-    "Vote",
-    "exchanges",
-    "peer_critiques",
-    "timestamp",
-]
 
 
 class FailedCall(Record):
@@ -166,6 +140,8 @@ class AssistantMessage(Record):
         for answer in self.stage1:
             if answer.consultation is not None:
                 answer.consultation.check(answer.response, first=True)
+        rounds = self.iteration.rounds if self.iteration else []
+        critiques, labels = rounds[0].critiques if rounds else {}, self.label_to_model or {}
         for correction in self.stage2_5 or []:
             who = correction.model
             if who not in answers:
@@ -174,25 +150,14 @@ class AssistantMessage(Record):
                 raise ValueError(f"stage2_5's original response of {who} is not its stage1 response")
             if not correction.corrected_response.strip():
                 raise ValueError(f"stage2_5's corrected response of {who} is empty")
-            if correction.peer_critiques != self._critiques_for(who):
+            if correction.peer_critiques != handed(who, critiques, labels, self.stage2):
                 raise ValueError(f"stage2_5's critiques of {who} are not its peers' reviews")
             if correction.consultation is not None:
                 correction.consultation.check(correction.corrected_response)
         # Without labels on record they are the seeds': Response A and so on, one per answer.
         unnamed = (f"Response {letter}" for letter in ascii_uppercase[: len(self.stage1)])
         _check_ballots(self.stage2, self.label_to_model or {*unnamed})
-        if self.iteration is not None:
-            self._check_rounds(self.iteration.rounds)
-
-    def _critiques_for(self, who: str) -> str:
-        """Return what a member was handed in round 1: its points if there are any, else reviews."""
-        first = self.iteration.rounds[0] if self.iteration and self.iteration.rounds else None
-        if first is None or not first.critiques:
-            return peer_critiques(who, self.stage2)
-        labels = self.label_to_model or {}
-        return format_critiques_for_refinement(
-            point for label in labels if labels[label] == who for point in first.critiques.get(label, [])
-        )
+        self._check_rounds(rounds)
 
     def _check_rounds(self, rounds: Sequence[IterationRound]) -> None:
         """Check that the rounds lead from the first answers to the corrected ones, step by step."""
@@ -290,22 +255,14 @@ class Conversation(Record):
 def exchanges(conversation: Conversation) -> list[Exchange]:
     """Pair each question of a conversation with its answer, oldest first."""
     found: list[Exchange] = []
-    asked: UserMessage | None = None
     for message in conversation.messages:
         if isinstance(message, UserMessage):
-            if asked:
-                found.append(_exchange(asked, None))
-            asked = message
+            asked = Exchange(message.content, None, message.context, message.files, message.links)
+            found.append(asked)
         elif isinstance(message, AssistantMessage):
-            found.append(_exchange(asked, message) if asked else Exchange("", message))
-            asked = None
-    if asked:
-        found.append(_exchange(asked, None))
+            waiting = found.pop() if found and found[-1].answer is None else Exchange("", None)
+            found.append(replace(waiting, answer=message))
     return found
-
-
-def _exchange(asked: UserMessage, answer: AssistantMessage | None) -> Exchange:
-    return Exchange(asked.content, answer, asked.context, asked.files, asked.links)
 
 
 def _check_ballots(reviews: Iterable[Stage2Result], labels: Collection[str]) -> None:
@@ -320,6 +277,23 @@ def peer_critiques(member: str, reviews: list[Stage2Result]) -> str:
         f"Peer evaluation from {review.model}:\n{review.ranking}"
         for review in reviews
         if review.model != member
+    )
+
+
+def handed(
+    who: str,
+    critiques: Mapping[str, Iterable[CritiqueItem]],
+    labels: Mapping[str, str],
+    reviews: list[Stage2Result],
+) -> str:
+    """Return what a member was handed in a round: the points made of it if there are any, else reviews.
+
+    `critiques` go by label, `labels` are label -> member.
+    """
+    if not critiques:
+        return peer_critiques(who, reviews)
+    return format_critiques_for_refinement(
+        point for label in labels if labels[label] == who for point in critiques.get(label, [])
     )
 
 

@@ -3,17 +3,27 @@
 A run has one record of a correction in a round, its `Stage2_5Result`. Documents hold two because two
 contracts ask for them: `stage2_5` pairs each first answer with the last one (the storage contract), and
 `iteration.rounds[].refinements` has every step between (the refinement contract). Both are derived
-here and nowhere else, and so is the record from a stored document.
+here and nowhere else, and so are a run's rounds from a stored document.
 """
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from council.calls import Reply
 from council.document.changes import detect_significant_changes, share_changed, summarize_changes
-from council.document.iteration import CritiqueItem, IterationRound, RefinementResult
-from council.document.results import MemberAnswer, Stage1Result, Stage2_5Result
+from council.document.conversation import AssistantMessage, handed
+from council.document.results import (
+    AggregateRanking,
+    IterationRound,
+    MemberAnswer,
+    RefinementResult,
+    ScoringMatrix,
+    Stage1Result,
+    Stage2_5Result,
+    Stage2Result,
+)
 from council.errors import Failure
 from council.text.characters import clip
 
@@ -98,7 +108,16 @@ def record(round_data: IterationRound, corrections: Iterable[Stage2_5Result]) ->
             round_data.fallbacks[correction.model] = correction.fallback
         elif not correction.maintained:
             points = round_data.critiques.get(label_of.get(correction.model, ""), [])
-            round_data.refinements.append(_refinement(correction, points))
+            before, after = correction.original_response, correction.corrected_response
+            refinement = RefinementResult(
+                original_response=before,
+                refined_response=after,
+                critiques_addressed=[point.critique_text for point in points],
+                changes_made=correction.changed,
+                change=round(share_changed(before, after), 4),
+                **_taken(correction, _IN_BOTH),
+            )
+            round_data.refinements.append(refinement)
         moved = round_data.models_that_changed if correction.changed else round_data.models_unchanged
         moved.append(correction.model)
 
@@ -119,17 +138,58 @@ def recorded(round_data: IterationRound, answer: MemberAnswer, critiques: str) -
     )
 
 
-def _refinement(correction: Stage2_5Result, points: Iterable[CritiqueItem]) -> RefinementResult:
-    before, after = correction.original_response, correction.corrected_response
-    return RefinementResult(
-        original_response=before,
-        refined_response=after,
-        critiques_addressed=[point.critique_text for point in points],
-        changes_made=correction.changed,
-        change=round(share_changed(before, after), 4),
-        **_taken(correction, _IN_BOTH),
-    )
-
-
 def _taken(from_: object, names: Iterable[str]) -> dict[str, Any]:
     return {name: getattr(from_, name) for name in names}
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One round: the labels, the reviews with their ranking, the corrections."""
+
+    labels: dict[str, str]
+    reviews: list[Stage2Result]
+    corrections: list[Stage2_5Result]
+    ranking: AggregateRanking | None = None
+    scores: ScoringMatrix | None = None
+
+    @property
+    def ranked(self) -> list[str]:
+        """The answers' authors, the best-ranked one first and disqualified ones last."""
+        scored = self.scores.answers if self.scores else []
+        disqualified = {answer.model for answer in scored if answer.is_disqualified}
+        places = self.ranking.places if self.ranking else []
+        authors = [place.model for place in places] or [*self.labels.values()]
+        return sorted(authors, key=disqualified.__contains__)
+
+
+def rounds_of(message: AssistantMessage) -> list[Round]:
+    """Return the rounds of a stored answer, however old; one if the document has no others."""
+    first = Round(
+        message.label_to_model or {},
+        message.stage2,
+        message.stage2_5 or [],
+        message.aggregate_ranking,
+        message.scores,
+    )
+    if message.iteration is None or not message.iteration.rounds:
+        return [first]
+    answers: Sequence[MemberAnswer] = message.stage1
+    rounds: list[Round] = []
+    for data in message.iteration.rounds:
+        reviews = data.stage2 if rounds else message.stage2
+        answers = corrections = [
+            recorded(
+                data, answer, handed(answer.model, data.critiques, data.label_to_model or {}, reviews)
+            )
+            for answer in answers
+        ]
+        rounds.append(
+            Round(
+                data.label_to_model or first.labels,
+                reviews,
+                corrections,
+                data.aggregate_ranking if rounds else first.ranking,
+                data.scores if rounds else first.scores,
+            )
+        )
+    return rounds

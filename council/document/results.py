@@ -1,17 +1,28 @@
-"""What each stage returns, as documents store it: answers, reviews, corrections, the final answer.
+"""What each stage and round returns, as documents store it: answers, reviews, corrections, comparisons.
 
-Field for field as the storage contract and the data model have them; fields beyond the contract are
-optional, and those of other programs are kept.
+Field for field as the storage contract, the data model and, for the rounds, the refinement contract have
+them; fields beyond a contract are optional, and those of other programs are kept.
 """
 
-from typing import Literal, NamedTuple, Self, cast
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Annotated, Literal, NamedTuple, Self, cast
 
-from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    model_validator,
+)
 from pydantic.fields import FieldInfo
 
 from council.calls import Citation
 from council.consultation import Consultation
+from council.document.changes import share_changed
 from council.errors import Failure
+from council.profile import MOST_ROUNDS, Depth
 from council.text.json_objects import JsonObject
 
 CONTRACT = "of the contract, though optional"
@@ -284,3 +295,205 @@ class ScoringMatrix(Record):
 
     answers: list[ScoredAnswer]
     ballots: int
+
+
+class DifferingPoint(Record):
+    """An important point on which answers differ; `checkable` if a source or calculation settles it."""
+
+    text: str
+    checkable: bool = False
+
+
+class Comparison(Record):
+    """One comparison: whether the answers recommend the same, where they differ, which is better.
+
+    `same` is `None` where the judge can't tell. `better` is a label, `None` for a tie. `steering` are
+    the labels of answers that speak of labels, of other answers or of the judging.
+    """
+
+    same: bool | None
+    points: tuple[DifferingPoint, ...] = ()
+    better: str | None = None
+    steering: tuple[str, ...] = ()
+
+    @property
+    def agree(self) -> bool:
+        """Whether the answers recommend the same and differ in nothing important."""
+        return self.same is True and not self.points and not self.steering
+
+
+Ran = Literal["quick", "full"]
+DepthReason = Literal[
+    "asked",
+    "agreed",
+    "audited",
+    "different",
+    "undecided",
+    "cut_off",
+    "steering",
+    "no_verdict",
+    "one_answer",
+    "stopped",
+]
+"""Why a run went as deep as it did.
+
+`asked`: that depth was chosen. Of `auto`: the answers `agreed`; they did, and were reviewed all the same
+(`audited`); they were `different`; the judge couldn't tell (`undecided`); an answer was `cut_off` or was
+`steering` its readers; there was `no_verdict`. There was `one_answer`, or the run was `stopped`.
+"""
+
+
+class JudgeReport(Record):
+    """What the judge said of the first answers: whether they agree, and the points that differ."""
+
+    model: str
+    agree: bool
+    points: list[DifferingPoint]
+
+
+class Saved(Record):
+    """About what a run would have taken besides, less what the judge's call took.
+
+    `cost` is in US dollars, `None` where a price isn't known. Either may be below zero.
+    """
+
+    tokens: int
+    cost: float | None
+
+
+class RunDepth(Record):
+    """How deep a run was to go and went, and why.
+
+    `changed` says of an audited run whether the reviews changed the recommendation, and is `None` where
+    the judge couldn't tell.
+    """
+
+    asked: Depth
+    ran: Ran
+    reason: DepthReason
+    audited: bool
+    judge: JudgeReport | None
+    saved: Saved | None = None
+    changed: bool | None = None
+
+
+def was_skipped(depth: RunDepth | None) -> bool:
+    """Return whether a run went without reviews by choice, not because it was stopped."""
+    return depth is not None and depth.ran == "quick" and depth.reason != "stopped"
+
+
+class TerminationReason(StrEnum):
+    """Why the rounds ended."""
+
+    MAX_ROUNDS_REACHED = "max_rounds_reached"
+    MODELS_CONVERGED = "models_converged"
+    NO_SIGNIFICANT_CHANGES = "no_significant_changes"
+    CONTEXT_LIMIT_REACHED = "context_limit_reached"
+    USER_STOPPED = "user_stopped"
+    ERROR_OCCURRED = "error_occurred"
+
+
+class CritiqueItem(Record):
+    """One point that a review makes about one answer.
+
+    `target_response` is the answer's label, `also_from` are the reviewers who say the same.
+    """
+
+    source_model: str
+    target_response: str
+    critique_text: str
+    severity: Severity = "medium"
+    also_from: list[str] = Field(default_factory=list[str])
+
+
+class RefinementResult(Record):
+    """One model's answer before and after a round; `change` is the share of it that is new, 0 to 1."""
+
+    model: str
+    original_response: str
+    refined_response: str
+    critiques_addressed: list[str] = Field(default_factory=list[str])
+    changes_made: bool = False
+    change_summary: str | None = None
+    kept_because: str | None = None
+    change: float | None = None
+    answered_by: str | None = None
+    truncated: bool = False
+    citations: tuple[Citation, ...] = ()
+    consultation: Consultation | None = None
+    unstructured: str | None = None
+
+
+class IterationRound(Record):
+    """One round: which critiques were handed over, and what became of the answers.
+
+    `critiques` go by label and are empty if whole reviews were handed over. `fallbacks` says why
+    models gave no correction. `stage2`, `aggregate_ranking` and `scores` are here from
+    round 2 on; those of round 1 are the message's.
+    """
+
+    model_config = ConfigDict(frozen=False)
+
+    round_number: int
+    critiques: dict[str, list[CritiqueItem]] = Field(default_factory=dict[str, list[CritiqueItem]])
+    refinements: list[RefinementResult] = Field(default_factory=list[RefinementResult])
+    models_that_changed: list[str] = Field(default_factory=list[str])
+    models_unchanged: list[str] = Field(default_factory=list[str])
+    fallbacks: dict[str, Failure] = Field(default_factory=dict[str, Failure])
+    tokens_used: int = 0
+    stage2: list[Stage2Result] = Field(default_factory=list[Stage2Result])
+    label_to_model: dict[str, str] | None = None
+    aggregate_ranking: AggregateRanking | None = None
+    scores: ScoringMatrix | None = None
+
+    @property
+    def average_change(self) -> float:
+        """The mean share of the answers that is new; an answer that is kept counts as 0."""
+        models = len(self.models_that_changed) + len(self.models_unchanged)
+        shares = {
+            each.model: share_changed(each.original_response, each.refined_response)
+            if each.change is None
+            else each.change
+            for each in self.refinements
+        }
+        # A model that is only said to have changed counts as wholly changed.
+        said = dict.fromkeys(self.models_that_changed, 1.0) | shares
+        return sum(said.values()) / models if models else 0.0
+
+
+class IterationConfig(Record):
+    """How many rounds there may be and what ends them early; the budget is in tokens of all rounds."""
+
+    enabled: bool = True
+    max_rounds: Annotated[int, CONTRACT] = Field(default=1, ge=1, le=MOST_ROUNDS)
+    min_change_threshold: Annotated[float, CONTRACT] = Field(default=0.1, ge=0, le=1)
+    context_budget: Annotated[int, CONTRACT] = Field(default=500_000, ge=1)
+
+
+class IterationState(IterationConfig):
+    """How far the rounds are; the last of `rounds` is the last that was completed."""
+
+    model_config = ConfigDict(frozen=False)
+
+    current_round: int = 0
+    total_tokens_used: int = 0
+    terminated: bool = False
+    termination_reason: TerminationReason | None = None
+    rounds: list[IterationRound] = Field(default_factory=list[IterationRound])
+
+    def terminate(self, reason: TerminationReason) -> None:
+        """Allow no further round."""
+        self.terminated = True
+        self.termination_reason = reason
+
+
+def format_critiques_for_refinement(
+    critiques: Iterable[CritiqueItem | Mapping[str, object]],
+) -> str:
+    """Write points as a numbered list for the author; empty if there are none."""
+    items = map(CritiqueItem.model_validate, critiques)
+    return "\n".join(
+        f"{number}. [{item.severity}] {item.critique_text} "
+        f"({', '.join([item.source_model, *item.also_from])})"
+        for number, item in enumerate(items, 1)
+    )

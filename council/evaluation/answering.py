@@ -13,9 +13,8 @@ from council.brief import Brief
 from council.calls import Ask, AskAgain, Reply, Steps
 from council.cancel import Stop
 from council.document.conversation import AssistantMessage, RunUsage
-from council.document.depth import was_skipped
-from council.document.results import Stage1Result
-from council.document.stored_rounds import rounds_of
+from council.document.corrections import rounds_of
+from council.document.results import Stage1Result, was_skipped
 from council.errors import Failure, NoAnswers
 from council.evaluation import arms
 from council.evaluation.arms import ArmAnswer, Correction, ItemAnswers, Missing

@@ -47,7 +47,8 @@ class BarePrompts(ShortPrompts):
 
     def answer(self, member: Member) -> tuple[ChatMessage, ...]:
         """Ask for an answer."""
-        return (*_persona(member), _user(self.brief.question))
+        persona = [_system(member.persona.prompt)] if member.persona else []
+        return (*persona, _user(self.brief.question))
 
     def review(self, member: Member, answers: Sequence[tuple[str, str]]) -> tuple[ChatMessage, ...]:
         """Ask for a review of labelled answers."""
@@ -81,17 +82,16 @@ class BarePrompts(ShortPrompts):
         )
         texts = [text for _, _, text in ranked]
         said = [_words(text) - _words(self.brief.question) for text in texts]
-        shared = [fsum(_shared(words, other) for other in said) for words in said]
+        # The share of the shorter answer's words that the longer one has, too, over all pairs.
+        shared = [
+            fsum(len(words & other) / max(1, min(len(words), len(other))) for other in said)
+            for words in said
+        ]
         agreeing = sorted(range(len(texts)), key=lambda each: shared[each], reverse=True)
         asked = _user(self.brief.question)
         last = _user(FINAL.format(self.brief.question))
         turns = [(asked, _assistant(texts[each])) for each in reversed(agreeing)]
         return (_system(CHAIR), *(message for turn in turns for message in turn), last)
-
-
-def _shared(words: set[str], other: set[str]) -> float:
-    """Return the share of the shorter answer's words that the longer one has, too."""
-    return len(words & other) / max(1, min(len(words), len(other)))
 
 
 def _words(text: str) -> set[str]:
@@ -108,12 +108,6 @@ def _assistant(content: str) -> ChatMessage:
 
 def _user(content: str) -> ChatMessage:
     return {"role": "user", "content": content}
-
-
-def _persona(member: Member) -> tuple[ChatMessage, ...]:
-    if member.persona is None:
-        return ()
-    return (_system(member.persona.prompt),)
 
 
 def prompts_of(brief: Brief) -> Prompts:

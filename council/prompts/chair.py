@@ -5,9 +5,7 @@ from dataclasses import dataclass, field
 
 from council.brief import Brief
 from council.calls import ChatMessage
-from council.document.conversation import AggregateRanking
-from council.document.depth import DepthReason
-from council.document.results import ScoredAnswer, ScoringMatrix
+from council.document.results import AggregateRanking, DepthReason, ScoredAnswer, ScoringMatrix
 from council.profile import Member, Strategy
 from council.prompts import opening
 
@@ -122,6 +120,7 @@ def synthesis(
 ) -> tuple[ChatMessage, ...]:
     """Ask for the final answer; with a mark, for notes below it."""
     strategy = STRATEGIES[brief.profile.strategy]
+    changed = "" if given.skipped else CHANGED
     read = given.reviews if strategy.reads_reviews else ()
     return opening.chat(
         brief,
@@ -140,7 +139,7 @@ def synthesis(
         ),
         *(opening.fence(brief, f"Review by {critic}", text) for critic, text in read),
         *opening.without_boundary(brief, _weighed(given, strategy.instruction)),
-        *([_notes(mark, brief.language, given)] if mark else []),
+        *([NOTES.format(mark=mark, language=brief.language, changed=changed)] if mark else []),
         f"Now answer the question itself, in {brief.language}, beginning with {strategy.begins_with}.",
         *([opening.asked(brief)] if len(brief.question) <= REPEATED else []),
         ANSWER_FIRST if mark else ANSWER_ONLY,
@@ -156,10 +155,6 @@ def _weighed(given: Material, instruction: str) -> Iterator[str]:
     yield from _standing(given)
     yield from _scored(given.scores)
     yield f"{instruction} The ranking shows agreement, not truth."
-
-
-def _notes(mark: str, language: str, given: Material) -> str:
-    return NOTES.format(mark=mark, language=language, changed="" if given.skipped else CHANGED)
 
 
 def _standing(given: Material) -> list[str]:

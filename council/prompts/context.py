@@ -75,9 +75,13 @@ def recent(turns: Sequence[Turn], room: int) -> History:
         left -= size
     cut = not whole and tokens(turns[-1].question) + LEAST_ANSWER <= left
     if cut:
-        whole = [_shortened(turns[-1], left)]
+        asked = turns[-1].question
+        whole = [Turn(question=asked, answer=_cut(turns[-1].answer or "", left - tokens(asked)))]
         left = 0
-    older = [_title(turn) for turn in turns[: len(turns) - len(whole)]]
+    older = [
+        Turn(question=clip(" ".join(turn.question.split()), TITLE_LENGTH), answer=None)
+        for turn in turns[: len(turns) - len(whole)]
+    ]
     room_for_titles = left + room // TITLES_SHARE
     titled: list[Turn] = []
     for turn in reversed(older):
@@ -88,16 +92,8 @@ def recent(turns: Sequence[Turn], room: int) -> History:
     return History(turns=(*titled, *whole), left_out=len(older) - len(titled), cut=cut)
 
 
-def _shortened(turn: Turn, room: int) -> Turn:
-    """Cut an answer at a sentence's end so that its turn fits into `room` tokens."""
-    return Turn(question=turn.question, answer=_cut(turn.answer or "", room - tokens(turn.question)))
-
-
 def _cut(text: str, room: int) -> str:
+    """Cut a text at a sentence's end so that it fits into `room` tokens."""
     # `shorten` counts four characters a token, and this text may need more bytes for each.
     [kept] = shorten([text], room * len(text) // len(text.encode(errors="replace")))
     return kept
-
-
-def _title(turn: Turn) -> Turn:
-    return Turn(question=clip(" ".join(turn.question.split()), TITLE_LENGTH), answer=None)

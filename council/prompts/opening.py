@@ -7,13 +7,12 @@ Providers charge less for the beginning of a prompt that they have read before. 
 begin alike and end in what differs: the answers, then the task.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
 
-from council.brief import Attachment, Brief, Picture
+from council.brief import Attachment, Brief
 from council.calls import ChatMessage
+from council.criteria import EvaluationCriteria
 from council.profile import Member
-from council.prompts.refinement import weighing
 from council.text.fence import fenced, rule, unmarked
 
 ROLE = (
@@ -27,6 +26,11 @@ SEEN_PICTURE = "(picture {number} of those above, {width} \u00d7 {height})"
 UNSEEN_PICTURE = "(a picture, {width} \u00d7 {height}, that you can't see)"
 NOT_READ = "(not read: {why})"
 CITE_PAGES = "Where you rely on a page of a file, cite it as its text names it, such as [p. 4]."
+
+WEIGHED = (
+    "The team weighs answers by these criteria: the greater the weight, the more it counts, and an "
+    "answer that fails a must-have is of no use to it."
+)
 
 
 def chat(brief: Brief, member: Member, *parts: str) -> tuple[ChatMessage, ...]:
@@ -53,11 +57,35 @@ def question(brief: Brief, member: Member | None) -> list[str]:
         if turn.answer is not None:
             earlier.append(fence(brief, "Earlier question", turn.question))
             earlier.append(fence(brief, "The council's answer", turn.answer))
-    files = _Files(brief, sees=member is not None and bool(member.vision))
-    before = (files.part(f"Earlier attachment {file.name}", file) for file in brief.earlier)
-    attached = (files.part(_named(file), file) for file in brief.attachments)
-    thread = _thread(brief, files)
-    return [*earlier, *before, *thread, *attached, *files.rules(), asked(brief)]
+    sent = [picture.sha256 for picture in brief.pictures]
+    sees = member is not None and bool(member.vision)
+
+    def shown(name: str, file: Attachment) -> str:
+        """Return a file's text, with what its pictures are and what is missing of it."""
+        said = [file.text]
+        for picture in file.pictures:
+            form = SEEN_PICTURE if sees else UNSEEN_PICTURE
+            number = sent.index(picture.sha256) + 1 if sees else None
+            page = f"[p. {picture.page}] " if picture.page else ""
+            said.append(page + form.format(number=number, width=picture.width, height=picture.height))
+        if file.omitted:
+            said.append(NOT_READ.format(why=file.omitted))
+        return fence(brief, name, "\n\n".join(filter(None, said)))
+
+    before = (shown(f"Earlier attachment {file.name}", file) for file in brief.earlier)
+    messages = brief.context.messages if brief.context else ()
+    thread = [IN_A_THREAD] if messages else []
+    for message in messages:
+        thread.append(fence(brief, f"Message by {message.name}", message.text))
+        thread += (
+            shown(f"File {file.name}, sent with the message above", file) for file in message.files
+        )
+    attached = (
+        shown(f"Page {file.url}" if file.url else f"Attachment {file.name}", file)
+        for file in brief.attachments
+    )
+    rules = [CITE_PAGES] if any(file.pages for file in brief.files) else []
+    return [*earlier, *before, *thread, *attached, *rules, asked(brief)]
 
 
 def asked(brief: Brief) -> str:
@@ -65,49 +93,21 @@ def asked(brief: Brief) -> str:
     return fence(brief, "Question", brief.question)
 
 
-def _thread(brief: Brief, files: "_Files") -> Iterator[str]:
-    messages = brief.context.messages if brief.context else ()
-    if messages:
-        yield IN_A_THREAD
-    for message in messages:
-        yield fence(brief, f"Message by {message.name}", message.text)
-        for file in message.files:
-            yield files.part(f"File {file.name}, sent with the message above", file)
-
-
-def _named(file: Attachment) -> str:
-    return f"Page {file.url}" if file.url else f"Attachment {file.name}"
-
-
-@dataclass(frozen=True, slots=True)
-class _Files:
-    """The files of a question as one member reads them; pictures are numbered as they are sent."""
-
-    brief: Brief
-    sees: bool
-
-    def part(self, name: str, file: Attachment) -> str:
-        """Return a file's text, with what its pictures are and what is missing."""
-        drawn = [self._picture(picture) for picture in file.pictures]
-        missing = [NOT_READ.format(why=file.omitted)] if file.omitted else []
-        return fence(self.brief, name, "\n\n".join(filter(None, (file.text, *drawn, *missing))))
-
-    def rules(self) -> list[str]:
-        """Return how pages are cited, if any of the files has pages."""
-        return [CITE_PAGES] if any(file.pages for file in self.brief.files) else []
-
-    def _picture(self, picture: Picture) -> str:
-        page = f"[p. {picture.page}] " if picture.page else ""
-        if not self.sees:
-            return page + UNSEEN_PICTURE.format(width=picture.width, height=picture.height)
-        sent = [one.sha256 for one in self.brief.pictures]
-        number = sent.index(picture.sha256) + 1
-        return page + SEEN_PICTURE.format(number=number, width=picture.width, height=picture.height)
-
-
 def criteria(brief: Brief) -> list[str]:
     """Return what the team weighs answers by, if it said so."""
     return weighing(brief.boundary, brief.profile.criteria)
+
+
+def weighing(boundary: str, criteria: EvaluationCriteria | None) -> list[str]:
+    """Name the team's criteria; somebody typed them, so they are fenced like a question."""
+    if criteria is None:
+        return []
+    lines = (
+        f"- {each.name} (weight {each.weight:g}{', must-have' if each.must_have else ''})"
+        f"{each.description and f': {each.description}'}"
+        for each in criteria.criteria
+    )
+    return [fenced(boundary, "Criteria", "\n".join(lines)), WEIGHED]
 
 
 def without_boundary(brief: Brief, parts: Iterable[str]) -> list[str]:

@@ -5,8 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
-from council.document.iteration import CritiqueItem
-from council.document.results import GRADES, ReviewPoint, Stage2Result
+from council.document.results import GRADES, CritiqueItem, ReviewPoint, Stage2Result
 from council.reviews.prose import LONGEST_POINT, read_review
 from council.text.sentences import sentence_ends
 from council.usage import CHARACTERS_PER_TOKEN

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
 
-from council.document.conversation import AggregateRanking, Agreement, RankedAnswer
+from council.document.results import AggregateRanking, Agreement, RankedAnswer
 
 STRONG_FROM = 0.6
 SPLIT_BELOW = 0.2

@@ -14,9 +14,17 @@ from statistics import fmean
 
 from council.cancel import Cancellation
 from council.consultation import for_reviewers
-from council.document.comparisons import Comparison
-from council.document.depth import DepthReason, JudgeReport, Ran, RunDepth, Saved
-from council.document.results import Stage1Result, Stage2_5Result, Stage3Result
+from council.document.results import (
+    Comparison,
+    DepthReason,
+    JudgeReport,
+    Ran,
+    RunDepth,
+    Saved,
+    Stage1Result,
+    Stage2_5Result,
+    Stage3Result,
+)
 from council.errors import Failure
 from council.models.billing import PriceOf, search_cost, unpriced
 from council.offload import offload

@@ -12,11 +12,11 @@ from typing import Literal, cast
 
 from council.calls import AskAgain, Reply, object_schema
 from council.cancel import Cancellation
-from council.document.comparisons import Comparison, DifferingPoint
+from council.document.results import Comparison, DifferingPoint
 from council.errors import Failure
 from council.offload import offload
 from council.profile import Member
-from council.prompts.judging import COMPARE_AGAIN
+from council.prompts.prompts import COMPARE_AGAIN
 from council.reviews.ballot_text import by_letter, label_named
 from council.session import Request, Session
 from council.text.characters import clip

@@ -8,19 +8,21 @@ from bot.view.fold import fold
 from bot.view.state import RunView, opening
 from council.brief import Brief
 from council.document.conversation import (
-    AggregateRanking,
     AssistantMessage,
     Conversation,
     FailedCall,
-    RankedAnswer,
     RunUsage,
     Source,
+    UserMessage,
+    peer_critiques,
+)
+from council.document.results import (
+    AggregateRanking,
+    RankedAnswer,
     Stage1Result,
     Stage2_5Result,
     Stage2Result,
     Stage3Result,
-    UserMessage,
-    peer_critiques,
 )
 from council.errors import Failure
 from council.events import (

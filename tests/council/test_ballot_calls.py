@@ -5,7 +5,8 @@ import json
 import pytest
 
 from council.calls import Call
-from council.document.conversation import AssistantMessage, Stage2Result
+from council.document.conversation import AssistantMessage
+from council.document.results import Stage2Result
 from council.errors import Failure
 from council.events import MemberFailed
 from council.profile import Member, Profile

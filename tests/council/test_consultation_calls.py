@@ -6,7 +6,7 @@ import re
 
 from council.consultation import Opinion, Rebuttal
 from council.consultation_calls import form_schema
-from council.document.conversation import Stage1Result, Stage2_5Result
+from council.document.results import Stage1Result, Stage2_5Result
 from council.events import MemberAnswered
 from council.profile import Member, Persona, Profile
 from tests.council.consultations import AGAIN, DEBATE, FIRST, REPLY, faults

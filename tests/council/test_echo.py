@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from council.calls import Call, MemorySteps
-from council.document.conversation import AssistantMessage, Stage2_5Result
+from council.document.conversation import AssistantMessage
 from council.document.corrections import corrected
-from council.document.results import Stage1Result
+from council.document.results import Stage1Result, Stage2_5Result
 from council.echo import CorrectionInputs, fault
 from council.errors import Cause, Failure
 from council.events import MemberFailed, StageCompleted

@@ -9,7 +9,7 @@ import pytest
 from council.calls import Call, Citation, Reply
 from council.consultation import Consultation
 from council.document.conversation import AssistantMessage
-from council.document.iteration import IterationState
+from council.document.results import IterationState
 from tests.council.consultations import AGAIN, FIRST, faults
 from tests.council.scripted import FOUR, ScriptedCouncil, labels_in, profile
 from tests.pairs import pairs

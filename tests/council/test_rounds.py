@@ -6,7 +6,7 @@ import pytest
 
 from council.calls import Call, MemorySteps
 from council.document.conversation import AssistantMessage, peer_critiques
-from council.document.iteration import IterationState, TerminationReason
+from council.document.results import IterationState, TerminationReason
 from council.events import StageCompleted, StageStarted, to_json
 from tests.council.scripted import FOUR, Script, ScriptedCouncil, failure, labels_in, profile
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from council.document.conversation import AssistantMessage, Conversation, UserMessage
-from council.document.stored_rounds import rounds_of
+from council.document.corrections import rounds_of
 from tests.crashes.people import Asked, Posted
 from tests.crashes.scene import AGAIN, MEMBERS, OVER, Scene
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from council.document.iteration import TerminationReason
+from council.document.results import TerminationReason
 from tests.crashes.figures import CALLS, Crash, answers, count, count_calls, crashed, journal, leftovers
 from tests.crashes.people import Asked
 from tests.crashes.scene import MEMBERS, Scene, scene

@@ -13,16 +13,14 @@ from typing import Self
 import orjson
 import pytest
 
-from council.document.conversation import (
+from council.document.conversation import AssistantMessage, RunUsage, peer_critiques
+from council.document.results import (
     AggregateRanking,
-    AssistantMessage,
     RankedAnswer,
-    RunUsage,
     Stage1Result,
     Stage2_5Result,
     Stage2Result,
     Stage3Result,
-    peer_critiques,
 )
 from council.text.json_objects import JsonObject
 from council.usage import Usage

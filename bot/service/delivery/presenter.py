@@ -39,7 +39,7 @@ from bot.view.record import record
 from bot.view.state import RunView
 from bot.view.thread import ThreadPart, is_final, thread
 from bot.view.wording import commands as wording
-from council.document.depth import was_skipped
+from council.document.results import was_skipped
 from council.events import Event, MemberStarted, RunAdmitted, RunCompleted, RunFailed, RunQueued
 from council.offload import offload_slowly
 from council.task_group import TaskGroup

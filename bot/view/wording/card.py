@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from bot.view.wording import figures
 from bot.view.wording.figures import count, duration, listing, ordinal
-from council.document.iteration import IterationState, TerminationReason
+from council.document.results import IterationState, TerminationReason
 from council.events import ContextRead, HistoryShortened, Stage
 from storage.index.statistics import Typical
 

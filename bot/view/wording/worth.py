@@ -1,8 +1,7 @@
 """How deep a run went and what the council was worth: on the card, and in a channel's statistics."""
 
 from bot.view.wording.figures import count, dollars
-from council.document.comparisons import DifferingPoint
-from council.document.depth import JudgeReport, RunDepth, Saved
+from council.document.results import DifferingPoint, JudgeReport, RunDepth, Saved
 
 DEPTH = "quick: no reviews; auto: reviews where the answers differ; full: all stages"
 DEPTH_CHANNEL = "How deep questions go here: quick, auto or full"

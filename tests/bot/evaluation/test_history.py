@@ -5,7 +5,8 @@ from pathlib import Path
 from bot.evaluation.history import voted_items
 from council.brief import Brief
 from council.calls import Call, Reply
-from council.document.conversation import AssistantMessage, Source, Stage3Result, Vote
+from council.document.conversation import AssistantMessage, Source, Vote
+from council.document.results import Stage3Result
 from council.evaluation.checkers import checker_of
 from council.profile import Member
 from council.usage import Usage

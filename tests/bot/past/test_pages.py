@@ -13,7 +13,8 @@ from bot.past.pages import Sheet, Whereabouts
 from bot.render.markdown import render
 from bot.slack import text as slack_text
 from bot.view.message import Entry, Message
-from council.document.conversation import AssistantMessage, Conversation, Stage1Result, UserMessage
+from council.document.conversation import AssistantMessage, Conversation, UserMessage
+from council.document.results import Stage1Result
 from storage.index.past_answers import Cursor, Hit, Hits, Page
 from storage.index.rows import IndexRow
 from storage.index.statistics import Figure, MemberStatistics, Statistics, VoteCount

@@ -10,10 +10,13 @@ from bot.past import pages
 from bot.past.buttons import Figures
 from bot.render.markdown import render
 from council.document.conversation import AssistantMessage, Source
-from council.document.depth import DepthReason, JudgeReport, RunDepth, Saved
 from council.document.results import (
     AggregateRanking,
+    DepthReason,
+    JudgeReport,
     RankedAnswer,
+    RunDepth,
+    Saved,
     Stage1Result,
     Stage2_5Result,
     Stage3Result,

@@ -10,13 +10,8 @@ import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
 from bot.transcript.html import to_html
-from council.document.conversation import (
-    AssistantMessage,
-    Conversation,
-    Stage1Result,
-    Stage3Result,
-    UserMessage,
-)
+from council.document.conversation import AssistantMessage, Conversation, UserMessage
+from council.document.results import Stage1Result, Stage3Result
 from pictures.render import CHROMIUM, HERE
 from tests.bot.sample_run import (
     ANSWERS,

@@ -11,16 +11,14 @@ from bot.view.message import Footer, Message
 from bot.view.state import RunView, opening
 from bot.view.wording.failures import explain
 from council.brief import Discussion, ThreadMessage
-from council.document.conversation import (
+from council.document.conversation import AssistantMessage, FailedCall, RunUsage, UserMessage
+from council.document.results import (
     AggregateRanking,
-    AssistantMessage,
-    FailedCall,
-    RunUsage,
+    ChairNotes,
+    ReviewPoint,
     Stage1Result,
     Stage3Result,
-    UserMessage,
 )
-from council.document.results import ChairNotes, ReviewPoint
 from council.errors import Failure, NoAnswers, RunError
 from council.events import (
     ContextRead,

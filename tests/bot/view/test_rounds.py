@@ -16,7 +16,7 @@ from bot.view.state import RunView, opening
 from bot.view.thread import thread
 from bot.view.wording.card import rounds
 from council.document.conversation import AssistantMessage, Conversation, UserMessage
-from council.document.iteration import IterationRound, IterationState, TerminationReason
+from council.document.results import IterationRound, IterationState, TerminationReason
 from council.events import MemberFailed, RunCompleted, StageStarted
 from council.profile import Profile
 from tests.council.scripted import ScriptedCouncil, failure, profile

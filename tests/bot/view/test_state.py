@@ -4,8 +4,8 @@ import pytest
 
 from bot.view.fold import fold, of_document
 from bot.view.state import Answered, Failed, RunView, Seat, Waiting, Working, opening
-from council.document.conversation import AssistantMessage, Conversation, Stage1Result, Stage3Result
-from council.document.results import Rank
+from council.document.conversation import AssistantMessage, Conversation
+from council.document.results import Rank, Stage1Result, Stage3Result
 from council.errors import Failure
 from council.events import (
     AnswerStreamed,

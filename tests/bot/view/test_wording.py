@@ -18,8 +18,7 @@ from bot.view.wording.figures import (
     short_names,
     tokens,
 )
-from council.document.conversation import Agreement
-from council.document.results import Rank
+from council.document.results import Agreement, Rank
 from council.errors import Cause, Failure, NoAnswers, RunForgotten, RunStopped
 from council.events import ContextRead
 from council.text.characters import clip

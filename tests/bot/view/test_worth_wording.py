@@ -8,8 +8,7 @@ from bot.view.card import card
 from bot.view.fold import fold
 from bot.view.state import opening
 from bot.view.wording import worth
-from council.document.comparisons import DifferingPoint
-from council.document.depth import DepthReason, JudgeReport, RunDepth, Saved
+from council.document.results import DepthReason, DifferingPoint, JudgeReport, RunDepth, Saved
 from council.events import DepthChosen, StageCompleted, StageStarted
 from council.profile import Member
 from tests.bot.sample_run import ANSWERS, ASSISTANT, CONVERSATION, GPT, PROFILE

@@ -3,15 +3,8 @@
 import pytest
 from pydantic import ValidationError
 
-from council.document.conversation import (
-    AssistantMessage,
-    Conversation,
-    Stage2_5Result,
-    Stage2Result,
-    exchanges,
-    peer_critiques,
-)
-from council.document.results import ChairNotes
+from council.document.conversation import AssistantMessage, Conversation, exchanges, peer_critiques
+from council.document.results import ChairNotes, Stage2_5Result, Stage2Result
 from tests.council.scripted import ScriptedCouncil
 
 PLAIN = {

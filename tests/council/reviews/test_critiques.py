@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from council.document.iteration import CritiqueItem, format_critiques_for_refinement
-from council.document.results import Stage2Result
+from council.document.results import CritiqueItem, Stage2Result, format_critiques_for_refinement
 from council.reviews.critiques import extract_critiques_from_rankings, points_of, shorten
 from tests.council.reviews.points import against, praise
 

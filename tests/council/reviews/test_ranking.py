@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from council.document.conversation import AggregateRanking
-from council.document.results import Rank
+from council.document.results import AggregateRanking, Rank
 from council.reviews.ranking import aggregate, disagreements
 
 A, B, C, D, E = (f"Response {letter}" for letter in "ABCDE")

@@ -8,7 +8,7 @@ import pytest
 
 from council.calls import Call
 from council.document.corrections import KEEP
-from council.document.depth import RunDepth
+from council.document.results import RunDepth
 from council.errors import Failure
 from council.events import DepthChosen, StageStarted, to_json
 from council.profile import Profile

@@ -7,7 +7,7 @@ import pytest
 from council.brief import Brief
 from council.calls import Call, MemorySteps
 from council.cancel import Stop
-from council.document.comparisons import Comparison, DifferingPoint
+from council.document.results import Comparison, DifferingPoint
 from council.errors import Failure
 from council.profile import Member
 from council.session import Session

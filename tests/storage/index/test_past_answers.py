@@ -8,19 +8,15 @@ import orjson
 import pytest
 
 from council.calls import Reply
-from council.document.conversation import (
+from council.document.conversation import AssistantMessage, FailedCall, RunUsage, Source, timestamp
+from council.document.results import (
     AggregateRanking,
-    AssistantMessage,
-    FailedCall,
+    ChairNotes,
     RankedAnswer,
-    RunUsage,
-    Source,
     Stage1Result,
     Stage2_5Result,
     Stage3Result,
-    timestamp,
 )
-from council.document.results import ChairNotes
 from council.errors import Failure
 from council.usage import Usage
 from storage.database import Database
