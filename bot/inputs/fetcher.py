@@ -2,7 +2,9 @@
 
 A name's addresses are looked up once, all of them are checked, and the connection is made to a checked
 one, with the name in the header and in TLS. Each redirect is checked likewise. No cookie, password or
-proxy of the environment goes with a request.
+proxy of the environment goes with a request. What is public is known from RFC 6890 and IANA's
+special-purpose registries (through `ipaddress`), RFC 6052 (NAT64), RFC 3056 (6to4) and RFC 4291
+(addresses that hold an IPv4 address).
 """
 
 import asyncio
@@ -10,10 +12,10 @@ import re
 import socket
 import ssl
 import zlib
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from html import unescape
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Network, ip_address
 
 import aiohttp
 import structlog
@@ -21,7 +23,6 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from typing_extensions import override
 from yarl import URL
 
-from bot.inputs.addresses import is_public
 from bot.inputs.reading import FileContent, unread
 from bot.view.wording import inputs as wording
 from council.brief import Attachment
@@ -33,10 +34,6 @@ PAGE_BYTES = 5_000_000
 PAGE_SECONDS = 10.0
 MOST_REDIRECTS = 5
 PORTS = (80, 443)
-_REDIRECTS = (301, 302, 303, 307, 308)
-_LOGIN = (401, 403, 407)
-_OK = (200, 203, 206)
-"""A part, too: some sites send the whole as one (RFC 9110, 15.3.7)."""
 _AWAY = re.compile(
     r"//(?:login|signin|sso|auth|accounts|consent)\."
     r"|/(?:(?:wp-|workspace-|service)?(?:log|sign)[-_]?[io]n|authwall|sso|oauth2?|consent|cookie-?wall)(?=[/.;]|$)"
@@ -61,8 +58,8 @@ _HEADERS = {
     "Accept-Encoding": "gzip, deflate",
 }
 UNPACKED_AT_ONCE = 2**16
-_AUTOMATIC = 47
-"""Window bits by which zlib tells gzip and deflate by themselves."""
+_GLOBAL_UNICAST = IPv6Network("2000::/3")
+_NAT64 = IPv6Network("64:ff9b::/96")
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """Looks up the addresses of a name. Raises `OSError`."""
 Reach = Callable[[str, int], tuple[str, int]]
@@ -140,7 +137,7 @@ class Fetcher:
         addresses = await self._checked(address)
         if self._trusted is None:
             self._trusted = await asyncio.to_thread(self._trust)
-        resolver = _Resolved(addresses, self._reach)
+        resolver = _Resolver(addresses, self._reach)
         connector = aiohttp.TCPConnector(
             resolver=resolver, use_dns_cache=False, ssl=self._trusted, force_close=True
         )
@@ -153,13 +150,14 @@ class Fetcher:
             ) as session,
             session.get(address, headers=_HEADERS, allow_redirects=False) as response,
         ):
-            if response.status in _REDIRECTS and "Location" in response.headers:
+            if response.status in (301, 302, 303, 307, 308) and "Location" in response.headers:
                 return address.join(URL(response.headers["Location"]))
             if response.headers.get("cf-mitigated") == "challenge":  # Cloudflare's own word for it
                 raise _NotFetched(wording.CHECKS_FOR_ROBOTS)
-            if response.status in _LOGIN:
+            if response.status in (401, 403, 407):
                 raise _NotFetched(wording.NEEDS_LOGIN)
-            if response.status not in _OK:
+            # Some sites send the whole as one part (RFC 9110, 15.3.7).
+            if response.status not in (200, 203, 206):
                 raise _NotFetched(wording.answered(response.status))
             part = re.match(
                 r"bytes (\d+)-(\d+)/(\d+)", response.headers.get("Content-Range", "bytes 0-0/1")
@@ -193,7 +191,27 @@ class Fetcher:
         return addresses
 
 
-class _Resolved(AbstractResolver):
+def is_public(address: str) -> bool:
+    """Return whether an address is a public one of a single machine; false for what is no address.
+
+    What an IPv6 address holds of an IPv4 one is looked at: the connection would end there.
+    """
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return False
+    if not isinstance(found, IPv4Address):
+        if found.scope_id is not None:
+            return False
+        within = IPv4Address(int(found) & 0xFFFFFFFF) if found in _NAT64 else found.sixtofour
+        inner = found.ipv4_mapped or within
+        if inner is None:
+            return found in _GLOBAL_UNICAST and found.is_global and found.teredo is None
+        found = inner
+    return found.is_global and not (found.is_multicast or found.is_reserved)
+
+
+class _Resolver(AbstractResolver):
     """Gives the connection the addresses that were checked, whatever the name means by now."""
 
     def __init__(self, addresses: Sequence[str], reach: Reach) -> None:
@@ -205,20 +223,17 @@ class _Resolved(AbstractResolver):
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
         del family
-        return [*self._results(host, port)]
-
-    def _results(self, host: str, port: int) -> Iterator[ResolveResult]:
-        for address in self._addresses:
-            reached, at = self._reach(address, port)
-            is_six = ip_address(reached).version == 6
-            yield ResolveResult(
+        return [
+            ResolveResult(
                 hostname=host,
                 host=reached,
                 port=at,
-                family=socket.AF_INET6 if is_six else socket.AF_INET,
+                family=socket.AF_INET6 if ip_address(reached).version == 6 else socket.AF_INET,
                 proto=0,
                 flags=socket.AI_NUMERICHOST,
             )
+            for reached, at in (self._reach(address, port) for address in self._addresses)
+        ]
 
     @override
     async def close(self) -> None:
@@ -230,15 +245,14 @@ async def _content(response: aiohttp.ClientResponse) -> bytes:
     encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding not in ("identity", "gzip", "x-gzip", "deflate", ""):
         raise _NotFetched(wording.UNKNOWN_ENCODING)
-    unpack = zlib.decompressobj(_AUTOMATIC) if encoding not in ("identity", "") else None
+    unpack = None if encoding in ("identity", "") else zlib.decompressobj(47)  # gzip or deflate
     content = bytearray()
     is_first = encoding == "deflate"
     async for piece in response.content.iter_any():
         packed = piece
         if is_first and piece and piece[0] & 15 != zlib.DEFLATED:
-            unpack = zlib.decompressobj(
-                -zlib.MAX_WBITS
-            )  # without zlib's header, as many servers send it
+            # Without zlib's header, as many servers send it.
+            unpack = zlib.decompressobj(-zlib.MAX_WBITS)
         is_first = is_first and not piece
         while packed:
             content += unpack.decompress(packed, UNPACKED_AT_ONCE) if unpack else packed

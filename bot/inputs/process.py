@@ -15,29 +15,21 @@ from typing import Literal
 from pydantic import TypeAdapter, ValidationError
 
 import bot
-from bot.inputs.child import OUT_OF_MEMORY
-from bot.inputs.extraction import Extracted
+from bot.inputs.child import OUT_OF_MEMORY, Extracted
 from bot.inputs.kinds import Extractable
 from bot.inputs.limits import MOST_CHARACTERS, MOST_PAGE_PICTURES, OUTPUT, SECONDS
 
 STARTING = 5.0
 """Seconds beside the file's own, for the process to start on a busy machine."""
-_FOLDER = str(Path(bot.__file__).parent.parent)
 _ENVIRONMENT = {
-    "PYTHONPATH": _FOLDER,
+    "PYTHONPATH": str(Path(bot.__file__).parent.parent),
     "PYTHONDONTWRITEBYTECODE": "1",
     # Libraries for numbers start a thread for each core, each with a stack.
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
 }
 """All that the process knows of ours: no key, no proxy, no home."""
-
-_SET_DUMPABLE = 4
-"""`PR_SET_DUMPABLE` (linux/prctl.h)."""
-
 Failed = Literal["too_slow", "too_much_memory", "damaged"]
-
-
 _SAID = TypeAdapter(Extracted)
 
 
@@ -48,7 +40,7 @@ async def extract(kind: Extractable, content: bytes, *, seconds: float = SECONDS
     """
     if sys.platform == "linux":
         # Nor can a process of the same user read this one's memory and keys (prctl(2)).
-        ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
+        ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE (linux/prctl.h)
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-P",

@@ -11,9 +11,8 @@ from math import ceil
 from typing import cast
 
 from bot.inputs import process
-from bot.inputs.charsets import text_of
-from bot.inputs.extraction import Extracted, ExtractedPicture
-from bot.inputs.kinds import Extractable, Kind, kind_of, page_kind, why_unread
+from bot.inputs.child import Extracted, ExtractedPicture
+from bot.inputs.kinds import Extractable, Kind, kind_of, page_kind, text_of, why_unread
 from bot.inputs.limits import (
     AT_ONCE,
     DOCUMENT_BYTES,
@@ -127,15 +126,15 @@ class FileReader:
             for each in taken:
                 name = hashlib.sha256(each.content).hexdigest()
                 pictures[name] = base64.b64encode(each.content).decode()
-                media = "image/png" if each.media == "image/png" else "image/jpeg"
+                scale = min(1.0, PICTURE_SIDE / max(each.width, each.height))
                 shown.append(
                     Picture(
                         sha256=name,
-                        media=media,
+                        media=each.media,
                         width=each.width,
                         height=each.height,
                         page=each.page,
-                        tokens=_tokens(each),
+                        tokens=ceil(each.width * each.height * scale**2 / PIXELS_PER_TOKEN),
                     )
                 )
             unseen = [page for page in bare if page not in {each.page for each in taken}]
@@ -185,11 +184,6 @@ def _looked_at(file: FileContent) -> tuple[Kind | None, str, str, str | None]:
     if file.url and kind == "text":
         kind = page_kind(text, file.media)
     return kind, hashlib.sha256(file.content).hexdigest(), text, guessed
-
-
-def _tokens(picture: ExtractedPicture) -> int:
-    scale = min(1.0, PICTURE_SIDE / max(picture.width, picture.height))
-    return ceil(picture.width * picture.height * scale**2 / PIXELS_PER_TOKEN)
 
 
 def _omitted(found: Extracted) -> list[str]:

@@ -2,7 +2,7 @@
 
 from html import escape
 
-from bot.inputs.extraction import Extracted, extract
+from bot.inputs.child import Extracted, extract
 from bot.inputs.kinds import Extractable
 from bot.inputs.reading import FileReader
 

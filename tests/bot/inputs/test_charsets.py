@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from bot.inputs.charsets import text_of
+from bot.inputs.kinds import text_of
 
 JAPANESE = "水は百度で沸騰します。ポンプは赤です。カタログをご覧ください。"
 CHINESE = "水在一百度沸腾。水泵是红色的，请检查阀门。"

@@ -14,8 +14,7 @@ import trustme
 from aiohttp import web
 from yarl import URL
 
-from bot.inputs.addresses import is_public
-from bot.inputs.fetcher import PAGE_BYTES, Fetcher
+from bot.inputs.fetcher import PAGE_BYTES, Fetcher, is_public
 from bot.inputs.reading import FileContent
 from council.brief import Attachment
 from tests.bot.inputs.pages import reader

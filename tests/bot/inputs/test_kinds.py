@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.inputs.charsets import text_of
-from bot.inputs.kinds import Kind, kind_of, why_unread
+from bot.inputs.kinds import Kind, kind_of, text_of, why_unread
 from tests.bot.inputs.pdfs import lines, pdf
 from tests.bot.inputs.pictures import animated, plain
 

@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 
 from bot.inputs import process
-from bot.inputs.extraction import Extracted
+from bot.inputs.child import Extracted
 from bot.inputs.kinds import Extractable
 from bot.inputs.limits import MOST_CHARACTERS
 from bot.inputs.reading import FileContent, FileReader, fitted

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import trafilatura
 
-from bot.inputs.extraction import extract
+from bot.inputs.child import extract
 from bot.inputs.reading import FileContent
 from tests.bot.inputs.pages import ARTICLES, WALLS, article, reader
 
