@@ -97,7 +97,6 @@ class HttpServer(web.Server):
         self._answering: set[web.RequestHandler] = set()
 
     def count(self) -> int:
-        """Return how many connections there are."""
         return len(self._taking) + len(self._waiting) + len(self._answering)
 
     def take(self, connection: socket.socket, until: float, *, is_whole: bool) -> None:
@@ -121,7 +120,6 @@ class HttpServer(web.Server):
         return True
 
     def connection_lost(self, handler: web.RequestHandler, exc: BaseException | None = None) -> None:
-        """Forget a connection."""
         self._forget(handler)
         super().connection_lost(handler, exc)
 

@@ -484,7 +484,6 @@ def about(progress: RunProgress) -> JsonObject:
 
 
 def stage_of(view: RunView) -> str:
-    """Return how far a run is, in a few words."""
     running = [stage for stage in view.stages if stage.progress == "running"]
     if not running:
         return wording.QUEUED if not any(stage.started for stage in view.stages) else ""

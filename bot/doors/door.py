@@ -11,37 +11,43 @@ from collections import defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from weakref import WeakValueDictionary
 
 import orjson
 import structlog
+from typing_extensions import override
 
 from bot.actions import Actions, Actor, Incoming, Payload, Responder
 from bot.app import Library
-from bot.doors.queue import ProgramQueue
 from bot.doors.tokens import STDIO
-from bot.errors import Refusal
+from bot.errors import OverLimit, Refusal
 from bot.inputs.reading import FileReader
 from bot.past.pages import Sheet
 from bot.service.admission.access import NOBODY, Requester
 from bot.service.admission.budgets import NANO
+from bot.service.admission.limits import Limits
 from bot.service.commands import Command, Given
 from bot.service.delivery.unshown import Unshown
 from bot.service.delivery.venue import Venue
 from bot.service.dispatcher import Dispatcher
+from bot.service.local_queue import LocalQueue
 from bot.service.options import RunOptions
 from bot.service.requests.question import NO_HISTORY, Question
 from bot.service.runs.runs import Runs
 from bot.view.fold import run_view
 from bot.view.state import RunView
+from bot.view.wording import commands
 from bot.view.wording import doors as wording
 from council.brief import Attachment, Ceilings, History
-from council.document.conversation import Source
+from council.cancel import Stop
+from council.document.conversation import Source, timestamp
 from council.estimate import Estimate
 from council.profile import Depth
 from storage.errors import ConversationNotFound, StorageError
-from storage.journal.rows import RunRow
+from storage.journal.journal import Journal
+from storage.journal.rows import OpenRun, RunRow
 from storage.scope import TERMINAL, Scope
 from storage.tokens import ProgramToken
 
@@ -53,6 +59,8 @@ AGAIN_SECONDS = 60.0
 """How long after its end a run is taken over by the same request."""
 LOOK_SECONDS = 1.0
 """Between two looks at what other processes may have done to a run: ended, stopped or forgotten it."""
+STALE = timedelta(minutes=15)
+"""A run that was accepted longer ago holds nobody up: its process may have died."""
 PRICES_SECONDS = 5.0
 """How long an estimate waits for the models' prices."""
 
@@ -76,7 +84,6 @@ class Caller:
 
     @classmethod
     def of(cls, token: ProgramToken) -> "Caller":
-        """Return whoever has a token."""
         day = None if token.day_limit is None else token.day_limit / NANO
         return cls(id=token.id, name=token.name, scope=token.scope, profile=token.profile, day=day)
 
@@ -87,7 +94,6 @@ class Caller:
 
     @property
     def place(self) -> Source:
-        """Where it asks and reads."""
         scope = self.scope
         return Source(
             platform=scope.platform,
@@ -98,7 +104,6 @@ class Caller:
 
     @property
     def requester(self) -> Requester:
-        """What decides whether it may ask there."""
         channel = self.scope.channel
         places = frozenset({channel}) if channel else NOBODY
         return Requester(workspace=self.scope.workspace, places=places, is_program=True)
@@ -184,11 +189,71 @@ class Changes:
     happened: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def wait(self, seconds: float) -> None:
-        """Wait for the next change, at most so many seconds."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self.happened.wait()
         self.happened.clear()
+
+
+class ProgramQueue(LocalQueue):
+    """Where programs' runs wait: behind their own process's, and others' with the same data.
+
+    `council run` and several `council mcp` may work from one folder or database. People go first: a
+    program's run begins once the channel's runs, whoever carries them out, leave it a place.
+    """
+
+    def __init__(
+        self,
+        limits: Limits,
+        journal: Journal,
+        *,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        super().__init__(limits, journal)
+        self._runs = journal
+        self._now = now
+        self._sleep = sleep
+        self._begun: set[str] = set()
+
+    @override
+    @asynccontextmanager
+    async def turn(self, run: RunRow, stop: Stop, moved: Callable[[int], None]) -> AsyncGenerator[None]:
+        async with super().turn(run, stop, moved):
+            while stop.members.cause is None and not await self._has_place(run):
+                await self._sleep(LOOK_SECONDS)
+            self._begun.add(run.id)
+            try:
+                yield
+            finally:
+                self._begun.discard(run.id)
+
+    async def check(self, here: Source) -> None:
+        """Raise `OverLimit` if too many questions of a program or in its channel aren't answered yet."""
+        found = await self._open(here)
+        limits = self.limits
+        own = sum(run.program == here.program for run in found)
+        if own >= limits.waiting_per_user + limits.runs_per_user:
+            raise OverLimit(commands.too_many_of_person(limits.waiting_per_user))
+        if sum(run.is_here for run in found) >= limits.waiting_per_channel + limits.runs_per_channel:
+            raise OverLimit(commands.too_many_of_channel(limits.waiting_per_channel))
+
+    async def _has_place(self, run: RunRow) -> bool:
+        try:
+            found = await self._open(run.origin)
+        except StorageError as error:  # the run finds out by itself
+            log.warning("runs_not_counted", run=run.id, reason=error)
+            return True
+        begun = [
+            each for each in found if each.id != run.id and (each.has_begun or each.id in self._begun)
+        ]
+        return (
+            sum(each.is_here for each in begun) < self.limits.runs_per_channel
+            and sum(each.program == run.origin.program for each in begun) < self.limits.runs_per_user
+        )
+
+    async def _open(self, here: Source) -> list[OpenRun]:
+        return await self._runs.open_runs(here, timestamp(self._now() - STALE))
 
 
 class Door:

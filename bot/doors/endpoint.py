@@ -58,7 +58,6 @@ class Endpoint:
 
     @property
     def routes(self) -> Routes:
-        """What answers each method and path."""
         served: dict[tuple[str, str], Served] = {
             ("GET", "/v1/models"): self._models,
             ("GET", "/v1/models/"): self._models,

@@ -138,7 +138,6 @@ class Tools:
     caller_of: CallerOf
 
     def server(self) -> Server[Any]:
-        """Return a server of the SDK's that offers them."""
         return Server(
             "council", version=version("council-bot"), on_list_tools=self._list, on_call_tool=self._call
         )
@@ -273,7 +272,6 @@ def _state(progress: RunProgress) -> str:
 
 
 def link(run: RunRow) -> str | None:
-    """Return the address of a run's card, which a program's run doesn't have."""
     where = run.origin
     if where.platform != "discord" or where.message is None:
         return None
@@ -329,7 +327,6 @@ async def open_mcp(door: Door) -> AsyncGenerator[Served]:
 
 
 def _caller(context: ServerRequestContext[Any, Any]) -> Caller:
-    """Return whoever sent the request that a tool answers."""
     request: Any = context.request
     return request.scope["state"]["caller"]
 

@@ -42,7 +42,6 @@ class Rejected(CouncilError):
 
     @property
     def body(self) -> JsonObject:
-        """The error as clients read it."""
         return {
             "error": {
                 "message": str(self),

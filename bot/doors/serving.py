@@ -14,9 +14,8 @@ from bot.app import Council, Library, open_council, open_dispatcher, open_lookup
 from bot.config.configuration import Configuration
 from bot.config.ports import listening
 from bot.config.settings import Settings
-from bot.doors.door import Caller, Door
+from bot.doors.door import Caller, Door, ProgramQueue
 from bot.doors.endpoint import Endpoint, host_names
-from bot.doors.queue import ProgramQueue
 from bot.doors.rejections import refused
 from bot.errors import ConfigurationError, Problem
 from bot.http_server import serving as open_port
@@ -54,7 +53,6 @@ async def serve_programs(
 
 
 def _anything(settings: Settings) -> None:
-    """Accept settings without a platform."""
     del settings
 
 

@@ -335,7 +335,6 @@ def _give_up_calls() -> None:
 
 
 def main() -> None:
-    """Read what arrives on standard input."""
     kind = cast("Extractable", sys.argv[1])
     bound(kind)
     try:

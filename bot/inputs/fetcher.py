@@ -71,7 +71,6 @@ class _NotFetched(Exception):
 
 
 async def look_up(host: str, port: int) -> Sequence[str]:
-    """Ask the system for a name's addresses."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [str(address[0]) for *_, address in found]

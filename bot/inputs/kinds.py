@@ -106,7 +106,6 @@ def kind_of(content: bytes, media: str = "") -> Kind | None:
 
 
 def page_kind(text: str, media: str) -> Kind:
-    """Return whether what a web address returned as text is a page or plain text."""
     is_plain = "html" not in media and media.startswith("text/")
     return "page" if not is_plain and _MARKUP.search(text[:PDF_HEADER]) else "text"
 

@@ -1,26 +1,41 @@
-"""Reads the files of a question: each by its kind, bounded, with a reason for whatever isn't read."""
+"""Reads the files of a question: each by its kind, bounded, with a reason for whatever isn't read.
+
+What isn't plain text is read in a process of its own, which is ended, whatever it does. Its output is as
+untrusted as the file: it is checked against what it may say.
+"""
 
 import asyncio
 import base64
+import ctypes
 import hashlib
+import os
 import re
+import signal
+import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from math import ceil
-from typing import cast
+from pathlib import Path
+from typing import Literal, cast
 
-from bot.inputs import process
-from bot.inputs.child import Extracted, ExtractedPicture
+from pydantic import TypeAdapter, ValidationError
+
+import bot
+from bot.inputs.child import OUT_OF_MEMORY, Extracted, ExtractedPicture
 from bot.inputs.kinds import Extractable, Kind, kind_of, page_kind, text_of, why_unread
 from bot.inputs.limits import (
     AT_ONCE,
     DOCUMENT_BYTES,
+    MOST_CHARACTERS,
     MOST_PAGE_PICTURES,
     MOST_PICTURES,
+    OUTPUT,
     PICTURE_BYTES,
     PICTURE_SIDE,
     PIXELS_PER_TOKEN,
+    SECONDS,
     TEXT_BYTES,
 )
 from bot.view.message import printable
@@ -30,22 +45,29 @@ from council.brief import Attachment, Picture
 MOST_TOGETHER = 150_000
 """Characters of all that is read with a question."""
 MOST_TITLE = 300
+STARTING = 5.0
+"""Seconds beside the file's own, for the process to start on a busy machine."""
+_ENVIRONMENT = {
+    "PYTHONPATH": str(Path(bot.__file__).parent.parent),
+    "PYTHONDONTWRITEBYTECODE": "1",
+    # Libraries for numbers start a thread for each core, each with a stack.
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+"""All that the process knows of ours: no key, no proxy, no home."""
+_RESULT = TypeAdapter(Extracted)
+Failed = Literal["too_slow", "too_much_memory", "damaged"]
 
 _PAGE = re.compile(r"^\[p\. (\d{1,6})\]$", re.MULTILINE)
 
-_BYTES: Mapping[Kind, int] = {
-    "text": TEXT_BYTES,
-    "pdf": DOCUMENT_BYTES,
-    "office": DOCUMENT_BYTES,
-    "picture": PICTURE_BYTES,
-    "page": DOCUMENT_BYTES,
+_KINDS: Mapping[Kind, tuple[int, str, str]] = {
+    "text": (TEXT_BYTES, "", ""),
+    "pdf": (DOCUMENT_BYTES, "pypdfium2", wording.INSTALL_INPUTS),
+    "office": (DOCUMENT_BYTES, "markitdown", wording.INSTALL_OFFICE),
+    "picture": (PICTURE_BYTES, "PIL", wording.INSTALL_INPUTS),
+    "page": (DOCUMENT_BYTES, "trafilatura", wording.INSTALL_LINKS),
 }
-_NEEDS: Mapping[Kind, tuple[str, str]] = {
-    "pdf": ("pypdfium2", wording.INSTALL_INPUTS),
-    "picture": ("PIL", wording.INSTALL_INPUTS),
-    "page": ("trafilatura", wording.INSTALL_LINKS),
-    "office": ("markitdown", wording.INSTALL_OFFICE),
-}
+"""By kind of file: the most bytes, and the library that it needs, with how to install that."""
 _WHY: Mapping[str, str] = {
     "encrypted": wording.ENCRYPTED,
     "damaged": wording.DAMAGED,
@@ -94,13 +116,93 @@ _Found = tuple[Attachment, Sequence[ExtractedPicture], Sequence[int]]
 """A file, the pictures that were made of it, and the pages that only pictures show whole."""
 
 
+async def extract(kind: Extractable, content: bytes, *, seconds: float = SECONDS) -> Extracted | Failed:
+    """Read a file in a process of its own that ends within `seconds`, or say why it failed.
+
+    A cancelled reading ends the process with its group, too.
+    """
+    if sys.platform == "linux":
+        # Nor can a process of the same user read this one's memory and keys (prctl(2)).
+        ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE (linux/prctl.h)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-P",
+        "-m",
+        "bot.inputs.child",
+        kind,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        cwd="/",
+        env=_ENVIRONMENT,
+        start_new_session=True,
+    )
+    try:
+        async with asyncio.timeout(seconds + STARTING):
+            _, output = await asyncio.gather(_give(process, content), _take(process))
+            code = await process.wait()
+    except TimeoutError:
+        return "too_slow"
+    finally:
+        # The group outlives its leader where something was started in it.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        # Waiting alone ends when all pipes have ended, and one that isn't read may never do so.
+        await process.communicate()
+    if output is None:
+        return "damaged"
+    # PDFium aborts where there is no memory left for it (its fx_memory.cpp), and the kernel kills.
+    if code in (OUT_OF_MEMORY, -signal.SIGABRT, -signal.SIGKILL):
+        return "too_much_memory"
+    if code == -signal.SIGXCPU:
+        return "too_slow"
+    return "damaged" if code else _read(output)
+
+
+async def _give(process: asyncio.subprocess.Process, content: bytes) -> None:
+    if (stdin := process.stdin) is None:
+        return
+    # It may end before it has read everything.
+    with suppress(BrokenPipeError, ConnectionResetError):
+        stdin.write(content)
+        await stdin.drain()
+    stdin.close()
+
+
+async def _take(process: asyncio.subprocess.Process) -> bytes | None:
+    """Return the output; `None`, and end the process, where it is longer than it may be."""
+    output = bytearray()
+    if process.stdout is None:
+        return None
+    while piece := await process.stdout.read(2**16):
+        output += piece
+        if len(output) > OUTPUT:
+            process.kill()
+            await process.communicate()  # what is left, or its pipe never ends
+            return None
+    return bytes(output)
+
+
+def _read(output: bytes) -> Extracted | Failed:
+    try:
+        found = _RESULT.validate_json(output)
+    except ValidationError:
+        return "damaged"
+    is_in_bounds = len(found.text) <= MOST_CHARACTERS and len(found.pictures) <= MOST_PAGE_PICTURES
+    counts = (found.pages or 0, found.read or 0, *found.bare, *found.garbled)
+    sides = (side for each in found.pictures for side in (each.width, each.height, each.page or 1))
+    is_something = found.text or found.pictures or found.trouble
+    is_sound = is_something and is_in_bounds and min(counts) >= 0 and min(sides, default=1) > 0
+    return found if is_sound else "damaged"
+
+
 class FileReader:
     """Reads files, a few at a time; `has` says whether a library is installed."""
 
     def __init__(
         self,
         *,
-        extract: Callable[[Extractable, bytes], Awaitable[Extracted | process.Failed]] = process.extract,
+        extract: Callable[[Extractable, bytes], Awaitable[Extracted | Failed]] = extract,
         has: Callable[[str], bool] = lambda library: find_spec(library) is not None,
     ) -> None:
         self._extract = extract
@@ -150,14 +252,14 @@ class FileReader:
         kind, digest, text, guessed = await asyncio.to_thread(_looked_at, file)
         if kind is None:
             return unread(file.name, why_unread(file.content), url=file.url), (), ()
-        if len(file.content) > _BYTES[kind]:
-            return unread(file.name, wording.too_large(_BYTES[kind]), kind, file.url), (), ()
+        most, library, install = _KINDS[kind]
+        if len(file.content) > most:
+            return unread(file.name, wording.too_large(most), kind, file.url), (), ()
         if file.url and kind in ("text", "page") and not text.strip():
             return unread(file.name, wording.EMPTY_PAGE, kind, file.url), (), ()
         if kind == "text":
             read = Attachment(name=file.name, text=text, sha256=digest, omitted=guessed, url=file.url)
             return read, (), ()
-        library, install = _NEEDS[kind]
         if not self._has(library):
             return unread(file.name, install, kind, file.url), (), ()
         async with self._places:

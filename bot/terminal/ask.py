@@ -292,7 +292,6 @@ def warn(text: str) -> None:
 
 
 def tell_unlisted(model: str, near: str | None) -> None:
-    """Name a configured model that the provider doesn't list, and what may be meant."""
     warn(wording.unlisted(model, near))
 
 
@@ -374,7 +373,6 @@ def people(
 
 @contextmanager
 def events(question: str, profile: Profile, typical: Typical | None = None) -> Generator[Emit]:
-    """Print every event as one JSON line."""
     del question, profile, typical
 
     def hear(event: Event) -> None:
@@ -424,7 +422,6 @@ class Output(io.FileIO):
         return self._lost is not None and not isinstance(self._lost, BrokenPipeError)
 
     def write(self, data: "ReadableBuffer", /) -> int:
-        """Write, or drop what can't be written."""
         if self._lost is None:
             try:
                 return super().write(data)

@@ -137,7 +137,6 @@ class Choices:
         return wording.buttons(numbers, named) if offered else None
 
     def clear(self) -> None:
-        """Forget all buttons."""
         self._by_number = {}
 
     def pressed(self, typed: str) -> Choice | None:
@@ -148,7 +147,6 @@ class Choices:
         return next((each for each in self._by_number.values() if each.label.casefold() == wanted), None)
 
     def listed(self) -> Message:
-        """Return all buttons with their numbers."""
         rows = tuple(
             (str(number), wording.answer(each.label) if each.label.isdecimal() else each.label)
             for number, each in self._by_number.items()
@@ -200,7 +198,6 @@ class _Keyboard(Responder):
         return True
 
     async def show_buttons(self, conversation: str) -> None:
-        """Offer the buttons of a conversation that was just answered."""
         self.conversation = conversation
         self._choices.clear()
         sheet = await self.lookup.open(Answer(conversation), terminal_ask.person(), _nowhere)
@@ -251,7 +248,6 @@ async def _anything(here: Source) -> Requester:
 
 
 async def _is_admin() -> bool:
-    """Return that whoever runs the program is an admin."""
     return True
 
 

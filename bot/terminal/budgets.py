@@ -30,7 +30,6 @@ class Counted:
 
     @property
     def text(self) -> str:
-        """The same as a sentence."""
         limit = wording.budget_limit(self.limit)
         return wording.budget_state(self.key, self.id, self.period, self.spent, self.reserved, limit)
 

@@ -135,7 +135,6 @@ class _Stage:
             self.playing.cancel()
 
     async def transcript(self) -> Path:
-        """Write the transcript as a page."""
         from bot.transcript.html import to_html
 
         conversation = await self.library.store.load(self.run.conversation_id)
@@ -243,13 +242,11 @@ async def open_examples() -> AsyncGenerator[Library]:
 
 
 def runs_of(player: Player, library: Library) -> Runs:
-    """Return runs whose calls are answered by a player."""
     costs = Costs(catalog=Catalog(_no_models), journal=library.journal, store=library.store)
     return build_runs(player.ask, costs, library.index)
 
 
 async def record(runs: Runs, player: Player) -> RunRow:
-    """Record a player's question as a run."""
     asked = Question(
         standing=AT_TERMINAL,
         text=player.example.question,

@@ -121,7 +121,6 @@ class TerminalChannel:
                 self._write(line)
 
     def show(self, message: m.Message) -> None:
-        """Write a message below what is there."""
         self._write("")
         write(message, self._console)
 
@@ -158,7 +157,6 @@ def is_watched(console: Console) -> bool:
 
 
 def write(message: m.Message, console: Console) -> None:
-    """Write a message: drawn where somebody watches, else as Markdown."""
     if is_watched(console):
         console.print(drawn(message.blocks, console))
     else:
@@ -172,45 +170,27 @@ def told(view: RunView, event: Event, now: float) -> Iterator[str]:
         case MemberStarted("stage3", member):
             yield terminal.writing(short[member])
         case MemberAnswered():
-            yield terminal.did(short[event.member], _gave(view, event))
+            gave = {"stage1": terminal.answered, "stage2": terminal.reviewed, "stage3": terminal.wrote}
+            seat = view.seat(event.member)
+            if event.stage == "stage2_5":
+                said = correction(seat) if seat else "corrected"
+            else:
+                said = gave[event.stage](event.latency_ms / 1000)
+            yield terminal.did(short[event.member], said)
         case MemberRetried():
             why = failures.cause(event.failure)
             yield terminal.again(short[event.member], event.wait, why)
         case MemberFailed():
+            lacked, seat = terminal.LACKED[event.stage], view.seat(event.member)
+            if event.stage == "stage2_5" and seat:
+                lacked = terminal.kept(wording.kept_answer(seat.number))
             why = failures.failure(event.failure)
-            yield terminal.failed(short[event.member], _lacked(view, event), why)
+            yield terminal.failed(short[event.member], lacked, why)
         case StageCompleted() if event.stage != "stage3":
             name, said = stage_line(view, view.stage(event.stage), now)
             yield terminal.stage(name, said)
         case _:
             pass
-
-
-def _gave(view: RunView, event: MemberAnswered) -> str:
-    took = event.latency_ms / 1000
-    match event.stage:
-        case "stage1":
-            return terminal.answered(took)
-        case "stage2":
-            return terminal.reviewed(took)
-        case "stage2_5":
-            seat = view.seat(event.member)
-            return correction(seat) if seat else "corrected"
-        case "stage3":
-            return terminal.wrote(took)
-
-
-def _lacked(view: RunView, event: MemberFailed) -> str:
-    match event.stage:
-        case "stage1":
-            return terminal.NO_ANSWER
-        case "stage2":
-            return terminal.NO_REVIEW
-        case "stage2_5":
-            seat = view.seat(event.member)
-            return terminal.kept(wording.kept_answer(seat.number)) if seat else terminal.NO_CORRECTION
-        case "stage3":
-            return terminal.NO_FINAL_ANSWER
 
 
 def drawn(blocks: Iterable[m.Block], console: Console) -> RenderableType:

@@ -79,7 +79,6 @@ class Stage1Result(Record):
 
     @property
     def text(self) -> str:
-        """The answer."""
         return self.response
 
 
@@ -177,7 +176,6 @@ class Stage2_5Result(Record):  # noqa: N801 - the data model's own name
 
     @property
     def text(self) -> str:
-        """The answer as it is now."""
         return self.corrected_response
 
 
@@ -220,7 +218,6 @@ class Stage3Result(Record):
 
     @property
     def is_missing(self) -> bool:
-        """Whether there is no final answer."""
         return self.source == "missing"
 
 
@@ -286,7 +283,6 @@ class ScoredAnswer(Record):
 
     @property
     def is_disqualified(self) -> bool:
-        """Whether it fails a must-have."""
         return bool(self.failed)
 
 
@@ -482,7 +478,6 @@ class IterationState(IterationConfig):
     rounds: list[IterationRound] = Field(default_factory=list[IterationRound])
 
     def terminate(self, reason: TerminationReason) -> None:
-        """Allow no further round."""
         self.terminated = True
         self.termination_reason = reason
 

@@ -46,12 +46,10 @@ class BarePrompts(ShortPrompts):
     corrects_all = False  # asked again for no reason, it makes its answer worse
 
     def answer(self, member: Member) -> tuple[ChatMessage, ...]:
-        """Ask for an answer."""
         persona = [_system(member.persona.prompt)] if member.persona else []
         return (*persona, _user(self.brief.question))
 
     def review(self, member: Member, answers: Sequence[tuple[str, str]]) -> tuple[ChatMessage, ...]:
-        """Ask for a review of labelled answers."""
         del member
         listed = "\n\n".join(f"{label}: {text}" for label, text in answers)
         return (_user(f"{self.brief.question}\n\n{listed}\n\n{BALLOT}"),)
@@ -59,7 +57,6 @@ class BarePrompts(ShortPrompts):
     def correction(
         self, member: Member, *, original: str, label: str, critiques: Sequence[tuple[str, str]]
     ) -> tuple[ChatMessage, ...]:
-        """Hand an answer back with the reviews of it."""
         del label
         said = "\n\n".join(text for _, text in critiques)
         return (

@@ -44,7 +44,6 @@ def chat(brief: Brief, member: Member, *parts: str) -> tuple[ChatMessage, ...]:
 
 
 def language_rule(brief: Brief) -> list[str]:
-    """Say in which language to answer."""
     return [f"Answer the question in {brief.language}."]
 
 
@@ -89,7 +88,6 @@ def question(brief: Brief, member: Member | None) -> list[str]:
 
 
 def asked(brief: Brief) -> str:
-    """Return the question alone."""
     return fence(brief, "Question", brief.question)
 
 

@@ -143,12 +143,10 @@ TITLE_WORDS = 8
 
 
 def labels_only(labels: Sequence[str]) -> str:
-    """Ask a reviewer whose ranking can't be read for only the labels."""
     return LABELS_ONLY.format(labels=_listed(labels))
 
 
 def in_form(problem: str) -> str:
-    """Ask once more for a reply that wasn't in the requested form."""
     return NOT_IN_FORM.format(problem=problem)
 
 
@@ -167,7 +165,6 @@ class Prompts:
     debate: ClassVar[str] = DEBATE
 
     def answer(self, member: Member) -> tuple[ChatMessage, ...]:
-        """Ask a member for its own answer (stage 1)."""
         brief = self.brief
         return opening.chat(
             brief,
@@ -195,7 +192,6 @@ class Prompts:
         )
 
     def comparison(self, judge: Member, answers: Sequence[tuple[str, str]]) -> tuple[ChatMessage, ...]:
-        """Ask the judge where the labelled answers differ, and which is better."""
         brief = self.brief
         return opening.chat(
             brief,
@@ -274,7 +270,6 @@ class Prompts:
         )
 
     def synthesis(self, member: Member, given: Material) -> tuple[ChatMessage, ...]:
-        """Ask the chairman for the final answer from the corrected responses (stage 3)."""
         mark = self.brief.notes_mark if self.takes_notes else None
         return chair.synthesis(self.brief, member, given, mark)
 
@@ -283,7 +278,6 @@ class Prompts:
         return chair.NO_ANSWER.format(language=self.brief.language)
 
     def title(self, member: Member) -> tuple[ChatMessage, ...]:
-        """Ask for a title of the conversation."""
         brief = self.brief
         return opening.chat(
             brief,

@@ -7,7 +7,6 @@ from bot.view.wording.budgets import amount, exactly
 
 TOKEN_SCOPES = "terminal, slack:TEAM/CHANNEL or discord:SERVER/CHANNEL, by their ids"  # noqa: S105 - words about one
 NO_TOKENS = "There are no tokens. `council token new --name NAME --scope SCOPE` makes one."
-DAY_LIMIT = "a number of dollars above 0, or none"
 DIRECT_MESSAGES = "Direct messages are nobody else's to read: a token opens a channel, or the terminal."
 PRIVATE_THREAD = (
     "A private thread is read by its members alone: a token opens a channel, or the terminal."
@@ -44,7 +43,7 @@ def no_such_profile(name: str, names: Sequence[str]) -> str:
 
 
 def amount_unreadable(given: str) -> str:
-    return f"{given!r} is no limit. Write {DAY_LIMIT}."
+    return f"{given!r} is no limit. Write a number of dollars above 0, or none."
 
 
 def no_amount(given: str) -> str:
@@ -58,16 +57,13 @@ def time_unreadable(given: str) -> str:
 def made(place: str, name: str, limit: float | None, expires_at: str | None) -> str:
     """Tell the operator what a new token opens; the token itself goes to standard output."""
     day = f"up to {exactly(limit)} a day (UTC)" if limit else "without a limit of its own"
+    there = "the terminal" if place == "terminal" else place
     until = f"until {moment(expires_at)}" if expires_at else "for ever"
     return (
-        f"Whoever holds this token reads all past questions and answers of {_the(place)}, and asks "
+        f"Whoever holds this token reads all past questions and answers of {there}, and asks "
         f"there as {program(name)}, {day}, {until}.\nIt isn't stored and won't be shown again. "
         f"`council token revoke {name}` ends it."
     )
-
-
-def _the(place: str) -> str:
-    return "the terminal" if place == "terminal" else place
 
 
 def moment(at: str | None) -> str:

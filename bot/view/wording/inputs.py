@@ -3,7 +3,7 @@
 Reasons are a few words without a full stop: they follow a file's name in brackets.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from bot.view.wording.figures import count, listing
 from council.document.conversation import FileRecord, LinkRecord
@@ -122,26 +122,21 @@ def left_out(files: Sequence[tuple[str, str]]) -> str:
     reasons: dict[str, list[str]] = {}
     for name, why in files:
         reasons.setdefault(why, []).append(name)
-    return f"Not read: {', '.join(f'{_few(names)} ({why})' for why, names in reasons.items())}."
-
-
-def _few(names: Sequence[str]) -> str:
-    more = len(names) - NAMED
-    return listing([*names[:NAMED], *([f"{more:,} more"] if more > 0 else [])])
+    said: list[str] = []
+    for why, names in reasons.items():
+        more = [f"{len(names) - NAMED:,} more"] if len(names) > NAMED else []
+        said.append(f"{listing([*names[:NAMED], *more])} ({why})")
+    return f"Not read: {', '.join(said)}."
 
 
 def nothing_read(files: Sequence[FileRecord], links: Sequence[LinkRecord]) -> str:
     """Report that a question holds nothing that can be read, so that nobody was asked."""
-    why = "; ".join(
-        [*(f"{file.name}: {file.omitted}" for file in files if file.omitted), *_unread_links(links)]
-    )
+    unread = [f"{file.name}: {file.omitted}" for file in files if file.omitted]
+    unread += [f"{link.url}: {link.omitted}" for link in links if link.words is None]
+    why = "; ".join(unread)
     return (
         f"Nothing that came with the question can be read, so nobody was asked and nothing paid. {why}."
     )
-
-
-def _unread_links(links: Iterable[LinkRecord]) -> Iterator[str]:
-    return (f"{link.url}: {link.omitted}" for link in links if link.words is None)
 
 
 def is_unread(file: FileRecord) -> bool:

@@ -21,10 +21,12 @@ TINY_MODEL = (
 )
 NOT_UTF8 = "That isn't UTF-8 text; nothing was asked."
 
-NO_ANSWER = "gave no answer"
-NO_REVIEW = "gave no review"
-NO_CORRECTION = "could not be corrected"
-NO_FINAL_ANSWER = "could not write the final answer"
+LACKED = {
+    "stage1": "gave no answer",
+    "stage2": "gave no review",
+    "stage2_5": "could not be corrected",
+    "stage3": "could not write the final answer",
+}
 
 
 def too_old(question: str, run_id: str) -> str:

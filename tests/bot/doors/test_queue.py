@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bot.app import Library
-from bot.doors.queue import ProgramQueue
+from bot.doors.door import ProgramQueue
 from bot.errors import OverLimit
 from bot.service.admission.limits import Limits
 from council.cancel import Stop
