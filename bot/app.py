@@ -170,12 +170,12 @@ async def open_council(
         profiles = configuration.profiles
         addresses: Mapping[str, str] = {}
         if configuration.is_demonstration:
-            from council.models import builtin
+            from council import demonstration
 
-            if not builtin.available():
+            if not demonstration.available():
                 raise ConfigurationError([NOBODY_TO_ASK])
-            addresses = await stack.enter_async_context(builtin.serve())
-            profile = builtin.demonstration_profile([*addresses])
+            addresses = await stack.enter_async_context(demonstration.serve())
+            profile = demonstration.demonstration_profile([*addresses])
             profiles = {profile.name: profile}
         directory = Directory(profiles.values())
         channels = Channels(operator_of(configuration, profiles), library.overrides)

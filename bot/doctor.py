@@ -207,11 +207,11 @@ def _misnamed() -> tuple[Finding, ...]:
 
 
 async def _client(configuration: Configuration, clock: Clock, stack: AsyncExitStack) -> "ModelClient":
-    from council.models import builtin
+    from council import demonstration
     from council.models.client import ModelClient
 
     settings = configuration.settings
-    if configuration.is_demonstration and not builtin.available():
+    if configuration.is_demonstration and not demonstration.available():
         raise ConfigurationError([NOBODY_TO_ASK])
     key = settings.openrouter_api_key
     return await stack.enter_async_context(

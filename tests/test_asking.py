@@ -13,7 +13,7 @@ import pytest
 from bot.app import Library, open_library
 from bot.terminal import ask as terminal_ask
 from council.brief import Brief
-from council.models.builtin import demonstration_profile
+from council.demonstration import demonstration_profile
 from council.profile import Member, Profile
 from storage.journal.journal import Journal
 from storage.journal.rows import Begun, Reservation, RunRow

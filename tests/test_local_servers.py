@@ -10,7 +10,7 @@ import pytest
 from bot.config.configuration import load
 from bot.view.wording.cli import NO_PROVIDER
 from bot.view.wording.terminal import offer
-from council.models.local import LocalServer
+from council.local import LocalServer
 from tests.bot.terminal.test_demo import Watched
 from tests.launcher import start
 from tests.model_server import Json, ModelServer
@@ -23,8 +23,8 @@ TWO = LocalServer("LM Studio", "http://127.0.0.1:1234/v1", ("qwen/qwen3-8b", "ge
 SEVERAL: list[Json] = [{"id": "llama3.3:latest"}, {"id": "qwen3:8b"}]
 
 PROGRAM = """
-from council.models import builtin, local
-builtin.available = lambda: False
+from council import demonstration, local
+demonstration.available = lambda: False
 local.find_servers.__defaults__ = ({{"Ollama": {port}}}, 60.0)
 from bot.cli import main
 main()

@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
+from council import demonstration
 from council.consultation import json_schema
 from council.document.conversation import AssistantMessage, Conversation
-from council.models import builtin
 from tests import launcher
 from tests.model_server import ModelServer, Turn
 
@@ -661,7 +661,7 @@ async def test_without_model_extra_and_key_the_error_says_both_ways(tmp_path: Pa
 
 
 @pytest.mark.soak
-@pytest.mark.skipif(not builtin.available(), reason="the `local` extra isn't installed")
+@pytest.mark.skipif(not demonstration.available(), reason="the `local` extra isn't installed")
 async def test_the_built_in_council_answers_for_real(tmp_path: Path) -> None:
     """Real generation to a final answer, labelled as a demonstration, without key or network."""
     ended = await Program(tmp_path)("ask", "What is the capital of France?")

@@ -31,8 +31,8 @@ from bot.view.message import Line, Message, Pairs
 from bot.view.wording import terminal as wording
 from bot.view.wording.commands import AT_TERMINAL, NOT_OFFERED, NOTHING_TO_VOTE_ON
 from bot.view.wording.figures import HELPFUL, UNHELPFUL
+from council import demonstration
 from council.document.conversation import Source
-from council.models import builtin
 from council.profile import Profile
 from storage.errors import ConversationNotFound
 from storage.index.rows import IndexRow
@@ -64,7 +64,7 @@ async def chat_in_memory(configuration: Configuration) -> None:
 
 async def _hold(configuration: Configuration, library: Library, *, is_kept: bool = True) -> None:
     async with AsyncExitStack() as stack:
-        if configuration.is_demonstration and not builtin.available():
+        if configuration.is_demonstration and not demonstration.available():
             council = nobody(configuration, library)
         else:
             opening = open_council(configuration, library, unlisted=terminal_ask.tell_unlisted)

@@ -13,8 +13,8 @@ from typing import cast
 
 import structlog
 
+from council.demonstration import WINDOW
 from council.errors import ModelError
-from council.models.builtin import WINDOW
 from council.profile import Member, Profile
 from council.text.json_objects import JsonObject
 from council.usage import Price

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from council import demonstration
 from council.calls import Call
 from council.document.conversation import AssistantMessage
 from council.errors import ModelError
-from council.models import builtin
 from council.profile import Member
 from tests.model_servers import table
 from tests.model_servers.matrix import (
@@ -179,16 +179,16 @@ async def test_aimock(tmp_path: Path) -> None:
     written(row, row)
 
 
-@pytest.mark.skipif(not builtin.available(), reason="the extra `local`")
+@pytest.mark.skipif(not demonstration.available(), reason="the extra `local`")
 async def test_llama_cpp() -> None:
     """The built-in model's own server, addressed as anybody's: a model of 135M says what it can."""
     row = Row(server="llama.cpp (xllamacpp), SmolLM2-135M", dialect="llamacpp")
     personas = [
         {"name": f"Reader {number}", "prompt": "You answer in one sentence."} for number in (1, 2, 3)
     ]
-    async with builtin.serve() as addresses:
+    async with demonstration.serve() as addresses:
         address = next(iter(addresses.values()))
-        async with council_at(address, [builtin.MODEL], key=None, dialect="llamacpp") as council:
+        async with council_at(address, [demonstration.MODEL], key=None, dialect="llamacpp") as council:
             council.call_deadline = 900.0  # on a busy machine
             message = await council.run({"max_tokens": 120}, personas=personas)
             row.show(

@@ -21,9 +21,9 @@ from bot.view.wording.terminal import seat
 from council.brief import Brief
 from council.estimate import Estimate, estimate
 from council.models.catalog import ModelListing, find_listing, most_like
-from council.models.suggestion import MODEL_ID, leading, suggest
 from council.personas import PRESETS
 from council.profile import MAX_MEMBERS, Member, Profile
+from council.suggestion import MODEL_ID, leading, suggest
 from council.usage import Price, Usage
 
 MOST_SHOWN = 10

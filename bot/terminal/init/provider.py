@@ -17,14 +17,14 @@ from bot.terminal.init.files import Existing
 from bot.terminal.init.prompts import choose, fit, kept, prompt
 from bot.view.wording import init as wording
 from bot.view.wording.failures import cause
+from council import demonstration
 from council.errors import ModelError
-from council.models import builtin
+from council.local import LocalServer, find_servers
 from council.models.catalog import ModelListing, read_listings
 from council.models.client import ModelClient
 from council.models.directory import Directory
-from council.models.local import LocalServer, find_servers
-from council.models.suggestion import leading
 from council.profile import Profile
+from council.suggestion import leading
 from council.text.redaction import Redaction
 
 
@@ -159,5 +159,5 @@ def demonstrate(existing: Existing) -> None:
     if used:
         say(wording.demonstration_hidden(used))
     else:
-        installed = builtin.available()
+        installed = demonstration.available()
         say(wording.DEMONSTRATION_READY if installed else wording.DEMONSTRATION_MISSING)

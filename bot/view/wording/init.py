@@ -7,7 +7,7 @@ from bot.view.wording.figures import count, listing
 from council.models.catalog import Price
 
 if TYPE_CHECKING:
-    from council.models.local import LocalServer
+    from council.local import LocalServer
 
 INTRODUCTION = (
     "This sets up a council of your own in a few questions. Nothing is written until the last one is "

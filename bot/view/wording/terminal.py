@@ -194,7 +194,7 @@ def mistake(name: str, number: int) -> str:
 
 
 if TYPE_CHECKING:
-    from council.models.local import LocalServer
+    from council.local import LocalServer
 
 SEATS = 3
 """How many seats one model has on a council that has no other."""

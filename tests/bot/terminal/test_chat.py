@@ -13,7 +13,7 @@ from bot.past.buttons import Choice
 from bot.terminal import bot
 from bot.terminal.bot import Choices
 from bot.view.wording.terminal import ANOTHER
-from council.models import builtin
+from council import demonstration
 
 ANSWER = [
     Choice(label, "see", label)
@@ -49,7 +49,7 @@ class Chat:
 def chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Chat:
     """Return a chat whose working directory is empty."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(builtin, "available", lambda: False)
+    monkeypatch.setattr(demonstration, "available", lambda: False)
     return Chat(load(), monkeypatch, capsys)
 
 

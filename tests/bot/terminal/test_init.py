@@ -48,9 +48,9 @@ def let_go():
 atexit.register(let_go)
 from bot.checks import models
 from bot.terminal.init import members, provider
-from council.models import builtin, local
+from council import demonstration, local
 models.OPENROUTER = members.OPENROUTER = provider.OPENROUTER = "{openrouter}"
-builtin.available = lambda: True
+demonstration.available = lambda: True
 # A machine that is busy may take long to answer: the menu is the same every time.
 local.find_servers.__defaults__ = ({{"Ollama": {ollama}}}, 60.0)
 from bot.cli import main

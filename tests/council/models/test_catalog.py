@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import pytest
 from structlog.testing import capture_logs
 
+from council.demonstration import WINDOW
 from council.errors import Failure, ModelError
-from council.models.builtin import WINDOW
 from council.models.catalog import UNKNOWN_WINDOW, Catalog, find_listing, read_listings
 from council.profile import Member, Profile
 from council.text.json_objects import JsonObject

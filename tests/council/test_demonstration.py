@@ -9,11 +9,11 @@ import httpx
 import pytest
 import pytest_asyncio
 
+from council import demonstration
 from council.calls import Call, ChatMessage
 from council.consultation import Opinion, Rebuttal
 from council.consultation_calls import form_schema
 from council.errors import ModelError
-from council.models import builtin
 from council.models.client import ModelClient
 from council.models.retries import Retries
 from council.session import FORM_TOKENS
@@ -21,7 +21,7 @@ from council.text.json_objects import JsonObject
 from tests.council.scripted import as_called
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-installed = pytest.mark.skipif(not builtin.available(), reason="the `local` extra isn't installed")
+installed = pytest.mark.skipif(not demonstration.available(), reason="the `local` extra isn't installed")
 
 BALLOT: JsonObject = {
     "type": "object",
@@ -53,7 +53,7 @@ BALLOT: JsonObject = {
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def served() -> AsyncGenerator[Mapping[str, str]]:
     """Serve the model for this module."""
-    async with builtin.serve() as addresses:
+    async with demonstration.serve() as addresses:
         yield addresses
 
 
@@ -61,7 +61,7 @@ async def ask(
     served: Mapping[str, str], content: str, *, tokens: int, schema: JsonObject | None = None
 ) -> str:
     """Ask the first member."""
-    profile = builtin.demonstration_profile([*served])
+    profile = demonstration.demonstration_profile([*served])
     messages: Sequence[ChatMessage] = [{"role": "user", "content": content}]
     async with ModelClient(as_called, retries=Retries(max_attempts=1), addresses=served) as client:
         reply = await client.ask(
@@ -114,9 +114,9 @@ async def test_the_model_returns_a_consultation(served: Mapping[str, str], kind:
 async def test_a_prompt_over_the_context_is_a_clear_failure(served: Mapping[str, str]) -> None:
     """Nothing is cut off silently."""
     with pytest.raises(ModelError) as caught:
-        await ask(served, "word " * builtin.CONTEXT, tokens=8)
+        await ask(served, "word " * demonstration.CONTEXT, tokens=8)
     assert caught.value.failure.cause == "too_long"
-    assert f"({builtin.CONTEXT} tokens)" in caught.value.failure.detail
+    assert f"({demonstration.CONTEXT} tokens)" in caught.value.failure.detail
 
 
 @installed
@@ -124,7 +124,7 @@ async def test_a_prompt_over_the_context_is_a_clear_failure(served: Mapping[str,
 async def test_the_server_is_gone_after_its_use(capfd: pytest.CaptureFixture[str]) -> None:
     """With its port and its threads, and without a word on the terminal."""
     before = _threads()
-    async with builtin.serve() as addresses:
+    async with demonstration.serve() as addresses:
         assert _threads() > before
     async with httpx.AsyncClient() as client:
         for address in addresses.values():
@@ -140,7 +140,7 @@ async def test_the_server_is_gone_after_its_use(capfd: pytest.CaptureFixture[str
 async def test_the_demonstration_council_is_three_personas_on_one_model() -> None:
     """It is marked as a demonstration and has no title model, since every call takes seconds."""
     one, two = "embedded:1", "embedded:2"
-    profile = builtin.demonstration_profile([one, two])
+    profile = demonstration.demonstration_profile([one, two])
     assert [member.endpoint for member in profile.members] == [one, two, one]
     assert [member.name for member in profile.members] == [
         "smollm2-135m-instruct#the-architect",

@@ -1,7 +1,7 @@
 """Which council a model list suggests."""
 
 from council.models.catalog import ModelListing, Price
-from council.models.suggestion import Suggestion, leading, suggest
+from council.suggestion import Suggestion, leading, suggest
 
 
 def listed(**prices: tuple[float, int]) -> dict[str, ModelListing]:
