@@ -39,7 +39,6 @@ from storage.overrides import Overrides
 from storage.processes.coordination import Coordination
 from storage.processes.jobs import Jobs
 from storage.processes.locks import Locks
-from storage.server_traits import ServerTraits
 from storage.sqlite.opening import open_folder
 from storage.stores import Stores
 from storage.tokens import Tokens
@@ -65,7 +64,6 @@ class Library:
     tokens: Tokens
     notices: NoticeRecord
     locks: Locks
-    servers: ServerTraits
     coordination: Coordination | None = None
 
 
@@ -116,7 +114,6 @@ async def open_library(folder: Path, address: str | None = None) -> AsyncGenerat
             tokens=Tokens(database, overrides),
             notices=NoticeRecord(database),
             locks=stores.locks,
-            servers=ServerTraits(database),
             coordination=stores.coordination,
         )
 
@@ -187,7 +184,6 @@ async def open_council(
                 dialect=settings.openrouter_dialect,
                 keys=configuration.keys,
                 addresses=addresses,
-                memory=library.servers,
                 unpriced_call=lambda: channels.operator.budgets.unpriced_call,
             )
         )

@@ -53,12 +53,10 @@ async def adapting(server: Server, call: Call, send: Send) -> Completion:
         except RefusedCall as refused:
             if without_version and refused.failure.cause == "no_api":
                 server.forget_prefix()
-                await server.keep(model)
                 raise without_version from refused
             if server.may_lack_version(refused.failure):
                 without_version = refused
                 server.learn(model, Lesson(Traits(prefix=VERSION), everywhere=True))
-                await server.keep(model)
                 continue
             if _has_learned(server, model, traits):
                 continue  # from another call's refusal
@@ -99,7 +97,6 @@ async def _is_named(
     if lesson is None:
         return False
     server.learn(model, lesson)
-    await server.keep(model)
     if _has_no_format(server, call, server.traits(model)):
         raise _without_format(refused) from refused
     return True
@@ -143,15 +140,12 @@ async def _on_trial(
                     raise
                 spent += 1
                 continue
-            await server.keep(model)
             return completion
         if "response_format" in body:
             gone = len(server.dialect.ladder(model))
             server.learn(model, Lesson(Traits(format_steps=gone)), refusals=spent)
-            await server.keep(model)
             raise _without_format(refused) from refused
         server.learn(model, Lesson(Traits(tried=True)), refusals=spent)
-        await server.keep(model)
         raise refused
     finally:
         end()

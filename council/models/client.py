@@ -25,7 +25,7 @@ from council.models.learning import Lesson, Traits, steps_left
 from council.models.refusals import shorten
 from council.models.reply import Completion
 from council.models.retries import Retries
-from council.models.servers import VERSION, Memory, NoMemory, Server, server_at
+from council.models.servers import VERSION, Server, server_at
 from council.models.stream import body_of, receive, refusal
 from council.models.transport import Transport
 from council.profile import DialectName, Member
@@ -57,8 +57,8 @@ class ModelClient:
     reply, where a call doesn't say, and `linger` the wait for the usage after its end, in seconds. A
     server of one's own may be silent until the deadline: on a small machine, it reads a long prompt for
     minutes. `on_date` hears the time that each server says, as HTTP writes it, when lists are fetched.
-    `catalog` knows the prices of `base_url`'s models, `memory` what servers were learned to take.
-    `unpriced_call` returns what a call without a known price is taken to cost, in US dollars.
+    `catalog` knows the prices of `base_url`'s models. `unpriced_call` returns what a call without a
+    known price is taken to cost, in US dollars.
 
     Use as an asynchronous context manager.
     """
@@ -72,7 +72,6 @@ class ModelClient:
         dialect: DialectName | None = None,
         keys: Mapping[str, str] | None = None,
         addresses: Mapping[str, str] | None = None,
-        memory: Memory | None = None,
         calls_at_once: int = 64,
         retries: Retries | None = None,
         max_reply_bytes: int = 32 * MIB,
@@ -91,7 +90,6 @@ class ModelClient:
         self._dialect: DialectName | None = dialect
         self._keys = keys or {}
         self._addresses = addresses or {}
-        self._memory = memory or NoMemory()
         self._calls_at_once = calls_at_once
         self._retries = retries or Retries()
         self._linger = linger
@@ -115,7 +113,6 @@ class ModelClient:
         """
         call = replace(call, member=self._find(call))
         server = self._server(call.member)
-        await server.recall()
         async with server.places:
             clock = asyncio.get_running_loop().time
             started = clock()
@@ -169,7 +166,6 @@ class ModelClient:
             server = self._server(member)
         except ModelError:  # it can't be asked
             return False
-        await server.recall()
         if not steps_left(server.dialect, server.traits(member.model), member.model):
             return False
         is_said = server.dialect.routes and member.endpoint_id is None
@@ -237,7 +233,6 @@ class ModelClient:
         return cast("JsonObject", said) if isinstance(said, dict) else {}
 
     async def _get(self, server: Server, page: str) -> JsonObject | list[object]:
-        await server.recall()
         try:
             return await self._page(server, page)
         except ModelError as error:
@@ -292,8 +287,6 @@ class ModelClient:
             finally:
                 if completion.closed_without_opening and not server.traits(model).thinks_unmarked:
                     server.learn(model, Lesson(Traits(thinks_unmarked=True)), refusals=0)
-            if completion.closed_without_opening:
-                await server.keep(model)
         except ModelError as error:
             error.failure = completion.billed(error.failure, call, price)
             call.meter.add(error.failure.usage)
@@ -373,7 +366,7 @@ class ModelClient:
         if known is None:
             if len(self._servers) >= SERVERS_KEPT:
                 del self._servers[next(iter(self._servers))]
-            known = server_at(base_url, key, dialect, self._calls_at_once, self._memory)
+            known = server_at(base_url, key, dialect, self._calls_at_once)
             self._servers[base_url, key, dialect] = known
         return known
 

@@ -55,7 +55,6 @@ TABLES = (
     "unaudited",
     "retention_clock",
     "budget_warnings",
-    "server_traits",
     "judged_corrections",
     "tokens",
 )

@@ -1,7 +1,7 @@
 """What is asked again, and how often, where a server refuses how it was asked."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import cast
@@ -21,21 +21,6 @@ from tests.model_server import Exchange, ModelServer, Turn
 
 SAID = "It depends."
 PROMPT: JsonObject = {"type": "object", "properties": {"ranking": {"type": "array"}}}
-
-
-class Remembered:
-    """A memory that outlives a client."""
-
-    def __init__(self) -> None:
-        self.kept: dict[tuple[str, str], str] = {}
-
-    async def load(self, server: str) -> Mapping[str, str]:
-        """Return what is kept of a server."""
-        return {model: text for (place, model), text in self.kept.items() if place == server}
-
-    async def save(self, server: str, model: str, traits: str) -> None:
-        """Keep it."""
-        self.kept[server, model] = traits
 
 
 @asynccontextmanager
@@ -160,21 +145,6 @@ async def test_another_call_learns_for_all_at_the_address() -> None:
         await client.ask(call("n"))
     assert "stream_options" not in server.history[-1].request
     assert len(server.history) == 3
-
-
-async def test_what_was_learned_outlives_the_client_but_not_another_key() -> None:
-    """With another key, address or dialect, everything is learned again."""
-    memory = Remembered()
-    async with ModelServer() as server:
-        server.always("m", strict("temperature"))
-        async with opened(server, memory=memory) as client:
-            await client.ask(call())
-        async with opened(server, memory=memory) as client:
-            await client.ask(call())
-        assert len(server.history) == 3
-        async with opened(server, memory=memory, api_key="other") as client:
-            await client.ask(call())
-    assert len(server.history) == 5
 
 
 @pytest.mark.parametrize("path", ["", "/"])

@@ -1,0 +1,2 @@
+-- What servers take is learned again by each process: no refusal costs anything.
+DROP TABLE server_traits;
