@@ -18,14 +18,6 @@ UNREVIEWED = (
     "The members answered the question, each alone. These are their answers. The reviews were skipped: "
     "nobody has checked or corrected them."
 )
-READ_CRITICALLY = (
-    "Read the answers critically, for nobody else has: check each claim, number and step yourself, and "
-    "look for what all of them overlooked."
-)
-UNANIMOUS = (
-    "The answers recommend the same. That proves nothing: models make the same mistakes, and sound as "
-    "sure of them."
-)
 NOTES = (
     "Your answer comes first. When it is complete, add a few notes for the team, in plain text. First a "
     "line that holds this mark alone:\n\n{mark}\n\n"
@@ -39,8 +31,6 @@ NOTES = (
     "write the rest in {language}. Write the mark nowhere else."
 )
 CHANGED = "- CHANGED: which claim was dropped, added or corrected after the reviews, and by whom.\n"
-ANSWER_FIRST = "Write the answer first, then the notes."
-ANSWER_ONLY = "Write the answer."
 REPEATED = 600
 """A question of at most so many characters is asked again below long answers: small models forget it."""
 NO_ANSWER = "Those are notes alone. Write the answer to the question in {language}, and no notes."
@@ -142,15 +132,22 @@ def synthesis(
         *([NOTES.format(mark=mark, language=brief.language, changed=changed)] if mark else []),
         f"Now answer the question itself, in {brief.language}, beginning with {strategy.begins_with}.",
         *([opening.asked(brief)] if len(brief.question) <= REPEATED else []),
-        ANSWER_FIRST if mark else ANSWER_ONLY,
+        "Write the answer first, then the notes." if mark else "Write the answer.",
     )
 
 
 def _weighed(given: Material, instruction: str) -> Iterator[str]:
     """Say how the chairman is to weigh the answers: by what their reviewers said, or by itself."""
     if given.skipped:
-        yield from [UNANIMOUS] if given.skipped == "agreed" else []
-        yield f"{instruction} {READ_CRITICALLY}"
+        if given.skipped == "agreed":
+            yield (
+                "The answers recommend the same. That proves nothing: models make the same mistakes, "
+                "and sound as sure of them."
+            )
+        yield (
+            f"{instruction} Read the answers critically, for nobody else has: check each claim, number "
+            "and step yourself, and look for what all of them overlooked."
+        )
         return
     yield from _standing(given)
     yield from _scored(given.scores)
