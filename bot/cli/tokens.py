@@ -32,9 +32,10 @@ def new(
     configuration = configured()
     try:
         wanted = tokens.TokenRequest.read(name, scope, max_cost_day, expires, profile)
-        tokens.check_profile(profile, configuration.profiles)
     except UsageError as error:
         end(str(error), MISUSED)
+    if profile is not None and profile not in configuration.profiles:
+        end(wording.no_such_profile(profile, [*configuration.profiles]), MISUSED)
 
     async def run(library: Library) -> tuple[str, str | None]:
         try:

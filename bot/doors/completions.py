@@ -46,8 +46,6 @@ from storage.journal.rows import RunRow
 PREFIX = "council/"
 """What a model's name begins with; a profile's follows."""
 LONGEST_KEY = 200
-MOST_TURNS = 50
-"""How many earlier turns are taken; prompts repeat as many of them as have room."""
 SYSTEM = "system message"
 MESSAGE = "message"
 HEAD, TAIL = 1_000, 3_000
@@ -60,8 +58,6 @@ HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 """Of every reply: a proxy would keep back what keeps it alive."""
 DIGITS = 9
 """Of a cost in US dollars: what adds up exactly."""
-PACE_SECONDS = 0.05
-"""Between two pieces of a streamed text."""
 
 
 class ContentPart(BaseModel):
@@ -146,7 +142,8 @@ def read_request(body: bytes, key: str | None) -> ChatRequest:
             text=text,
             profile=profile_of(read.model),
             max_cost=dollars,
-            history=History(turns=tuple(_turns(said[:-1]))[-MOST_TURNS:]),
+            # Prompts repeat as many of them as have room.
+            history=History(turns=tuple(_turns(said[:-1]))[-50:]),
             files=(*material, *files),
             key=key,
         ),
@@ -382,7 +379,7 @@ class _Reply:
                 raise Unavailable(commands.RESTARTING)
             await tell(view)
             await self.changes.wait(LOOK_SECONDS)
-            await asyncio.sleep(PACE_SECONDS)
+            await asyncio.sleep(0.05)  # between two pieces of a streamed text
         raise ConnectionResetError
 
     async def _tell(self, view: RunView | None) -> None:

@@ -16,17 +16,10 @@ from typing import Annotated, Any, Literal
 
 import orjson
 from aiohttp import web
+from mcp import types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.types import (
-    CallToolRequestParams,
-    CallToolResult,
-    ListToolsResult,
-    PaginatedRequestParams,
-    TextContent,
-    Tool,
-)
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bot.doors.completions import DIGITS, LONGEST_KEY, parted, profile_of, stage_of
@@ -52,8 +45,6 @@ MOST_WAIT = 45.0
 PROGRESS_SECONDS = 5.0
 """Between two notifications of a run's progress."""
 
-CallerOf = Callable[[ServerRequestContext[Any, Any]], Caller]
-"""Returns whoever makes a request."""
 Report = Callable[[float, float | None, str], Awaitable[None]]
 """Notifies an agent of progress: how far, of how much, in words."""
 
@@ -97,9 +88,9 @@ class _Estimate(_Arguments):
 _TEXT: JsonObject = {"type": "string"}
 
 
-def _tool(name: str, said: str, required: tuple[str, ...], **properties: JsonObject) -> Tool:
+def _tool(name: str, said: str, required: tuple[str, ...], **properties: JsonObject) -> types.Tool:
     schema: JsonObject = {"type": "object", "properties": properties, "required": [*required]}
-    return Tool(name=name, description=said, input_schema=schema)
+    return types.Tool(name=name, description=said, input_schema=schema)
 
 
 TOOLS = (
@@ -135,7 +126,7 @@ class Tools:
     """Does what the tools say, through a door."""
 
     door: Door
-    caller_of: CallerOf
+    caller_of: Callable[[ServerRequestContext[Any, Any]], Caller]
 
     def server(self) -> Server[Any]:
         return Server(
@@ -143,14 +134,14 @@ class Tools:
         )
 
     async def _list(
-        self, context: ServerRequestContext[Any, Any], params: PaginatedRequestParams | None
-    ) -> ListToolsResult:
+        self, context: ServerRequestContext[Any, Any], params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
         del context, params
-        return ListToolsResult(tools=[*TOOLS])
+        return types.ListToolsResult(tools=[*TOOLS])
 
     async def _call(
-        self, context: ServerRequestContext[Any, Any], params: CallToolRequestParams
-    ) -> CallToolResult:
+        self, context: ServerRequestContext[Any, Any], params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
         tools: Mapping[str, Callable[[Caller, JsonObject], Awaitable[JsonObject]]] = {
             "council_ask": self._ask,
             "council_result": partial(self._result, context.session.report_progress),
@@ -172,8 +163,8 @@ class Tools:
             return _refusal(wording.unreadable(".".join(map(str, first["loc"])), first["msg"]))
         except CouncilError as error:
             return _refusal(str(error))
-        text = TextContent(type="text", text=orjson.dumps(said).decode())
-        return CallToolResult(content=[text], structured_content=said)
+        text = types.TextContent(type="text", text=orjson.dumps(said).decode())
+        return types.CallToolResult(content=[text], structured_content=said)
 
     async def _ask(self, caller: Caller, given: JsonObject) -> JsonObject:
         by = asyncio.get_running_loop().time() + AT_ONCE_SECONDS
@@ -285,8 +276,8 @@ def _read(sheet: Sheet) -> JsonObject:
     return {"ids": ids, "untrusted": {"text": render(sheet.message)}, "about": wording.UNTRUSTED}
 
 
-def _refusal(said: str) -> CallToolResult:
-    return CallToolResult(content=[TextContent(type="text", text=said)], is_error=True)
+def _refusal(said: str) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(type="text", text=said)], is_error=True)
 
 
 Message = MutableMapping[str, Any]

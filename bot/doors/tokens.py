@@ -1,7 +1,6 @@
 """The operator's side of tokens: what `council token` makes, lists and revokes."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -140,9 +139,3 @@ def place(scope: Scope) -> str:
     if scope.platform == TERMINAL:
         return TERMINAL
     return f"{scope.platform}:{scope.workspace}/{scope.channel}"
-
-
-def check_profile(name: str | None, profiles: Mapping[str, object]) -> None:
-    """Raise `UsageError` if a council isn't configured."""
-    if name is not None and name not in profiles:
-        raise UsageError(wording.no_such_profile(name, [*profiles]))

@@ -26,17 +26,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import bot
 import council
+from bot.inputs import limits
 from bot.inputs.kinds import Extractable
-from bot.inputs.limits import (
-    MEMORY,
-    MOST_CHARACTERS,
-    MOST_PAGE_PICTURES,
-    MOST_PAGES,
-    MOST_PIXELS,
-    PICTURE_OUTPUT,
-    PICTURE_SIDE,
-    SECONDS,
-)
 from bot.inputs.walls import Tree, Wall, wall_in
 
 if TYPE_CHECKING:
@@ -45,18 +36,7 @@ if TYPE_CHECKING:
 Trouble = Literal["encrypted", "damaged", "too_many_pixels", "no_text", "not_a_page"] | Wall
 """Why nothing of a file can be read."""
 
-SHARPEST = 200 / 72
-"""Pixels of a drawn page for each of its points: 200 dots an inch."""
-MOST_ATTRIBUTE = 2_000
 _BETWEEN = "\n\n"
-_PASSWORD = 4
-"""`FPDF_ERR_PASSWORD` (pdfium's public/fpdfview.h)."""
-_SECURITY = 5
-_QUALITIES = (90, 75, 60, 40)
-"""Of JPEG, tried in this order until a picture is small enough."""
-_ORIENTATION = 0x0112
-_FIRST_QUARTER_TURN = 5
-"""EXIF orientations from this one on exchange width and height."""
 OUT_OF_MEMORY = 3
 """The exit code for a file that takes more memory than is allowed."""
 _FORBIDDEN = (
@@ -112,15 +92,15 @@ def _pdf(content: bytes) -> Extracted:
         document = pypdfium2.PdfDocument(content)
         document.init_forms()  # before its pages, or they don't show what was filled in
     except pypdfium2.PdfiumError as error:
-        is_locked = error.err_code in (_PASSWORD, _SECURITY)
+        is_locked = error.err_code in (4, 5)  # FPDF_ERR_PASSWORD, _SECURITY (pdfium's fpdfview.h)
         return Extracted(trouble="encrypted" if is_locked else "damaged")
     texts: list[str] = []
     bare: list[int] = []
     garbled: list[int] = []
     pictures: list[ExtractedPicture] = []
-    room = MOST_CHARACTERS
+    room = limits.MOST_CHARACTERS
     read = 0
-    for number in range(1, min(len(document), MOST_PAGES) + 1):
+    for number in range(1, min(len(document), limits.MOST_PAGES) + 1):
         try:
             text, is_whole = page_text(document, number)
             is_bare = (
@@ -138,11 +118,13 @@ def _pdf(content: bytes) -> Extracted:
         read = number
         if is_bare or not is_whole:
             (bare if is_bare else garbled).append(number)
-            if len(pictures) < MOST_PAGE_PICTURES:
+            if len(pictures) < limits.MOST_PAGE_PICTURES:
                 # Some pages can't be drawn.
                 with suppress(pypdfium2.PdfiumError, ValueError, ZeroDivisionError):
                     page = document[number - 1]
-                    scale = min(PICTURE_SIDE / max(page.get_size()), SHARPEST)
+                    scale = min(
+                        limits.PICTURE_SIDE / max(page.get_size()), 200 / 72
+                    )  # at most 200 dots an inch
                     pictures.append(_encoded(page.render(scale=scale).to_pil(), number))
     if not texts and not pictures:
         return Extracted(pages=len(document), trouble="no_text")
@@ -160,18 +142,18 @@ def _pdf(content: bytes) -> Extracted:
 def _picture(content: bytes) -> Extracted:
     from PIL import AvifImagePlugin, Image, ImageOps, UnidentifiedImageError
 
-    Image.MAX_IMAGE_PIXELS = MOST_PIXELS
+    Image.MAX_IMAGE_PIXELS = limits.MOST_PIXELS
     AvifImagePlugin.DEFAULT_MAX_THREADS = 1  # each has its memory, and none may be started here
     formats = ("PNG", "JPEG", "WEBP", "GIF", "AVIF", "TIFF", "BMP")
     try:
         with Image.open(io.BytesIO(content), formats=formats) as checked:
-            if checked.width * checked.height > MOST_PIXELS:
+            if checked.width * checked.height > limits.MOST_PIXELS:
                 return Extracted(trouble="too_many_pixels")
             checked.verify()
         # `verify` leaves a file that has to be opened again (Pillow's documentation).
         with Image.open(io.BytesIO(content), formats=formats) as image:
             pages = getattr(image, "n_frames", 1) if image.format == "TIFF" else 1
-            is_turned = image.getexif().get(_ORIENTATION, 1) >= _FIRST_QUARTER_TURN
+            is_turned = image.getexif().get(0x0112, 1) >= 5  # orientations that exchange the sides
             size = (image.height, image.width) if is_turned else image.size
             drawn = _encoded(ImageOps.exif_transpose(_small(image)))
     except Image.DecompressionBombError:
@@ -185,7 +167,7 @@ def _picture(content: bytes) -> Extracted:
 
 def _small(image: "Image") -> "Image":
     """Return a picture no larger than it is sent, with its metadata."""
-    image.draft("RGB", (PICTURE_SIDE, PICTURE_SIDE))
+    image.draft("RGB", (limits.PICTURE_SIDE, limits.PICTURE_SIDE))
     if image.mode == "P":
         image = image.convert("RGBA" if "transparency" in image.info else "RGB")
     elif image.mode.startswith(("I", "F")):
@@ -193,7 +175,7 @@ def _small(image: "Image") -> "Image":
         low, high = cast("tuple[float, float]", image.getextrema())
         scale = 255 / ((high - low) or 1)
         image = image.convert("F").point(lambda value: value * scale - low * scale).convert("L")
-    image.thumbnail((PICTURE_SIDE, PICTURE_SIDE))
+    image.thumbnail((limits.PICTURE_SIDE, limits.PICTURE_SIDE))
     return image
 
 
@@ -209,11 +191,11 @@ def _encoded(image: "Image", page: int | None = None) -> ExtractedPicture:
     else:
         bare.paste(image.convert("RGB"))
     content, media = _saved(bare, "PNG"), "image/png"
-    for quality in _QUALITIES:
+    for quality in (90, 75, 60, 40):
         found = _saved(bare, "JPEG", quality=quality)
         if len(found) < len(content):
             content, media = found, "image/jpeg"
-        if len(content) <= PICTURE_OUTPUT:
+        if len(content) <= limits.PICTURE_OUTPUT:
             break
     return ExtractedPicture(media, bare.width, bare.height, content, page)
 
@@ -233,10 +215,10 @@ def _page(content: bytes) -> Extracted:
     # Of an attribute of megabytes, each of a hundred searches would take its time.
     for element in tree.iter():
         for name, value in element.items():
-            if len(value) > MOST_ATTRIBUTE:
+            if len(value) > 2_000:
                 del element.attrib[name]
-        element.text = element.text and element.text[:MOST_CHARACTERS]
-        element.tail = element.tail and element.tail[:MOST_CHARACTERS]
+        element.text = element.text and element.text[: limits.MOST_CHARACTERS]
+        element.tail = element.tail and element.tail[: limits.MOST_CHARACTERS]
     about = trafilatura.extract_metadata(tree)
     title = " ".join((about.title or "").split()) if about else ""
     text = trafilatura.extract(deepcopy(tree), include_comments=False, include_tables=True) or ""
@@ -244,7 +226,8 @@ def _page(content: bytes) -> Extracted:
         return Extracted(title=title, trouble=wall)
     if not text.strip():
         return Extracted(title=title, trouble="not_a_page")
-    return Extracted(text[:MOST_CHARACTERS].strip(), title, cut=len(text) > MOST_CHARACTERS)
+    most = limits.MOST_CHARACTERS
+    return Extracted(text[:most].strip(), title, cut=len(text) > most)
 
 
 def _office(content: bytes) -> Extracted:
@@ -258,7 +241,7 @@ def _office(content: bytes) -> Extracted:
     text = text.replace("\0", "").strip()
     if not text:
         return Extracted(trouble="no_text")
-    return Extracted(text[:MOST_CHARACTERS], cut=len(text) > MOST_CHARACTERS)
+    return Extracted(text[: limits.MOST_CHARACTERS], cut=len(text) > limits.MOST_CHARACTERS)
 
 
 _READERS: dict[Extractable, Callable[[bytes], Extracted]] = {
@@ -278,15 +261,15 @@ def bound(kind: Extractable) -> None:
         with suppress(OSError):
             Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
         # Memory of its own: reserved addresses and shared libraries take none (getrlimit(2)).
-        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_DATA, (limits.MEMORY, limits.MEMORY))
         # Office files' libraries start a thread for each core, each with addresses of its own.
         if kind != "office":
-            resource.setrlimit(resource.RLIMIT_AS, (MEMORY * 3 // 2, MEMORY * 3 // 2))
+            resource.setrlimit(resource.RLIMIT_AS, (limits.MEMORY * 3 // 2, limits.MEMORY * 3 // 2))
             resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
         libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS, without which neither may be done
         _give_up_files(libc)
         _give_up_calls()
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
+    resource.setrlimit(resource.RLIMIT_CPU, (limits.SECONDS, limits.SECONDS + 1))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 

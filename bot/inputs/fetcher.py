@@ -31,9 +31,6 @@ log = structlog.get_logger()
 
 PAGE_BYTES = 5_000_000
 """Of a page, unpacked."""
-PAGE_SECONDS = 10.0
-MOST_REDIRECTS = 5
-PORTS = (80, 443)
 _AWAY = re.compile(
     r"//(?:login|signin|sso|auth|accounts|consent)\."
     r"|/(?:(?:wp-|workspace-|service)?(?:log|sign)[-_]?[io]n|authwall|sso|oauth2?|consent|cookie-?wall)(?=[/.;]|$)"
@@ -60,8 +57,6 @@ _HEADERS = {
 UNPACKED_AT_ONCE = 2**16
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
-Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-"""Looks up the addresses of a name. Raises `OSError`."""
 Reach = Callable[[str, int], tuple[str, int]]
 """Returns where a checked address and port are reached; only tests need to know better."""
 
@@ -77,15 +72,15 @@ async def look_up(host: str, port: int) -> Sequence[str]:
 
 
 class Fetcher:
-    """Fetches pages. `resolve` looks up names, `trust` makes what checks certificates."""
+    """Fetches pages. `resolve` looks up a name's addresses, `trust` makes what checks certificates."""
 
     def __init__(
         self,
         *,
-        resolve: Resolve = look_up,
+        resolve: Callable[[str, int], Awaitable[Sequence[str]]] = look_up,
         reach: Reach = lambda address, port: (address, port),
         trust: Callable[[], ssl.SSLContext] = ssl.create_default_context,
-        seconds: float = PAGE_SECONDS,
+        seconds: float = 10.0,
     ) -> None:
         self._resolve = resolve
         self._reach = reach
@@ -120,7 +115,7 @@ class Fetcher:
 
     async def _followed(self, start: str, link: str) -> FileContent:
         address = URL(start)
-        for _ in range(MOST_REDIRECTS + 1):
+        for _ in range(6):
             found = await self._page(address, link)
             if isinstance(found, FileContent):
                 there, here = (f"//{each.host}{each.path}".lower() for each in (address, URL(start)))
@@ -179,7 +174,7 @@ class Fetcher:
             raise _NotFetched(wording.NOT_HTTP)
         if address.raw_user is not None or address.raw_password is not None:
             raise _NotFetched(wording.HOLDS_NAME)
-        if port not in PORTS:
+        if port not in (80, 443):
             raise _NotFetched(wording.OTHER_PORT)
         try:
             addresses = [str(ip_address(host))]

@@ -35,8 +35,6 @@ _OTHERS = (
 _MARKUP = re.compile(
     r"<\s*(?:!doctype|html|head|body|meta|title|script|div|p|article|main)\b", re.IGNORECASE
 )
-_ZIP = b"PK\x03\x04"
-_OFFICE_PARTS = (b"word/", b"ppt/", b"xl/")
 _BYTE_ORDER = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),  # its mark begins with UTF-16's
@@ -97,8 +95,9 @@ def kind_of(content: bytes, media: str = "") -> Kind | None:
         return "pdf"
     if _PICTURE.match(content):
         return "picture"
-    if content.startswith(_ZIP):
-        is_office = b"[Content_Types].xml" in content and any(one in content for one in _OFFICE_PARTS)
+    if content.startswith(b"PK\x03\x04"):
+        parts = (b"word/", b"ppt/", b"xl/")
+        is_office = b"[Content_Types].xml" in content and any(part in content for part in parts)
         return "office" if is_office else None
     if any(re.match(sign, content) for sign, _ in _OTHERS):
         return None

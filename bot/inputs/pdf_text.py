@@ -31,8 +31,6 @@ _HYPHEN = "\2"
 _GUESS = "\x1f"
 """A space that isn't in the file: PDFium takes wide letter spacing for one, too."""
 _MARKS = ("[ ]", "[x]")
-_HIDDEN = 2 | 32
-"""Flags of what a page doesn't show (ISO 32000-1, 12.5.3)."""
 
 
 @dataclass(slots=True)
@@ -173,7 +171,8 @@ def _fields(page: _Library, turn: int) -> Iterator[tuple[_Letter, bool]]:
     for index in range(raw.FPDFPage_GetAnnotCount(page)):
         note = raw.FPDFPage_GetAnnot(page, index)
         kind = raw.FPDFAnnot_GetSubtype(note)
-        if kind != raw.FPDF_ANNOT_LINK and not raw.FPDFAnnot_GetFlags(note) & _HIDDEN:
+        # Flags 2 and 32: what a page doesn't show (ISO 32000-1, 12.5.3).
+        if kind != raw.FPDF_ANNOT_LINK and not raw.FPDFAnnot_GetFlags(note) & (2 | 32):
             raw.FPDFAnnot_GetRect(note, rect)
             field = raw.FPDFAnnot_GetFormFieldType(form, note) if form else None
             text: str = ""

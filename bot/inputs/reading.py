@@ -23,28 +23,15 @@ from typing import Literal, cast
 from pydantic import TypeAdapter, ValidationError
 
 import bot
+from bot.inputs import limits
 from bot.inputs.child import OUT_OF_MEMORY, Extracted, ExtractedPicture
 from bot.inputs.kinds import Extractable, Kind, kind_of, page_kind, text_of, why_unread
-from bot.inputs.limits import (
-    AT_ONCE,
-    DOCUMENT_BYTES,
-    MOST_CHARACTERS,
-    MOST_PAGE_PICTURES,
-    MOST_PICTURES,
-    OUTPUT,
-    PICTURE_BYTES,
-    PICTURE_SIDE,
-    PIXELS_PER_TOKEN,
-    SECONDS,
-    TEXT_BYTES,
-)
 from bot.view.message import printable
 from bot.view.wording import inputs as wording
 from council.brief import Attachment, Picture
 
 MOST_TOGETHER = 150_000
 """Characters of all that is read with a question."""
-MOST_TITLE = 300
 STARTING = 5.0
 """Seconds beside the file's own, for the process to start on a busy machine."""
 _ENVIRONMENT = {
@@ -61,11 +48,11 @@ Failed = Literal["too_slow", "too_much_memory", "damaged"]
 _PAGE = re.compile(r"^\[p\. (\d{1,6})\]$", re.MULTILINE)
 
 _KINDS: Mapping[Kind, tuple[int, str, str]] = {
-    "text": (TEXT_BYTES, "", ""),
-    "pdf": (DOCUMENT_BYTES, "pypdfium2", wording.INSTALL_INPUTS),
-    "office": (DOCUMENT_BYTES, "markitdown", wording.INSTALL_OFFICE),
-    "picture": (PICTURE_BYTES, "PIL", wording.INSTALL_INPUTS),
-    "page": (DOCUMENT_BYTES, "trafilatura", wording.INSTALL_LINKS),
+    "text": (limits.TEXT_BYTES, "", ""),
+    "pdf": (limits.DOCUMENT_BYTES, "pypdfium2", wording.INSTALL_INPUTS),
+    "office": (limits.DOCUMENT_BYTES, "markitdown", wording.INSTALL_OFFICE),
+    "picture": (limits.PICTURE_BYTES, "PIL", wording.INSTALL_INPUTS),
+    "page": (limits.DOCUMENT_BYTES, "trafilatura", wording.INSTALL_LINKS),
 }
 """By kind of file: the most bytes, and the library that it needs, with how to install that."""
 _WHY: Mapping[str, str] = {
@@ -116,7 +103,9 @@ _Found = tuple[Attachment, Sequence[ExtractedPicture], Sequence[int]]
 """A file, the pictures that were made of it, and the pages that only pictures show whole."""
 
 
-async def extract(kind: Extractable, content: bytes, *, seconds: float = SECONDS) -> Extracted | Failed:
+async def extract(
+    kind: Extractable, content: bytes, *, seconds: float = limits.SECONDS
+) -> Extracted | Failed:
     """Read a file in a process of its own that ends within `seconds`, or say why it failed.
 
     A cancelled reading ends the process with its group, too.
@@ -176,7 +165,7 @@ async def _take(process: asyncio.subprocess.Process) -> bytes | None:
         return None
     while piece := await process.stdout.read(2**16):
         output += piece
-        if len(output) > OUTPUT:
+        if len(output) > limits.OUTPUT:
             process.kill()
             await process.communicate()  # what is left, or its pipe never ends
             return None
@@ -188,7 +177,9 @@ def _read(output: bytes) -> Extracted | Failed:
         found = _RESULT.validate_json(output)
     except ValidationError:
         return "damaged"
-    is_in_bounds = len(found.text) <= MOST_CHARACTERS and len(found.pictures) <= MOST_PAGE_PICTURES
+    is_in_bounds = (
+        len(found.text) <= limits.MOST_CHARACTERS and len(found.pictures) <= limits.MOST_PAGE_PICTURES
+    )
     counts = (found.pages or 0, found.read or 0, *found.bare, *found.garbled)
     sides = (side for each in found.pictures for side in (each.width, each.height, each.page or 1))
     is_something = found.text or found.pictures or found.trouble
@@ -207,18 +198,18 @@ class FileReader:
     ) -> None:
         self._extract = extract
         self._has = has
-        self._places = asyncio.Semaphore(AT_ONCE)
+        self._places = asyncio.Semaphore(limits.AT_ONCE)
 
     async def read(self, files: Sequence[FileContent | Attachment]) -> FilesAsRead:
         """Read files; an `Attachment` among them is one of which it is known why it isn't read."""
         found = await asyncio.gather(*map(self._file, files))
         pictures: dict[str, str] = {}
         attachments: list[Attachment] = []
-        files_left, pages_left = MOST_PICTURES, MOST_PAGE_PICTURES
+        files_left, pages_left = limits.MOST_PICTURES, limits.MOST_PAGE_PICTURES
         for attachment, drawn, bare in found:
             is_picture = attachment.kind == "picture" and bool(drawn)
             if is_picture and files_left == 0:
-                why = wording.too_many_pictures(MOST_PICTURES)
+                why = wording.too_many_pictures(limits.MOST_PICTURES)
                 attachments.append(unread(attachment.name, why, "picture"))
                 continue
             taken = drawn if is_picture else drawn[:pages_left]
@@ -228,7 +219,7 @@ class FileReader:
             for each in taken:
                 name = hashlib.sha256(each.content).hexdigest()
                 pictures[name] = base64.b64encode(each.content).decode()
-                scale = min(1.0, PICTURE_SIDE / max(each.width, each.height))
+                scale = min(1.0, limits.PICTURE_SIDE / max(each.width, each.height))
                 shown.append(
                     Picture(
                         sha256=name,
@@ -236,7 +227,7 @@ class FileReader:
                         width=each.width,
                         height=each.height,
                         page=each.page,
-                        tokens=ceil(each.width * each.height * scale**2 / PIXELS_PER_TOKEN),
+                        tokens=ceil(each.width * each.height * scale**2 / limits.PIXELS_PER_TOKEN),
                     )
                 )
             unseen = [page for page in bare if page not in {each.page for each in taken}]
@@ -268,7 +259,7 @@ class FileReader:
             why = _WHY[cast("str", found.trouble) if isinstance(found, Extracted) else found]
             return unread(file.name, why, kind, file.url), (), ()
         attachment = Attachment(
-            name=(file.url and found.title[:MOST_TITLE]) or file.name,
+            name=(file.url and found.title[:300]) or file.name,
             text=printable(found.text),
             kind=kind,
             sha256=digest,

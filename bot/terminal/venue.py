@@ -36,25 +36,12 @@ from bot.view.state import RunView
 from bot.view.thread import thread
 from bot.view.wording import card as wording
 from bot.view.wording import failures, figures, terminal
-from council.events import (
-    Event,
-    MemberAnswered,
-    MemberFailed,
-    MemberRetried,
-    MemberStarted,
-    StageCompleted,
-)
+from council import events
 from council.text.characters import clip
 
-FRAMES_PER_SECOND = 4
 COLUMN = 30  # cells: what a column of text needs
 INDENT = 2
-MESSAGE_LEVEL = 2  # a heading down to here begins a message
-UNBOUNDED = 1_000
-QUESTION_LINES = 3
 _STYLES: Mapping[ChangeKind, str] = {"same": "", "removed": "strike dim", "added": "bold"}
-DEEPEST_HEADING = 6
-TEXT_LINES = 3  # of the streaming answer, in however low a window
 
 
 class TerminalChannel:
@@ -81,7 +68,7 @@ class TerminalChannel:
         self._clock = clock
         # rich's own thread redraws, so the time moves on even while the event loop is busy.
         self._live = (
-            Live(console=console, get_renderable=self._frame, refresh_per_second=FRAMES_PER_SECOND)
+            Live(console=console, get_renderable=self._frame, refresh_per_second=4)
             if is_watched(console)
             else None
         )
@@ -113,7 +100,7 @@ class TerminalChannel:
         if self._saved and self.view.conversation_id:
             self._write(f"\n{self._saved(self.view.conversation_id)}")
 
-    def hear(self, event: Event) -> None:
+    def hear(self, event: events.Event) -> None:
         """Take in an event; the card shows it with its next frame."""
         self.view = fold(self.view, event, self._clock())
         if self._live is None:
@@ -132,7 +119,7 @@ class TerminalChannel:
         for block in _news(progress(self.view, self._clock()).blocks):
             match block:
                 case m.Quote(markdown):
-                    length = QUESTION_LINES * (self._console.width - INDENT)
+                    length = 3 * (self._console.width - INDENT)
                     frame.append(m.Quote(clip(" ".join(markdown.split()), length)))
                 case m.Prose() | m.Heading() if self.view.is_over:
                     pass  # the whole answer is below the thread
@@ -163,13 +150,13 @@ def write(message: m.Message, console: Console) -> None:
         console.out(m.printable(render(message)), highlight=False, end="")
 
 
-def told(view: RunView, event: Event, now: float) -> Iterator[str]:
+def told(view: RunView, event: events.Event, now: float) -> Iterator[str]:
     """Return an event in plain lines, if it is worth reporting."""
     short = names(view)
     match event:
-        case MemberStarted("stage3", member):
+        case events.MemberStarted("stage3", member):
             yield terminal.writing(short[member])
-        case MemberAnswered():
+        case events.MemberAnswered():
             gave = {"stage1": terminal.answered, "stage2": terminal.reviewed, "stage3": terminal.wrote}
             seat = view.seat(event.member)
             if event.stage == "stage2_5":
@@ -177,16 +164,16 @@ def told(view: RunView, event: Event, now: float) -> Iterator[str]:
             else:
                 said = gave[event.stage](event.latency_ms / 1000)
             yield terminal.did(short[event.member], said)
-        case MemberRetried():
+        case events.MemberRetried():
             why = failures.cause(event.failure)
             yield terminal.again(short[event.member], event.wait, why)
-        case MemberFailed():
+        case events.MemberFailed():
             lacked, seat = terminal.LACKED[event.stage], view.seat(event.member)
             if event.stage == "stage2_5" and seat:
                 lacked = terminal.kept(wording.kept_answer(seat.number))
             why = failures.failure(event.failure)
             yield terminal.failed(short[event.member], lacked, why)
-        case StageCompleted() if event.stage != "stage3":
+        case events.StageCompleted() if event.stage != "stage3":
             name, said = stage_line(view, view.stage(event.stage), now)
             yield terminal.stage(name, said)
         case _:
@@ -210,7 +197,7 @@ def _draw(block: m.Block, level: int, console: Console) -> RenderableType:
             return Group(Rule(), Text(text, style="bold"))
         case m.Heading(text):
             head = Text(text, style="bold")
-            return head if level > MESSAGE_LEVEL else Group(Rule(), head)
+            return head if level > 2 else Group(Rule(), head)
         case m.Line(text, strong):
             return Text(text, style="bold" if strong else "")
         case m.Footer(text):
@@ -275,7 +262,7 @@ def _table(block: m.Table, console: Console) -> RenderableType:
         table.add_column(Text(name), no_wrap=True)
     for row in block.rows:
         table.add_row(*map(Text, row))
-    unbounded = console.options.update(width=UNBOUNDED)
+    unbounded = console.options.update(width=1_000)
     if Measurement.get(console, unbounded, table).maximum <= console.width:
         return table
     return Group(
@@ -293,7 +280,7 @@ def _fitted(blocks: list[m.Block], console: Console) -> RenderableType:
     parts: list[RenderableType] = []
     for block in blocks:
         if isinstance(block, m.Prose):
-            least, width = max(room, TEXT_LINES), console.width - INDENT
+            least, width = max(room, 3), console.width - INDENT
             end = Text(block.markdown[-least * width :]).wrap(console, width)[-least:]
             part = _indented(Text("\n").join(end))
         else:
@@ -314,7 +301,7 @@ def _tokens(markdown: str, level: int) -> Iterator[Token]:
     tokens, env = parse_blocks(markdown)
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):
-            token.tag = f"h{min(int(token.tag[1:]) + level, DEEPEST_HEADING)}"
+            token.tag = f"h{min(int(token.tag[1:]) + level, 6)}"
         elif token.type == "inline":
             token.children = [*_drawn(parse_inline(token.content, env))]
         yield token

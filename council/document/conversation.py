@@ -16,21 +16,8 @@ from pydantic import Field
 
 from council.brief import Discussion
 from council.criteria import EvaluationCriteria
-from council.document.results import (
-    CONTRACT,
-    AggregateRanking,
-    CritiqueItem,
-    IterationRound,
-    IterationState,
-    Record,
-    RunDepth,
-    ScoringMatrix,
-    Stage1Result,
-    Stage2_5Result,
-    Stage2Result,
-    Stage3Result,
-    format_critiques_for_refinement,
-)
+from council.document import results
+from council.document.results import Record
 from council.errors import Failure
 from council.profile import Strategy
 from council.text.json_objects import JsonObject
@@ -109,19 +96,19 @@ class AssistantMessage(Record):
     """A council's whole answer to one question."""
 
     role: Literal["assistant"]
-    stage1: list[Stage1Result]
-    stage2: list[Stage2Result]
-    stage2_5: Annotated[list[Stage2_5Result] | None, CONTRACT] = None
-    stage3: Stage3Result
+    stage1: list[results.Stage1Result]
+    stage2: list[results.Stage2Result]
+    stage2_5: Annotated[list[results.Stage2_5Result] | None, results.CONTRACT] = None
+    stage3: results.Stage3Result
     label_to_model: dict[str, str] | None = None
-    aggregate_ranking: AggregateRanking | None = None
+    aggregate_ranking: results.AggregateRanking | None = None
     usage: RunUsage | None = None
     settings: JsonObject | None = None
     strategy: Strategy | None = None
     criteria: EvaluationCriteria | None = None
-    scores: ScoringMatrix | None = None
-    depth: RunDepth | None = None
-    iteration: IterationState | None = None
+    scores: results.ScoringMatrix | None = None
+    depth: results.RunDepth | None = None
+    iteration: results.IterationState | None = None
     failures: list[FailedCall] = Field(default_factory=list[FailedCall])
     started_at: str | None = None
     finished_at: str | None = None
@@ -159,7 +146,7 @@ class AssistantMessage(Record):
         _check_ballots(self.stage2, self.label_to_model or {*unnamed})
         self._check_rounds(rounds)
 
-    def _check_rounds(self, rounds: Sequence[IterationRound]) -> None:
+    def _check_rounds(self, rounds: Sequence[results.IterationRound]) -> None:
         """Check that the rounds lead from the first answers to the corrected ones, step by step."""
         texts = {answer.model: answer.response for answer in self.stage1}
         for number, each in enumerate(rounds, 1):
@@ -265,13 +252,13 @@ def exchanges(conversation: Conversation) -> list[Exchange]:
     return found
 
 
-def _check_ballots(reviews: Iterable[Stage2Result], labels: Collection[str]) -> None:
+def _check_ballots(reviews: Iterable[results.Stage2Result], labels: Collection[str]) -> None:
     for review in reviews:
         if strange := {*review.parsed_ranking} - {*labels}:
             raise ValueError(f"{review.model} ranks unknown labels: {sorted(strange)}")
 
 
-def peer_critiques(member: str, reviews: list[Stage2Result]) -> str:
+def peer_critiques(member: str, reviews: list[results.Stage2Result]) -> str:
     """Join every other member's whole review, each under its critic's name (the storage contract)."""
     return "\n\n".join(
         f"Peer evaluation from {review.model}:\n{review.ranking}"
@@ -282,9 +269,9 @@ def peer_critiques(member: str, reviews: list[Stage2Result]) -> str:
 
 def handed(
     who: str,
-    critiques: Mapping[str, Iterable[CritiqueItem]],
+    critiques: Mapping[str, Iterable[results.CritiqueItem]],
     labels: Mapping[str, str],
-    reviews: list[Stage2Result],
+    reviews: list[results.Stage2Result],
 ) -> str:
     """Return what a member was handed in a round: the points made of it if there are any, else reviews.
 
@@ -292,7 +279,7 @@ def handed(
     """
     if not critiques:
         return peer_critiques(who, reviews)
-    return format_critiques_for_refinement(
+    return results.format_critiques_for_refinement(
         point for label in labels if labels[label] == who for point in critiques.get(label, [])
     )
 

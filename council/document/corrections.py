@@ -12,18 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from council.calls import Reply
+from council.document import results
 from council.document.changes import detect_significant_changes, share_changed, summarize_changes
 from council.document.conversation import AssistantMessage, handed
-from council.document.results import (
-    AggregateRanking,
-    IterationRound,
-    MemberAnswer,
-    RefinementResult,
-    ScoringMatrix,
-    Stage1Result,
-    Stage2_5Result,
-    Stage2Result,
-)
+from council.document.results import Stage2_5Result
 from council.errors import Failure
 from council.text.characters import clip
 
@@ -41,14 +33,18 @@ _KEEPS = re.compile(
 line: more may be an answer's list."""
 
 
-def corrected(answer: MemberAnswer, critiques: str, heard: Reply | str | Failure) -> Stage2_5Result:
+def corrected(
+    answer: results.MemberAnswer, critiques: str, heard: Reply | str | Failure
+) -> Stage2_5Result:
     """Return an answer as corrected by a model's reply; after a failure, the answer before it."""
     before = answer.text
-    if isinstance(heard, Reply | str) and (reason := _reason_to_keep(heard)) is not None:
-        kept = maintained(answer).model_copy(update={"maintained": False, "kept_because": reason})
-        return kept.model_copy(update={"peer_critiques": critiques})
     reply = heard if isinstance(heard, Reply) else None
     text = before if isinstance(heard, Failure) else reply.text if reply else str(heard)
+    is_text = not isinstance(heard, Failure) and (reply is None or reply.consultation is None)
+    if is_text and (keeps := _KEEPS.fullmatch(text)):
+        reason = clip(keeps["reason"].strip(), LONGEST_REASON)
+        update = {"maintained": False, "kept_because": reason, "peer_critiques": critiques}
+        return maintained(answer).model_copy(update=update)
     changed = detect_significant_changes(before, text)
     return Stage2_5Result(
         model=answer.model,
@@ -63,15 +59,7 @@ def corrected(answer: MemberAnswer, critiques: str, heard: Reply | str | Failure
     )
 
 
-def _reason_to_keep(heard: Reply | str) -> str | None:
-    """Return why an author keeps its answer; `None` if it gives another one."""
-    if isinstance(heard, Reply) and heard.consultation is not None:
-        return None
-    keeps = _KEEPS.fullmatch(heard.text if isinstance(heard, Reply) else heard)
-    return clip(keeps["reason"].strip(), LONGEST_REASON) if keeps else None
-
-
-def maintained(answer: MemberAnswer, critiques: str = "") -> Stage2_5Result:
+def maintained(answer: results.MemberAnswer, critiques: str = "") -> Stage2_5Result:
     """Return the correction of a model that no point was made about: it wasn't asked again.
 
     `critiques` are the reviews that made none.
@@ -93,14 +81,14 @@ def overall(steps: Sequence[Stage2_5Result]) -> Stage2_5Result:
     if len(steps) == 1 or not given:
         return first
     rewritten = [step for step in given if step.corrected_response != step.original_response]
-    began = Stage1Result(model=first.model, response=first.original_response)
+    began = results.Stage1Result(model=first.model, response=first.original_response)
     whole = corrected(began, first.peer_critiques, last.text)
     author = _taken((rewritten or given)[-1], _OF_ITS_AUTHOR)
     told = {"consultation": last.consultation, "kept_because": last.kept_because}
     return whole.model_copy(update={**author, **told})
 
 
-def record(round_data: IterationRound, corrections: Iterable[Stage2_5Result]) -> None:
+def record(round_data: results.IterationRound, corrections: Iterable[Stage2_5Result]) -> None:
     """Record in a round what became of the answers."""
     label_of = {model: label for label, model in (round_data.label_to_model or {}).items()}
     for correction in corrections:
@@ -109,7 +97,7 @@ def record(round_data: IterationRound, corrections: Iterable[Stage2_5Result]) ->
         elif not correction.maintained:
             points = round_data.critiques.get(label_of.get(correction.model, ""), [])
             before, after = correction.original_response, correction.corrected_response
-            refinement = RefinementResult(
+            refinement = results.RefinementResult(
                 original_response=before,
                 refined_response=after,
                 critiques_addressed=[point.critique_text for point in points],
@@ -122,7 +110,9 @@ def record(round_data: IterationRound, corrections: Iterable[Stage2_5Result]) ->
         moved.append(correction.model)
 
 
-def recorded(round_data: IterationRound, answer: MemberAnswer, critiques: str) -> Stage2_5Result:
+def recorded(
+    round_data: results.IterationRound, answer: results.MemberAnswer, critiques: str
+) -> Stage2_5Result:
     """Return a round's correction of an answer: the reverse of `record`."""
     given = next((each for each in round_data.refinements if each.model == answer.model), None)
     if given is None:
@@ -147,10 +137,10 @@ class Round:
     """One round: the labels, the reviews with their ranking, the corrections."""
 
     labels: dict[str, str]
-    reviews: list[Stage2Result]
+    reviews: list[results.Stage2Result]
     corrections: list[Stage2_5Result]
-    ranking: AggregateRanking | None = None
-    scores: ScoringMatrix | None = None
+    ranking: results.AggregateRanking | None = None
+    scores: results.ScoringMatrix | None = None
 
     @property
     def ranked(self) -> list[str]:
@@ -173,7 +163,7 @@ def rounds_of(message: AssistantMessage) -> list[Round]:
     )
     if message.iteration is None or not message.iteration.rounds:
         return [first]
-    answers: Sequence[MemberAnswer] = message.stage1
+    answers: Sequence[results.MemberAnswer] = message.stage1
     rounds: list[Round] = []
     for data in message.iteration.rounds:
         reviews = data.stage2 if rounds else message.stage2

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from council.brief import Brief
 from council.calls import ChatMessage
-from council.document.results import AggregateRanking, DepthReason, ScoredAnswer, ScoringMatrix
+from council.document.results import AggregateRanking, DepthReason, ScoringMatrix
 from council.profile import Member, Strategy
 from council.prompts import opening
 
@@ -177,11 +177,12 @@ def _standing(given: Material) -> list[str]:
 def _scored(matrix: ScoringMatrix | None) -> list[str]:
     if matrix is None or not matrix.ballots:
         return []
-    lines = (
-        f"- {answer.label}: {_means(answer)}"
-        + (f"; DISQUALIFIED, it fails {', '.join(answer.failed)}" if answer.is_disqualified else "")
-        for answer in matrix.answers
-    )
+    lines: list[str] = []
+    for answer in matrix.answers:
+        means = ", ".join(f"{name} {mean:.1f}" for name, mean in answer.means.items())
+        scores = "not scored" if answer.total is None else f"{means}; weighted {answer.total:.1f}"
+        fails = f"; DISQUALIFIED, it fails {', '.join(answer.failed)}" if answer.failed else ""
+        lines.append(f"- {answer.label}: {scores}{fails}")
     said = [
         "The reviewers' mean scores by criterion, from 1 to 10, and their weighted mean:\n"
         + "\n".join(lines)
@@ -192,10 +193,3 @@ def _scored(matrix: ScoringMatrix | None) -> list[str]:
             "in it, and say which must-have it fails."
         )
     return said
-
-
-def _means(answer: ScoredAnswer) -> str:
-    if answer.total is None:
-        return "not scored"
-    means = ", ".join(f"{name} {mean:.1f}" for name, mean in answer.means.items())
-    return f"{means}; weighted {answer.total:.1f}"
