@@ -124,7 +124,7 @@ class Completion:
     @property
     def thoughts(self) -> str:
         """What the model thought, its end if it is long: only for what may be read out of it."""
-        return self._filter.thoughts.text
+        return self._filter.thoughts
 
     @property
     def closed_without_opening(self) -> bool:
@@ -205,7 +205,7 @@ class Completion:
             for part in cast("list[object]", said):
                 self._think(as_object(part).get("text"))
         elif isinstance(said, str):
-            self._filter.thoughts.add(said)
+            self._filter.think(said)
             self._reasoned += len(said)
             if self._reasoned > MOST_TEXT:
                 raise too_large("what the model thought")
@@ -270,7 +270,7 @@ class Completion:
             return "unavailable"
         if text:
             return None
-        if reason in _WINDOW_FULL and not self._filter.thoughts.characters:
+        if reason in _WINDOW_FULL and not self._filter.thoughts:
             return "too_long"
         is_cut = reason in _CUT_OFF | _WINDOW_FULL and not self.text.strip()
         return "only_thoughts" if is_cut else "empty"

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from council.models.thoughts import CLOSING, LONGEST_MARK, MOST_KEPT, OPENING, ThoughtFilter
+from council.models.thoughts import CLOSING, LONGEST_MARK, MARKS, MOST_KEPT, ThoughtFilter
+
+OPENING = MARKS[0].opening
 
 
 class Read(NamedTuple):
@@ -34,7 +36,7 @@ def read(*pieces: str, is_whole: bool = True, waits: bool = False) -> Read:
     assert "".join(heard) == reading.answer
     return Read(
         reading.answer,
-        reading.thoughts.text,
+        reading.thoughts,
         withdrawn,
         closed_without_opening=reading.closed_without_opening,
     )
@@ -68,7 +70,7 @@ def read(*pieces: str, is_whole: bool = True, waits: bool = False) -> Read:
         ("<think>Is `</think>` a tag?\n</think>\nYes.", "Yes.", "Is `</think>` a tag?\n"),
         ("<think>Is ``a ` </think>`` one?</think>Yes.", "Yes.", "Is ``a ` </think>`` one?"),
         ("<think>A ` alone.</think>Yes.", "Yes.", "A ` alone."),
-        ("<think>\n```\n</think>\n```\nHm.\n</think>\nYes.", "Yes.", "\n```\n\n```\nHm.\n"),
+        ("<think>\n```\n</think>\n```\nHm.\n</think>\nYes.", "Yes.", "\n```\n</think>\n```\nHm.\n"),
         ("```\n</think>\n```\na\n</think>\nb", "b", "```\n</think>\n```\na\n"),
         # Thoughts that leave a fence open have ended all the same.
         ("<think>\n```py\nx\n</think>\nYes.", "Yes.", "\n```py\nx\n"),
@@ -100,7 +102,7 @@ def test_thoughts_end_at_the_first_closing_tag_outside_code(
         ("[THINK]Hm.", "", "Hm."),
         # People write of these tags.
         ("<thinking> opens and </thinking> ends it.", "<thinking> opens and </thinking> ends it.", ""),
-        ("<reasoning>Hm.</reasoning>\n", "<reasoning>Hm.</reasoning>\n", ""),
+        ("<reasoning>Hm.</reasoning>\n", "", "Hm."),
         ("<thought>Hm.", "<thought>Hm.", ""),
         ("`[THINK]` opens, [/THINK] ends.", "`[THINK]` opens, [/THINK] ends.", ""),
         ("[THINKING]", "[THINKING]", ""),
@@ -183,7 +185,7 @@ def test_any_cut_reads_as_the_whole(
     assert cut._replace(withdrawn=[]) == whole._replace(withdrawn=[])
 
 
-_THOUGHT = st.text(st.characters(exclude_characters="<`~", codec="utf-8"), max_size=40)
+_THOUGHT = st.text(st.characters(exclude_characters="<`~[", codec="utf-8"), max_size=40)
 
 
 @given(_THOUGHT, st.text(st.characters(codec="utf-8"), max_size=40), st.booleans(), st.integers(1, 7))
@@ -231,7 +233,7 @@ def test_a_known_model_that_was_cut_off_before_its_tag_only_thought() -> None:
 
 
 def test_a_known_model_whose_thoughts_leave_a_fence_open_has_ended_them() -> None:
-    """As with an opening tag; of any other model, the fence's lines are text."""
+    """As with an opening tag; for any other model, the fence's lines are text."""
     text = "See:\n```py\nx\n</think>\nYes."
     assert read(text, waits=True).answer == "Yes."
     assert read(text).answer == text
@@ -251,12 +253,11 @@ def test_a_long_line_is_neither_tag_nor_fence() -> None:
     assert len("".join(heard)) > LONGEST_MARK
 
 
-def test_thoughts_are_counted_in_full_and_kept_at_their_end() -> None:
-    """A ballot stands at the end."""
+def test_thoughts_are_test_thoughts_are_kept_at_their_end_at_their_end() -> None:
+    """A ballot is at the end."""
     reading = ThoughtFilter()
     reading.feed(OPENING)
     for _ in range(MOST_KEPT // 50):
         reading.feed("x" * 99 + "\n")
     reading.feed(f"{CLOSING}Yes.")
-    assert reading.thoughts.characters == 2 * MOST_KEPT // 100 * 100
-    assert len(reading.thoughts.text) == MOST_KEPT
+    assert len(reading.thoughts) == MOST_KEPT
