@@ -83,9 +83,7 @@ def demo(
     player = Player(chosen, speed)
     surface = terminal_ask.events if events else terminal_ask.document if as_json else None
     try:
-        played = carry_out(
-            terminal_demo.replay(player, surface) if surface else terminal_demo.demo(player)
-        )
+        played = carry_out(terminal_demo.demo(player, surface))
     except KeyboardInterrupt:
         played = False
     if not played:

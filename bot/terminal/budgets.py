@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from bot.app import Library
 from bot.errors import UsageError
-from bot.service.admission.budgets import NANO, Budgets, nanos, payer
+from bot.service.admission.budgets import NANO, nanos, payer
 from bot.service.admission.channels import Channels, Operator
 from bot.view.wording import cli as wording
 from council.document.conversation import Source
@@ -53,41 +53,34 @@ class Account:
     async def show(self, now: datetime | None = None) -> Counted:
         """Return what counts now. Raises `StorageError`."""
         now = now or datetime.now(UTC)
-        source, name = await self._found()
-        spent, reserved = await self._spending.parts(self._budgeted, name, now)
-        _, period = self._budgeted
+        source = await self._source()
+        scope, period = self._budgeted
+        spent, reserved = await self._spending.parts(self._budgeted, getattr(payer(source), scope), now)
+        budgets = self._operator.budgets
+        if scope == "channel":
+            budgets = (await Channels(self._operator, self._library.overrides).in_force(source)).budgets
         return Counted(
             self._key,
             self._whose,
             f"{now:%Y-%m-%d}" if period == "day" else f"{now:%Y-%m}",
             spent / NANO,
             reserved / NANO,
-            getattr(await self._budgets(source), self._key),
+            getattr(budgets, self._key),
         )
 
     async def set(self, dollars: float, now: datetime | None = None) -> Counted:
         """Let so much count as spent, and leave a line without the id in the audit."""
         now = now or datetime.now(UTC)
         before = await self.show(now)
-        _, name = await self._found()
+        name = getattr(payer(await self._source()), self._budgeted[0])
         line = {"by": "terminal", "budget": self._key, "from": before.spent, "to": dollars}
         noted = self._library.overrides.noted(line)
         await self._spending.correct(self._budgeted, name, nanos(dollars), now, noted)
         await self._library.overrides.finish()
         return await self.show(now)
 
-    async def _budgets(self, source: Source) -> Budgets:
-        if self._budgeted[0] != "channel":
-            return self._operator.budgets
-        return (await Channels(self._operator, self._library.overrides).in_force(source)).budgets
-
-    async def _found(self) -> tuple[Source, str]:
-        """Return where questions count toward it, and the name under which they do."""
-        scope, _ = self._budgeted
-        source = await self._source()
-        return source, getattr(payer(source), scope)
-
     async def _source(self) -> Source:
+        """Return where questions count toward it."""
         scope, _ = self._budgeted
         platform, _, rest = self._whose.partition(":")
         workspace, slash, id_ = rest.partition("/")

@@ -7,7 +7,7 @@ never in the data folder: theirs is deleted afterwards.
 import asyncio
 import os
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -45,8 +45,6 @@ from council.text.json_objects import JsonObject
 from storage.index.statistics import Typical
 from storage.journal.rows import RunRow
 
-Open = Callable[[], Awaitable[Message | Path]]
-"""Opens what a button or the thread shows: a message or a file."""
 _MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of our own is made in it
 
 
@@ -68,39 +66,44 @@ def choose() -> scenario.Example | None:
             return examples[int(number) - 1]
 
 
-async def demo(player: Player) -> bool:
-    """Play an example for a person; return whether it was played to its end and written."""
+async def demo(player: Player, surface: Surface | None = None) -> bool:
+    """Play an example for a person or, on a surface of `council ask`, for a program.
+
+    Return whether it was played to its end and written.
+    """
+    with TemporaryDirectory(prefix="council-demo-") as name:
+        async with open_library(Path(name)) as library:
+            stage = _Stage(Path(name), library, *await record(player, library))
+            with lasting_output(stage.leave) as output:
+                is_shown = await (stage.play(surface) if surface else _show(player, stage))
+            # A reader who left has read enough.
+            return not output.is_missed if stage.is_left else is_shown
+
+
+async def _show(player: Player, stage: "_Stage") -> bool:
+    """Play an example for a person, who tries its buttons afterwards."""
     is_watched = sys.stdin.isatty() and sys.stdout.isatty()
+    console = Console()
+    takes = figures.duration(SECONDS / player.speed)
+    _tell(console, wording.introduction(len(player.example.members), takes))
+    shown: list[TerminalChannel] = []
 
-    async def show(stage: _Stage) -> bool:
-        console = Console()
-        takes = figures.duration(SECONDS / player.speed)
-        _tell(console, wording.introduction(len(player.example.members), takes))
-        shown: list[TerminalChannel] = []
+    @contextmanager
+    def surface(question: str, profile: Profile, typical: Typical | None = None) -> Generator[Emit]:
+        if not console.is_terminal:
+            _tell(console, question)
+        view = opening(question, profile, now=monotonic(), typical=typical)
+        below = "none" if is_watched else "digest"
+        with TerminalChannel(console, view, below=below, saved=None) as channel:
+            shown.append(channel)
+            yield channel.hear
 
-        @contextmanager
-        def surface(question: str, profile: Profile, typical: Typical | None = None) -> Generator[Emit]:
-            if not console.is_terminal:
-                _tell(console, question)
-            view = opening(question, profile, now=monotonic(), typical=typical)
-            below = "none" if is_watched else "digest"
-            with TerminalChannel(console, view, below=below, saved=None) as channel:
-                shown.append(channel)
-                yield channel.hear
-
-        is_answered = await stage.play(surface)
-        if is_answered and is_watched:
-            await _try_out(shown[0], player.example.cast.mistaken, stage.transcript)
-        if is_answered:
-            _tell(console, wording.GOODBYE)
-        return is_answered
-
-    return await _perform(player, show)
-
-
-async def replay(player: Player, surface: Surface) -> bool:
-    """Play an example for a program, on a surface of `council ask`; return what `demo` returns."""
-    return await _perform(player, lambda stage: stage.play(surface))
+    is_answered = await stage.play(surface)
+    if is_answered and is_watched:
+        await _try_out(shown[0], player.example.cast.mistaken, stage.transcript)
+    if is_answered:
+        _tell(console, wording.GOODBYE)
+    return is_answered
 
 
 @dataclass(slots=True)
@@ -143,18 +146,6 @@ class _Stage:
         return page
 
 
-async def _perform(player: Player, show: Callable[[_Stage], Awaitable[bool]]) -> bool:
-    with TemporaryDirectory(prefix="council-demo-") as name:
-        folder = Path(name)
-        async with open_library(folder) as library:
-            runs = runs_of(player, library)
-            stage = _Stage(folder, library, runs, await record(runs, player))
-            with lasting_output(stage.leave) as output:
-                is_shown = await show(stage)
-            # A reader who left has read enough.
-            return not output.is_missed if stage.is_left else is_shown
-
-
 def _tell(console: Console, text: str) -> None:
     """Write a paragraph; where somebody watches, broken between words."""
     if console.is_terminal:
@@ -168,40 +159,36 @@ async def _try_out(
     channel: TerminalChannel, mistaken: str | None, transcript: Callable[[], Awaitable[Path]]
 ) -> None:
     """Open what the typed number names, until there is an empty line."""
-    choices, offer = _choices(channel.view, mistaken, transcript)
+    choices, offer = _choices(channel.view, mistaken)
     channel.show(offer)
     while typed := (read_line() or "").strip():
         chosen = choices.get(typed)
         if not chosen and typed != "?":
             channel.show(Message("unknown", (Line(wording.unknown(typed)),)))
-        opened = await chosen() if chosen else offer
-        if isinstance(opened, Path):
-            channel.show(Message("transcript", (Line(wording.TRANSCRIPT_OPENED),)))
-            say(opened.as_uri())  # in one piece, however narrow the window
-        else:
-            channel.show(opened)
+        opened = chosen() if chosen else offer
+        page = await transcript() if opened.key == "transcript" else None
+        channel.show(opened)
+        if page:
+            say(page.as_uri())  # in one piece, however narrow the window
         if chosen:
             channel.show(Message("again", (Line(wording.AGAIN),)))
 
 
-def _choices(
-    view: RunView, mistaken: str | None, transcript: Callable[[], Awaitable[Path]]
-) -> tuple[dict[str, Open], Message]:
+def _choices(view: RunView, mistaken: str | None) -> tuple[Mapping[str, Callable[[], Message]], Message]:
     """Return what each number opens, and the message that offers them all."""
-    opens: list[Open] = []
+    opens: list[Callable[[], Message]] = []
     short = names(view)
 
     def number(shows: Callable[[], Message]) -> str:
-        async def show() -> Message:
-            return shows()
-
-        opens.append(show)
+        opens.append(shows)
         return str(len(opens))
 
     ranking, *members = thread(view)
-    whole = [(number(lambda: ranking.message), wording.RANKING)]
-    opens.append(transcript)
-    whole.append((str(len(opens)), wording.TRANSCRIPT))
+    transcript = Message("transcript", (Line(wording.TRANSCRIPT_OPENED),))
+    whole = [
+        (number(lambda: ranking.message), wording.RANKING),
+        (number(lambda: transcript), wording.TRANSCRIPT),
+    ]
     rows: list[tuple[str, ...]] = []
     hints: list[Block] = []
     for part in members:
@@ -233,27 +220,23 @@ async def open_examples() -> AsyncGenerator[Library]:
                 example = scenario.example(each)
                 title = wording.example(example.cast.title)
                 marked = replace(example, cast=example.cast.model_copy(update={"title": title}))
-                player = Player(marked, sleep=_at_once)
-                runs = runs_of(player, library)
-                run = await record(runs, player)
+                runs, run = await record(Player(marked, sleep=_at_once), library)
                 await runs.carry_out(run, lambda event: None)  # noqa: ARG005 - nobody watches
                 await library.journal.deliver(run.id, "shown")
             yield library
 
 
-def runs_of(player: Player, library: Library) -> Runs:
+async def record(player: Player, library: Library) -> tuple[Runs, RunRow]:
+    """Record a player's question as a run, and return what carries it out with the player's answers."""
     costs = Costs(catalog=Catalog(_no_models), journal=library.journal, store=library.store)
-    return build_runs(player.ask, costs, library.index)
-
-
-async def record(runs: Runs, player: Player) -> RunRow:
+    runs = build_runs(player.ask, costs, library.index)
     asked = Question(
         standing=AT_TERMINAL,
         text=player.example.question,
         source=person(),
         entry_key=f"example {player.example.name}",
     )
-    return (await runs.recorder.record(asked, player.profile)).run
+    return runs, (await runs.recorder.record(asked, player.profile)).run
 
 
 def nobody(configuration: Configuration, library: Library) -> Council:

@@ -8,7 +8,7 @@ import pytest
 
 from bot.demo.player import SECONDS, Player
 from bot.demo.scenario import NAMES, Example, example
-from bot.terminal.demo import replay
+from bot.terminal.demo import demo
 from council.document.conversation import AssistantMessage
 from council.events import AnswerStreamed, Emit, Event, RunCompleted, TitleCompleted
 from council.profile import Profile
@@ -27,7 +27,7 @@ async def heard(played: Example) -> list[Event]:
         assert (question, profile.example) == (played.question, True)
         yield events.append
 
-    assert await replay(Player(played, speed=1000), surface)
+    assert await demo(Player(played, speed=1000), surface)
     return events
 
 
