@@ -219,7 +219,7 @@ def _pictures(turn: ChatTurn) -> Iterator[FileContent]:
             content = b""
         if not content:
             raise _invalid(wording.NO_PICTURE_DATA, "messages")
-        yield FileContent(wording.picture(number), content)
+        yield FileContent(f"picture {number}", content)
 
 
 def _turns(messages: Sequence[ChatTurn]) -> Iterator[Turn]:
@@ -490,7 +490,7 @@ def stage_of(view: RunView) -> str:
         return wording.STAGES[stage.stage]
     names = [seat for seat in view.seats if seat.name in members]
     done = sum(isinstance(seat.state(stage.stage), Answered | Failed) for seat in names)
-    return wording.stage(wording.STAGES[stage.stage], done, len(names))
+    return f"{wording.STAGES[stage.stage]} {done}/{len(names)}"
 
 
 def _event(data: JsonObject) -> bytes:

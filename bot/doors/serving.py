@@ -13,7 +13,6 @@ from bot.actions import Actions
 from bot.app import Council, Library, open_council, open_dispatcher, open_lookup
 from bot.config.configuration import Configuration
 from bot.config.ports import listening
-from bot.config.settings import Settings
 from bot.doors.door import Caller, Door, ProgramQueue
 from bot.doors.endpoint import Endpoint, host_names
 from bot.doors.rejections import refused
@@ -24,7 +23,6 @@ from bot.serve import HANDOVER_SECONDS, Surfaces, hold_data, serve
 from bot.service.dispatcher import Dispatcher
 from bot.terminal.ask import say
 from bot.view.wording import doors as wording
-from storage.index.rows import IndexRow
 
 log = structlog.get_logger()
 
@@ -44,16 +42,12 @@ async def serve_programs(
     queue = ProgramQueue(configuration.operations.limits, library.journal)
     names = host_names((*hosts, host))
     surfaces = Surfaces(
-        check=_anything,
+        check=lambda _: None,  # no platform is needed
         hold=_hold,
         start=partial(_start, queue=queue, host=host, port=port, hosts=names),
         queue=queue,
     )
     return await serve(configuration, library, EVERYTHING, surfaces)
-
-
-def _anything(settings: Settings) -> None:
-    del settings
 
 
 async def _hold(configuration: Configuration, library: Library, stack: AsyncExitStack) -> None:
@@ -102,18 +96,14 @@ def _open_door(
     *,
     holds: bool = False,
 ) -> Door:
-    actions = Actions(dispatcher, open_lookup(library), _nowhere)
+    # This process is connected to no platform that could open an answer.
+    actions = Actions(dispatcher, open_lookup(library), lambda _: None)
     return Door(dispatcher, actions, library, council.runs, queue=queue, holds=holds)
 
 
 def has_mcp() -> bool:
     """Return whether the extra `doors` is installed."""
     return find_spec("mcp") is not None
-
-
-def _nowhere(row: IndexRow) -> None:
-    """Return no address: this process is connected to no platform."""
-    del row
 
 
 async def serve_stdio(configuration: Configuration, library: Library, day: float | None) -> None:

@@ -155,7 +155,18 @@ def _picture(content: bytes) -> Extracted:
             pages = getattr(image, "n_frames", 1) if image.format == "TIFF" else 1
             is_turned = image.getexif().get(0x0112, 1) >= 5  # orientations that exchange the sides
             size = (image.height, image.width) if is_turned else image.size
-            drawn = _encoded(ImageOps.exif_transpose(_small(image)))
+            side = limits.PICTURE_SIDE
+            image.draft("RGB", (side, side))
+            small: Image.Image = image
+            if image.mode == "P":
+                small = image.convert("RGBA" if "transparency" in image.info else "RGB")
+            elif image.mode.startswith(("I", "F")):
+                # Of 16 or 32 bits a pixel, the darkest becomes black and the brightest white.
+                low, high = cast("tuple[float, float]", image.getextrema())
+                scale = 255 / ((high - low) or 1)
+                small = image.convert("F").point(lambda value: value * scale - low * scale).convert("L")
+            small.thumbnail((side, side))
+            drawn = _encoded(ImageOps.exif_transpose(small))
     except Image.DecompressionBombError:
         return Extracted(trouble="too_many_pixels")
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError, EOFError, IndexError, TypeError):
@@ -163,20 +174,6 @@ def _picture(content: bytes) -> Extracted:
         return Extracted(trouble="damaged")
     shown = (ExtractedPicture(drawn.media, *size, drawn.content),)
     return Extracted(pages=pages if pages > 1 else None, read=1, pictures=shown)
-
-
-def _small(image: "Image") -> "Image":
-    """Return a picture no larger than it is sent, with its metadata."""
-    image.draft("RGB", (limits.PICTURE_SIDE, limits.PICTURE_SIDE))
-    if image.mode == "P":
-        image = image.convert("RGBA" if "transparency" in image.info else "RGB")
-    elif image.mode.startswith(("I", "F")):
-        # Of 16 or 32 bits a pixel, the darkest becomes black and the brightest white.
-        low, high = cast("tuple[float, float]", image.getextrema())
-        scale = 255 / ((high - low) or 1)
-        image = image.convert("F").point(lambda value: value * scale - low * scale).convert("L")
-    image.thumbnail((limits.PICTURE_SIDE, limits.PICTURE_SIDE))
-    return image
 
 
 def _encoded(image: "Image", page: int | None = None) -> ExtractedPicture:

@@ -92,7 +92,12 @@ class Fetcher:
         """Fetch a page, or return why it isn't fetched."""
         try:
             async with asyncio.timeout(self._seconds):
-                return await self._fetched(link)
+                for shown, at in _FILES:
+                    file = re.sub(shown, at, link, count=1)
+                    with suppress(_NotFetched):  # at some of them a folder's address looks like a file's
+                        if file != link:
+                            return await self._followed(file, link)
+                return await self._followed(link, link)
         except _NotFetched as error:
             why = str(error)
         except TimeoutError:
@@ -103,15 +108,6 @@ class Fetcher:
             log.info("page_not_fetched", reason=type(error).__name__)
             why = wording.NO_CONNECTION
         return unread(link, why, "page", link)
-
-    async def _fetched(self, link: str) -> FileContent:
-        """Fetch what is at a link, or the file that a code host shows there."""
-        for shown, at in _FILES:
-            file = re.sub(shown, at, link, count=1)
-            with suppress(_NotFetched):  # at some of them a folder's address looks like a file's
-                if file != link:
-                    return await self._followed(file, link)
-        return await self._followed(link, link)
 
     async def _followed(self, start: str, link: str) -> FileContent:
         address = URL(start)

@@ -59,11 +59,6 @@ class _Letter:
         across, up = (self.left + self.right) / 2, (self.low + self.high) / 2
         return other.left <= across <= other.right and other.low <= up <= other.high
 
-    def distance(self, other: "_Letter") -> float:
-        """Return how far apart the boxes are; above each other, they are nearer than side by side."""
-        aside = max(other.left - self.right, self.left - other.right, 0.0)
-        return aside / 4 + max(other.low - self.high, self.low - other.high, 0.0)
-
 
 _Line = list[_Letter]
 
@@ -219,7 +214,10 @@ def _put(typed: _Line, lines: list[_Line]) -> None:
         low, high = min(line[0].low, line[-1].low), max(line[0].high, line[-1].high)
         whole = _Letter("", ends[0], ends[-1], low, high, line[0].turn)
         is_apart = not first.is_beside(whole)
-        ranks.append((is_apart, is_apart and low < first.low, first.distance(whole), place))
+        # Above each other, boxes are nearer than side by side.
+        aside = max(whole.left - first.right, first.left - whole.right, 0.0)
+        away = aside / 4 + max(low - first.high, first.low - high, 0.0)
+        ranks.append((is_apart, is_apart and low < first.low, away, place))
     is_apart, is_below, _, place = min(ranks, default=(True, True, 0.0, 0))
     if is_apart:
         lines.insert(place + (not is_below), typed)

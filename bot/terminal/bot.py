@@ -148,7 +148,7 @@ class Choices:
 
     def listed(self) -> Message:
         rows = tuple(
-            (str(number), wording.answer(each.label) if each.label.isdecimal() else each.label)
+            (str(number), f"answer {each.label}" if each.label.isdecimal() else each.label)
             for number, each in self._by_number.items()
         )
         return Message("choices", (Pairs(rows) if rows else Line(wording.NOTHING_TO_CHOOSE),))

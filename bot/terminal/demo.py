@@ -218,9 +218,9 @@ async def open_examples() -> AsyncGenerator[Library]:
         async with open_library(Path(name)) as library:
             for each in scenario.NAMES:
                 example = scenario.example(each)
-                title = wording.example(example.cast.title)
+                title = f"Example: {example.cast.title}"
                 marked = replace(example, cast=example.cast.model_copy(update={"title": title}))
-                runs, run = await record(Player(marked, sleep=_at_once), library)
+                runs, run = await record(Player(marked, sleep=lambda _: asyncio.sleep(0)), library)
                 await runs.carry_out(run, lambda event: None)  # noqa: ARG005 - nobody watches
                 await library.journal.deliver(run.id, "shown")
             yield library
@@ -252,11 +252,6 @@ def nobody(configuration: Configuration, library: Library) -> Council:
         channels=Channels(operator_of(configuration, {}), library.overrides),
     )
     return Council({}, build_runs(ask, costs, library.index), Directory(()))
-
-
-async def _at_once(seconds: float) -> None:
-    del seconds
-    await asyncio.sleep(0)
 
 
 async def _no_models() -> list[JsonObject]:

@@ -125,7 +125,20 @@ class TerminalChannel:
                     pass  # the whole answer is below the thread
                 case _:
                     frame.append(block)
-        return _fitted(frame, self._console)
+        # The card is as high as the window, with the end of the answer's text so far.
+        console = self._console
+        fixed = [block for block in frame if not isinstance(block, m.Prose)]
+        room = max(console.height - len(console.render_lines(drawn(fixed, console))) - 3, 3)
+        parts: list[RenderableType] = []
+        for block in frame:
+            if isinstance(block, m.Prose):
+                width = console.width - INDENT
+                end = Text(block.markdown[-room * width :]).wrap(console, width)[-room:]
+                part = _indented(Text("\n").join(end))
+            else:
+                part = _draw(block, 3, console)
+            parts += [Text(), part] if parts else [part]
+        return Group(*parts)
 
 
 def _news(blocks: Iterable[m.Block]) -> Iterator[m.Block]:
@@ -157,25 +170,23 @@ def told(view: RunView, event: events.Event, now: float) -> Iterator[str]:
         case events.MemberStarted("stage3", member):
             yield terminal.writing(short[member])
         case events.MemberAnswered():
-            gave = {"stage1": terminal.answered, "stage2": terminal.reviewed, "stage3": terminal.wrote}
-            seat = view.seat(event.member)
-            if event.stage == "stage2_5":
-                said = correction(seat) if seat else "corrected"
-            else:
-                said = gave[event.stage](event.latency_ms / 1000)
-            yield terminal.did(short[event.member], said)
+            seat, took = view.seat(event.member), figures.duration(event.latency_ms / 1000)
+            said = terminal.GAVE[event.stage].format(took=took)
+            if event.stage == "stage2_5" and seat:
+                said = correction(seat)
+            yield f"{short[event.member]} {said}."
         case events.MemberRetried():
             why = failures.cause(event.failure)
             yield terminal.again(short[event.member], event.wait, why)
         case events.MemberFailed():
             lacked, seat = terminal.LACKED[event.stage], view.seat(event.member)
             if event.stage == "stage2_5" and seat:
-                lacked = terminal.kept(wording.kept_answer(seat.number))
+                lacked = f"kept its {wording.kept_answer(seat.number)}"
             why = failures.failure(event.failure)
-            yield terminal.failed(short[event.member], lacked, why)
+            yield f"{short[event.member]} {lacked}: {why}."
         case events.StageCompleted() if event.stage != "stage3":
             name, said = stage_line(view, view.stage(event.stage), now)
-            yield terminal.stage(name, said)
+            yield f"{name}: {said}."
         case _:
             pass
 
@@ -238,7 +249,12 @@ def _indented(part: RenderableType) -> Padding:
 
 def _columns(columns: tuple[tuple[str, tuple[str, ...]], ...], console: Console) -> RenderableType:
     """Draw lists side by side or, if a column would be too narrow, one below the other."""
-    lists = [_list(title, items) for title, items in columns]
+    lists: list[RenderableType] = []
+    for title, items in columns:
+        entries = RichTable.grid(padding=(0, 1))
+        for item in items:
+            entries.add_row(Text("\u2022"), Text(item))
+        lists.append(Group(Text(title, style="bold"), _indented(entries)))
     if len(lists) * COLUMN > console.width:
         return Group(*lists)
     grid = RichTable.grid(padding=(0, 2), expand=True)
@@ -246,13 +262,6 @@ def _columns(columns: tuple[tuple[str, tuple[str, ...]], ...], console: Console)
         grid.add_column(ratio=1)
     grid.add_row(*lists)
     return grid
-
-
-def _list(title: str, items: tuple[str, ...]) -> RenderableType:
-    grid = RichTable.grid(padding=(0, 1))
-    for item in items:
-        grid.add_row(Text("\u2022"), Text(item))
-    return Group(Text(title, style="bold"), _indented(grid))
 
 
 def _table(block: m.Table, console: Console) -> RenderableType:
@@ -271,22 +280,6 @@ def _table(block: m.Table, console: Console) -> RenderableType:
             for row in block.rows
         )
     )
-
-
-def _fitted(blocks: list[m.Block], console: Console) -> RenderableType:
-    """Draw the card as high as the window, with the end of the answer's text so far."""
-    fixed = [block for block in blocks if not isinstance(block, m.Prose)]
-    room = console.height - len(console.render_lines(drawn(fixed, console))) - 3
-    parts: list[RenderableType] = []
-    for block in blocks:
-        if isinstance(block, m.Prose):
-            least, width = max(room, 3), console.width - INDENT
-            end = Text(block.markdown[-least * width :]).wrap(console, width)[-least:]
-            part = _indented(Text("\n").join(end))
-        else:
-            part = _draw(block, 3, console)
-        parts += [Text(), part] if parts else [part]
-    return Group(*parts)
 
 
 def prose(markdown: str, level: int) -> Markdown:

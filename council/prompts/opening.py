@@ -43,10 +43,6 @@ def chat(brief: Brief, member: Member, *parts: str) -> tuple[ChatMessage, ...]:
     )
 
 
-def language_rule(brief: Brief) -> list[str]:
-    return [f"Answer the question in {brief.language}."]
-
-
 def question(brief: Brief, member: Member | None) -> list[str]:
     """Return what was said and sent before the question, and the question, last."""
     titles = [turn.question for turn in brief.history.turns if turn.answer is None]

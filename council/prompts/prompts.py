@@ -111,7 +111,7 @@ class Prompts:
             member,
             *opening.question(brief, member),
             *opening.criteria(brief),
-            *opening.language_rule(brief),
+            f"Answer the question in {brief.language}.",
             *self._form(),
         )
 
@@ -173,7 +173,7 @@ class Prompts:
         said = [
             opening.ROLE,
             rule(brief.boundary),
-            *opening.language_rule(brief),
+            f"Answer the question in {brief.language}.",
             PEERS_REVIEWED.format(label=label),
             ANSWER_AGAIN,
         ]

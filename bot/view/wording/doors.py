@@ -126,11 +126,6 @@ def key_unusable(most: int) -> str:
     return f"An idempotency key is a line of 1 to {most} characters, in UTF-8."
 
 
-def stage(name: str, done: int, of: int) -> str:
-    """Return how far a stage is, for the comments of a streamed reply."""
-    return f"{name} {done}/{of}"
-
-
 STAGES = {
     "stage1": "answers",
     "stage2": "reviews",
@@ -169,10 +164,6 @@ UNKNOWN = "unknown"
 
 def no_tool(name: str, names: Iterable[str]) -> str:
     return f"There is no tool {name!r}. There are {', '.join(names)}."
-
-
-def picture(number: int) -> str:
-    return f"picture {number}"
 
 
 def picture_unread(name: str, why: str) -> str:

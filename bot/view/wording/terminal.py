@@ -21,6 +21,12 @@ TINY_MODEL = (
 )
 NOT_UTF8 = "That isn't UTF-8 text; nothing was asked."
 
+GAVE = {
+    "stage1": "answered in {took}",
+    "stage2": "reviewed the others in {took}",
+    "stage2_5": "corrected",
+    "stage3": "wrote the final answer in {took}",
+}
 LACKED = {
     "stage1": "gave no answer",
     "stage2": "gave no review",
@@ -103,14 +109,6 @@ NOTHING_TO_CHOOSE = "There is nothing to choose now. /council-history lists past
 OF_EXAMPLES = "The examples, written by hand, are counted here."
 
 
-def answer(label: str) -> str:
-    return f"answer {label}"
-
-
-def example(title: str) -> str:
-    return f"Example: {title}"
-
-
 IN_MEMORY = (
     "No model is set up. This channel holds four examples, written by hand, to try the commands on: "
     "/council-history lists them. Nothing that you do here is kept. To set up models of your own: make "
@@ -126,36 +124,8 @@ def writing(name: str) -> str:
     return f"{name} is writing the final answer."
 
 
-def did(name: str, what: str) -> str:
-    return f"{name} {what}."
-
-
-def failed(name: str, what: str, why: str) -> str:
-    return f"{name} {what}: {why}."
-
-
 def again(name: str, seconds: float, why: str) -> str:
     return f"{name} is asked again in {duration(seconds)}: {why}."
-
-
-def stage(name: str, said: str) -> str:
-    return f"{name}: {said}."
-
-
-def answered(seconds: float) -> str:
-    return f"answered in {duration(seconds)}"
-
-
-def reviewed(seconds: float) -> str:
-    return f"reviewed the others in {duration(seconds)}"
-
-
-def wrote(seconds: float) -> str:
-    return f"wrote the final answer in {duration(seconds)}"
-
-
-def kept(answer: str) -> str:
-    return f"kept its {answer}"
 
 
 ON_CARD = "Example, written by hand: no model was asked, and the models named here said none of this."
