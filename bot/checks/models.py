@@ -6,7 +6,7 @@ management key may ask for the account's remaining credit (`/credits`).
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -24,8 +24,9 @@ from council.calls import Call, ChatMessage, RetryBudget
 from council.errors import Cause, Failure, ModelError
 from council.models.catalog import ModelListing, find_listing, most_like, read_listings
 from council.models.client import ModelClient
-from council.models.dialects import Format
-from council.models.learning import OTHER_LIMIT, Traits, steps_left
+from council.models.dialects import OTHER_LIMIT, Format, format_part
+from council.models.refusals import FORMATTED_STREAM, PICTURES, SYSTEM
+from council.models.servers import Server
 from council.profile import Member, Profile
 from council.text.json_objects import JsonObject
 from council.usage import Usage, total
@@ -289,9 +290,8 @@ class ModelChecks:
         )
 
     def _learned(self, member: Member) -> str:
-        dialect, traits = self._client.dialect(member), self._client.learned(member)
-        left = steps_left(dialect, traits, member.model) if member.structured else ()
-        said = what_was_learned(dialect.name, left[0] if left else None, traits)
+        server = self._client.server(member)
+        said = what_was_learned(server, member.model, structured=bool(member.structured))
         where = f" at {self._target(member).address}" if member.endpoint else ""
         return f"{member.model}{where}: {said}"
 
@@ -443,31 +443,27 @@ _REFUSED: Mapping[Format | None, str] = {
     "object": "no JSON schema",
     None: "no JSON",
 }
+_PARTS = {
+    SYSTEM: "instructions in the user's message",
+    PICTURES: "no pictures",
+    "stream": "replies not streamed",
+    FORMATTED_STREAM: "JSON not streamed",
+}
 
 
-def what_was_learned(dialect: str, format_sent: Format | None, traits: Traits) -> str:
+def what_was_learned(server: Server, model: str, *, structured: bool) -> str:
     """Return how a model is asked, and what of that had to be learned from its server's refusals."""
-    said = f"{dialect} dialect; {_BALLOTS[format_sent]}"
-    different = ", ".join(_learned(traits, format_sent))
-    if not traits.refusals and not different:
-        return f"{said}; nothing had to be learned"
-    spent = f"learned in {count(traits.refusals, 'refused request')}" if traits.refusals else "learned"
-    return f"{said}; {spent}: {different}" if different else f"{said}; {spent} that no change would mend"
-
-
-def _learned(traits: Traits, format_sent: Format | None) -> Iterator[str]:
-    if traits.prefix:
-        yield f"{traits.prefix} added to the address"
-    if traits.limit and traits.limit not in traits.dropped:
-        yield f"{traits.limit} instead of {OTHER_LIMIT[traits.limit]}"
-    if traits.merges_system:
-        yield "instructions in the user's message"
-    if traits.blind:
-        yield "no pictures"
-    if traits.whole or traits.whole_formats:
-        yield "replies not streamed" if traits.whole else "JSON not streamed"
-    yield from (f"no {name}" for name in traits.dropped)
-    if traits.format_steps:
-        yield _REFUSED[format_sent]
-    if traits.thinks_unmarked:
-        yield "thoughts end at a tag that nothing opened"
+    refused, spent, limit = server.refused(model), server.requests[model], server.dialect.limit
+    sent = next(iter(server.dialect.ladder(model, refused)), None) if structured else None
+    other = OTHER_LIMIT[limit]
+    parts = {**_PARTS, **({} if other in refused else {limit: f"{other} instead of {limit}"})}
+    parts |= {format_part(each): _REFUSED[sent] for each in _REFUSED if each}
+    changes = [f"{server.prefix} added to the address"] if server.prefix else []
+    changes += [parts.get(part, f"no {part}") for part in refused]
+    changes += ["thoughts end at a tag that nothing opened"] if model in server.thinks_unmarked else []
+    different = ", ".join(dict.fromkeys(changes))
+    learned = f"learned in {count(spent, 'refused request')}" if spent else "learned"
+    if not different:
+        learned = f"{learned} that no change would mend" if spent else "nothing had to be learned"
+    said = f"{server.dialect.name} dialect; {_BALLOTS[sent]}; {learned}"
+    return f"{said}: {different}" if different else said

@@ -19,10 +19,8 @@ from council.errors import Failure, ModelError
 from council.models.adaptation import Send, adapting
 from council.models.billing import UNPRICED_CALL
 from council.models.catalog import Catalog
-from council.models.dialects import Dialect
 from council.models.event_stream import JSON_BYTES, parse_page
-from council.models.learning import Lesson, Traits, steps_left
-from council.models.refusals import shorten
+from council.models.refusals import PICTURES, shorten
 from council.models.reply import Completion
 from council.models.retries import Retries
 from council.models.servers import VERSION, Server, server_at
@@ -130,7 +128,7 @@ class ModelClient:
                     continue
                 if model != call.member.model:
                     reply = reply.model_copy(update={"answered_by": model})
-                if call.pictures and (server.traits(model).blind or not call.images):
+                if call.pictures and (PICTURES in server.refused(model) or not call.images):
                     reply = reply.model_copy(update={"unseen": True})
                 return reply.model_copy(update={"usage": call.meter.usage})
         attempts = sum(each.attempts for each in failures)
@@ -166,18 +164,14 @@ class ModelClient:
             server = self._server(member)
         except ModelError:  # it can't be asked
             return False
-        if not steps_left(server.dialect, server.traits(member.model), member.model):
+        if not server.dialect.ladder(member.model, server.refused(member.model)):
             return False
         is_said = server.dialect.routes and member.endpoint_id is None
         return bool(listed) if is_said else listed is not False
 
-    def dialect(self, member: Member) -> Dialect:
-        """Return what a member's server is taken to be; raises `ModelError` if it has none."""
-        return self._server(member).dialect
-
-    def learned(self, member: Member) -> Traits:
-        """Return what has been learned of a member's server; raises `ModelError` if it has none."""
-        return self._server(member).traits(member.model)
+    def server(self, member: Member) -> Server:
+        """Return a member's server; raises `ModelError` if it has none."""
+        return self._server(member)
 
     def price(self, profile: str, member: Member) -> Price | None:
         """Return what a call of a council's member costs, as far as that is known; nothing is fetched.
@@ -238,11 +232,11 @@ class ModelClient:
         except ModelError as error:
             if not server.may_lack_version(error.failure):
                 raise
-            server.learn("", Lesson(Traits(prefix=VERSION), everywhere=True), refusals=0)
+            server.prefix = VERSION
             try:
                 return await self._page(server, page)
             except ModelError:
-                server.forget_prefix()
+                server.prefix = ""
                 raise error from None
 
     async def _page(self, server: Server, page: str) -> JsonObject | list[object]:
@@ -270,23 +264,22 @@ class ModelClient:
         ends_at: float,
         call: Call,
         body: JsonObject,
-        on_accepted: Callable[[], None] | None = None,
     ) -> Completion:
         model = call.member.model
         completion = Completion(
             call.on_text,
             call.on_withdrawn,
-            waits_for_tag=server.traits(model).thinks_unmarked,
+            waits_for_tag=model in server.thinks_unmarked,
             unpriced_call=self._unpriced_call(),
         )
         price = self._prices(call.member, server)
         await call.meter.begin()
         try:
             try:
-                await self._exchange(server, ends_at, call, body, completion, on_accepted)
+                await self._exchange(server, ends_at, call, body, completion)
             finally:
-                if completion.closed_without_opening and not server.traits(model).thinks_unmarked:
-                    server.learn(model, Lesson(Traits(thinks_unmarked=True)), refusals=0)
+                if completion.closed_without_opening:
+                    server.thinks_unmarked.add(model)
         except ModelError as error:
             error.failure = completion.billed(error.failure, call, price)
             call.meter.add(error.failure.usage)
@@ -303,7 +296,6 @@ class ModelClient:
         call: Call,
         body: JsonObject,
         completion: Completion,
-        on_accepted: Callable[[], None] | None,
     ) -> None:
         request = httpx.Request(
             "POST",
@@ -316,8 +308,6 @@ class ModelClient:
             async with asyncio.timeout_at(ends_at) as timer:
                 response = await self._http.send(request, stream=True)
                 try:
-                    if on_accepted is not None and response.status_code == HTTPStatus.OK:
-                        on_accepted()
                     await receive(response, completion, server.secrets, timer, self._linger)
                 finally:
                     await response.aclose()

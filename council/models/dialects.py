@@ -1,12 +1,12 @@
 """What each model server takes: one row a server, chosen by the host of its address.
 
 A server that isn't listed is `generic`: it gets what most take, and what it refuses is learned
-(`council.models.learning`). The rows are from the servers' own documentation and their users' reports;
+(`council.models.refusals`). The rows are from the servers' own documentation and their users' reports;
 `docs/providers.md` names them.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Literal
@@ -17,9 +17,19 @@ from council.profile import DialectName, Reasoning
 from council.text.json_objects import JsonObject
 
 LimitName = Literal["max_tokens", "max_completion_tokens"]
+OTHER_LIMIT: Mapping[LimitName, LimitName] = {
+    "max_tokens": "max_completion_tokens",
+    "max_completion_tokens": "max_tokens",
+}
 Format = Literal["strict", "schema", "object_schema", "object"]
 """How a reply's JSON schema is asked for: a strict `json_schema`, one that need not be strict, a
 `json_object` that carries the schema, and one whose schema is in the prompt."""
+
+
+def format_part(kind: Format) -> str:
+    """Return what a format is called among the parts of a request that a model refuses."""
+    return f"response_format {kind}"
+
 
 Controls = Callable[[Reasoning], JsonObject]
 """Returns the body's fields that ask a server for so much thinking."""
@@ -74,7 +84,6 @@ class Dialect:
     `routes`: it takes OpenRouter's own fields. `controls` writes how much a model is to think.
     `key_header` carries the key, after `key_prefix`. `systemless` matches ids of models that take no
     system message. `bills`: it isn't the models' last stop, so its address says nothing of the cost.
-    `names_fields`: its refusals name what it doesn't take.
     """
 
     name: DialectName
@@ -90,14 +99,11 @@ class Dialect:
     key_prefix: str = "Bearer "
     systemless: str | None = None
     bills: bool = False
-    names_fields: bool = True
 
-    def ladder(self, model: str) -> tuple[Format, ...]:
-        """Return the ways to ask a model for JSON, best first; prose comes after the last."""
-        for pattern, formats in self.formats_by_model:
-            if re.search(pattern, model):
-                return formats
-        return self.formats
+    def ladder(self, model: str, refused: Collection[str] = ()) -> tuple[Format, ...]:
+        """Return the ways left to ask a model for JSON, best first; prose comes after the last."""
+        own = (formats for pattern, formats in self.formats_by_model if re.search(pattern, model))
+        return tuple(each for each in next(own, self.formats) if format_part(each) not in refused)
 
     def merges_system(self, model: str) -> bool:
         """Return whether a model is known to refuse a system message."""
@@ -106,7 +112,7 @@ class Dialect:
 
 _LOCAL_FORMATS: tuple[Format, ...] = ("strict", "object")
 _ROWS = (
-    Dialect("generic", names_fields=False),
+    Dialect("generic"),
     Dialect("openai", ("api.openai.com",), "max_completion_tokens", ("strict", "object")),
     Dialect(
         "azure",
@@ -173,7 +179,6 @@ _ROWS = (
         ("api.cohere.ai", "api.cohere.com"),
         formats=("object_schema",),
         controls=_HIGH_OR_NONE,
-        names_fields=False,
     ),
     Dialect(
         "moonshot",
@@ -188,7 +193,6 @@ _ROWS = (
         formats=("object",),
         counts=False,
         controls=_switch,
-        names_fields=False,
     ),
     Dialect(
         "dashscope",
@@ -196,23 +200,32 @@ _ROWS = (
         formats=("strict", "object"),
         formats_by_model=((r"thinking|^qwq|^qvq|deepseek-r1", ()),),
         controls=_dashscope,
-        names_fields=False,
     ),
-    Dialect("huggingface", ("router.huggingface.co",), bills=True, names_fields=False),
+    Dialect(
+        "huggingface",
+        ("router.huggingface.co",),
+        bills=True,
+    ),
     Dialect(
         "cloudflare",
         ("api.cloudflare.com", "gateway.ai.cloudflare.com"),
         formats=("strict",),
         bills=True,
-        names_fields=False,
     ),
     Dialect("ollama", formats=_LOCAL_FORMATS),
-    Dialect("vllm", formats=_LOCAL_FORMATS, controls=_template, names_fields=False),
+    Dialect(
+        "vllm",
+        formats=_LOCAL_FORMATS,
+        controls=_template,
+    ),
     Dialect("sglang", formats=_LOCAL_FORMATS, controls=_template),
     Dialect("lmstudio", formats=("strict",)),
     Dialect("llamacpp", formats=_LOCAL_FORMATS, controls=_template),
     Dialect("koboldcpp", formats=("strict",)),
-    Dialect("litellm", bills=True, names_fields=False),
+    Dialect(
+        "litellm",
+        bills=True,
+    ),
 )
 DIALECTS: Mapping[str, Dialect] = {row.name: row for row in _ROWS}
 

@@ -66,24 +66,6 @@ _WRAPPERS = (
     *map(chr, range(0xE200, 0xE207)),
 )
 
-_MUCH = r"(?: token)?(?: count| length| size| tokens?)?(?: of)?(?: [\d,]+(?: tokens)?| \([^()]*\))?"
-TOO_LONG = re.compile(  # earendil-works/pi (overflow.ts), litellm (exception_mapping_utils.py)
-    rf"(?i)\b(?:input|prompt|request){_MUCH} (?:is )?too (?:long|large)"
-    rf"|\b(?:input|prompt|context window){_MUCH} (?:(?:cannot )?exceed|is (?:longer|greater) than)"
-    r"|max(?:imum)? (?:\w+ )?(?:context|input|prompt|sequence|model|message) (?:length|token)"
-    r"|exceed(?:s|ed)? (?:[\w']+ ){0,4}(?:context (?:size|window|length|limit)|model token limit)"
-    r"|context (?:length|window|size) exceeded|(?:longer|greater) than the (?:model'?s? )?context length"
-    r"|context_length_exceeded|exceed_context_size|tokens_limit|too many (?:input |prompt )?tokens"
-    r"|tokens in request more than max|tokens? in the prompt cannot exceed|prompt has [\d,]+ tokens, but"
-    r"|must have less than [\d,]+ tokens|inputs?`? tokens \+ .{0,40}max_new_tokens"
-    r"|input length and `?max_tokens`? exceed|reduce the length of the (?:messages|prompt|input)"
-    r"|current length is \d+ while limit is|trying to keep the first \d+ tokens"
-    r"|range of input length should be|prompt ?\u8d85\u957f|\u957f\u5ea6\u8d85[\u9650\u8fc7\u51fa]"
-)
-"""What says that a request is longer than its model reads, in each server's words."""
-WAIT = re.compile(r"(?i)please (?:wait|slow)|throttl(?:ed|ing)|rate limit|tokens per (?:minute|day)")
-"""What says that it was too much at once, as Bedrock's *Too many tokens, please wait* does."""
-
 _CODE = (
     r"(?P<code>^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?P<fence>`{3,}|~{3,})[\s\S]*?"
     r"(?:^[ \t>]*(?P=fence)[`~]*[ \t]*(?=$|<)|\Z)"

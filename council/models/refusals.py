@@ -1,23 +1,25 @@
-"""Why a server refused a call: what its error says, and the cause that it means.
+"""Why a server refused a call, and what of the request it doesn't take.
 
 Errors come in many shapes: `{"error": {…}}` or `{"error": "text"}`, flat, as a list, nested in
 `message` or `detail`, as Cloudflare's `errors`, as HTML, and inside a 200. A code says more than a
-sentence, and what a sentence says depends on the status. Several words in quotation marks don't count:
-there, a server may repeat the question.
+sentence, and what a sentence says depends on the status: `REFUSALS` is read from top to bottom. Several
+words in quotation marks don't count: there, a server may repeat the question.
 """
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from http import HTTPStatus
 from http.client import responses
-from typing import cast
+from typing import Literal, cast
 
 import orjson
 
 from council.errors import Cause, Failure, ModelError
-from council.models.phrases import TOO_LONG, WAIT
+from council.profile import THINKING_FIELDS
 from council.text.characters import clip, whole
 from council.text.json_objects import JsonObject, as_object
 from council.text.redaction import Redaction
@@ -29,10 +31,165 @@ EXCERPT_LENGTH = 2_000
 """Characters of an error that are looked at, whatever its length."""
 TOLD_LENGTH = 500
 """Characters of an error's sentence whose words may tell its cause."""
+MOST_WORDS = 4_000
+"""Characters of an error that are searched for a field's name."""
 DEEPEST = 6
 """Levels of objects in objects in which an error's parts are looked for."""
+LEAST_TOKENS = 256
+"""Tokens of a reply below which it isn't worth asking for."""
 NO_SECRETS = Redaction(())
+SYSTEM, PICTURES, FORMATTED_STREAM = "system role", "shown pictures", "stream of a format"
+"""Parts of a request that are no field of it; no field's name has a blank."""
 
+_MUCH = r"(?: token)?(?: count| length| size| tokens?)?(?: of)?(?: [\d,]+(?: tokens)?| \([^()]*\))?"
+_WAIT = r"please (?:wait|slow)|throttl(?:ed|ing)|rate limit|tokens per (?:minute|day)"
+"""What says that it was too much at once, as Bedrock's *Too many tokens, please wait* does."""
+_TOO_LONG = (  # earendil-works/pi (overflow.ts), litellm (exception_mapping_utils.py)
+    rf"\b(?:input|prompt|request){_MUCH} (?:is )?too (?:long|large)"
+    rf"|\b(?:input|prompt|context window){_MUCH} (?:(?:cannot )?exceed|is (?:longer|greater) than)"
+    r"|max(?:imum)? (?:\w+ )?(?:context|input|prompt|sequence|model|message) (?:length|token)"
+    r"|exceed(?:s|ed)? (?:[\w']+ ){0,4}(?:context (?:size|window|length|limit)|model token limit)"
+    r"|context (?:length|window|size) exceeded|(?:longer|greater) than the (?:model'?s? )?context length"
+    r"|context_length_exceeded|exceed_context_size|tokens_limit|too many (?:input |prompt )?tokens"
+    r"|tokens in request more than max|tokens? in the prompt cannot exceed|prompt has [\d,]+ tokens, but"
+    r"|must have less than [\d,]+ tokens|inputs?`? tokens \+ .{0,40}max_new_tokens"
+    r"|input length and `?max_tokens`? exceed|reduce the length of the (?:messages|prompt|input)"
+    r"|current length is \d+ while limit is|trying to keep the first \d+ tokens"
+    r"|range of input length should be|prompt ?\u8d85\u957f|\u957f\u5ea6\u8d85[\u9650\u8fc7\u51fa]"
+)
+"""What says that a request is longer than its model reads, in each server's words."""
+_RETRY_IN = r"\b(?:retry|try again|available again)\s+(?:after|in)\s+(?=\d)"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One way in which servers refuse: in words, or by any of some codes.
+
+    `cause` is what it means, beside one of `statuses` if there are any.
+    """
+
+    cause: Cause
+    words: str = ""
+    statuses: Collection[int] = ()
+    codes: str = ""
+
+    def fits(self, codes: Collection[str], words: str, status: int) -> bool:
+        """Return whether an error with these codes and words, and this status, is one of these."""
+        if self.statuses and status not in self.statuses:
+            return False
+        return not {*self.codes.split()}.isdisjoint(codes) or bool(
+            self.words and re.search(self.words, words, re.IGNORECASE | re.DOTALL)
+        )
+
+
+_BAD = (200, 400, 422)
+_PAID = (200, 400, 402, 403, 422, 429)
+_IS = "(?:(?:is|are|was|has been|have been) )?"
+REFUSALS = (
+    # Codes: of several in one error, the one that says more counts: who is asked, or how it is meant.
+    Refusal("moderated", codes="content_filter content_policy_violation responsibleaipolicyviolation"),
+    Refusal("moderated", codes="data_inspection_failed datainspectionfailed moderation_blocked 1301"),
+    Refusal("moderated", codes="flagged"),
+    Refusal("data_policy", codes="privacy_restricted"),
+    Refusal("key_limit", codes="openrouter_key_limit budget_exceeded"),
+    Refusal("forbidden", codes="region_restricted key_model_access_denied team_model_access_denied"),
+    Refusal("forbidden", codes="unsupported_country_region_territory"),
+    Refusal("rate_limited", codes="openrouter_in_flight_budget capacity_exhausted 1302 1303 1305 3040"),
+    Refusal("rate_limited", codes="3505 throttlingexception throttling throttling.ratequota"),
+    Refusal("rate_limited", codes="throttling.allocationquota"),
+    # Some come as a 429, though no waiting helps: OpenAI's, Moonshot's, Zhipu's, Cloudflare's.
+    Refusal("credit", codes="insufficient_quota credit_balance_exhausted exceeded_current_quota_error"),
+    Refusal("credit", codes="billing_hard_limit_reached billing_not_active billing_error"),
+    Refusal("credit", codes="insufficient_balance insufficient_credits arrearage 1113 3036 4006"),
+    Refusal("key", codes="invalid_api_key incorrect_api_key api_key_invalid invalidapikey no_api_key"),
+    Refusal("key", codes="invalid_authentication_error"),
+    # Longer than a model reads: earendil-works/pi (overflow.ts), litellm (exception_mapping_utils.py).
+    Refusal("too_long", codes="context_length_exceeded exceed_context_size_error tokens_limit_reached"),
+    Refusal("too_long", codes="context_window_exceeded request_too_large string_above_max_length 1261"),
+    Refusal("too_long", r"(?:\A|: )request too large\b"),  # Groq, OpenAI: under the code of a rate limit
+    Refusal("too_long", rf"\A(?!.*(?:{_WAIT})).*(?:{_TOO_LONG})"),
+    Refusal("no_api", codes="unknown_url"),
+    Refusal("not_found", codes="not_found model_not_found model_deprecated model_not_available"),
+    Refusal("not_found", codes="model_not_supported modelnotfound model_not_exist invalid_model"),
+    Refusal("not_found", codes="deploymentnotfound 5007 1211"),
+    Refusal("malformed", codes="json_validate_failed"),  # Groq: what the model wrote isn't the JSON
+    Refusal("unavailable", codes="overloaded_error engine_overloaded_error server_is_overloaded"),
+    Refusal("unavailable", codes="slow_down provider_unavailable provider_overloaded"),
+    # Words, each beside the statuses under which it was seen.
+    Refusal("rate_limited", _RETRY_IN, (429,)),
+    Refusal("credit", r"credit limit exceeded|reached its billing limit", (402,)),
+    Refusal("credit", r"depleted your .{0,40}credits", (402,)),
+    Refusal("key", r"(?:incorrect|invalid|wrong|missing|no|expired) api[ _-]?key", _BAD),
+    Refusal("key", r"(?:incorrect|invalid|wrong|missing|no|expired) authentication", _BAD),
+    Refusal("key", r"(?:incorrect|invalid|wrong|missing|no|expired) credentials", _BAD),
+    Refusal("key", r"api[ _-]?key (?:is |was )?(?:not (?:valid|found)|in(?:valid|correct))", _BAD),
+    Refusal("key", r"api[ _-]?key (?:is |was )?(?:expired|missing)", _BAD),
+    Refusal("key", r"\bno connected db\b", _BAD),  # LiteLLM without a database
+    Refusal("key_limit", rf"\b(?:key|budget) (?:total )?limit {_IS}(?:exceeded|reached)", _PAID),
+    Refusal("key_limit", rf"\b(?:spend(?:ing)?|usage) limit {_IS}(?:exceeded|reached)", _PAID),
+    Refusal("key_limit", r"budget has been exceeded", _PAID),
+    Refusal("key_limit", r"exceeded (?:your|its|the) (?:\w+ly )?(?:budget|spending limit)", _PAID),
+    Refusal("too_dear", r"fewer max_tokens|max_tokens|can only afford", (402,)),
+    Refusal("too_dear", r"this request (?:requires|costs|would|may|needs)", (402,)),
+    Refusal("credit", r"insufficient (?:account )?(?:balance|credits?|funds|quota)", _PAID),
+    Refusal("credit", r"(?:no|out of) credits?\b", _PAID),
+    Refusal("credit", rf"credits? (?:balance )?{_IS}(?:too low|exhausted|depleted|used up)", _PAID),
+    Refusal("credit", r"used all available credits", _PAID),
+    Refusal("credit", r"(?:exceeded|exhausted) your (?:monthly |included |prepaid )*credits", _PAID),
+    Refusal("credit", r"exceeded your current quota, please check", _PAID),
+    Refusal("credit", r"balance is (?:too low|negative|empty)|negative balance", _PAID),
+    Refusal("credit", r"account is (?:suspended|overdue|in arrears|not active)|in good standing", _PAID),
+    Refusal("credit", r"(?:visit|check|update) your billing|no balance|please recharge", _PAID),
+    Refusal("credit", r"never purchased credits", _PAID),
+    Refusal("moderated", r"content (?:filter|management policy|policy)|safety system", (403, *_BAD)),
+    Refusal("moderated", r"inappropriate content|usage (?:policy|policies|guidelines)", (403, *_BAD)),
+    Refusal("moderated", r"requires moderation", (403, *_BAD)),
+    Refusal("moderated", rf"\b(?:input|prompt|request|content) {_IS}flagged", (403, *_BAD)),
+    Refusal("moderated", rf"\b(?:input|prompt|request|content) {_IS}considered high risk", (403, *_BAD)),
+    Refusal("not_found", r"\bmodel\b.{0,100}\b(?:not exist|not found|is not valid)", _BAD),
+    Refusal("not_found", r"\bmodel\b.{0,100}\bnot supported by any|is not a valid model", _BAD),
+    Refusal("not_found", r"invalid model name|model identifier is invalid", _BAD),
+    Refusal("not_found", r"\bmodel:? \S{1,100} is (?:unknown|(?:currently )?unavailable)", _BAD),
+    Refusal("not_found", r"\bmodel:? \S{1,100} is (?:currently )?not available", _BAD),
+    Refusal("not_found", r"\b(?:invalid|unsupported) model(?: id)?\s*(?::|['\"`]|$)", _BAD),
+    Refusal("not_found", r"unknown model|no such model|try pulling it|invocation of model id", _BAD),
+    Refusal("forbidden", r"location is not supported|(?:country|region).{0,60}not supported", _BAD),
+    Refusal("rate_limited", _WAIT, _BAD),
+    Refusal("data_policy", r"data policy|privacy settings?\b|guardrail restrictions", (404,)),
+    Refusal("no_api", r"invalid url|unknown request url|no route\b|route .{0,60}not found", (404,)),
+    Refusal("no_api", r"unexpected endpoint|cannot post|file not found|resource not found", (404,)),
+    Refusal("no_api", r"method not allowed", (404,)),
+    Refusal("no_api", r"\A\W*(?:404:? ?)?(?:page |url |path )?not found\W*\Z", (404,)),
+    Refusal("no_api", r"unexpected endpoint", (200,)),  # LM Studio
+    # Codes that say no more than a status does, and less than a sentence.
+    Refusal("key", codes="authentication_error", statuses=(200,)),
+    Refusal("forbidden", codes="permission_error permission_denied access_denied", statuses=(200,)),
+    Refusal("not_found", codes="not_found_error resource_not_found_error no_endpoints", statuses=(200,)),
+    Refusal("rate_limited", codes="rate_limit_error rate_limit_exceeded", statuses=(200,)),
+    Refusal("bad_request", codes="invalid_request_error", statuses=(200,)),
+)
+_SYSTEM = "(?:system|developer) (?:role|messages?|prompts?|instructions?)"
+NOT_TAKEN: tuple[tuple[Literal["system", "pictures", "format", "thinking", "stream"], str], ...] = (
+    ("system", rf"{_SYSTEM}\b.{{0,40}}\b(?:not|n't|un\w*ed)\b"),
+    ("system", rf"(?:not|n't|un\w*ed)\b.{{0,40}}\b{_SYSTEM}\b"),
+    ("system", r"(?:only|must be) \W*user\W* (?:and|or) \W*(?:assistant|model)\b"),
+    ("system", r"roles must alternate"),
+    # "No endpoints found that support image input" (OpenRouter, 404), "image input is not supported by
+    # this server" (llama.cpp, 500), "is not a multimodal model" (vLLM), "unknown variant `image_url`,
+    # expected `text`" (DeepSeek), "content must be a string" (Groq)
+    ("pictures", r"\bimages?\b|image_url|multi-?modal|\bvision\b"),
+    ("pictures", r"\bcontent\b.{0,40}\b(?:must|should) be\b.{0,20}\bstr(?:ing)?\b"),
+    ("pictures", r"\bcontent\b.{0,40}\b(?:expected|valid)\b.{0,20}\bstr(?:ing)?\b"),
+    ("format", r"response[_ ]?format|json[_ ]?schema|structured[_ ]outputs?"),
+    ("format", r"guided[_ ](?:decoding|json)|\bgrammar\b|schema fields"),
+    ("format", r"handle the requested parameters"),
+    ("thinking", r"\b(?:thinking|reasoning)\b"),
+    ("stream", r"[\"'`]stream[\"'`]"),
+    ("stream", r"\bstream(?:ing)?\b.{0,30}(?:unsupported|disabled)"),
+    ("stream", r"\bstream(?:ing)?\b.{0,30}not (?:supported|available|allowed|enabled)"),
+    ("stream", r"(?:n't|not|cannot|only|disable)\b(?: support)?.{0,20}\b(?:non-)?stream(?:ing)?\b"),
+)
+"""What says that a part of a request isn't taken; a field is most often named (`refused_part`)."""
 _BY_STATUS: dict[int, Cause] = {
     401: "key",
     402: "too_dear",  # of one request, unless it says that the account is empty
@@ -46,45 +203,6 @@ _BY_STATUS: dict[int, Cause] = {
     429: "rate_limited",
     498: "unavailable",  # Groq: no capacity
 }
-_CODES: Mapping[Cause, str] = {
-    "key": "invalid_api_key incorrect_api_key api_key_invalid invalidapikey no_api_key"
-    " invalid_authentication_error",
-    # Some come as a 429, though no waiting helps: OpenAI's, Moonshot's, Zhipu's, Cloudflare's.
-    "credit": "insufficient_quota credit_balance_exhausted exceeded_current_quota_error"
-    " billing_hard_limit_reached billing_not_active billing_error insufficient_balance"
-    " insufficient_credits arrearage 1113 3036 4006",
-    "key_limit": "openrouter_key_limit budget_exceeded",
-    "rate_limited": "openrouter_in_flight_budget capacity_exhausted 1302 1303 1305 3040 3505"
-    " throttlingexception throttling throttling.ratequota throttling.allocationquota",
-    "forbidden": "region_restricted key_model_access_denied team_model_access_denied"
-    " unsupported_country_region_territory",
-    "data_policy": "privacy_restricted",
-    "moderated": "content_filter content_policy_violation responsibleaipolicyviolation"
-    " data_inspection_failed datainspectionfailed moderation_blocked 1301",
-    "not_found": "not_found model_not_found model_deprecated model_not_available model_not_supported"
-    " modelnotfound model_not_exist invalid_model deploymentnotfound 5007 1211",
-    "no_api": "unknown_url",
-    "too_long": "context_length_exceeded exceed_context_size_error tokens_limit_reached"
-    " context_window_exceeded request_too_large string_above_max_length 1261",
-    "unavailable": "overloaded_error engine_overloaded_error server_is_overloaded slow_down"
-    " provider_unavailable provider_overloaded",
-    "malformed": "json_validate_failed",  # Groq: what the model wrote isn't the JSON asked for
-}
-_BY_CODE: dict[str, Cause] = {code: cause for cause, codes in _CODES.items() for code in codes.split()}
-_BY_KIND: dict[str, Cause] = {
-    "authentication_error": "key",
-    "permission_error": "forbidden",
-    "permission_denied": "forbidden",
-    "access_denied": "forbidden",
-    "not_found_error": "not_found",
-    "resource_not_found_error": "not_found",
-    "no_endpoints": "not_found",
-    "rate_limit_error": "rate_limited",
-    "rate_limit_exceeded": "rate_limited",
-    "invalid_request_error": "bad_request",
-}
-"""Codes that say no more than a status does, and less than a sentence."""
-
 _QUOTED = re.compile(
     "|".join(
         # An apostrophe inside a word ends no quotation; one that isn't ended goes on to the end.
@@ -94,61 +212,7 @@ _QUOTED = re.compile(
 )
 
 
-def _words(*patterns: str) -> re.Pattern[str]:
-    return re.compile("|".join(patterns), re.IGNORECASE)
-
-
-_TOO_LARGE = _words(r"(?:^|: )request too large\b")
-_NO_CREDIT = _words(
-    r"insufficient (?:account )?(?:balance|credits?|funds|quota)",
-    r"(?:no|out of) credits?\b",
-    r"credits? (?:balance )?(?:is|are|has been|have been) (?:too low|exhausted|depleted|used up)",
-    r"used all available credits",
-    r"(?:exceeded|exhausted) your (?:monthly |included |prepaid )*credits",
-    r"exceeded your current quota, please check",
-    r"balance is (?:too low|negative|empty)|negative balance",
-    r"account is (?:suspended|overdue|in arrears|not active|in good standing)",
-    r"(?:visit|check|update) your billing",
-    r"no balance|please recharge|never purchased credits",
-)
-_KEY_LIMIT = _words(
-    r"\b(?:key|budget|spend(?:ing)?|usage) (?:total )?limit (?:is |was |has been )?(?:exceeded|reached)",
-    r"budget has been exceeded|exceeded (?:your|its|the) (?:monthly |daily )?(?:budget|spending limit)",
-)
-_USED_UP = _words(r"credit limit exceeded|reached its billing limit|depleted your .{0,40}credits")
-_ONE_REQUEST = _words(
-    r"fewer max_tokens|max_tokens|can only afford|this request (?:requires|costs|would|may|needs)"
-)
-_WRONG_KEY = _words(
-    r"(?:incorrect|invalid|wrong|missing|no|expired) (?:api[ _-]?key|authentication|credentials)",
-    r"\bno connected db\b",  # LiteLLM without a database knows the master key alone
-    r"api[ _-]?key (?:is |was )?(?:not valid|invalid|incorrect|expired|missing|not found)",
-)
-_MODERATED = _words(
-    r"content (?:filter|management policy|policy)",
-    r"safety system",
-    r"usage (?:policy|policies|guidelines)",
-    r"inappropriate content",
-    r"\b(?:input|prompt|request|content) (?:was|has been|is) (?:flagged|considered high risk)",
-    r"requires moderation",
-)
-_NO_MODEL = _words(
-    r"\bmodel\b.{0,100}\b(?:does not exist|not exist|not found|is not valid|not supported by any)",
-    r"is not a valid model|invalid model name|model identifier is invalid",
-    r"\bmodel:? \S{1,100} is (?:unknown|(?:currently )?(?:not available|unavailable))",
-    r"\b(?:invalid|unsupported) model(?: id)?\s*(?::|['\"`]|$)",
-    r"unknown model|no such model|try pulling it|invocation of model id",
-)
-_NO_REGION = _words(r"location is not supported|(?:country|region).{0,60}not supported")
-_DATA_POLICY = _words(r"data policy|privacy settings?\b|guardrail restrictions")
-_NO_ROUTE = _words(
-    r"invalid url|unknown request url|no route\b|route .{0,60}not found",
-    r"unexpected endpoint|cannot post|file not found|resource not found|method not allowed",
-    r"^\W*(?:404:? ?)?(?:page |url |path )?not found\W*$",
-    r"^\W*404 page not found\W*$",
-)
-
-_OUT_OF_FORM = _words(r"does not match the expected \S+ format")
+_OUT_OF_FORM = re.compile(r"does not match the expected \S+ format", re.IGNORECASE)
 _STATUS = re.compile(r"[1-9]\d\d", re.ASCII)
 _KEY = re.compile(
     r"\b(?:sk|pk|rk|gsk|xai|hf|key)[-_][\w*.-]{4,}"  # keys as providers shape them
@@ -161,48 +225,6 @@ _AMOUNT = re.compile(
     r"(\d+(?:\.\d+)?)\s*(milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|h|days?|d)(?![a-z])",
     re.IGNORECASE,
 )
-_RETRY_IN = re.compile(r"\b(?:retry|try again|available again)\s+(?:after|in)\s+(?=\d)", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorBody:
-    """An error as a server words it.
-
-    `codes` are its codes, types and reasons, in lower case; `status` is the one it names itself,
-    `retry_after` the seconds it asks to wait, and `retryable` whether to ask again, if it says.
-    `is_api` is false for a page, or nothing, that no API of this kind sends.
-    """
-
-    message: str = ""
-    codes: frozenset[str] = frozenset()
-    status: int | None = None
-    retry_after: float | None = None
-    retryable: bool | None = None
-    flagged: bool = False
-    is_api: bool = False
-
-    @classmethod
-    def of(cls, body: object) -> "ErrorBody":
-        """Read an error, or the body that holds one, in any of the shapes that servers send."""
-        if isinstance(body, str):
-            return cls(message=body, retry_after=told_wait(body), is_api=bool(body))
-        layers = list(_layers(body, 0))
-        metadata = [as_object(layer.get("metadata")) for layer in layers]
-        codes = [*_codes(layers)]
-        message = _message(layers)
-        raw = next((said for each in metadata if (said := _raw(each.get("raw")))), "")
-        said = f"{message[:EXCERPT_LENGTH]}: {raw}" if raw else message
-        return cls(
-            message=said,
-            codes=frozenset(codes),
-            status=next((int(code) for code in codes if _STATUS.fullmatch(code)), None),
-            retry_after=_first_wait(layers, said),
-            retryable=next(
-                (known for each in layers if isinstance(known := each.get("retryable"), bool)), None
-            ),
-            flagged=any(each.get("reasons") for each in metadata),
-            is_api=bool(said or codes),
-        )
 
 
 class RefusedCall(ModelError):
@@ -233,14 +255,20 @@ def refused(
     `secrets` are those the call was made with, which some providers repeat. `retry_after` is what the
     header says, which counts first.
     """
-    said = ErrorBody.of(body)
-    if status == HTTPStatus.OK and said.status is not None:
-        status = said.status
-    failed = status >= HTTPStatus.MULTIPLE_CHOICES
-    detail = shorten(said.message, secrets) or (responses.get(status, "") if failed else "")
-    failure = Failure(cause=_cause(said, status), detail=detail, status=status)
-    wait = said.retry_after if retry_after is None else retry_after
-    return RefusedCall(failure, wait, body, retryable=said.retryable is not False)
+    layers = [*_layers(body, 0)]
+    codes = {*_codes(layers)}
+    said = _said(layers) if layers else body if isinstance(body, str) else ""
+    if status == HTTPStatus.OK:
+        status = next((int(code) for code in _codes(layers) if _STATUS.fullmatch(code)), status)
+    detail = shorten(said, secrets)
+    if not detail and status >= HTTPStatus.MULTIPLE_CHOICES:
+        detail = responses.get(status, "")
+    failure = Failure(
+        cause=_cause(said, codes, status, is_api=bool(said or codes)), detail=detail, status=status
+    )
+    wait = _wait(layers, said) if retry_after is None else retry_after
+    is_final = any(layer.get("retryable") is False for layer in layers)
+    return RefusedCall(failure, wait, body, retryable=not is_final)
 
 
 def too_large(what: str) -> ModelError:
@@ -261,102 +289,19 @@ def _unquoted(quoted: re.Match[str]) -> str:
     return " " if len(quoted[0].split()) > 1 else quoted[0]
 
 
-def _cause(said: ErrorBody, status: int) -> Cause:
-    words = _QUOTED.sub(_unquoted, said.message[:TOLD_LENGTH])
-    known = {_BY_CODE[code] for code in said.codes if code in _BY_CODE}
-    is_long = _TOO_LARGE.search(words) or (TOO_LONG.search(words) and not WAIT.search(words))
-    if is_long and not known & {"key", "credit", "key_limit", "moderated"}:
-        return "too_long"  # Groq and OpenAI say so under the code of a rate limit
-    for cause in _RANKING:
-        if cause in known:
-            return cause
-    if said.flagged:
-        return "moderated"
-    if (told := _by_words(words, status)) is not None:
-        return told
-    if status == HTTPStatus.NOT_FOUND and not said.is_api:
+def _cause(said: str, codes: Collection[str], status: int, *, is_api: bool) -> Cause:
+    words = _QUOTED.sub(_unquoted, said[:TOLD_LENGTH])
+    for row in REFUSALS:
+        if row.fits(codes, words, status):
+            return row.cause
+    if status == HTTPStatus.NOT_FOUND and not is_api:
         return "no_api"
-    if status >= HTTPStatus.MULTIPLE_CHOICES:
-        return _of_status(status)
-    for code in sorted(said.codes):
-        if code in _BY_KIND:
-            return _BY_KIND[code]
-    return "unavailable"
-
-
-_RANKING: tuple[Cause, ...] = (
-    "too_long",
-    "moderated",
-    "data_policy",
-    "key_limit",
-    "forbidden",
-    "rate_limited",
-    "credit",
-    "key",
-    "no_api",
-    "not_found",
-    "malformed",
-    "unavailable",
-)
-"""Of several codes in one error, the one that says more counts: who is asked, or how it is meant."""
-
-
-def _by_words(words: str, status: int) -> Cause | None:
-    """Return the cause that a sentence tells beyond its status."""
-    match status:
-        case 400 | 422:
-            table = _OF_BAD_REQUESTS
-        case 402:
-            table = _OF_PAYMENTS
-        case 403:
-            table = _OF_FORBIDDEN
-        case 404:
-            table = _OF_NOT_FOUND
-        case 429:
-            table = _OF_TOO_MANY if told_wait(words) is None else ()
-        case HTTPStatus.OK:
-            table = _OF_NOTHING
-        case _:
-            table = ()
-    return next((cause for pattern, cause in table if pattern.search(words)), None)
-
-
-_Table = tuple[tuple[re.Pattern[str], Cause], ...]
-_OF_BAD_REQUESTS: _Table = (
-    (_WRONG_KEY, "key"),
-    (_NO_CREDIT, "credit"),
-    (_KEY_LIMIT, "key_limit"),
-    (_MODERATED, "moderated"),
-    (_NO_MODEL, "not_found"),
-    (_NO_REGION, "forbidden"),
-    (WAIT, "rate_limited"),
-)
-_OF_PAYMENTS: _Table = (
-    (_USED_UP, "credit"),
-    (_KEY_LIMIT, "key_limit"),
-    (_ONE_REQUEST, "too_dear"),
-    (_NO_CREDIT, "credit"),
-)
-_OF_FORBIDDEN: _Table = ((_NO_CREDIT, "credit"), (_KEY_LIMIT, "key_limit"), (_MODERATED, "moderated"))
-_OF_NOT_FOUND: _Table = ((_DATA_POLICY, "data_policy"), (_NO_ROUTE, "no_api"))
-_OF_TOO_MANY: _Table = ((_NO_CREDIT, "credit"), (_KEY_LIMIT, "key_limit"))
-_OF_NOTHING: _Table = (
-    (_words("unexpected endpoint"), "no_api"),  # LM Studio, under a 200
-    (_WRONG_KEY, "key"),
-    (_NO_CREDIT, "credit"),
-    (_KEY_LIMIT, "key_limit"),
-    (_NO_MODEL, "not_found"),
-    (WAIT, "rate_limited"),
-)
-
-
-def _of_status(status: int) -> Cause:
     if status in _BY_STATUS:
         return _BY_STATUS[status]
-    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return "unavailable"
-    # A redirect: the address is wrong, and a key isn't sent after it.
-    return "no_api" if status < HTTPStatus.BAD_REQUEST else "bad_request"
+    if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
+        return "no_api"  # a redirect: the address is wrong, and a key isn't sent after it
+    is_bad = HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR
+    return "bad_request" if is_bad else "unavailable"
 
 
 # An error's parts ---------------------------------------------------------------------------------
@@ -385,6 +330,8 @@ def _codes(layers: list[JsonObject]) -> Iterator[str]:
         for detail in cast("list[object]", details) if isinstance(details, list) else []:
             if isinstance(reason := as_object(detail).get("reason"), str):
                 yield reason.lower()
+        if as_object(layer.get("metadata")).get("reasons"):
+            yield "flagged"  # by OpenRouter's moderation
 
 
 def _message(layers: list[JsonObject]) -> str:
@@ -398,17 +345,18 @@ def _message(layers: list[JsonObject]) -> str:
     return ""
 
 
-def _raw(raw: object) -> str:
-    """Return what OpenRouter passes on of an upstream's words, beside "Provider returned error"."""
-    if not isinstance(raw, str):
-        return ""
-    try:
-        return _message(list(_layers(orjson.loads(raw), 0))) or raw
-    except orjson.JSONDecodeError:
-        return raw
+def _said(layers: list[JsonObject]) -> str:
+    """Return an error's sentence, with what OpenRouter passes on beside "Provider returned error"."""
+    said = _message(layers)
+    for layer in layers:
+        if isinstance(raw := as_object(layer.get("metadata")).get("raw"), str) and raw:
+            with suppress(orjson.JSONDecodeError):
+                raw = _message([*_layers(orjson.loads(raw), 0)]) or raw
+            return f"{said[:EXCERPT_LENGTH]}: {raw}"
+    return said
 
 
-def _first_wait(layers: list[JsonObject], said: str) -> float | None:
+def _wait(layers: list[JsonObject], said: str) -> float | None:
     for layer in layers:
         value = layer.get("retry_after")
         if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf:
@@ -418,7 +366,7 @@ def _first_wait(layers: list[JsonObject], said: str) -> float | None:
 
 def told_wait(text: str) -> float | None:
     """Return the seconds that a sentence asks to wait, as in "Please try again in 2m59.5s."."""
-    found = _RETRY_IN.search(text, 0, EXCERPT_LENGTH)
+    found = re.search(_RETRY_IN, text[:EXCERPT_LENGTH], re.IGNORECASE)
     if found is None:
         return None
     seconds, at = 0.0, found.end()
@@ -427,6 +375,146 @@ def told_wait(text: str) -> float | None:
         seconds += float(amount[1]) * (0.001 if unit.startswith(("ms", "milli")) else _UNITS[unit[0]])
         at = amount.end()
     return seconds if at > found.end() else None
+
+
+# What of a request isn't taken -------------------------------------------------------------------
+
+
+def refused_part(error: object, failure: Failure, body: JsonObject) -> tuple[str, bool] | None:
+    """Return what a refusal names of a request, and whether no model at the address knows it.
+
+    `error` is the refusal's body, `body` the request's. It is a field that was sent, or `SYSTEM`,
+    `PICTURES` or `FORMATTED_STREAM`; `None` where the refusal names nothing that was sent. What concerns
+    credit, keys, models, length or moderation isn't mended by other fields.
+    """
+    if failure.cause not in _MENDABLE.get(failure.status or 0, ()):
+        return None
+    words = " ".join(_strings(error))[:MOST_WORDS]
+    for name in _named(error, words, body):
+        # A format is a matter of the model, whatever the words; so is what is no field.
+        is_field = name in body and name != "response_format"
+        return name, is_field and bool(_UNKNOWN.search(words))
+    return None
+
+
+def _named(error: object, words: str, body: JsonObject) -> Iterator[str]:
+    """Find the parts of a request that a refusal names: in `param` or `loc`, else in its words."""
+    says = {part for part, said in NOT_TAKEN if re.search(said, words, re.IGNORECASE | re.DOTALL)}
+    messages = cast("list[JsonObject]", body["messages"])
+    if "system" in says and any(message["role"] == "system" for message in messages):
+        yield SYSTEM
+    if "pictures" in says and any(isinstance(message["content"], list) for message in messages):
+        yield PICTURES
+    stream = [FORMATTED_STREAM if "response_format" in body else "stream"] if body["stream"] else []
+    exact = [name for each in _parameters(error) if (name := _field(each, body))]
+    for name in exact:
+        yield from stream if name == "stream" else (name,)
+    if exact:
+        return
+    if "format" in says and "response_format" in body:
+        yield from (*(stream if "stream" in says else ()), "response_format")
+    yield from (name for name in body if name not in _OURS and _names(name).search(words))
+    if "thinking" in says:
+        yield from (name for name in body if name in THINKING_FIELDS)
+    if "stream" in says:
+        yield from stream
+
+
+def names_nothing(failure: Failure, *, is_hosted: bool) -> bool:
+    """Return whether a refusal that names nothing may be about the format that was asked for.
+
+    Servers of one's own fail so at a schema (vllm-project/vllm#13260); a hosted one has broken down.
+    """
+    return (failure.status, failure.cause) in (
+        ((400, "bad_request"),) if is_hosted else ((400, "bad_request"), (500, "unavailable"))
+    )
+
+
+def smaller_limit(failure: Failure, error: object, asked: int | None) -> int | None:
+    """Return how long a reply the account can still afford, where a refusal says so.
+
+    Source: OpenRouter's 402, "requested up to 65536 tokens, but can only afford 30104".
+    """
+    found = _AFFORD.search(" ".join(_strings(error))[:MOST_WORDS])
+    if failure.cause != "too_dear" or not found:
+        return None
+    affordable = int(re.sub(r"\D", "", found["after"] or found["before"]))
+    return affordable if LEAST_TOKENS <= affordable < (asked or affordable + 1) else None
+
+
+_OURS = ("model", "messages", "stream")
+"""Fields without which there is no request, or whose names are words."""
+_MENDABLE: dict[int, tuple[str, ...]] = {
+    400: ("bad_request",),
+    404: ("bad_request", "not_found", "data_policy"),
+    422: ("bad_request",),
+    500: ("bad_request", "unavailable"),
+    501: ("bad_request", "unavailable"),
+}
+"""Causes, by status, behind which there may be a field that a server doesn't take."""
+_UNKNOWN = re.compile(
+    r"unknown|unrecogni[sz]ed|\bextra\b|extra_forbidden|cannot find field|not permitted"
+    r"|is unsupported|not a valid field",
+    re.IGNORECASE,
+)
+_AFFORD = re.compile(
+    r"can only afford (?P<after>[\d,]+)|(?:only )?(?P<before>[\d,]+) can be afforded", re.IGNORECASE
+)
+_PATH = re.compile(r"[.\[/]")
+
+
+@lru_cache(maxsize=64)
+def _names(field: str) -> re.Pattern[str]:
+    """Return what finds a field's name; one that is also a word must be meant as a name."""
+    camel = re.sub(r"_(\w)", lambda letter: letter[1].upper(), field)
+    name = rf"(?:{re.escape(field)}|{re.escape(camel)})"
+    if "_" in field:
+        return re.compile(rf"(?<![\w.]){name}(?!\w)", re.IGNORECASE)
+    return re.compile(
+        rf"[\"'`\u2018]{name}[\"'`\u2019]"
+        rf"|\b(?:parameters?|arguments?|fields?|property|supplied|name|model|invalid|unsupported|unknown"
+        rf"|supports?)\b\W{{1,3}}{name}\b"
+        rf"|\b{name}\W{{1,3}}(?:is|isn't|are|does|doesn't|must|should|can|can't|cannot)\b",
+        re.IGNORECASE,
+    )
+
+
+def _field(name: str, body: Collection[str]) -> str | None:
+    """Return the field of a request that a name means: `reasoning.effort` and `presencePenalty`, too."""
+    root = _PATH.split(name.strip())[0]
+    snake = re.sub(r"(?<=[a-z])([A-Z])", r"_\1", root).lower()
+    return snake if snake in body and snake not in ("model", "messages") else None
+
+
+def _parameters(error: object, depth: int = 4) -> Iterator[str]:
+    """Find `param` and the last `loc` in an error's body, whatever surrounds them."""
+    if isinstance(error, list) and depth:
+        for each in cast("list[object]", error)[:20]:
+            yield from _parameters(each, depth - 1)
+    if not isinstance(error, dict) or not depth:
+        return
+    fields = cast("JsonObject", error)
+    if isinstance(param := fields.get("param"), str):
+        yield param
+    loc = fields.get("loc")
+    if isinstance(loc, list) and loc:
+        parts = [str(part) for part in cast("list[object]", loc) if part != "body"]
+        yield parts[0] if parts else ""
+    for value in fields.values():
+        yield from _parameters(value, depth - 1)
+
+
+def _strings(error: object, depth: int = 5) -> Iterator[str]:
+    if isinstance(error, str):
+        yield error[:MOST_WORDS]
+    elif isinstance(error, dict | list) and depth:
+        inner = (
+            cast("JsonObject", error).values()
+            if isinstance(error, dict)
+            else cast("list[object]", error)
+        )
+        for each in [*inner][:50]:
+            yield from _strings(each, depth - 1)
 
 
 # What is told of it -------------------------------------------------------------------------------

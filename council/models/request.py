@@ -1,27 +1,31 @@
 """The body of a request, as the server that it goes to takes it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import cast
 
 import orjson
 
 from council.calls import Call, ChatMessage
-from council.models.dialects import Dialect, Format
-from council.models.learning import Traits, steps_left
+from council.models.dialects import OTHER_LIMIT, Dialect, Format
+from council.models.refusals import FORMATTED_STREAM, PICTURES, SYSTEM
 from council.text.json_objects import JsonObject
 
 _NOT_SHOWN = "The pictures that the question names can't be shown to you. Say so where it matters."
 _FOLLOWS_SCHEMA = "Reply with one JSON object that follows this JSON schema, and nothing else:"
 
 
-def body_of_call(call: Call, dialect: Dialect, traits: Traits) -> JsonObject:
-    """Return a request's body: what every server needs, and of the rest only what somebody set."""
+def body_of_call(call: Call, dialect: Dialect, refused: Collection[str] = ()) -> JsonObject:
+    """Return a request's body: what every server needs, and of the rest only what somebody set.
+
+    `refused` are the parts of earlier requests that its model didn't take (`refused_part`).
+    """
     member = call.member
-    chosen = _format(call, dialect, traits)
-    streams = not traits.whole and not (chosen and (traits.whole_formats or not dialect.streams_formats))
+    chosen = _format(call, dialect, refused)
+    is_whole = chosen and (FORMATTED_STREAM in refused or not dialect.streams_formats)
+    streams = "stream" not in refused and not is_whole
     body: JsonObject = {
         "model": member.model,
-        "messages": _messages(call, dialect, traits, chosen),
+        "messages": _messages(call, dialect, refused, chosen),
         "stream": streams,
     }
     if streams and dialect.counts:
@@ -34,7 +38,8 @@ def body_of_call(call: Call, dialect: Dialect, traits: Traits) -> JsonObject:
     if call.temperature is not None:
         body["temperature"] = call.temperature
     if call.max_tokens is not None:
-        body[traits.limit or dialect.limit] = call.max_tokens
+        limit = OTHER_LIMIT[dialect.limit] if dialect.limit in refused else dialect.limit
+        body[limit] = call.max_tokens
     if call.repeat_penalty is not None:
         body["repeat_penalty"] = call.repeat_penalty
     if member.reasoning is not None:
@@ -42,14 +47,13 @@ def body_of_call(call: Call, dialect: Dialect, traits: Traits) -> JsonObject:
     if chosen and call.schema:
         body["response_format"] = _response_format(chosen, call.schema)
     body |= cast("JsonObject", orjson.loads(member.extra))
-    return {name: value for name, value in body.items() if name not in traits.dropped}
+    return {name: value for name, value in body.items() if name not in refused or name == "stream"}
 
 
-def _format(call: Call, dialect: Dialect, traits: Traits) -> Format | None:
+def _format(call: Call, dialect: Dialect, refused: Collection[str]) -> Format | None:
     if call.schema is None or not call.member.structured:
         return None
-    left = steps_left(dialect, traits, call.member.model)
-    return left[0] if left else None
+    return next(iter(dialect.ladder(call.member.model, refused)), None)
 
 
 def _response_format(chosen: Format, schema: JsonObject) -> JsonObject:
@@ -66,18 +70,18 @@ def _response_format(chosen: Format, schema: JsonObject) -> JsonObject:
 
 
 def _messages(
-    call: Call, dialect: Dialect, traits: Traits, chosen: Format | None
+    call: Call, dialect: Dialect, refused: Collection[str], chosen: Format | None
 ) -> Sequence[ChatMessage]:
     messages = call.messages
     if chosen == "object":
         # Servers that take a bare `json_object` refuse prompts without the word JSON.
         schema = orjson.dumps(call.schema).decode()
         messages = _with_system(messages, f"{_FOLLOWS_SCHEMA}\n{schema}")
-    if call.pictures and (traits.blind or not call.images):
+    if call.pictures and (PICTURES in refused or not call.images):
         messages = _with_system(messages, _NOT_SHOWN)
-    if traits.merges_system or dialect.merges_system(call.member.model):
+    if SYSTEM in refused or dialect.merges_system(call.member.model):
         messages = _merged(messages)
-    if call.images and not traits.blind:
+    if call.images and PICTURES not in refused:
         messages = _showing(call, messages)
     return messages
 

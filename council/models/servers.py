@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -11,7 +12,6 @@ import structlog
 
 from council.errors import Failure, ModelError
 from council.models.dialects import Dialect, dialect_of, is_own
-from council.models.learning import Lesson, Traits
 from council.models.refusals import KEY
 from council.models.transport import proxy_of
 from council.profile import DialectName
@@ -38,43 +38,33 @@ class Server:
     is_own: bool
     """Whether it is on this machine or its own network, where no call is billed."""
     places: asyncio.Semaphore
-    trial: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held by the one call that tries changes which its refusal didn't name."""
-    _traits: dict[str, Traits] = field(default_factory=dict[str, Traits])
+    prefix: str = ""
+    """What the address lacks before its pages."""
+    thinks_unmarked: set[str] = field(default_factory=set[str])
+    """Models whose replies may begin with thoughts that only a closing tag ends."""
+    requests: Counter[str] = field(default_factory=Counter[str])
+    """Refused requests that were spent on each model."""
+    _refused: dict[str, dict[str, None]] = field(default_factory=dict[str, dict[str, None]])
 
     def page(self, path: str) -> httpx.URL:
         """Return the address of a page, `models` or `chat/completions`; a query stays at its end."""
-        prefix = self._traits.get(EVERY_MODEL, Traits()).prefix
         before = self.base.path.rstrip("/").removesuffix("/chat/completions")
-        return _at_path(self.base, f"{before}{prefix}/{path}")
+        return _at_path(self.base, f"{before}{self.prefix}/{path}")
 
     def may_lack_version(self, failure: Failure) -> bool:
         """Return whether the address may need `/v1` at its end, which most servers' have."""
         return failure.cause == "no_api" and not _HAS_VERSION.search(self.page("").path)
 
-    def forget_prefix(self) -> None:
-        """Take back that the address lacked something: with it, there is no API either."""
-        known = self._traits.get(EVERY_MODEL, Traits())
-        self._traits[EVERY_MODEL] = known.model_copy(update={"prefix": ""})
+    def refused(self, model: str) -> tuple[str, ...]:
+        """Return what a model, or all models there, don't take of a request."""
+        return (*self._refused.get(EVERY_MODEL, ()), *self._refused.get(model, ()))
 
-    def traits(self, model: str) -> Traits:
-        """Return what is known of a model, and of all models there."""
-        own = self._traits.get(model, Traits())
-        return own.beside(self._traits.get(EVERY_MODEL, Traits()))
-
-    def learn(self, model: str, lesson: Lesson, *, refusals: int = 1) -> None:
-        """Take in what refused requests have taught."""
-        where = EVERY_MODEL if lesson.everywhere else model
-        known = self._traits.get(where, Traits())
-        self._traits[where] = lesson.traits.beside(known).counting(known.refusals)
-        self._count(model, refusals)
-        if lesson.traits.form != Traits():
-            told = lesson.traits.model_dump_json(exclude_defaults=True)
-            log.info("server_learned", server=self.base.host, model=model, learned=told)
-
-    def _count(self, model: str, refusals: int) -> None:
-        own = self._traits.get(model, Traits())
-        self._traits[model] = own.counting(own.refusals + refusals)
+    def learn(self, model: str, *parts: str, everywhere: bool = False) -> None:
+        """Remember what a refused request has taught."""
+        where = EVERY_MODEL if everywhere else model
+        self._refused.setdefault(where, {}).update(dict.fromkeys(parts))
+        self.requests[model] += 1
+        log.info("server_learned", server=self.base.host, model=model, learned=parts)
 
 
 def server_at(base_url: str, key: str, dialect: DialectName | None, calls_at_once: int) -> Server:

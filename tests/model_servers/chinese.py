@@ -183,6 +183,7 @@ class Zai(StandIn):
     """
 
     title = "Z.ai"
+    needs_dialect = True
     dialect = "zai"
     path = "/api/paas/v4"
     models_served = ("glm-5.2", "glm-5.1", "glm-4.7")

@@ -122,6 +122,8 @@ class StandIn(ModelServer):
     unforeseen: ClassVar[int] = 0
     """Requests of one model that it refuses though its dialect is known: for what a model, its version or
     the organization lacks."""
+    needs_dialect: ClassVar[bool] = False
+    """Whether it refuses fields without naming them, so that its dialect has to be known."""
     credit_cause: ClassVar[Cause] = "credit"
     """What its answer to an empty account says: one says only that the key isn't allowed, one that its own
     budget for the key is used up."""

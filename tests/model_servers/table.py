@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tests.model_servers.every import EVERY
 from tests.model_servers.matrix import Matrix, Row
+from tests.model_servers.stand_in import StandIn
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "providers.md"
 STAND_INS = "stand-ins"
@@ -22,6 +23,15 @@ HEAD = (
     "| server | answers | ballots by schema | in prose | corrections | preview | usage, cost | thoughts "
     "hidden | wrong key | unknown model | rate limit | no credit | learned by |"
 )
+
+
+async def both(kind: type[StandIn]) -> tuple[Row, Row]:
+    """Return a server's rows: in its dialect, and as any server, which one that names nothing can't be."""
+    named, unnamed = await Matrix(kind, True).row(), await Matrix(kind, False).row()
+    if kind.needs_dialect:
+        causes = {cell: why for cell, why in unnamed.wrong.items() if "bad_request" not in why}
+        unnamed = named.model_copy(update={"answers": "with its `dialect`", "wrong": causes})
+    return named, unnamed
 
 
 def line(named: Row, unnamed: Row) -> str:
@@ -61,10 +71,7 @@ def write(part: str, rows: dict[str, str]) -> None:
 
 
 async def _write_stand_ins() -> None:
-    rows: list[str] = []
-    for kind in EVERY:
-        named, unnamed = await Matrix(kind, True).row(), await Matrix(kind, False).row()
-        rows.append(line(named, unnamed))
+    rows = [line(*await both(kind)) for kind in EVERY]
     document = DOCUMENT.read_text(encoding="utf-8")
     DOCUMENT.write_text(with_lines(document, STAND_INS, rows), encoding="utf-8")
 

@@ -5,14 +5,13 @@ import pytest
 from council.models.dialects import DIALECTS
 from tests.model_servers import table
 from tests.model_servers.every import EVERY
-from tests.model_servers.matrix import Matrix
 from tests.model_servers.stand_in import StandIn
 
 
 @pytest.mark.parametrize("kind", EVERY, ids=lambda kind: kind.title)
 async def test_a_council_works_with_it(kind: type[StandIn]) -> None:
     """Every cell of its row is right, and docs/providers.md says so."""
-    named, unnamed = await Matrix(kind, True).row(), await Matrix(kind, False).row()
+    named, unnamed = await table.both(kind)
     assert (named.wrong, unnamed.wrong) == ({}, {})
     document = table.DOCUMENT.read_text(encoding="utf-8")
     shown = table.lines(document, table.STAND_INS)

@@ -265,7 +265,8 @@ _REMEDIES: Mapping[Cause, str] = {
     "data_policy": "Change the privacy settings of {account}, or configure a model other than {model}",
     "not_found": "Correct the model id {model}",
     "no_api": "Correct {address} (most addresses end in /v1)",
-    "bad_request": "Run council doctor --live, or configure a model other than {model}",
+    "bad_request": "Run council doctor --live, name its server's dialect, or configure a model other"
+    " than {model}",
     "no_server": "Start the server at {address}, or correct that address",
     "connection": "Check the network, {address} and any proxy (HTTPS_PROXY)",
     "silence": "If {model} is only slow, raise idle_timeout",

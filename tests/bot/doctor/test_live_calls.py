@@ -3,8 +3,8 @@
 import pytest
 
 from bot.checks.models import LIVE, what_was_learned
-from council.models.dialects import Format
-from council.models.learning import Traits
+from council.models.dialects import format_part
+from council.models.servers import server_at
 from tests.bot.doctor.scene import Scene
 from tests.model_servers.local import OldVLLM
 from tests.model_servers.makers import Gemma, Mistral
@@ -54,7 +54,7 @@ LEARNED: list[tuple[type[StandIn], str, str]] = [
         ", temperature = 0.3",
         (
             "generic dialect; ballots by JSON schema; learned in 3 refused requests: max_completion_tokens"
-            " instead of max_tokens, JSON not streamed, no temperature."
+            " instead of max_tokens, no temperature, JSON not streamed."
         ),
     ),
     (
@@ -86,26 +86,32 @@ async def test_a_refusal_that_concerns_all_models_is_counted_once(scene: Scene) 
 
 
 @pytest.mark.parametrize(
-    ("format_sent", "traits", "said"),
+    ("structured", "refused", "said"),
     [
         (
-            "schema",
-            Traits(format_steps=1, prefix="/v1", whole=True, thinks_unmarked=True, refusals=3),
+            True,
+            ("stream", format_part("strict")),
             (
-                "generic dialect; ballots by JSON schema; learned in 3 refused requests: /v1 added to the"
-                " address, replies not streamed, no strict JSON schema, thoughts end at a tag that nothing"
-                " opened"
+                "ballots by JSON schema; learned in 1 refused request: /v1 added to the address, replies not"
+                " streamed, no strict JSON schema, thoughts end at a tag that nothing opened"
             ),
         ),
         (
-            None,
-            Traits(tried=True, refusals=4),
-            "generic dialect; ballots in prose; learned in 4 refused requests that no change would mend",
+            False,
+            ("max_tokens", "max_completion_tokens"),
+            (
+                "ballots in prose; learned in 1 refused request: /v1 added to the address, no max_tokens, no"
+                " max_completion_tokens, thoughts end at a tag that nothing opened"
+            ),
         ),
     ],
 )
 def test_everything_that_can_be_learned_is_told(
-    format_sent: Format | None, traits: Traits, said: str
+    *, structured: bool, refused: tuple[str, ...], said: str
 ) -> None:
     """In a few words each."""
-    assert what_was_learned("generic", format_sent, traits) == said
+    server = server_at("http://127.0.0.1:9", "", None, 1)
+    server.prefix = "/v1"
+    server.thinks_unmarked.add("m")
+    server.learn("m", *refused)
+    assert what_was_learned(server, "m", structured=structured) == f"generic dialect; {said}"

@@ -88,7 +88,7 @@ BY_AN_OPERATOR: list[tuple[Cause, failures.Target, str, str]] = [
         "bad_request",
         HOSTED,
         "the provider rejected the request",
-        "Run council doctor --live, or configure a model other than lab/two",
+        "Run council doctor --live, name its server's dialect, or configure a model other than lab/two",
     ),
     (
         "no_server",

@@ -1,6 +1,5 @@
 """What is asked again, and how often, where a server refuses how it was asked."""
 
-import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -88,15 +87,49 @@ async def test_refused_fields_are_left_out_at_once_and_for_good() -> None:
     assert server.history[-1].request.keys() == {"model", "messages", "stream", "max_completion_tokens"}
 
 
-async def test_a_server_that_names_nothing_is_tried_one_change_at_a_time() -> None:
-    """What didn't help is sent again; what helped is kept."""
+@pytest.mark.parametrize(("status", "steps"), [(400, 2), (500, 2)])
+async def test_a_refusal_that_names_nothing_is_about_the_format_if_about_any_part(
+    status: int, steps: int
+) -> None:
+    """The next format is asked for once, then none; without a format, nothing is tried at all."""
+
+    def habit(exchange: Exchange) -> Turn:
+        return refusing("x", name=False, status=status) if sent_format(exchange) else Turn(SAID)
+
     async with ModelServer() as server, opened(server) as client:
+        server.always("m", habit)
+        assert await failure(client, call(schema=True)) == "format_refused"
+        assert len(server.history) == steps
+        assert await failure(client, call(schema=True)) == "format_refused"
+        assert len(server.history) == steps  # it is known
         server.always("m", strict("temperature", name=False))
-        await client.ask(call())
-        await client.ask(call())
-    sent = [{*exchange.request} for exchange in server.history]
-    assert sent[-1] == sent[-2] == {"model", "messages", "stream", "stream_options", "max_tokens"}
-    assert len(sent) == 4
+        assert await failure(client, call()) == "bad_request"
+        assert len(server.history) == steps + 1
+
+
+async def test_a_known_hosts_breakdown_is_not_about_its_format() -> None:
+    """The same format is asked for again, as after any breakdown."""
+    retries = quick(max_attempts=2)
+    async with ModelServer() as server, opened(server, dialect="openai", retries=retries) as client:
+        server.script("m", Turn(status=500))
+        await client.ask(call(schema=True))
+    first, second = (sent_format(each) for each in server.history)
+    assert first == second
+
+
+async def test_no_more_than_five_refused_requests_are_spent_on_a_model() -> None:
+    """Then each call is asked once."""
+    extra = {f"x_{number}": 1 for number in range(7)}
+    async with ModelServer() as server, opened(server) as client:
+        server.always("m", strict(*extra))
+        for asked in (6, 7, 8):
+            assert await failure(client, call(extra=extra)) == "bad_request"
+            assert len(server.history) == asked
+
+
+def sent_format(exchange: Exchange) -> object:
+    """Return the format that a request asks for."""
+    return exchange.request.get("response_format")
 
 
 async def test_a_reply_out_of_its_form_is_wanted_without_one() -> None:
@@ -113,40 +146,6 @@ async def test_a_reply_out_of_its_form_is_wanted_without_one() -> None:
         assert await failure(client, call()) == "unavailable"
 
 
-async def test_no_more_than_five_refused_requests_are_spent_on_a_model() -> None:
-    """However many calls are refused, at once or one after the other; then each is asked once."""
-    async with ModelServer() as server, opened(server) as client:
-        server.always("m", refusing("x", name=False))
-        causes = await asyncio.gather(*(failure(client, call()) for _ in range(3)))
-        assert {*causes} == {"bad_request"}
-        first = len(server.history)
-        assert first - len(causes) <= 4
-        await failure(client, call())
-    assert len(server.history) == first + 1
-
-
-async def test_what_is_busy_teaches_nothing() -> None:
-    """After a rate limit, a refusal is answered by trials as ever."""
-    async with ModelServer() as server, opened(server, retries=quick(max_attempts=3)) as client:
-        server.always("m", strict("stream_options", name=False))
-        server.script("m", Turn(status=429), Turn(status=503))
-        assert (await client.ask(call())).text == SAID
-    assert "stream_options" not in server.history[-1].request
-
-
-async def test_another_call_learns_for_all_at_the_address() -> None:
-    """An unknown field is unknown to every model there; a limit's name is a model's own."""
-    unknown = Turn(
-        status=400, body={"error": {"message": "Unrecognized request argument supplied: stream_options"}}
-    )
-    async with ModelServer() as server, opened(server) as client:
-        server.script("m", unknown)
-        await client.ask(call())
-        await client.ask(call("n"))
-    assert "stream_options" not in server.history[-1].request
-    assert len(server.history) == 3
-
-
 @pytest.mark.parametrize("path", ["", "/"])
 async def test_an_address_without_its_version_is_found(path: str) -> None:
     """Most servers' end in /v1; where nothing is there either, the address is as wrong as it was."""
@@ -158,15 +157,6 @@ async def test_an_address_without_its_version_is_found(path: str) -> None:
         async with opened(server, base_url=f"{server.url}/api") as client:
             assert await failure(client, call()) == "no_api"
             assert await failure(client, call()) == "no_api"
-
-
-async def test_a_refused_system_message_goes_before_the_question() -> None:
-    """Nothing of it is lost."""
-    refused = Turn(status=400, body={"error": {"message": "System role not supported"}})
-    async with ModelServer() as server, opened(server) as client:
-        server.script("m", refused)
-        await client.ask(call())
-    assert server.history[-1].request["messages"] == [{"role": "user", "content": "Be brief.\n\nWhy?"}]
 
 
 async def test_a_dear_reply_is_asked_for_shorter_once() -> None:

@@ -1,13 +1,14 @@
 """What each server takes: which row an address gets, and what a request to it looks like."""
 
+from collections.abc import Collection
 from typing import cast, get_args
 
 import httpx
 import pytest
 
 from council.calls import Call
-from council.models.dialects import DIALECTS, dialect_of
-from council.models.learning import Traits
+from council.models.dialects import DIALECTS, dialect_of, format_part
+from council.models.refusals import SYSTEM
 from council.models.request import body_of_call
 from council.profile import DialectName, Member
 from council.text.json_objects import JsonObject
@@ -17,7 +18,7 @@ SCHEMA: JsonObject = {"type": "object", "properties": {"ranking": {"type": "arra
 
 def body(
     dialect: str,
-    traits: Traits | None = None,
+    refused: Collection[str] = (),
     *,
     schema: bool = False,
     web: bool = False,
@@ -36,7 +37,7 @@ def body(
         web=web,
         max_tokens=800,
     )
-    return body_of_call(call, DIALECTS[dialect], traits or Traits())
+    return body_of_call(call, DIALECTS[dialect], refused)
 
 
 def test_every_dialect_has_a_row() -> None:
@@ -151,17 +152,16 @@ def test_thinking_is_controlled_in_the_servers_words(
 def test_json_is_asked_for_in_forms_a_server_takes(dialect: str, model: str, kinds: list[str]) -> None:
     """The best first; what it refuses is left."""
     found: list[str] = []
+    ladder = [format_part(each) for each in DIALECTS[dialect].ladder(model)]
     for steps in range(len(kinds)):
-        sent = body(dialect, Traits(format_steps=steps), schema=True, model=model)
+        sent = body(dialect, ladder[:steps], schema=True, model=model)
         shape = cast("JsonObject", sent["response_format"])
         kind = str(shape["type"])
         found.append(
             "strict" if "strict" in str(shape) else f"{kind} with schema" if "schema" in shape else kind
         )
     assert found == kinds
-    assert "response_format" not in body(
-        dialect, Traits(format_steps=len(kinds)), schema=True, model=model
-    )
+    assert "response_format" not in body(dialect, ladder, schema=True, model=model)
 
 
 def test_a_bare_json_object_has_its_schema_in_the_prompt() -> None:
@@ -178,14 +178,14 @@ def test_a_bare_json_object_has_its_schema_in_the_prompt() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dialect", "model", "traits"),
-    [("gemini", "gemma-3-27b-it", Traits()), ("generic", "m", Traits(merges_system=True))],
+    ("dialect", "model", "refused"),
+    [("gemini", "gemma-3-27b-it", ()), ("generic", "m", (SYSTEM,))],
 )
 def test_a_system_text_precedes_the_users_where_there_is_no_such_role(
-    dialect: str, model: str, traits: Traits
+    dialect: str, model: str, refused: Collection[str]
 ) -> None:
     """Nothing is lost."""
-    sent = body(dialect, traits, model=model)
+    sent = body(dialect, refused, model=model)
     assert sent["messages"] == ({"role": "user", "content": "Be brief.\n\nWhy?"},)
 
 
@@ -194,11 +194,11 @@ def test_what_streams_and_what_does_not() -> None:
     assert body("groq")["stream"] is True
     whole = body("groq", schema=True)
     assert (whole["stream"], "stream_options" in whole) == (False, False)
-    assert body("generic", Traits(whole=True))["stream"] is False
+    assert body("generic", ("stream",))["stream"] is False
 
 
 def test_extra_fields_are_sent_as_they_are() -> None:
     """After everything else, and not to servers that refuse them."""
     extra = {"provider": {"order": ["a"]}, "top_k": 4}
     assert body("openrouter", extra=extra)["provider"] == {"order": ["a"]}
-    assert "top_k" not in body("generic", Traits(dropped=("top_k",)), extra=extra)
+    assert "top_k" not in body("generic", ("top_k",), extra=extra)

@@ -12,12 +12,10 @@ import pytest
 
 from bot.render.markdown import contain
 from council.calls import Call
-from council.errors import Cause, ModelError
+from council.errors import ModelError
 from council.models.phrases import answer_in, without_sources
-from council.models.refusals import refused
 from council.models.reply import Completion
 from council.profile import Member
-from council.text.json_objects import JsonObject
 
 SAID = "Water boils at 100 degrees at sea level."
 LONG = f"{SAID} It boils at less on a mountain, because the air presses less on it there. " * 3
@@ -325,116 +323,6 @@ def test_a_hostile_text_is_read_in_time_that_grows_with_it(pattern: str) -> None
         return time.process_time() - began
 
     assert min(seconds(20_000) for _ in range(2)) < 40 * max(0.003, *(seconds(2_000) for _ in range(3)))
-
-
-TOO_LONG = {
-    "OpenAI": "Your input exceeds the context window of this model. Please adjust your input and try again.",
-    "OpenAI, gpt-5": "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300111"
-    " tokens. Please reduce the length of the messages.",
-    "Anthropic": "input length and `max_tokens` exceed context limit: 199759 + 8192 > 200000, decrease input"
-    " length or `max_tokens` and try again",
-    "Gemini": "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
-    "Gemini, older": "The input token count exceeds the maximum number of tokens allowed 1048576.",
-    "xAI": "This model's maximum prompt length is 131072 but the request contains 136973 tokens.",
-    "Groq": "Please reduce the length of the messages or completion.",
-    "Cerebras": "Please reduce the length of the messages or completion. Current length is 42328 while limit is"
-    " 40000",
-    "Cerebras, in short": "Current length is 42328 while limit is 40000",
-    "Poolside": "Input length 131393 exceeds the maximum allowed input length of 131040 tokens.",
-    "OpenAI-compatible": "Input length (265330) exceeds model's maximum context length (262144).",
-    "SGLang": "Requested token count exceeds the model's maximum context length of 202752 tokens. You requested a"
-    " total of 202941 tokens: 170941 tokens from the input messages and 32000 tokens for the completion.",
-    "SGLang, input": "The input (263000 tokens) is longer than the model's context length (262144 tokens).",
-    "SGLang, memory": "Input length (700001 tokens) exceeds the maximum allowed length (536826 tokens). Use a"
-    " shorter input or enable --allow-auto-truncate.",
-    "vLLM": "This model's maximum context length is 262144 tokens. However, you requested 128000 output tokens and"
-    " your prompt contains at least 134145 input tokens, for a total of at least 262145 tokens.",
-    "vLLM, older": "Input prompt (35247 tokens) is too long and exceeds limit of 1000",
-    "vLLM, V1": "The decoder prompt (length 9173) is longer than the maximum model length of 8192. Make sure that"
-    " `max_model_len` is no smaller than the number of text tokens.",
-    "vLLM, V0": "The prompt (total length 9173) is too long to fit into the model (context length 8192).",
-    "Atlas": "Prompt too long: 5152 tokens exceeds max_seq_len 2048 (leave room for output tokens)",
-    "TabbyAPI": "Prompt length 5000 is greater than max_seq_len 4096",
-    "LM Studio": "Trying to keep the first 111490 tokens when context the overflows. However, the model is loaded"
-    " with context length of only 32768 tokens, which is not enough.",
-    "LM Studio, newer": "The number of tokens to keep from the initial prompt is greater than the context length.",
-    "Ollama": "prompt too long; exceeded max context length by 4 tokens",
-    "Ollama, newer": "the input length exceeds the context length",
-    "llama.cpp": "request (5000 tokens) exceeds the available context size (4096 tokens), try increasing it",
-    "llama-cpp-python": "Requested tokens (5000) exceed context window of 4096",
-    "TGI": "Input validation error: `inputs` must have less than 4095 tokens. Given: 5000",
-    "MLX": "Prompt exceeds maximum context length",
-    "Docker": "Prompt has 5,958,968 tokens, but the configured context size is 256,000 tokens",
-    "SambaNova": "Requested generation length 1 is not possible! The provided prompt is 18000 tokens long, so"
-    " generating 1 tokens requires a sequence length of 18001, but the maximum supported sequence length is just"
-    " 16384!",
-    "GitHub Copilot": "prompt token count of 140000 exceeds the limit of 128000",
-    "Databricks": "prompt token count (4187) cannot exceed 4096. Total tokens: 4700",
-    "MiniMax": "invalid params, context window exceeds limit (2013)",
-    "Moonshot": "Invalid request: Your request exceeded model token limit: 262144 (requested: 269030)",
-    "Mistral": "Prompt contains 280000 tokens and 0 draft tokens, too large for model with 262144 maximum context"
-    " length",
-    "Bedrock": "Input is too long for requested model.",
-    "Bedrock, Llama": "Input exceeds the max input token limit",
-    "Bedrock, Titan": "Too many input tokens. Max input tokens: 8192, request input token count: 9120",
-    "Cohere": "too many tokens: total tokens exceeds the model's max of 4096",
-    "Cohere, older": "total number of tokens in the prompt cannot exceed 4081 - received 5000.",
-    "DashScope": "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 98304]",
-    "Zhipu": "Prompt \u8d85\u957f",
-    "Z.ai": "Prompt exceeds max length",
-    "Z.ai, newer": "tokens in request more than max tokens allowed",
-    "Volcengine": "Total tokens of image and text exceed max message tokens. Request id: 0217",
-    "Hunyuan": "\u8f93\u5165\u957f\u5ea6\u8d85\u9650",
-    "Qianfan": "\u4e0a\u4e0b\u6587\u957f\u5ea6\u8d85\u8fc7\u6a21\u578b\u9650\u5236",
-    "Cloudflare": "The estimated number of input and maximum output tokens (4700) exceeded this model context window"
-    " limit (4096).",
-    "Together": "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4097. Given: 5000",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("said", TOO_LONG.values(), ids=[*TOO_LONG])
-@pytest.mark.parametrize("status", [400, 413, 422, 500])
-def test_each_server_says_in_its_own_words_that_a_request_is_too_long(said: str, status: int) -> None:
-    """Asking again doesn't help, whatever the status."""
-    body = {"error": {"message": said, "type": "invalid_request_error", "param": None, "code": None}}
-    assert refused(body, status).failure.cause == "too_long"
-    assert (
-        refused({"object": "error", "message": said, "code": status}, status).failure.cause == "too_long"
-    )
-
-
-RATES = "This request would exceed your organization's rate limit of 40,000 input tokens per minute."
-OTHERWISE: list[tuple[int, JsonObject, Cause]] = [
-    (429, {"message": "Too many tokens, please wait before trying again."}, "rate_limited"),
-    (200, {"message": "Too many tokens, please wait before trying again."}, "rate_limited"),
-    (400, {"message": "ThrottlingException: Too many tokens, please wait before trying again."}, "rate_limited"),
-    (400, {"message": "Throttling error: Too many tokens, please slow down"}, "rate_limited"),
-    (400, {"code": "ThrottlingException", "message": "Too many tokens per day"}, "rate_limited"),
-    (503, {"message": "Too many tokens, please wait before trying again."}, "unavailable"),
-    (429, {"message": "Too many tokens per minute, retry later"}, "rate_limited"),
-    (429, {"message": RATES}, "rate_limited"),
-    (429, {"message": "request reached TPD rate limit, current: 1506556, limit: 1500000"}, "rate_limited"),
-    (429, {"message": "You have exceeded your daily token limit"}, "rate_limited"),
-    (429, {"message": "Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 40000."},
-     "too_long"),
-    (429, {"code": "Throttling.AllocationQuota", "message": "Allocated quota exceeded"}, "rate_limited"),
-    (400, {"message": "max_tokens is too large: 64000. This model supports at most 16384 completion tokens."},
-     "bad_request"),
-    (400, {"message": "Range of max_tokens should be [1, 8192]"}, "bad_request"),
-    (400, {"message": "max_tokens: 65536 > 64000, which is the maximum allowed number of output tokens"},
-     "bad_request"),
-    (400, {"message": "Invalid 'user': string too long. Expected a string with maximum length 64."},
-     "bad_request"),
-    (400, {"message": "Context window too small: minimum is 1000 tokens"}, "bad_request"),
-    (400, {"message": "The image exceeds the maximum size of 5 MB"}, "bad_request"),
-    (400, {"message": "invalid stop: at most 4 sequences"}, "bad_request"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("status", "error", "cause"), OTHERWISE)
-def test_what_only_sounds_like_it_isnt_too_long(status: int, error: JsonObject, cause: Cause) -> None:
-    """A rate is waited for, a limit of the reply is another field's matter."""
-    assert refused({"error": error}, status).failure.cause == cause
 
 
 def test_a_ballot_keeps_what_its_texts_say() -> None:

@@ -1,58 +1,111 @@
-"""Why a server refused a call, in the words, shapes and codes of many."""
+"""Why a server refused a call, and what it is asked otherwise: each row of `refused.toml`, played at the edge."""
 
+import tomllib
+from dataclasses import replace
 from itertools import product
+from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from council.errors import Cause
-from council.models.refusals import KEY, excerpt, refused, shorten
+from council.errors import Cause, Failure
+from council.models.refusals import KEY, excerpt, refused, refused_part, shorten, smaller_limit
 from council.text.json_objects import JsonObject
 from council.text.redaction import Redaction
+from tests.council.models.test_adaptation import SAID, call, failure, opened, showing
+from tests.model_server import ModelServer, Turn
 
-
-@pytest.mark.parametrize(
-    ("status", "error", "expected"),
-    [
-        (400, {"message": "no"}, "bad_request"),
-        (401, {"message": "no"}, "key"),
-        (402, {"message": "no"}, "too_dear"),
-        (403, {"message": "no"}, "forbidden"),
-        (404, {"message": "no"}, "not_found"),
-        (408, {}, "unavailable"),
-        (409, {}, "unavailable"),
-        (405, {}, "no_api"),
-        (412, {}, "credit"),
-        (413, {}, "too_long"),
-        (422, {}, "bad_request"),
-        (429, {"code": "rate_limit_exceeded"}, "rate_limited"),
-        (429, {"code": "insufficient_quota"}, "credit"),
-        (429, {"type": "insufficient_quota", "code": None}, "credit"),
-        (400, {"code": "content_filter"}, "moderated"),
-        (400, {"code": "invalid_api_key", "type": "invalid_request_error"}, "key"),
-        (307, {}, "no_api"),
-        (498, {}, "unavailable"),
-        (524, {}, "unavailable"),
-        (500, {}, "unavailable"),
-        (503, {"code": 503}, "unavailable"),
-        (529, {"type": "overloaded_error"}, "unavailable"),
-        (200, {"code": 429}, "rate_limited"),
-        (200, {"code": "502"}, "unavailable"),
-        (200, {"code": 402}, "too_dear"),
-        (200, {"code": 400}, "bad_request"),
-        (200, {"type": "invalid_request_error"}, "bad_request"),
-        (200, {"code": "server_error"}, "unavailable"),
-        (200, "it broke", "unavailable"),
-        (200, {}, "unavailable"),
-    ],
+ROWS = tomllib.loads(Path(__file__).with_name("refused.toml").read_text(encoding="utf-8"))
+CAUSES, TOO_LONG, LESSONS = (
+    cast("list[JsonObject]", ROWS[part]) for part in ("causes", "too_long", "lessons")
 )
-def test_an_errors_cause_comes_from_its_code_and_status(
-    status: int, error: object, expected: Cause
-) -> None:
-    """A code that is more specific than the status wins; within a 200 there is only the code."""
-    assert refused(error, status).failure.cause == expected
-    assert refused({"error": error}, status).failure.cause == expected
+
+
+def exchange(row: JsonObject) -> Turn:
+    """Return what a server sends in a row."""
+    return Turn(status=cast("int", row["status"]), body=str(row["body"]).encode())
+
+
+async def test_what_a_server_says_has_its_cause() -> None:
+    """Each in its server's words, shape and status."""
+    async with ModelServer() as server, opened(server) as client:
+        found: dict[int, Cause] = {}
+        for number, row in enumerate(CAUSES):
+            server.always(f"m{number}", exchange(row))
+            found[number] = await failure(
+                client, replace(call(f"m{number}"), max_tokens=None, temperature=None)
+            )
+    wrong = [(row, found[number]) for number, row in enumerate(CAUSES) if found[number] != row["cause"]]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("status", [400, 413, 422, 500])
+async def test_each_server_says_in_its_own_words_that_a_request_is_too_long(status: int) -> None:
+    """Asking again doesn't help, whatever the status."""
+    async with ModelServer() as server, opened(server) as client:
+        for number, row in enumerate(TOO_LONG):
+            flat: JsonObject = {"object": "error", "message": row["said"], "code": status}
+            nested: JsonObject = {"error": {**flat, "type": "invalid_request_error"}}
+            for shape, body in (("m", flat), ("n", nested)):
+                server.always(f"{shape}{number}", Turn(status=status, body=body))
+                assert await failure(client, call(f"{shape}{number}")) == "too_long", row
+        assert len(server.history) == 2 * len(TOO_LONG)
+
+
+@pytest.mark.parametrize("row", LESSONS, ids=lambda row: f"{row['page'] or 'same'} {row['change']}")
+async def test_what_a_refusal_names_is_sent_otherwise_at_once(row: JsonObject) -> None:
+    """In `param`, `loc` or words: what was sent is left out, swapped or put otherwise, for good."""
+
+    def ask(model: str):  # noqa: ANN202 - a call
+        if row["page"] == "pictures":
+            return showing(model)
+        extra = {"extra": {"top_k": 4}} if "top_k" in str(row["change"]) else {}
+        return call(model, schema=True, reasoning="low", **extra)
+
+    async with ModelServer() as server, opened(server) as client:
+        server.script("m", exchange(row), Turn(SAID), Turn(SAID))
+        for model in ("m", "m", "n"):
+            await client.ask(ask(model))
+    first, second, again, other = ({**each.request, "model": ""} for each in server.history)
+    assert change(first, second) == row["change"]
+    assert again == second
+    assert other == (second if row.get("everywhere") else first)
+
+
+def change(before: JsonObject, after: JsonObject) -> str:
+    """Return how two requests differ: fields +added, -left out, ~changed."""
+    names = [f"+{name}" for name in after if name not in before]
+    names += [f"-{name}" for name in before if name not in after]
+    names += [f"~{name}" for name in before if name in after and before[name] != after[name]]
+    return " ".join(sorted(names))
+
+
+async def test_words_that_name_no_field_teach_nothing() -> None:
+    """A path into the messages is no field to leave out."""
+    async with ModelServer() as server, opened(server) as client:
+        for said in cast("list[str]", ROWS["nothing"]):
+            server.script("m", Turn(status=400, body={"error": {"message": said}}))
+            assert await failure(client, call()) == "bad_request"
+            await client.ask(call())
+    first, *others = (each.request for each in server.history)
+    assert all(each == first for each in others)
+
+
+async def test_a_limit_refused_under_both_names_is_left_out() -> None:
+    """Each is tried once."""
+    async with ModelServer() as server, opened(server) as client:
+        named = [Turn(status=400, body={"error": {"message": "no", "param": name}}) for name in LIMITS]
+        server.script("m", *named)
+        await client.ask(call())
+    assert [[*LIMITS & each.request.keys()] for each in server.history] == [
+        *([name] for name in LIMITS),
+        [],
+    ]
+
+
+LIMITS = {"max_tokens": None, "max_completion_tokens": None}.keys()
 
 
 @pytest.mark.parametrize(
@@ -144,570 +197,6 @@ def test_half_a_pair_in_an_error_is_replaced() -> None:
     assert refused({"message": "no \ud83d"}, 500).failure.detail == "no \ufffd"
 
 
-CASES: list[tuple[str, int, object, Cause]] = [
-    (
-        "OpenAI, key",
-        401,
-        {"error": {"message": "Incorrect API key provided", "code": "invalid_api_key"}},
-        "key",
-    ),
-    (
-        "OpenAI, credit",
-        429,
-        {
-            "error": {
-                "message": "You exceeded your current quota, please check your plan and billing details.",
-                "type": "insufficient_quota",
-            }
-        },
-        "credit",
-    ),
-    (
-        "OpenAI, tokens",
-        429,
-        {
-            "error": {
-                "message": "Request too large for gpt-4o in organization org-x on tokens per min (TPM): Limit 30000, Requested 40000.",
-                "type": "tokens",
-                "code": "rate_limit_exceeded",
-            }
-        },
-        "too_long",
-    ),
-    (
-        "OpenAI, without /v1",
-        404,
-        {"error": {"message": "Invalid URL (POST /chat/completions)", "type": "invalid_request_error"}},
-        "no_api",
-    ),
-    (
-        "OpenAI, model",
-        404,
-        {
-            "error": {
-                "message": "The model `x` does not exist or you do not have access to it.",
-                "code": "model_not_found",
-            }
-        },
-        "not_found",
-    ),
-    (
-        "OpenAI, window",
-        400,
-        {
-            "error": {
-                "message": "This model's maximum context length is 8192 tokens.",
-                "code": "context_length_exceeded",
-            }
-        },
-        "too_long",
-    ),
-    (
-        "OpenAI, country",
-        403,
-        {
-            "error": {
-                "code": "unsupported_country_region_territory",
-                "message": "Country, region, or territory not supported",
-            }
-        },
-        "forbidden",
-    ),
-    (
-        "Azure, filter",
-        400,
-        {
-            "error": {
-                "code": "content_filter",
-                "message": "The response was filtered",
-                "innererror": {"code": "ResponsibleAIPolicyViolation"},
-            }
-        },
-        "moderated",
-    ),
-    ("Azure, address", 404, {"error": {"code": "404", "message": "Resource not found"}}, "no_api"),
-    (
-        "Azure, deployment",
-        404,
-        {
-            "error": {
-                "code": "DeploymentNotFound",
-                "message": "The API deployment for this resource does not exist.",
-            }
-        },
-        "not_found",
-    ),
-    (
-        "OpenRouter, key limit",
-        403,
-        {
-            "error": {
-                "message": "Key limit exceeded (total limit). Manage it using https://openrouter.ai/settings/keys",
-                "code": 403,
-            }
-        },
-        "key_limit",
-    ),
-    (
-        "OpenRouter, key limit by type",
-        403,
-        {
-            "error": {
-                "message": "Key limit exceeded (monthly limit).",
-                "code": 403,
-                "metadata": {"error_type": "permission_denied"},
-            }
-        },
-        "key_limit",
-    ),
-    (
-        "OpenRouter, budget",
-        403,
-        {"error": {"message": "Budget limit exceeded", "code": 403}},
-        "key_limit",
-    ),
-    (
-        "OpenRouter, 402 of the key",
-        402,
-        {"error": {"message": "x", "code": 402, "metadata": {"limit_source": "openrouter_key_limit"}}},
-        "key_limit",
-    ),
-    (
-        "OpenRouter, one request",
-        402,
-        {
-            "error": {
-                "message": "This request requires more credits, or fewer max_tokens. You requested up to 65536 tokens, but can only afford 4000. To increase, visit https://openrouter.ai/settings/credits and add more credits",
-                "code": 402,
-                "metadata": {"limit_source": "openrouter_credits"},
-            }
-        },
-        "too_dear",
-    ),
-    (
-        "OpenRouter, empty",
-        402,
-        {
-            "error": {
-                "message": "Insufficient credits. Add more using https://openrouter.ai/settings/credits",
-                "code": 402,
-            }
-        },
-        "credit",
-    ),
-    (
-        "OpenRouter, in flight",
-        402,
-        {
-            "error": {
-                "message": "This request would exceed your available credits given your current in-flight requests.",
-                "code": 402,
-                "metadata": {
-                    "reason": "in_flight_budget_exhausted",
-                    "limit_source": "openrouter_in_flight_budget",
-                },
-            }
-        },
-        "rate_limited",
-    ),
-    (
-        "OpenRouter, data policy",
-        404,
-        {
-            "error": {
-                "message": "No endpoints found matching your data policy (Free model training). Configure: https://openrouter.ai/settings/privacy",
-                "code": 404,
-            }
-        },
-        "data_policy",
-    ),
-    (
-        "OpenRouter, privacy",
-        404,
-        {"error": {"message": "x", "code": 404, "availability": {"code": "privacy_restricted"}}},
-        "data_policy",
-    ),
-    (
-        "OpenRouter, no such model",
-        400,
-        {"error": {"message": "google/x is not a valid model ID", "code": 400}},
-        "not_found",
-    ),
-    (
-        "OpenRouter, model by code",
-        400,
-        {"error": {"message": "x", "code": 400, "availability": {"code": "model_not_found"}}},
-        "not_found",
-    ),
-    (
-        "OpenRouter, region",
-        403,
-        {"error": {"message": "x", "code": 403, "availability": {"code": "region_restricted"}}},
-        "forbidden",
-    ),
-    (
-        "OpenRouter, moderation",
-        403,
-        {
-            "error": {
-                "message": "Your chosen model requires moderation and your input was flagged",
-                "code": 403,
-                "metadata": {"reasons": ["harm"], "flagged_input": "insufficient balance"},
-            }
-        },
-        "moderated",
-    ),
-    (
-        "OpenRouter, upstream",
-        429,
-        {
-            "error": {
-                "message": "Provider returned error",
-                "code": 429,
-                "metadata": {"raw": '{"error": {"message": "busy", "code": "insufficient_quota"}}'},
-            }
-        },
-        "rate_limited",
-    ),
-    (
-        "Anthropic, credit",
-        400,
-        {
-            "type": "error",
-            "error": {
-                "type": "invalid_request_error",
-                "message": "Your credit balance is too low to access the Anthropic API.",
-            },
-        },
-        "credit",
-    ),
-    (
-        "Anthropic, window",
-        400,
-        {
-            "error": {
-                "type": "invalid_request_error",
-                "message": "prompt is too long: 210000 tokens > 200000 maximum",
-            }
-        },
-        "too_long",
-    ),
-    ("Anthropic, billing", 402, {"error": {"type": "billing_error", "message": "x"}}, "credit"),
-    (
-        "Gemini, key",
-        400,
-        [
-            {
-                "error": {
-                    "code": 400,
-                    "message": "API key not valid. Please pass a valid API key.",
-                    "status": "INVALID_ARGUMENT",
-                    "details": [{"reason": "API_KEY_INVALID"}],
-                }
-            }
-        ],
-        "key",
-    ),
-    (
-        "Gemini, country",
-        400,
-        [
-            {
-                "error": {
-                    "code": 400,
-                    "message": "User location is not supported for the API use.",
-                    "status": "FAILED_PRECONDITION",
-                }
-            }
-        ],
-        "forbidden",
-    ),
-    (
-        "Gemini, a minute's quota",
-        429,
-        [
-            {
-                "error": {
-                    "code": 429,
-                    "message": "You exceeded your current quota, please check your plan and billing details. Please retry in 12.3s.",
-                    "status": "RESOURCE_EXHAUSTED",
-                }
-            }
-        ],
-        "rate_limited",
-    ),
-    ("Mistral, key or quota", 401, {"detail": "Unauthorized"}, "key"),
-    (
-        "Mistral, field",
-        422,
-        {"message": {"detail": [{"type": "extra_forbidden", "loc": ["body", "x"]}]}},
-        "bad_request",
-    ),
-    (
-        "Mistral, capacity",
-        429,
-        {"message": "Service tier capacity exceeded for this model.", "code": "3505"},
-        "rate_limited",
-    ),
-    ("Mistral, without /v1", 404, {"message": "no Route matched with those values"}, "no_api"),
-    (
-        "Groq, tokens",
-        413,
-        {
-            "error": {
-                "message": "Request too large for model `x` on tokens per minute (TPM): Limit 6000",
-                "type": "tokens",
-                "code": "rate_limit_exceeded",
-            }
-        },
-        "too_long",
-    ),
-    (
-        "Groq, address",
-        404,
-        {"error": {"message": "Unknown request URL: POST /chat/completions.", "code": "unknown_url"}},
-        "no_api",
-    ),
-    (
-        "Groq, JSON",
-        400,
-        {"error": {"message": "Failed to generate JSON.", "code": "json_validate_failed"}},
-        "malformed",
-    ),
-    (
-        "Together, window",
-        403,
-        {"error": {"message": "`inputs` tokens + `max_new_tokens` must be <= 4097."}},
-        "too_long",
-    ),
-    (
-        "Together, credit",
-        402,
-        {"error": {"message": "Credit limit exceeded", "code": "credit_limit"}},
-        "credit",
-    ),
-    ("Fireworks, suspended", 412, {"error": {"message": "Account is suspended"}}, "credit"),
-    (
-        "DeepSeek, credit",
-        402,
-        {"error": {"message": "Insufficient Balance", "code": "invalid_request_error"}},
-        "credit",
-    ),
-    (
-        "DeepSeek, model",
-        400,
-        {"error": {"message": "Model Not Exist", "code": "invalid_request_error"}},
-        "not_found",
-    ),
-    (
-        "xAI, key",
-        400,
-        {
-            "code": "Client specified an invalid argument",
-            "error": "Incorrect API key provided: xx. You can obtain an API key from https://console.x.ai.",
-        },
-        "key",
-    ),
-    (
-        "xAI, credit",
-        403,
-        {
-            "code": "The caller does not have permission to execute the specified operation",
-            "error": "Your team x has either used all available credits or reached its monthly spending limit.",
-        },
-        "credit",
-    ),
-    ("xAI, blocked", 403, {"code": "x", "error": "Content violates usage guidelines."}, "moderated"),
-    (
-        "Cerebras, credit",
-        402,
-        {
-            "message": "Payment required. Please visit your billing tab.",
-            "type": "payment_required_error",
-            "param": "quota",
-            "code": "payment_required",
-        },
-        "credit",
-    ),
-    (
-        "Cohere, tokens",
-        400,
-        {"id": "x", "message": "too many tokens: size limit exceeded by 5 tokens."},
-        "too_long",
-    ),
-    (
-        "Moonshot, credit",
-        429,
-        {"error": {"message": "x", "type": "exceeded_current_quota_error"}},
-        "credit",
-    ),
-    (
-        "Moonshot, busy",
-        429,
-        {"error": {"message": "x", "type": "engine_overloaded_error"}},
-        "unavailable",
-    ),
-    (
-        "Z.ai, credit",
-        429,
-        {
-            "error": {
-                "code": "1113",
-                "message": "Insufficient balance or no resource package. Please recharge.",
-            }
-        },
-        "credit",
-    ),
-    (
-        "Z.ai, at once",
-        429,
-        {"error": {"code": "1302", "message": "High concurrency usage of this API"}},
-        "rate_limited",
-    ),
-    (
-        "DashScope, credit",
-        400,
-        {
-            "code": "Arrearage",
-            "message": "Access denied, please make sure your account is in good standing.",
-        },
-        "credit",
-    ),
-    (
-        "DashScope, filter",
-        400,
-        {
-            "error": {
-                "code": "data_inspection_failed",
-                "message": "Input data may contain inappropriate content.",
-            }
-        },
-        "moderated",
-    ),
-    (
-        "HF, credit",
-        402,
-        {"error": "You have exceeded your monthly included credits for Inference Providers."},
-        "credit",
-    ),
-    (
-        "HF, model",
-        400,
-        {
-            "error": {
-                "message": "The requested model 'x' is not supported by any provider you have enabled."
-            }
-        },
-        "not_found",
-    ),
-    (
-        "Ollama, model",
-        404,
-        {"error": {"message": 'model "x" not found, try pulling it first', "type": "api_error"}},
-        "not_found",
-    ),
-    ("Ollama, without /v1", 404, "404 page not found", "no_api"),
-    ("vLLM, key", 401, {"error": "Unauthorized"}, "key"),
-    ("vLLM, without /v1", 404, {"detail": "Not Found"}, "no_api"),
-    (
-        "vLLM, model",
-        404,
-        {
-            "object": "error",
-            "message": "The model `x` does not exist.",
-            "type": "NotFoundError",
-            "code": 404,
-        },
-        "not_found",
-    ),
-    (
-        "LM Studio, address",
-        200,
-        {"error": "Unexpected endpoint or method. (POST /chat/completions)"},
-        "no_api",
-    ),
-    (
-        "llama.cpp, window",
-        400,
-        {
-            "error": {
-                "code": 400,
-                "message": "the request exceeds the available context size",
-                "type": "exceed_context_size_error",
-                "n_ctx": 4096,
-            }
-        },
-        "too_long",
-    ),
-    (
-        "llama.cpp, address",
-        404,
-        {"error": {"code": 404, "message": "File Not Found", "type": "not_found_error"}},
-        "no_api",
-    ),
-    (
-        "llama.cpp, loading",
-        503,
-        {"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}},
-        "unavailable",
-    ),
-    (
-        "LiteLLM, budget",
-        400,
-        {
-            "error": {
-                "message": "Budget has been exceeded! Current cost: 2.0, Max budget: 1.0",
-                "type": "budget_exceeded",
-                "code": "400",
-            }
-        },
-        "key_limit",
-    ),
-    (
-        "LiteLLM, model",
-        401,
-        {
-            "error": {
-                "message": "key not allowed to access model",
-                "type": "key_model_access_denied",
-                "code": "401",
-            }
-        },
-        "forbidden",
-    ),
-    (
-        "Cloudflare, day",
-        429,
-        {
-            "errors": [{"code": 3036, "message": "you have used up your daily free allocation"}],
-            "success": False,
-        },
-        "credit",
-    ),
-    (
-        "Cloudflare, as an object",
-        400,
-        {"errors": {"code": 5007, "message": "No such model"}, "success": False},
-        "not_found",
-    ),
-    (
-        "Cloudflare, capacity",
-        429,
-        {"errors": [{"code": 3040, "message": "Capacity temporarily exceeded"}]},
-        "rate_limited",
-    ),
-    ("nothing but the status", 402, {}, "too_dear"),
-    ("no more than the status", 402, {"message": "Payment Required"}, "too_dear"),
-    ("an empty page", 404, "", "no_api"),
-]
-
-
-def test_what_a_server_says_has_its_cause() -> None:
-    """Each in its server's words, shape and status."""
-    read = {name: refused(body, status).failure.cause for name, status, body, _ in CASES}
-    assert read == {name: cause for name, _, _, cause in CASES}
-
-
 TELLING = (
     "Incorrect API key provided",
     "insufficient balance",
@@ -729,13 +218,18 @@ def test_what_a_server_quotes_is_no_cause(status: int) -> None:
         assert refused({"error": {"message": message}}, status).failure.cause == plain.cause, message
 
 
+SENT: JsonObject = {"model": "m", "messages": [{"role": "user"}], "stream": False, "x": 1}
+
+
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=5),
         lambda inner: (
             st.lists(inner, max_size=3)
             | st.dictionaries(
-                st.sampled_from(["error", "errors", "message", "detail", "code", "metadata", "raw"]),
+                st.sampled_from(
+                    ["error", "detail", "param", "loc", "message", "code", "metadata", "raw"]
+                ),
                 inner,
                 max_size=4,
             )
@@ -746,9 +240,11 @@ def test_what_a_server_quotes_is_no_cause(status: int) -> None:
 )
 def test_no_error_breaks_the_reader(body: object, status: int) -> None:
     """Whatever a server sends has a cause and a line."""
-    failure = refused(body, status).failure
-    assert len(failure.detail) <= 200
-    assert "\n" not in failure.detail
+    why = refused(body, status).failure
+    assert len(why.detail) <= 200
+    assert "\n" not in why.detail
+    named = refused_part(body, Failure(cause="bad_request", status=400), SENT)
+    assert named is None or named[0] in SENT
 
 
 @pytest.mark.parametrize(
@@ -779,3 +275,21 @@ def test_a_wait_is_read_where_openrouter_states_it() -> None:
     error = {"error": {"message": "no", "code": 429, "availability": availability}}
     assert (refused(error, 429).retry_after, refused(error, 429).retryable) == (12.0, False)
     assert refused(error, 429, retry_after=3.0).retry_after == 3.0
+
+
+@pytest.mark.parametrize(
+    ("words", "asked", "less"),
+    [
+        ("You requested up to 65536 tokens, but can only afford 30104.", None, 30104),
+        ("65536 requested, but only 30104 can be afforded.", None, 30104),
+        ("You requested up to 800 tokens, but can only afford 500.", 800, 500),
+        ("You requested up to 800 tokens, but can only afford 12.", 800, None),
+        ("Insufficient credits.", None, None),
+    ],
+)
+def test_a_reply_is_as_long_as_the_account_affords(
+    words: str, asked: int | None, less: int | None
+) -> None:
+    """Once, and only where enough for an answer is left."""
+    why = Failure(cause="too_dear", status=402)
+    assert smaller_limit(why, {"error": {"message": words}}, asked) == less
