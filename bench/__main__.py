@@ -36,8 +36,8 @@ from bot.service.requests.question import Question
 from bot.service.runs.runs import Runs, build_runs
 from council.calls import Ask, Call, Reply
 from council.document.conversation import Source
-from council.models.catalog import Catalog
 from council.models.client import ModelClient
+from council.models.costs import Catalog
 from council.usage import Usage
 from tests.bot.render.bombs import BOMBS, LENGTH
 from tests.bot.render.long_answer import answer

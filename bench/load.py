@@ -43,7 +43,7 @@ from council.brief import Brief, Discussion, SentFile
 from council.calls import Ask, Call, MemorySteps, Reply
 from council.document.conversation import Source
 from council.events import Event
-from council.models.catalog import Catalog
+from council.models.costs import Catalog
 from council.profile import Profile
 from council.run import deliberate
 from council.usage import Usage

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from council.brief import Brief
 from council.calls import ChatMessage
-from council.models.billing import REPLY_TOKENS, UNPRICED_CALL, PriceOf, search_cost
+from council.models.costs import REPLY_TOKENS, UNPRICED_CALL, PriceOf, search_cost
 from council.profile import Member, Profile
 from council.prompts.builtin import prompts_of
 from council.prompts.chair import STRATEGIES, Material

@@ -32,7 +32,7 @@ from council.document.results import (
 )
 from council.errors import Failure, NoAnswers, RunStopped
 from council.events import DepthChosen, Emit, StageCompleted, StageStarted, TitleCompleted
-from council.models.billing import PriceOf, unpriced
+from council.models.costs import PriceOf, unpriced
 from council.notes import has_no_answer, read_notes
 from council.offload import offload
 from council.profile import Member

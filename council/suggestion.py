@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from council.models.catalog import ModelListing
+from council.models.costs import ModelListing
 
 MAKERS = (
     "anthropic",

@@ -22,8 +22,8 @@ from bot.view.wording.failures import cause
 from bot.view.wording.figures import count, listing, money
 from council.calls import Call, ChatMessage, RetryBudget
 from council.errors import Cause, Failure, ModelError
-from council.models.catalog import ModelListing, find_listing, most_like, read_listings
 from council.models.client import ModelClient
+from council.models.costs import ModelListing, find_listing, most_like, read_listings
 from council.models.dialects import OTHER_LIMIT, Format, format_part
 from council.models.refusals import FORMATTED_STREAM, PICTURES, SYSTEM
 from council.models.servers import Server

@@ -26,7 +26,7 @@ from council.evaluation.arms import BEST
 from council.evaluation.checkers import checker_of
 from council.evaluation.items import DataSet, EvalItem, UnreadableItems, read_items
 from council.evaluation.judging import HandLabel
-from council.models.billing import REPLY_TOKENS
+from council.models.costs import REPLY_TOKENS
 from council.profile import Member, Profile
 
 Export = Literal["inspect", "every-eval-ever"]

@@ -38,7 +38,7 @@ from council.calls import Call, Reply
 from council.document.conversation import AssistantMessage
 from council.errors import Failure, ModelError
 from council.events import Emit
-from council.models.catalog import Catalog
+from council.models.costs import Catalog
 from council.models.directory import Directory
 from council.profile import Profile
 from council.text.json_objects import JsonObject

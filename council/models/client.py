@@ -17,14 +17,12 @@ import orjson
 from council.calls import Call, Reply
 from council.errors import Failure, ModelError
 from council.models.adaptation import Send, adapting
-from council.models.billing import UNPRICED_CALL
-from council.models.catalog import Catalog
-from council.models.event_stream import JSON_BYTES, parse_page
+from council.models.costs import UNPRICED_CALL, Catalog
 from council.models.refusals import PICTURES, shorten
 from council.models.reply import Completion
 from council.models.retries import Retries
 from council.models.servers import VERSION, Server, server_at
-from council.models.stream import body_of, receive, refusal
+from council.models.stream import JSON_BYTES, body_of, parse_page, receive, refusal
 from council.models.transport import Transport
 from council.profile import DialectName, Member
 from council.text.json_objects import JsonObject

@@ -15,7 +15,7 @@ from typing import cast
 
 from council.calls import Call, Citation, Reply
 from council.errors import Cause, Failure, ModelError
-from council.models.billing import UNPRICED_CALL, stated_usage, used
+from council.models.costs import UNPRICED_CALL, stated_usage, used
 from council.models.phrases import answer_in, without_sources
 from council.models.refusals import EXCERPT_LENGTH, NO_SECRETS, refused, shorten, too_large
 from council.models.thoughts import ThoughtFilter
@@ -34,8 +34,11 @@ _WINDOW_FULL = {"model_length", "model_context_window_exceeded"}
 _FILTERED = {"content_filter", "sensitive", "safety", "recitation", "blocklist", "prohibited_content"}
 _BROKEN = {"error", "network_error", "insufficient_system_resource", "abort"}
 """Reasons why a reply ended. All others, `stop` and `eos` among them, say that it is whole."""
-_THOUGHTS = ("reasoning_content", "reasoning", "thinking")
-"""Where servers put thoughts beside the content; some send them under two of the names."""
+_THOUGHTS = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
+"""Where servers put thoughts beside the content; some send them under two of the names.
+
+`reasoning_text` is GitHub Copilot's: anomalyco/opencode#8900.
+"""
 
 _WEB_PAGE = re.compile(r"https?://[^\s<>\"]{1,2000}", re.IGNORECASE)
 _HALF_PAIR = re.compile("[\ud800-\udbff]$")

@@ -1,12 +1,15 @@
 """Reads a model's response: a stream of events, or one whole body, whatever it is labelled.
 
-Format: https://openrouter.ai/docs/api-reference/streaming
+Events are those of https://html.spec.whatwg.org/multipage/server-sent-events.html, but a line of data
+that is JSON by itself is an event, whether or not an empty line follows. Comments, keep-alives and lines
+of no known kind are passed over. Chunks: https://openrouter.ai/docs/api-reference/streaming
 """
 
 import asyncio
 import codecs
+import json
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
 from contextlib import aclosing
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -16,7 +19,6 @@ import httpx
 import orjson
 
 from council.errors import Failure, ModelError
-from council.models.event_stream import JSON_BYTES, EventReader, parse
 from council.models.refusals import EXCERPT_LENGTH, RefusedCall, refused, too_large
 from council.models.reply import Completion
 from council.models.retries import retry_after
@@ -24,9 +26,14 @@ from council.models.transport import UNPACKED
 from council.text.json_objects import JsonObject
 from council.text.redaction import Redaction
 
+JSON_BYTES = 4 * 2**20
+"""The largest JSON text that is parsed at once: a plain reply, an event, the model list."""
 ERROR_BYTES = 64 * 1024
 """As much of an error's body is read; of a longer one, the status says enough."""
 _PAGE = re.compile(rb"<(?:!--|(?:!doctype|html|head|body|\?xml)\b)", re.IGNORECASE)
+_DONE = b"[DONE]"
+_CHUNK = re.compile(rb'choices|chat\.completion|content|delta|"(?:id|model|object)"')
+"""What tells the rest of a chunk, which may have held text, from that of a keep-alive."""
 
 
 async def receive(
@@ -100,6 +107,114 @@ def _take(completion: Completion, events: Iterable[JsonObject | None]) -> None:
             completion.end_stream()
         else:
             completion.take_chunk(event)
+
+
+class EventReader:
+    """Takes a stream's bytes and yields its events, `None` for `[DONE]`.
+
+    Raises `ModelError` for an event that is too large, or broken where text may be missing.
+    """
+
+    __slots__ = ("_after_return", "_data", "_kind", "_line", "_size")
+
+    def __init__(self) -> None:
+        self._line: list[bytes] = []
+        self._size = 0  # of the line's beginning, and of the event's data
+        self._data: list[bytes] = []
+        self._kind = b""
+        self._after_return = False
+
+    def feed(self, piece: bytes) -> Iterator[JsonObject | None]:
+        """Yield the events that a piece completes."""
+        if b"\r" in piece or self._after_return:
+            if self._after_return:
+                piece = piece.removeprefix(b"\n")
+            self._after_return = piece.endswith(b"\r")
+            piece = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        *lines, rest = piece.split(b"\n")
+        for line in lines:
+            if self._line:
+                line = b"".join((*self._line, line))  # noqa: PLW2901 - its beginning came before
+                self._line = []
+            yield from self._read(line)
+        if rest:
+            self._line.append(rest)
+            self._grow(len(rest))
+
+    def rest(self) -> Iterator[JsonObject | None]:
+        """Yield the events that the stream's end completes."""
+        return self.feed(b"\n\n")
+
+    def _read(self, line: bytes) -> Iterator[JsonObject | None]:
+        if not line:
+            yield from self._joined()
+        elif line.startswith(b"event:"):
+            self._kind = line[6:].strip()
+        elif line.startswith((b"data:", b"{", _DONE)):  # with its label, or without
+            data = line.removeprefix(b"data:").strip()
+            if data == _DONE:
+                yield None
+            elif self._data:
+                self._data.append(data)
+                self._grow(len(data))
+            elif data.startswith((b"{", b"[")):
+                self._size = 0  # counted already, if it came in pieces
+                self._grow(len(data))
+                try:
+                    event = self._event(data)
+                except ModelError:  # it may go on in the next line
+                    self._data.append(data)
+                else:
+                    self._size = 0
+                    yield event
+
+    def _joined(self) -> Iterator[JsonObject]:
+        """Yield the event whose data came in several lines."""
+        data = b"\n".join(self._data)
+        try:
+            if data:
+                yield self._event(data)
+        except ModelError:
+            if _CHUNK.search(data):
+                raise
+            # A keep-alive that is broken costs nothing.
+        self._data, self._size, self._kind = [], 0, b""
+
+    def _event(self, data: bytes) -> JsonObject:
+        event = parse(data)
+        return {"error": event} if self._kind == b"error" and "error" not in event else event
+
+    def _grow(self, size: int) -> None:
+        self._size += size
+        if self._size > JSON_BYTES:
+            raise too_large("an event of the reply")
+
+
+def parse(data: bytes) -> JsonObject:
+    """Return the JSON object in a text, or in a list's first place: Gemini sends errors in one.
+
+    Raises `ModelError` (malformed) for anything else.
+    """
+    value = parse_page(data)
+    first = next(iter(value), None) if isinstance(value, list) else value
+    if not isinstance(first, dict):
+        raise ModelError(Failure(cause="malformed", detail="not a JSON object"))
+    return cast("JsonObject", first)
+
+
+def parse_page(data: bytes) -> JsonObject | list[object]:
+    """Return the JSON object or array in a text; raises `ModelError` (malformed) for anything else."""
+    try:
+        value: object = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        # orjson refuses the lone half of a surrogate pair, which is legal JSON, and what isn't UTF-8.
+        try:
+            value = json.loads(data.decode(errors="replace"))
+        except (ValueError, RecursionError) as error:
+            raise ModelError(Failure(cause="malformed", detail="not JSON")) from error
+    if isinstance(value, dict | list):
+        return cast("JsonObject | list[object]", value)
+    raise ModelError(Failure(cause="malformed", detail="not a JSON object or array"))
 
 
 async def refusal(response: httpx.Response, secrets: Redaction) -> RefusedCall:

@@ -26,7 +26,7 @@ from council.document.results import (
     Stage3Result,
 )
 from council.errors import Failure
-from council.models.billing import PriceOf, search_cost, unpriced
+from council.models.costs import PriceOf, search_cost, unpriced
 from council.offload import offload
 from council.profile import Depth, Member
 from council.reviews.labels import label_answers

@@ -13,7 +13,7 @@ from bot.service.dispatcher import Dispatcher
 from bot.service.local_queue import LocalQueue
 from bot.service.metrics import Metrics
 from bot.service.runs.runs import build_runs
-from council.models.catalog import Catalog
+from council.models.costs import Catalog
 from tests.council.scripted import Clock, ScriptedCouncil, no_list, profile
 
 

@@ -23,7 +23,7 @@ from bot.service.requests.question import Question
 from bot.service.runs.runs import build_runs
 from bot.service.shared_queue import SharedQueue
 from bot.worker import Worker
-from council.models.catalog import Catalog
+from council.models.costs import Catalog
 from storage.errors import DatabaseError
 from storage.journal.rows import RunRow
 from tests.bot.pressing import Click, press

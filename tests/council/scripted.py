@@ -11,7 +11,7 @@ from council.calls import Call, MemorySteps, Reply
 from council.cancel import Stop
 from council.errors import Cause, Failure, ModelError
 from council.events import Event
-from council.models.billing import PriceOf, unpriced
+from council.models.costs import PriceOf, unpriced
 from council.profile import Member, Persona, Profile
 from council.run import Deliberation, deliberate
 from council.usage import Usage

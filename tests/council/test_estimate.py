@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from council.brief import Attachment, Brief, History, Turn
 from council.calls import Call
 from council.estimate import estimate
-from council.models.billing import REPLY_TOKENS, WEB_SEARCH, call_cost
+from council.models.costs import REPLY_TOKENS, WEB_SEARCH, call_cost
 from council.profile import Member, Profile
 from council.usage import Price, tokens
 from tests.council.scripted import FOUR, ScriptedCouncil, profile

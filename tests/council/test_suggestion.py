@@ -1,6 +1,6 @@
 """Which council a model list suggests."""
 
-from council.models.catalog import ModelListing, Price
+from council.models.costs import ModelListing, Price
 from council.suggestion import Suggestion, leading, suggest
 
 

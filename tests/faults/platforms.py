@@ -26,7 +26,7 @@ from bot.service.local_queue import LocalQueue
 from bot.service.runs.runs import build_runs
 from bot.slack.bot import SlackAccess, SlackBot, Timing
 from council.calls import Ask, Call, Reply
-from council.models.catalog import Catalog
+from council.models.costs import Catalog
 from tests import discord_server, slack_server
 from tests.bot.shown import blocks_text
 from tests.council.scripted import ScriptedCouncil, no_list, profile

@@ -18,7 +18,7 @@ from council.calls import Ask, Call, Reply
 from council.document.conversation import Source
 from council.errors import Failure, ModelError
 from council.estimate import Estimate, PriceOf
-from council.models.billing import UNPRICED_CALL, call_cost
+from council.models.costs import UNPRICED_CALL, call_cost
 from council.usage import Usage
 from storage.errors import BudgetExceeded, Used
 from storage.journal.journal import Journal

@@ -18,7 +18,7 @@ from council.calls import Ask
 from council.document.conversation import Source
 from council.estimate import Estimate, estimate
 from council.events import Emit
-from council.models.catalog import Catalog
+from council.models.costs import Catalog
 from council.profile import Member, Profile
 from council.prompts.context import BYTES_PER_TOKEN, MOST_CHARACTERS, recent, room_beside, turns
 from council.usage import Price

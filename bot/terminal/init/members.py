@@ -20,7 +20,7 @@ from bot.view.wording.figures import NO_COST, money
 from bot.view.wording.terminal import seat
 from council.brief import Brief
 from council.estimate import Estimate, estimate
-from council.models.catalog import ModelListing, find_listing, most_like
+from council.models.costs import ModelListing, find_listing, most_like
 from council.personas import PRESETS
 from council.profile import MAX_MEMBERS, Member, Profile
 from council.suggestion import MODEL_ID, leading, suggest

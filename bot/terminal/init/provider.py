@@ -20,8 +20,8 @@ from bot.view.wording.failures import cause
 from council import demonstration
 from council.errors import ModelError
 from council.local import LocalServer, find_servers
-from council.models.catalog import ModelListing, read_listings
 from council.models.client import ModelClient
+from council.models.costs import ModelListing, read_listings
 from council.models.directory import Directory
 from council.profile import Profile
 from council.suggestion import leading

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bot.view.wording.figures import count, listing
-from council.models.catalog import Price
+from council.models.costs import Price
 
 if TYPE_CHECKING:
     from council.local import LocalServer

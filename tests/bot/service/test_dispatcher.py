@@ -34,7 +34,7 @@ from bot.view.state import RunView
 from bot.view.thread import ThreadPart, thread
 from council.brief import Attachment, Brief, Discussion
 from council.document.conversation import Conversation, Source
-from council.models.catalog import Catalog
+from council.models.costs import Catalog
 from storage.errors import DocumentError
 from storage.journal.journal import Journal
 from storage.journal.rows import RunRow

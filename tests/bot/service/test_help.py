@@ -11,7 +11,7 @@ from bot.render.markdown import render
 from bot.service.admission.channels import Operator
 from bot.service.commands import HELP
 from council.document.conversation import Source
-from council.models.billing import Price
+from council.models.costs import Price
 from council.personas import Persona
 from council.profile import Member
 from storage.scope import TERMINAL

@@ -17,7 +17,7 @@ from council.brief import Discussion, SentFile, ThreadMessage
 from council.calls import Call
 from council.document.conversation import FileRecord, UserMessage
 from council.events import FilesRead, RunFailed
-from council.models.catalog import UNKNOWN_WINDOW
+from council.models.costs import UNKNOWN_WINDOW
 from council.profile import Profile
 from storage.journal.rows import RunRow
 from storage.scope import Scope

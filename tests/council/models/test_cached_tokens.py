@@ -2,7 +2,7 @@
 
 import pytest
 
-from council.models.billing import cached_tokens, used
+from council.models.costs import cached_tokens, used
 from council.text.json_objects import JsonObject
 from council.usage import Price, Usage, total
 from tests.council.models.test_reply import call

@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from council.demonstration import WINDOW
 from council.errors import Failure, ModelError
-from council.models.catalog import UNKNOWN_WINDOW, Catalog, find_listing, read_listings
+from council.models.costs import UNKNOWN_WINDOW, Catalog, find_listing, read_listings
 from council.profile import Member, Profile
 from council.text.json_objects import JsonObject
 from council.usage import Price
@@ -23,6 +23,11 @@ LIST: list[JsonObject] = [
         "id": "x-ai/grok-4",
         "pricing": {"prompt": "0.000003", "completion": "0.000015", "request": "0.01"},
         "supported_parameters": ["temperature"],
+    },
+    {
+        "id": "zai/glm-5",  # Vercel's list
+        "pricing": {"input": "0.000002", "output": "0.000006", "input_cache_read": "0.0000002"},
+        "context_window": 200_000,
     },
     {"id": "openrouter/auto", "pricing": {"prompt": "-1", "completion": "-1"}},
     {"id": "llama3", "object": "model"},
@@ -73,6 +78,7 @@ async def test_prices_are_read_as_dollars_per_token() -> None:
     catalog = Catalog(Provider(LIST).fetch)
     await catalog.refresh()
     assert catalog.price("openai/gpt-5") == Price(prompt=0.00000125, completion=0.00001)
+    assert catalog.price("zai/glm-5") == Price(prompt=2e-6, completion=6e-6, cached=2e-7)
     grok = catalog.price("x-ai/grok-4")
     assert grok is not None
     assert grok.cost(1000, 100) == pytest.approx(0.01 + 0.003 + 0.0015)

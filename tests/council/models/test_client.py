@@ -20,7 +20,7 @@ from council.calls import Call, ChatMessage, MemorySteps, RetryBudget
 from council.cancel import Stop
 from council.errors import Cause, Failure, ModelError
 from council.events import AnswerStreamed, Event
-from council.models import event_stream
+from council.models import stream as streams
 from council.models.client import ModelClient
 from council.models.dialects import is_own
 from council.models.retries import Backoff, Retries
@@ -1247,8 +1247,8 @@ async def test_texts_that_are_too_large_are_refused(
         parsed.append(len(data))
         return loads(data)
 
-    loads = event_stream.orjson.loads
-    monkeypatch.setattr(event_stream.orjson, "loads", watched)
+    loads = streams.orjson.loads
+    monkeypatch.setattr(streams.orjson, "loads", watched)
     async with ModelServer() as provider, opened(provider) as client:
         provider.script(MODEL, Turn(body=body, headers=EVENTS))
         why = await failure(client, call(deadline=60.0))

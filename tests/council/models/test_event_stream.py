@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from council.errors import ModelError
-from council.models import event_stream
-from council.models.event_stream import EventReader, parse
+from council.models import stream as streams
+from council.models.stream import EventReader, parse
 from council.text.json_objects import JsonObject
 
 A: JsonObject = {"choices": [{"delta": {"content": "a"}}]}
@@ -103,7 +103,7 @@ def test_an_event_over_its_limit_is_refused(
     stream: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In one line, in many, or in one that never ends."""
-    monkeypatch.setattr(event_stream, "JSON_BYTES", 50)
+    monkeypatch.setattr(streams, "JSON_BYTES", 50)
     with pytest.raises(ModelError) as caught:
         read(*stream)
     assert caught.value.failure.cause == "too_large"

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from council.calls import Call, Citation
 from council.errors import Cause, Failure, ModelError
-from council.models.billing import REPLY_TOKENS
-from council.models.event_stream import parse
+from council.models.costs import REPLY_TOKENS
 from council.models.refusals import NO_SECRETS
 from council.models.reply import Completion, answering_fallback
+from council.models.stream import parse
 from council.profile import Member
 from council.text.json_objects import JsonObject
 from council.usage import Price, Usage
@@ -157,7 +157,7 @@ def test_an_emoji_cut_in_two_comes_out_whole(cut: int) -> None:
     heard: list[str] = []
     completion = Completion(heard.append)
     for half in ("".join(units[:cut]), "".join(units[cut:])):
-        completion.take_chunk(parse(f'{{"choices": [{{"delta": {{"content": "{half}"}}}}]}}'))
+        completion.take_chunk(parse(f'{{"choices": [{{"delta": {{"content": "{half}"}}}}]}}'.encode()))
     assert completion.text == "a😀b"
     assert "".join(heard) == "a😀b"
 
@@ -673,6 +673,7 @@ def thinking(**fields: object) -> bytes:
         (chunk(f"{THOUGHT}\n</think>\n\nYes.", finish="stop"),),
         (thinking(reasoning=THOUGHT), chunk("Yes.", finish="stop")),
         (thinking(reasoning_content=THOUGHT), chunk("Yes.", finish="stop")),
+        (thinking(reasoning_text=THOUGHT), chunk("Yes.", finish="stop")),  # GitHub Copilot
         (thinking(reasoning_content=THOUGHT, reasoning=THOUGHT), chunk("Yes.", finish="stop")),
         (chunk([{"type": "thinking", "thinking": THOUGHT}, {"text": "Yes."}], finish="stop"),),
         (

@@ -20,8 +20,8 @@ from bot.service.admission.budgets import NANO, Budgets
 from bot.service.admission.channels import Operator
 from council.calls import Call
 from council.models import reply as replies
-from council.models.billing import used
 from council.models.client import ModelClient
+from council.models.costs import used
 from council.models.retries import Backoff, Retries
 from council.text.json_objects import JsonObject
 from council.usage import Price, Usage

@@ -19,7 +19,7 @@ from council.document.conversation import Conversation, Source
 from council.errors import Failure, ModelError
 from council.estimate import estimate
 from council.events import Event, RunHeld
-from council.models.catalog import Catalog
+from council.models.costs import Catalog
 from council.profile import Member
 from council.usage import Price, Usage, tokens
 from storage.documents.conversations import Conversations

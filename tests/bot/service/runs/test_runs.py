@@ -24,7 +24,7 @@ from council.brief import Brief, Discussion, ThreadMessage
 from council.cancel import Stop
 from council.document.conversation import Source, UserMessage
 from council.events import ContextRead, HistoryShortened, RunCompleted, RunFailed
-from council.models.catalog import Catalog
+from council.models.costs import Catalog
 from council.profile import Profile
 from council.prompts.context import turns
 from storage.documents.conversations import Conversations, Stored
