@@ -23,7 +23,7 @@ class Turn(BaseModel):
 
 
 class History(BaseModel):
-    """The part of a conversation that fits beside a question (`council.prompts.context`).
+    """The part of a conversation that fits beside a question (`council.prompts.opening`).
 
     `turns` are the last exchanges, before them questions without their answers, oldest first;
     `left_out` counts the questions before those. `cut` says that the last answer is shortened.

@@ -2,15 +2,18 @@
 
 The last message is the question, earlier turns come before it, and system text is data beside it. What
 would change the answer and isn't offered is refused; fields that wouldn't are ignored. Sources:
-https://platform.openai.com/docs/api-reference/chat/create, /chat/object and /chat-streaming; comments in
-a stream are those of https://html.spec.whatwg.org/multipage/server-sent-events.html
+https://platform.openai.com/docs/api-reference/chat/create, /chat/object and /chat-streaming, and
+/docs/guides/error-codes; comments in a stream are those of
+https://html.spec.whatwg.org/multipage/server-sent-events.html. What clients send again by themselves,
+and the header that keeps them from it: `_should_retry` in `openai/_base_client.py`. Others go by the
+status alone (`isRetryable` of `@ai-sdk/provider`, `async_caller.js` of `@langchain/core`).
 """
 
 import asyncio
 import base64
 import hashlib
 import select
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -24,10 +27,9 @@ import orjson
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from bot.doors.door import LOOK_SECONDS, Asked, Caller, Changes, Door, RunProgress
-from bot.doors.rejections import Rejected, rejection
-from bot.errors import Unavailable
-from bot.http_server import SECONDS
+from bot.doors.door import LOOK_SECONDS, Asked, Caller, Changes, Door, OtherRequest, RunProgress
+from bot.errors import NoProfile, OverBudget, OverLimit, Refusal, Unavailable, UsageError
+from bot.http_server import NO_ROUTE, SECONDS, RequestRefused
 from bot.inputs.reading import MOST_TOGETHER, FileContent
 from bot.service.admission.budgets import dollars_in
 from bot.service.dispatcher import LONGEST_QUESTION
@@ -50,6 +52,8 @@ SYSTEM = "system message"
 MESSAGE = "message"
 HEAD, TAIL = 1_000, 3_000
 """Characters at both ends of a long message that make its question."""
+Served = Callable[[Caller, web.BaseRequest], Awaitable[web.StreamResponse]]
+"""Answers a request of a known caller."""
 KEEP_ALIVE_SECONDS = 10.0
 """After so many seconds without anything else, a reply has an empty delta, or white space."""
 STATUS_SECONDS = 1.0
@@ -58,6 +62,80 @@ HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 """Of every reply: a proxy would keep back what keeps it alive."""
 DIGITS = 9
 """Of a cost in US dollars: what adds up exactly."""
+AGAIN_SECONDS = 5
+"""When to try again what is over a limit, or came while the council restarts."""
+_TYPES: Mapping[HTTPStatus, str] = {
+    HTTPStatus.UNAUTHORIZED: "authentication_error",
+    HTTPStatus.PAYMENT_REQUIRED: "insufficient_quota",
+    HTTPStatus.FORBIDDEN: "permission_error",
+    HTTPStatus.TOO_MANY_REQUESTS: "rate_limit_error",
+    HTTPStatus.BAD_GATEWAY: "server_error",
+    HTTPStatus.SERVICE_UNAVAILABLE: "server_error",
+}
+
+
+class Rejected(CouncilError):
+    """A request isn't answered; the message says why, `code` for programs, `param` names the field."""
+
+    def __init__(self, status: HTTPStatus, message: str, code: str, *, param: str | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.param = param
+
+    @property
+    def body(self) -> JsonObject:
+        return {
+            "error": {
+                "message": str(self),
+                "type": _TYPES.get(self.status, "invalid_request_error"),
+                "param": self.param,
+                "code": self.code,
+            }
+        }
+
+    @property
+    def response(self) -> web.Response:
+        """The whole response; only what helps a second time is asked for a second time."""
+        again = self.status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
+        headers = {"x-should-retry": "true" if again else "false"}
+        if again:
+            headers["Retry-After"] = str(AGAIN_SECONDS)
+        if self.status is HTTPStatus.UNAUTHORIZED:
+            headers["WWW-Authenticate"] = "Bearer"
+        body = orjson.dumps(self.body)
+        return web.Response(
+            status=self.status, body=body, content_type="application/json", headers=headers
+        )
+
+
+def rejection(error: CouncilError) -> Rejected:
+    """Return how a refusal is told to a program."""
+    if isinstance(error, Rejected):
+        return error
+    for kind, status, code in (
+        (OtherRequest, HTTPStatus.CONFLICT, "idempotency_key_reused"),
+        (OverBudget, HTTPStatus.PAYMENT_REQUIRED, "over_budget"),
+        (OverLimit, HTTPStatus.TOO_MANY_REQUESTS, "over_limit"),
+        (NoProfile, HTTPStatus.NOT_FOUND, "model_not_found"),
+        (UsageError, HTTPStatus.BAD_REQUEST, "invalid_request"),
+        (Unavailable, HTTPStatus.SERVICE_UNAVAILABLE, "unavailable"),
+        (Refusal, HTTPStatus.FORBIDDEN, "not_allowed"),
+    ):
+        if isinstance(error, kind):
+            return Rejected(status, str(error), code)
+    return Rejected(HTTPStatus.SERVICE_UNAVAILABLE, wording.STORAGE, "unavailable")
+
+
+def refused(error: RequestRefused) -> web.Response:
+    """Return what is answered to what isn't a whole request."""
+    if error.cause == "too_large":
+        status, said = HTTPStatus.REQUEST_ENTITY_TOO_LARGE, wording.TOO_LARGE
+    elif error.cause == NO_ROUTE:
+        status, said = error.status, wording.NO_ROUTE
+    else:
+        status, said = error.status, wording.NO_REQUEST
+    return Rejected(status, said, error.cause).response
 
 
 class ContentPart(BaseModel):

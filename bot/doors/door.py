@@ -256,6 +256,7 @@ class ProgramQueue(LocalQueue):
         return await self._runs.open_runs(here, timestamp(self._now() - STALE))
 
 
+@dataclass(eq=False)
 class Door:
     """Asks, follows and looks up for programs.
 
@@ -263,26 +264,20 @@ class Door:
     own: other processes then know that it is being carried out.
     """
 
-    def __init__(
-        self,
-        dispatcher: Dispatcher,
-        actions: Actions,
-        library: Library,
-        runs: Runs,
-        *,
-        queue: ProgramQueue | None = None,
-        holds: bool = False,
-    ) -> None:
-        self.dispatcher = dispatcher
-        self._actions = actions
-        self._library = library
-        self._runs = runs
-        self.reader = FileReader()
-        self._queue = queue
-        self._holds = holds
-        self._beginning: set[asyncio.Future[RunRow]] = set()
-        self._looking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self.followers: defaultdict[str, set[Changes]] = defaultdict(set)
+    dispatcher: Dispatcher
+    _actions: Actions
+    _library: Library
+    _runs: Runs
+    queue: ProgramQueue | None = None
+    holds: bool = False
+    reader: FileReader = field(default_factory=FileReader)
+    followers: defaultdict[str, set[Changes]] = field(
+        default_factory=lambda: defaultdict[str, set[Changes]](set)
+    )
+    _beginning: set[asyncio.Future[RunRow]] = field(default_factory=set[asyncio.Future[RunRow]])
+    _looking: WeakValueDictionary[str, asyncio.Lock] = field(
+        default_factory=WeakValueDictionary[str, asyncio.Lock]
+    )
 
     async def ask(self, caller: Caller, asked: Asked) -> RunRow:
         """Return the run of a request. Raises `Refusal`."""
@@ -340,7 +335,7 @@ class Door:
     async def _take_up(self, run: RunRow) -> None:
         """Continue an unfinished run that nobody carries out, as after a restart."""
         tasks = self.dispatcher.tasks
-        if self._holds or run.id in tasks or tasks.is_draining:
+        if self.holds or run.id in tasks or tasks.is_draining:
             return
         current = await self._library.journal.get(run.id)  # it may have ended since it was found
         if current and not current.is_over:
@@ -373,14 +368,14 @@ class Door:
             request=asked.digest,
             run_id=run_id,
         )
-        if self._queue:
-            await self._queue.check(caller.place)
+        if self.queue:
+            await self.queue.check(caller.place)
         async with AsyncExitStack() as held:
-            if self._holds:  # before it is there to be found: another process would resume it at once
+            if self.holds:  # before it is there to be found: another process would resume it at once
                 await held.enter_async_context(self._library.locks.acquire(run_id))
             run = await self._actions.ask(question, _Reply(self.venue_of))
             if run is not None:
-                if self._holds:
+                if self.holds:
                     self.dispatcher.tasks.spawn(self._hold(run.id, held.pop_all()))
                 return run
         # The same request came twice at once.
@@ -507,7 +502,7 @@ class Door:
         found = await self._library.journal.unfinished_of_programs()
         for run in (each for each in found if (each.origin.program == STDIO) == stdio):
             async with AsyncExitStack() as held:
-                if self._holds:
+                if self.holds:
                     if not await held.enter_async_context(self._library.locks.acquire(run.id)):
                         continue
                     # Another process may have brought it to its end meanwhile.
@@ -516,7 +511,7 @@ class Door:
                         continue
                 self.dispatcher.tasks.stops.of(run)
                 await self.dispatcher.tasks.resuming.resume([run], self.venue_of)
-                if self._holds:
+                if self.holds:
                     self.dispatcher.tasks.spawn(self._hold(run.id, held.pop_all()))
 
     async def watch(self, seconds: float = LOOK_SECONDS) -> None:

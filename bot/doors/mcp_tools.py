@@ -22,9 +22,8 @@ from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from bot.doors.completions import DIGITS, LONGEST_KEY, parted, profile_of, stage_of
+from bot.doors.completions import DIGITS, LONGEST_KEY, Served, parted, profile_of, stage_of
 from bot.doors.door import Asked, Caller, Door, RunProgress
-from bot.doors.endpoint import Served
 from bot.errors import Refusal
 from bot.http_server import SECONDS
 from bot.past.buttons import Answer, read

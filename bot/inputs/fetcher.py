@@ -14,6 +14,7 @@ import ssl
 import zlib
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from html import unescape
 from ipaddress import IPv4Address, IPv6Network, ip_address
 
@@ -71,27 +72,20 @@ async def look_up(host: str, port: int) -> Sequence[str]:
     return [str(address[0]) for *_, address in found]
 
 
+@dataclass(kw_only=True)
 class Fetcher:
     """Fetches pages. `resolve` looks up a name's addresses, `trust` makes what checks certificates."""
 
-    def __init__(
-        self,
-        *,
-        resolve: Callable[[str, int], Awaitable[Sequence[str]]] = look_up,
-        reach: Reach = lambda address, port: (address, port),
-        trust: Callable[[], ssl.SSLContext] = ssl.create_default_context,
-        seconds: float = 10.0,
-    ) -> None:
-        self._resolve = resolve
-        self._reach = reach
-        self._trust = trust
-        self._seconds = seconds
-        self._trusted: ssl.SSLContext | None = None
+    resolve: Callable[[str, int], Awaitable[Sequence[str]]] = look_up
+    reach: Reach = lambda address, port: (address, port)
+    trust: Callable[[], ssl.SSLContext] = ssl.create_default_context
+    seconds: float = 10.0
+    _trusted: ssl.SSLContext | None = field(default=None, init=False)
 
     async def fetch(self, link: str) -> FileContent | Attachment:
         """Fetch a page, or return why it isn't fetched."""
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout(self.seconds):
                 for shown, at in _FILES:
                     file = re.sub(shown, at, link, count=1)
                     with suppress(_NotFetched):  # at some of them a folder's address looks like a file's
@@ -126,8 +120,8 @@ class Fetcher:
         """Return a page's content, or where it is now."""
         addresses = await self._checked(address)
         if self._trusted is None:
-            self._trusted = await asyncio.to_thread(self._trust)
-        resolver = _Resolver(addresses, self._reach)
+            self._trusted = await asyncio.to_thread(self.trust)
+        resolver = _Resolver(addresses, self.reach)
         connector = aiohttp.TCPConnector(
             resolver=resolver, use_dns_cache=False, ssl=self._trusted, force_close=True
         )
@@ -175,7 +169,7 @@ class Fetcher:
         try:
             addresses = [str(ip_address(host))]
         except ValueError:
-            addresses = [*await self._resolve(host, port)]
+            addresses = [*await self.resolve(host, port)]
         if not addresses or not all(map(is_public, addresses)):
             raise _NotFetched(wording.NOT_PUBLIC)
         return addresses

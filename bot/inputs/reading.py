@@ -187,18 +187,13 @@ def _read(output: bytes) -> Extracted | Failed:
     return found if is_sound else "damaged"
 
 
+@dataclass(kw_only=True)
 class FileReader:
     """Reads files, a few at a time; `has` says whether a library is installed."""
 
-    def __init__(
-        self,
-        *,
-        extract: Callable[[Extractable, bytes], Awaitable[Extracted | Failed]] = extract,
-        has: Callable[[str], bool] = lambda library: find_spec(library) is not None,
-    ) -> None:
-        self._extract = extract
-        self._has = has
-        self._places = asyncio.Semaphore(limits.AT_ONCE)
+    extract: Callable[[Extractable, bytes], Awaitable[Extracted | Failed]] = extract
+    has: Callable[[str], bool] = lambda library: find_spec(library) is not None
+    _places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(limits.AT_ONCE))
 
     async def read(self, files: Sequence[FileContent | Attachment]) -> FilesAsRead:
         """Read files; an `Attachment` among them is one of which it is known why it isn't read."""
@@ -251,10 +246,10 @@ class FileReader:
         if kind == "text":
             read = Attachment(name=file.name, text=text, sha256=digest, omitted=guessed, url=file.url)
             return read, (), ()
-        if not self._has(library):
+        if not self.has(library):
             return unread(file.name, install, kind, file.url), (), ()
         async with self._places:
-            found = await self._extract(kind, text.encode() if kind == "page" else file.content)
+            found = await self.extract(kind, text.encode() if kind == "page" else file.content)
         if not isinstance(found, Extracted) or found.trouble:
             why = _WHY[cast("str", found.trouble) if isinstance(found, Extracted) else found]
             return unread(file.name, why, kind, file.url), (), ()

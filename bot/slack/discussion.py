@@ -24,7 +24,7 @@ from bot.slack.workspace import AT_ONCE, BURST, TIER_3
 from bot.view.wording import slack as wording
 from council.brief import Brief, Discussion, SentFile
 from council.document.conversation import Source
-from council.prompts.context import MOST_MESSAGES
+from council.prompts.opening import MOST_MESSAGES
 
 PAGE = 1000
 MOST_PAGES = 5

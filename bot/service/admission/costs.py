@@ -20,7 +20,7 @@ from council.estimate import Estimate, estimate
 from council.events import Emit
 from council.models.costs import Catalog
 from council.profile import Member, Profile
-from council.prompts.context import BYTES_PER_TOKEN, MOST_CHARACTERS, recent, room_beside, turns
+from council.prompts.opening import BYTES_PER_TOKEN, MOST_CHARACTERS, recent, room_beside, turns
 from council.usage import Price
 from storage.documents.conversations import Conversations
 from storage.errors import (

@@ -13,7 +13,7 @@ from bot.service.requests.attachments import admitted, one_line
 from bot.view.wording.card import took_too_long
 from bot.view.wording.figures import COLLEAGUE
 from council.brief import Brief, Discussion, SentFile, ThreadMessage
-from council.prompts.context import newest
+from council.prompts.opening import newest
 from council.task_group import TaskGroup
 
 log = structlog.get_logger()

@@ -13,7 +13,7 @@ from bot.view.wording import help as wording
 from bot.view.wording.figures import short_names
 from council.estimate import Estimate
 from council.profile import Member, Profile
-from council.prompts.context import MOST_MESSAGES
+from council.prompts.opening import MOST_MESSAGES
 from storage.errors import Used
 from storage.index.statistics import Spent
 from storage.scope import TERMINAL

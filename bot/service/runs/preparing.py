@@ -17,7 +17,7 @@ from council.cancel import Stop
 from council.document.conversation import timestamp
 from council.errors import ModelError, RunStopped
 from council.events import Emit
-from council.prompts.context import recent, room_beside, turns
+from council.prompts.opening import recent, room_beside, turns
 from storage.errors import ConversationNotFound
 from storage.journal.rows import RunRow
 

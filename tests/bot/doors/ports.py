@@ -7,8 +7,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.doors.endpoint import Endpoint
-from bot.doors.rejections import refused
+from bot.doors.completions import refused
+from bot.doors.serving import Endpoint
 from bot.doors.tokens import TokenRequest, make
 from bot.http_server import serving
 from tests.bot.doors.doorway import Doorway, doorway

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.doors.completions import LONGEST_KEY, ChatRequest, read_request
-from bot.doors.rejections import Rejected
+from bot.doors.completions import LONGEST_KEY, ChatRequest, Rejected, read_request
 from bot.view.wording import doors as wording
 
 ASK = {"role": "user", "content": "Boils at?"}

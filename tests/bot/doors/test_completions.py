@@ -16,10 +16,10 @@ import aiohttp
 import pytest
 from yarl import URL
 
-from bot.doors import completions, rejections
+from bot.doors import completions
 from bot.doors.completions import ChatRequest, read_request
 from bot.doors.door import Caller, RunProgress
-from bot.doors.endpoint import host_names
+from bot.doors.serving import host_names
 from bot.doors.tokens import read_scope
 from bot.view.wording import doors as wording
 from council.document.conversation import Source
@@ -514,7 +514,7 @@ async def test_official_clients_samples_are_their_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Asked side by side with one body, half of them again after a 429."""
-    monkeypatch.setattr(rejections, "AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(completions, "AGAIN_SECONDS", 0.01)
     async with port(tmp_path) as at:
         client = at.openai(max_retries=500)
         replies = await asyncio.gather(

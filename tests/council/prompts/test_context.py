@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from council.brief import Turn
-from council.prompts.context import (
+from council.prompts.opening import (
     BYTES_PER_TOKEN,
     LEAST_ROOM,
     MOST_CHARACTERS,

@@ -26,7 +26,7 @@ from council.document.conversation import Source, UserMessage
 from council.events import ContextRead, HistoryShortened, RunCompleted, RunFailed
 from council.models.costs import Catalog
 from council.profile import Profile
-from council.prompts.context import turns
+from council.prompts.opening import turns
 from storage.documents.conversations import Conversations, Stored
 from storage.errors import ConversationNotFound
 from storage.journal.journal import Journal
