@@ -1,0 +1,336 @@
+"""What servers send is read as the rows of `read.toml` say, and no size, cut or depth of it does harm."""
+
+import asyncio
+import json
+import tomllib
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import httpx
+import orjson
+import pytest
+import structlog
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from council.calls import Call
+from council.errors import ModelError
+from council.models import stream
+from council.models.refusals import NO_SECRETS
+from council.models.reply import Completion
+from council.models.stream import EventReader, parse, receive
+from council.models.thoughts import CLOSING, LONGEST_MARK, MARKS, MOST_KEPT, ThoughtFilter
+from council.profile import Member
+from council.text.json_objects import JsonObject
+from council.usage import Price, Usage
+
+Row = dict[str, Any]
+Sent = TypeVar("Sent", str, bytes)
+ROWS: dict[str, list[Row]] = tomllib.loads(
+    Path(__file__).with_name("read.toml").read_text(encoding="utf-8")
+)
+OPENING = MARKS[0].opening
+
+
+def rows(name: str) -> pytest.MarkDecorator:
+    """Play the rows of this name."""
+    names = [str(row.get("server") or row.get("said")) for row in ROWS[name]]
+    return pytest.mark.parametrize("row", ROWS[name], ids=names)
+
+
+def call() -> Call:
+    """Make a call of one member."""
+    return Call(
+        step="stage1:1:a",
+        member=Member(model="openai/gpt-5"),
+        prompt=lambda: ({"role": "user", "content": "Why is it?"},),
+        deadline=5.0,
+    )
+
+
+def pieces(sent: Sent, size: int) -> list[Sent]:
+    """Return what is sent in pieces of a size."""
+    return [sent[at : at + size] for at in range(0, len(sent), size)]
+
+
+# Thoughts -----------------------------------------------------------------------------------------
+
+
+class Read(NamedTuple):
+    """What a reply was read as; `withdrawn` is what was heard and turned out to be thought."""
+
+    answer: str
+    thoughts: str
+    withdrawn: list[str]
+    closed_without_opening: bool
+
+
+def read(*said: str, is_whole: bool = True, waits: bool = False) -> Read:
+    """Read a reply that comes in these pieces; what is heard in the end is the answer."""
+    heard: list[str] = []
+    withdrawn: list[str] = []
+
+    def withdraw() -> None:
+        withdrawn.append("".join(heard))
+        heard.clear()
+
+    reading = ThoughtFilter(heard.append, withdraw, waits_for_tag=waits)
+    for piece in said:
+        reading.feed(piece)
+    reading.end(is_whole=is_whole)
+    assert "".join(heard) == reading.answer
+    closed = reading.closed_without_opening
+    return Read(reading.answer, reading.thoughts, withdrawn, closed_without_opening=closed)
+
+
+@rows("thoughts")
+def test_thoughts_are_told_from_the_answer(row: Row) -> None:
+    """Whole, and in pieces of any length; also of a model that is known to leave the opening tag out."""
+    for size in (len(row["said"]), 1, 2, 3, 7):
+        for waits in (False, True):
+            found = read(*pieces(row["said"], size), waits=waits)
+            assert (found.answer, found.thoughts) == (row["text"], row.get("thoughts", ""))
+
+
+_MARKS = (OPENING, CLOSING, f"\n{CLOSING}\n", "<Think>", "</THINK>", "<thought>", "</thought>", "\ufeff")
+_OTHERS = ("\n", "\r\n", "`", "```", "~~~", " ", "    ", "- ", "a", "b c")
+_FRAGMENTS = st.lists(st.sampled_from((*_MARKS, *_OTHERS)) | st.text(max_size=4), max_size=14).map(
+    "".join
+)
+
+
+@given(_FRAGMENTS, st.data(), st.booleans(), st.booleans())
+@example("<think>    - ~~~ - b c</think>\r\n```~~~a``````", None, True, True)
+def test_any_cut_of_a_text_reads_as_the_whole(
+    text: str, data: st.DataObject | None, is_whole: bool, waits: bool
+) -> None:
+    """A stream's pieces come as they like."""
+    places = st.lists(st.integers(0, len(text)), max_size=6)
+    cuts = sorted(data.draw(places)) if data else [*range(len(text))]
+    cut = [text[begin:end] for begin, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+    whole = read(text, is_whole=is_whole, waits=waits)
+    found = read(*cut, is_whole=is_whole, waits=waits)
+    assert found._replace(withdrawn=[]) == whole._replace(withdrawn=[])
+
+
+_THOUGHT = st.text(st.characters(exclude_characters="<`~[", codec="utf-8"), max_size=40)
+
+
+@given(_THOUGHT, st.text(st.characters(codec="utf-8"), max_size=40), st.booleans(), st.integers(1, 7))
+def test_nothing_before_the_closing_tag_is_answer(
+    thought: str, answer: str, opened: bool, size: int
+) -> None:
+    """Whatever the model thought, and however it streams."""
+    text = f"{OPENING}{thought}{CLOSING}" if opened else f"{thought}\n{CLOSING}\n"
+    found = read(*pieces(f"{text}\n{answer}", size))
+    assert (found.answer.strip(), found.thoughts.strip()) == (answer.strip(), thought.strip())
+    assert found.closed_without_opening is not opened
+
+
+@given(st.text(st.characters(exclude_characters="<", codec="utf-8"), max_size=60), st.integers(1, 9))
+def test_a_text_without_the_tags_is_heard_as_it_is(text: str, size: int) -> None:
+    """Not a character is lost or moved."""
+    assert read(*pieces(text, size)).answer == text
+
+
+def test_what_was_heard_of_thoughts_is_withdrawn() -> None:
+    """Once: after the tag, the model is known to leave the opening one out."""
+    found = read("The user ", "is new.\n", CLOSING, "\n\nYes.")
+    assert found == ("Yes.", "The user is new.\n", ["The user is new.\n"], True)
+
+
+def test_a_model_known_to_leave_the_opening_tag_out_is_heard_after_the_closing_one() -> None:
+    """As it comes; at the end if it didn't think, and not at all if it was cut off before its tag."""
+    heard: list[str] = []
+    reading = ThoughtFilter(heard.append, waits_for_tag=True)
+    for piece in ("The user ", "is new.\n", CLOSING, "\n\nYes", ", it is."):
+        reading.feed(piece)
+    assert heard == ["Yes", ", it is."]
+    assert read("Yes, ", "it is.", waits=True) == ("Yes, it is.", "", [], False)
+    assert read("The user ", "is", waits=True, is_whole=False) == ("", "The user is", [], False)
+
+
+def test_a_fence_that_thoughts_left_open_held_no_code() -> None:
+    """For a model known to think first; for any other, the fence's lines are text."""
+    text = "See:\n```py\nx\n</think>\nYes."
+    assert read(text, waits=True).answer == "Yes."
+    assert read(text).answer == text
+
+
+def test_a_long_line_is_neither_tag_nor_fence() -> None:
+    """Nothing is held back for it without end."""
+    heard: list[str] = []
+    reading = ThoughtFilter(heard.append)
+    for piece in ["  "] * LONGEST_MARK:
+        reading.feed(piece)
+    assert not heard  # white space before the first word
+    for piece in ["a\n"] + ["```"] * LONGEST_MARK:
+        reading.feed(piece)
+    assert len("".join(heard)) > LONGEST_MARK
+
+
+def test_thoughts_are_kept_at_their_end() -> None:
+    """A ballot is at the end."""
+    found = read(OPENING, *["x" * 99 + "\n"] * (MOST_KEPT // 50), f"B{CLOSING}Yes.")
+    assert len(found.thoughts) == MOST_KEPT
+    assert found.thoughts.endswith("x\nB")
+
+
+# Replies ------------------------------------------------------------------------------------------
+
+
+class _Sent(httpx.AsyncByteStream):
+    def __init__(self, sent: Iterable[bytes]) -> None:
+        self._sent = sent
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self._sent:
+            yield piece
+
+
+async def received(status: int, *sent: bytes) -> Completion:
+    """Read a response that comes in these pieces, with whatever was read of it if it fails."""
+    completion = Completion()
+    async with asyncio.timeout(30) as timer:
+        response = httpx.Response(status, stream=_Sent(sent))
+        await receive(response, completion, NO_SECRETS, timer, linger=1.0)
+    return completion
+
+
+@rows("replies")
+async def test_what_a_server_sends_is_read(row: Row) -> None:
+    """Whole and byte by byte, but for its beginning, which tells a page."""
+    events = "".join(f"data: {event}\n\n" for event in row.get("events", ()))
+    sent: bytes = (events or row["sent"]).encode()
+    for cut in ([sent], [sent[:16], *pieces(sent[16:], 1)]):
+        try:
+            completion = await received(row.get("status", 200), *cut)
+            reply = completion.reply(call(), 1, lambda _: None)
+        except ModelError as error:
+            failure = error.failure
+            assert failure.cause == row.get("cause"), failure
+            assert failure.detail == row.get("detail", failure.detail)
+            continue
+        assert (reply.text, completion.thoughts) == (row.get("text"), row.get("thoughts", ""))
+        assert reply.truncated is row.get("truncated", False)
+        assert [[page.url, page.title] for page in reply.citations] == row.get("cites", [])
+        counted = [reply.usage.prompt_tokens, reply.usage.completion_tokens]
+        assert counted == row.get("tokens", counted)
+        assert ("tokens" in row) is (reply.usage.source == "measured")
+
+
+def test_chunks_are_heard_as_they_come() -> None:
+    """The listener hears exactly the pieces that make up the answer."""
+    heard: list[str] = []
+    completion = Completion(heard.append)
+    for content in ("It ", None, "depends."):
+        completion.take_chunk({"choices": [{"delta": {"content": content}}]})
+    assert heard == ["It ", "depends."]
+
+
+@pytest.mark.parametrize("cut", range(1, 5))
+def test_an_emoji_cut_in_two_comes_out_whole(cut: int) -> None:
+    """Servers that count UTF-16 units send its halves as lone surrogates in two chunks."""
+    units = [f"\\u{ord(unit):04x}" for unit in "a\ud83d\ude00b"]
+    heard: list[str] = []
+    completion = Completion(heard.append)
+    for half in ("".join(units[:cut]), "".join(units[cut:])):
+        sent = f'{{"choices": [{{"delta": {{"content": "{half}"}}}}]}}'
+        completion.take_chunk(parse(sent.encode()))
+    assert completion.text == "".join(heard) == "a😀b"
+
+
+@pytest.mark.parametrize(
+    "data", [b"<html>", b"", b"\x1f\x8b\x08\x00", b"[" * 200_000, b'{"a":' * 100_000]
+)
+def test_what_is_no_json_object_is_malformed(data: bytes) -> None:
+    """Also where it is too deep; it costs this reply and nothing else."""
+    with pytest.raises(ModelError) as caught:
+        parse(data)
+    assert caught.value.failure.cause == "malformed"
+
+
+def test_json_is_read_where_a_strict_reader_gives_up() -> None:
+    """Lone halves of a pair are legal, and one byte that isn't UTF-8 costs a character."""
+    assert parse(b'{"a": "\\ud83d"}') == {"a": "\ud83d"}
+    assert parse(b'{"a": "na\xefve"}') == {"a": "na\ufffdve"}
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=5),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(st.sampled_from(["choices", "delta", "usage", "x"]), inner, max_size=3)
+        ),
+        max_leaves=12,
+    )
+)
+def test_no_json_breaks_the_reader(value: object) -> None:
+    """Whatever a server sends, it is taken or refused with a cause."""
+    with suppress(ModelError):
+        Completion().take_chunk(parse(orjson.dumps(value)))
+
+
+def events_of(*sent: bytes) -> Iterator[JsonObject | None]:
+    """Read the events of a stream."""
+    reader = EventReader()
+    for piece in sent:
+        yield from reader.feed(piece)
+    yield from reader.rest()
+
+
+_LINES = (b"data: ", b'{"choices": []}', b"\n", b"\r", b"\r\n", b": x", b"[DONE]", b"{", b"event: error")
+
+
+@given(st.lists(st.sampled_from(_LINES)), st.integers(1, 9))
+def test_any_cut_of_a_stream_reads_as_the_whole(parts: list[bytes], size: int) -> None:
+    """Or fails as the whole does."""
+
+    def result(*sent: bytes) -> object:
+        try:
+            return [*events_of(*sent)]
+        except ModelError as error:
+            return error.failure
+
+    sent = b"".join(parts)
+    assert result(*pieces(sent, size)) == result(sent)
+
+
+@pytest.mark.parametrize(
+    "sent", [[b"data: {" + b"x" * 100], [b"data: {\n", *[b"data: 1,\n"] * 100], [b"x" * 10] * 10]
+)
+def test_an_event_over_its_limit_is_refused(sent: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one line, in many, or in one that never ends."""
+    monkeypatch.setattr(stream, "JSON_BYTES", 50)
+    with pytest.raises(ModelError) as caught:
+        _ = [*events_of(*sent)]
+    assert caught.value.failure.cause == "too_large"
+
+
+def test_an_event_up_to_its_limit_may_come_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each byte counts once."""
+    monkeypatch.setattr(stream, "JSON_BYTES", 50)
+    sent = b'data: {"a": "' + b"x" * 30 + b'"}\n\n'
+    assert [*events_of(*pieces(sent, 1))] == [{"a": "x" * 30}]
+
+
+# Usage --------------------------------------------------------------------------------------------
+
+
+@rows("usages")
+def test_what_a_call_used_and_cost_is_read(row: Row) -> None:
+    """As its server states it, else by the price that is listed; the log says what isn't believed."""
+    body = {"choices": [{"message": {"content": "Yes."}}], "usage": row.get("usage")}
+    completion = Completion(unpriced_call=row.get("unpriced_call", 0.1))
+    completion.begin(row.get("headers", {}), NO_SECRETS)
+    completion.take_body(parse(json.dumps(body).encode()))
+    price = Price(*row["price"]) if "price" in row else None
+    with structlog.testing.capture_logs() as logs:
+        usage = completion.reply(call(), 1, lambda _: price).usage
+    expected = Usage(**row["expected"])
+    assert usage.cost == pytest.approx(expected.cost)
+    assert usage == expected.model_copy(update={"cost": usage.cost})
+    assert (logs == []) is row.get("is_believed", True)
