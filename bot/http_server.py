@@ -203,7 +203,7 @@ async def _read(request: web.BaseRequest) -> None:
 
 
 @dataclass(slots=True)
-class _Arriving:
+class _Arrival:
     until: float
     seen: int = 0
 
@@ -223,7 +223,7 @@ class Arrivals:
         self._most = most
         self._repeats = repeats
         self._loop = asyncio.get_running_loop()
-        self._arriving: dict[socket.socket, _Arriving] = {}
+        self._arriving: dict[socket.socket, _Arrival] = {}
         self._timer: asyncio.TimerHandle | None = None
         # Fewer at the bound than it has places: what has just come in isn't closed before it is heard.
         self._at_once = max(1, min(AT_ONCE, most // 2))
@@ -261,7 +261,7 @@ class Arrivals:
 
     def _let_in(self, connection: socket.socket) -> None:
         until = self._loop.time() + SECONDS
-        self._arriving[connection] = _Arriving(until)
+        self._arriving[connection] = _Arrival(until)
         over = len(self._arriving) + self._server.count() - self._most
         if over > 0:
             if len(self._arriving) > 1:

@@ -200,9 +200,7 @@ async def test_a_run_is_held_before_another_process_can_find_it(tmp_path: Path) 
     council = ScriptedCouncil()
     async with opened(tmp_path, council) as (runs, library):
         journal = Watched(library)
-        terminal = terminal_ask.Asking(
-            library, kept_elsewhere(runs, journal=journal), resume_within=60.0
-        )
+        terminal = terminal_ask.Asker(library, kept_elsewhere(runs, journal=journal), resume_within=60.0)
         assert await terminal.ask(profile(), QUESTION, terminal_ask.document) is not None
     assert journal.free == [False]
 

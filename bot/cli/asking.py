@@ -160,7 +160,7 @@ def ask(
     async def run(library: Library) -> str | None:
         async with open_council(configuration, library, unlisted=terminal_ask.tell_unlisted) as council:
             resume_within = configuration.operations.durability.resume_within
-            terminal = terminal_ask.Asking(library, council.runs, resume_within)
+            terminal = terminal_ask.Asker(library, council.runs, resume_within)
             try:
                 seats = (await council.runs.costs.channels.in_force(terminal_ask.HERE)).asked(options)
                 files = await council.runs.preparation.files.read(contents)
@@ -190,7 +190,7 @@ def retry(
     async def again(library: Library) -> str | None:
         async with open_council(configuration, library, unlisted=terminal_ask.tell_unlisted) as council:
             resume_within = configuration.operations.durability.resume_within
-            terminal = terminal_ask.Asking(library, council.runs, resume_within)
+            terminal = terminal_ask.Asker(library, council.runs, resume_within)
             try:
                 return await terminal.retry(run, terminal_ask.people)
             except Refusal as error:

@@ -56,7 +56,7 @@ def list_(
 ) -> None:
     """List the tokens: scope, expiry, last use, and what each has spent today."""
 
-    async def run(library: Library) -> list[tokens.Listed]:
+    async def run(library: Library) -> list[tokens.TokenRow]:
         return await tokens.list_all(library.tokens, Spending(library.database))
 
     listed = with_library(configured(), run)

@@ -27,7 +27,7 @@ import orjson
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from bot.doors.door import LOOK_SECONDS, Asked, Caller, Changes, Door, OtherRequest, RunProgress
+from bot.doors.door import LOOK_SECONDS, Caller, Changes, Door, Inquiry, OtherRequest, RunProgress
 from bot.errors import NoProfile, OverBudget, OverLimit, Refusal, Unavailable, UsageError
 from bot.http_server import NO_ROUTE, SECONDS, RequestRefused
 from bot.inputs.reading import MOST_TOGETHER, FileContent
@@ -52,7 +52,7 @@ SYSTEM = "system message"
 MESSAGE = "message"
 HEAD, TAIL = 1_000, 3_000
 """Characters at both ends of a long message that make its question."""
-Served = Callable[[Caller, web.BaseRequest], Awaitable[web.StreamResponse]]
+Serve = Callable[[Caller, web.BaseRequest], Awaitable[web.StreamResponse]]
 """Answers a request of a known caller."""
 KEEP_ALIVE_SECONDS = 10.0
 """After so many seconds without anything else, a reply has an empty delta, or white space."""
@@ -181,7 +181,7 @@ class ChatRequest:
     `pictures` came with the question and aren't read yet.
     """
 
-    asked: Asked
+    asked: Inquiry
     pictures: tuple[FileContent, ...]
     model: str
     is_streamed: bool
@@ -216,7 +216,7 @@ def read_request(body: bytes, key: str | None) -> ChatRequest:
     if key is not None and not (0 < len(key) <= LONGEST_KEY and key.isprintable()):
         raise _invalid(wording.key_unusable(LONGEST_KEY), "idempotency_key")
     return ChatRequest(
-        asked=Asked(
+        asked=Inquiry(
             text=text,
             profile=profile_of(read.model),
             max_cost=dollars,

@@ -12,7 +12,6 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapp
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from weakref import WeakValueDictionary
 
 import orjson
@@ -110,7 +109,7 @@ class Caller:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Inquiry:
     """What a program asks: `max_cost` in US dollars; `history` and `files` are data beside the question.
 
     `pictures` are the contents of the files' pictures in Base64, by SHA-256. `key` makes it the same
@@ -279,14 +278,14 @@ class Door:
         default_factory=WeakValueDictionary[str, asyncio.Lock]
     )
 
-    async def ask(self, caller: Caller, asked: Asked) -> RunRow:
+    async def ask(self, caller: Caller, asked: Inquiry) -> RunRow:
         """Return the run of a request. Raises `Refusal`."""
         async with self.asking(caller, asked) as (run, _):
             return run
 
     @asynccontextmanager
     async def asking(
-        self, caller: Caller, asked: Asked, is_gone: Callable[[], bool] = lambda: False
+        self, caller: Caller, asked: Inquiry, is_gone: Callable[[], bool] = lambda: False
     ) -> AsyncGenerator[tuple[RunRow, Changes]]:
         """Yield the run of a request, followed until the block ends. Raises `Refusal`.
 
@@ -353,7 +352,7 @@ class Door:
     async def _find(self, caller: Caller, entry_key: str) -> RunRow | None:
         return await self._library.journal.find(f"{caller.scope.platform}:{entry_key}")
 
-    async def _begin(self, caller: Caller, asked: Asked, entry_key: str, run_id: str) -> RunRow:
+    async def _begin(self, caller: Caller, asked: Inquiry, entry_key: str, run_id: str) -> RunRow:
         question = Question(
             text=asked.text,
             source=caller.place,
@@ -391,11 +390,12 @@ class Door:
 
     def venue_of(self, run: RunRow) -> Venue:
         """Return where a run is shown: nowhere; whoever waits for it hears of changes."""
-        return Unshown(partial(self._changed, run.id))
 
-    def _changed(self, run_id: str) -> None:
-        for changes in self.followers.get(run_id, ()):
-            changes.happened.set()
+        def notify() -> None:
+            for changes in self.followers.get(run.id, ()):
+                changes.happened.set()
+
+        return Unshown(notify)
 
     @contextmanager
     def following(
@@ -479,7 +479,7 @@ class Door:
         await self._actions.handle(incoming, reply)
         return reply.sheets[0]
 
-    async def estimate(self, caller: Caller, asked: Asked) -> Estimate:
+    async def estimate(self, caller: Caller, asked: Inquiry) -> Estimate:
         """Return what a question may cost; no model is called. Raises `Refusal`."""
         here = await self.dispatcher.in_force(caller.place)
         profile = here.asked(RunOptions(profile=asked.profile or caller.profile))

@@ -22,8 +22,8 @@ from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from bot.doors.completions import DIGITS, LONGEST_KEY, Served, parted, profile_of, stage_of
-from bot.doors.door import Asked, Caller, Door, RunProgress
+from bot.doors.completions import DIGITS, LONGEST_KEY, Serve, parted, profile_of, stage_of
+from bot.doors.door import Caller, Door, Inquiry, RunProgress
 from bot.errors import Refusal
 from bot.http_server import SECONDS
 from bot.past.buttons import Answer, read
@@ -171,7 +171,7 @@ class Tools:
         question, files = parted(wanted.question)
         run = await self.door.ask(
             caller,
-            Asked(
+            Inquiry(
                 text=question,
                 profile=wanted.profile and profile_of(wanted.profile),
                 max_cost=wanted.max_cost,
@@ -211,7 +211,7 @@ class Tools:
         wanted = _Estimate.model_validate(given)
         question, files = parted(wanted.question)
         profile = wanted.profile and profile_of(wanted.profile)
-        asked = Asked(text=question, profile=profile, files=files)
+        asked = Inquiry(text=question, profile=profile, files=files)
         found = await self.door.estimate(caller, asked)
         return {
             "cost": round(found.cost, DIGITS),
@@ -284,7 +284,7 @@ _STREAM = "text/event-stream"
 
 
 @asynccontextmanager
-async def open_mcp(door: Door) -> AsyncGenerator[Served]:
+async def open_mcp(door: Door) -> AsyncGenerator[Serve]:
     """Yield what answers MCP's requests of a known caller."""
     server = Tools(door, _caller).server()
     whole = StreamableHTTPSessionManager(server, json_response=True, stateless=True)

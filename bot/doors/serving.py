@@ -23,7 +23,7 @@ from bot.app import Council, Library, open_council, open_dispatcher, open_lookup
 from bot.config.configuration import Configuration
 from bot.config.ports import listening
 from bot.doors.completions import PREFIX as MODEL
-from bot.doors.completions import Rejected, Served, complete, profile_of, refused, rejection
+from bot.doors.completions import Rejected, Serve, complete, profile_of, refused, rejection
 from bot.doors.door import Caller, Door, ProgramQueue
 from bot.errors import ConfigurationError, Problem
 from bot.http_server import Routes
@@ -176,11 +176,11 @@ class Endpoint:
     door: Door
     tokens: Tokens
     hosts: frozenset[str] = frozenset()
-    mcp: Served | None = None
+    mcp: Serve | None = None
 
     @property
     def routes(self) -> Routes:
-        served: dict[tuple[str, str], Served] = {
+        served: dict[tuple[str, str], Serve] = {
             ("GET", "/v1/models"): self._models,
             ("GET", "/v1/models/"): self._models,
             ("POST", "/v1/chat/completions"): partial(complete, self.door),
@@ -189,7 +189,7 @@ class Endpoint:
             served["POST", "/mcp"] = self.mcp
         return {at: self._answering(serve) for at, serve in served.items()}
 
-    def _answering(self, serve: Served) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
+    def _answering(self, serve: Serve) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
         async def answer(request: web.BaseRequest) -> web.StreamResponse:
             try:
                 # What a page could send that a browser shows is refused.

@@ -101,7 +101,7 @@ async def make(tokens: Tokens, wanted: TokenRequest) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class TokenRow:
     """One token as the operator sees it: amounts in US dollars, times in ISO 8601, UTC."""
 
     name: str
@@ -113,15 +113,15 @@ class Listed:
     max_cost_day: float | None
 
 
-async def list_all(tokens: Tokens, spending: Spending, now: datetime | None = None) -> list[Listed]:
+async def list_all(tokens: Tokens, spending: Spending, now: datetime | None = None) -> list[TokenRow]:
     """Return every token; what its open runs have reserved counts as spent. Raises `StorageError`."""
     now = now or datetime.now(UTC)
-    listed: list[Listed] = []
+    listed: list[TokenRow] = []
     for token in await tokens.all():
         name = payer(Source(platform=token.scope.platform, program=token.name)).user
         spent = sum(await spending.parts(("user", "day"), name, now))
         listed.append(
-            Listed(
+            TokenRow(
                 name=token.name,
                 scope=place(token.scope),
                 profile=token.profile,

@@ -48,7 +48,7 @@ _FORBIDDEN = (
 
 
 @dataclass(frozen=True, slots=True)
-class ExtractedPicture:
+class PictureExtract:
     """A picture as it is sent: of a file, or of a document's page. Sizes are in pixels."""
 
     __pydantic_config__: ClassVar = {"val_json_bytes": "base64"}
@@ -61,7 +61,7 @@ class ExtractedPicture:
 
 
 @dataclass(frozen=True, slots=True)
-class Extracted:
+class Extract:
     """What was read of a file.
 
     `pages` counts all pages, `read` those that were looked at; `bare` are the numbers of those without
@@ -75,16 +75,16 @@ class Extracted:
     bare: tuple[int, ...] = ()
     garbled: tuple[int, ...] = ()
     cut: bool = False
-    pictures: tuple[ExtractedPicture, ...] = field(default=())
+    pictures: tuple[PictureExtract, ...] = field(default=())
     trouble: Trouble | None = None
 
 
-def extract(kind: Extractable, content: bytes) -> Extracted:
-    """Read a file of a kind; what can't be read is an `Extracted` with its `trouble`."""
+def extract(kind: Extractable, content: bytes) -> Extract:
+    """Read a file of a kind; what can't be read is an `Extract` with its `trouble`."""
     return _READERS[kind](content)
 
 
-def _pdf(content: bytes) -> Extracted:
+def _pdf(content: bytes) -> Extract:
     from bot.inputs.pdf_text import page_text
 
     pypdfium2: Any = import_module("pypdfium2")  # it has no types
@@ -93,11 +93,11 @@ def _pdf(content: bytes) -> Extracted:
         document.init_forms()  # before its pages, or they don't show what was filled in
     except pypdfium2.PdfiumError as error:
         is_locked = error.err_code in (4, 5)  # FPDF_ERR_PASSWORD, _SECURITY (pdfium's fpdfview.h)
-        return Extracted(trouble="encrypted" if is_locked else "damaged")
+        return Extract(trouble="encrypted" if is_locked else "damaged")
     texts: list[str] = []
     bare: list[int] = []
     garbled: list[int] = []
-    pictures: list[ExtractedPicture] = []
+    pictures: list[PictureExtract] = []
     room = limits.MOST_CHARACTERS
     read = 0
     for number in range(1, min(len(document), limits.MOST_PAGES) + 1):
@@ -127,8 +127,8 @@ def _pdf(content: bytes) -> Extracted:
                     )  # at most 200 dots an inch
                     pictures.append(_encoded(page.render(scale=scale).to_pil(), number))
     if not texts and not pictures:
-        return Extracted(pages=len(document), trouble="no_text")
-    return Extracted(
+        return Extract(pages=len(document), trouble="no_text")
+    return Extract(
         _BETWEEN.join(texts),
         pages=len(document),
         read=read,
@@ -139,7 +139,7 @@ def _pdf(content: bytes) -> Extracted:
     )
 
 
-def _picture(content: bytes) -> Extracted:
+def _picture(content: bytes) -> Extract:
     from PIL import AvifImagePlugin, Image, ImageOps, UnidentifiedImageError
 
     Image.MAX_IMAGE_PIXELS = limits.MOST_PIXELS
@@ -148,7 +148,7 @@ def _picture(content: bytes) -> Extracted:
     try:
         with Image.open(io.BytesIO(content), formats=formats) as checked:
             if checked.width * checked.height > limits.MOST_PIXELS:
-                return Extracted(trouble="too_many_pixels")
+                return Extract(trouble="too_many_pixels")
             checked.verify()
         # `verify` leaves a file that has to be opened again (Pillow's documentation).
         with Image.open(io.BytesIO(content), formats=formats) as image:
@@ -168,15 +168,15 @@ def _picture(content: bytes) -> Extracted:
             small.thumbnail((side, side))
             drawn = _encoded(ImageOps.exif_transpose(small))
     except Image.DecompressionBombError:
-        return Extracted(trouble="too_many_pixels")
+        return Extract(trouble="too_many_pixels")
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError, EOFError, IndexError, TypeError):
         # What Pillow raises for broken files depends on the format.
-        return Extracted(trouble="damaged")
-    shown = (ExtractedPicture(drawn.media, *size, drawn.content),)
-    return Extracted(pages=pages if pages > 1 else None, read=1, pictures=shown)
+        return Extract(trouble="damaged")
+    shown = (PictureExtract(drawn.media, *size, drawn.content),)
+    return Extract(pages=pages if pages > 1 else None, read=1, pictures=shown)
 
 
-def _encoded(image: "Image", page: int | None = None) -> ExtractedPicture:
+def _encoded(image: "Image", page: int | None = None) -> PictureExtract:
     """Return a small picture in a common format, without what its file said beside it."""
     from PIL import Image
 
@@ -194,7 +194,7 @@ def _encoded(image: "Image", page: int | None = None) -> ExtractedPicture:
             content, media = found, "image/jpeg"
         if len(content) <= limits.PICTURE_OUTPUT:
             break
-    return ExtractedPicture(media, bare.width, bare.height, content, page)
+    return PictureExtract(media, bare.width, bare.height, content, page)
 
 
 def _saved(image: "Image", form: str, **options: int) -> bytes:
@@ -203,12 +203,12 @@ def _saved(image: "Image", form: str, **options: int) -> bytes:
     return written.getvalue()
 
 
-def _page(content: bytes) -> Extracted:
+def _page(content: bytes) -> Extract:
     import trafilatura
 
     tree: Tree = trafilatura.load_html(content)
     if tree is None:
-        return Extracted(trouble="not_a_page")
+        return Extract(trouble="not_a_page")
     # Of an attribute of megabytes, each of a hundred searches would take its time.
     for element in tree.iter():
         for name, value in element.items():
@@ -220,28 +220,28 @@ def _page(content: bytes) -> Extracted:
     title = " ".join((about.title or "").split()) if about else ""
     text = trafilatura.extract(deepcopy(tree), include_comments=False, include_tables=True) or ""
     if wall := wall_in(tree, text):
-        return Extracted(title=title, trouble=wall)
+        return Extract(title=title, trouble=wall)
     if not text.strip():
-        return Extracted(title=title, trouble="not_a_page")
+        return Extract(title=title, trouble="not_a_page")
     most = limits.MOST_CHARACTERS
-    return Extracted(text[:most].strip(), title, cut=len(text) > most)
+    return Extract(text[:most].strip(), title, cut=len(text) > most)
 
 
-def _office(content: bytes) -> Extracted:
+def _office(content: bytes) -> Extract:
     mimetypes.knownfiles.clear()  # the system's own lists, which this process can't read
     library: Any = import_module("markitdown")  # an extra that isn't there in development
     try:
         converted = library.MarkItDown(enable_plugins=False).convert_stream(io.BytesIO(content))
         text: str = converted.text_content
     except (library.MarkItDownException, OSError, ValueError, KeyError):
-        return Extracted(trouble="damaged")
+        return Extract(trouble="damaged")
     text = text.replace("\0", "").strip()
     if not text:
-        return Extracted(trouble="no_text")
-    return Extracted(text[: limits.MOST_CHARACTERS], cut=len(text) > limits.MOST_CHARACTERS)
+        return Extract(trouble="no_text")
+    return Extract(text[: limits.MOST_CHARACTERS], cut=len(text) > limits.MOST_CHARACTERS)
 
 
-_READERS: dict[Extractable, Callable[[bytes], Extracted]] = {
+_READERS: dict[Extractable, Callable[[bytes], Extract]] = {
     "pdf": _pdf,
     "picture": _picture,
     "page": _page,

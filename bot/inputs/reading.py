@@ -24,7 +24,7 @@ from pydantic import TypeAdapter, ValidationError
 
 import bot
 from bot.inputs import limits
-from bot.inputs.child import OUT_OF_MEMORY, Extracted, ExtractedPicture
+from bot.inputs.child import OUT_OF_MEMORY, Extract, PictureExtract
 from bot.inputs.kinds import Extractable, Kind, kind_of, page_kind, text_of, why_unread
 from bot.view.message import printable
 from bot.view.wording import inputs as wording
@@ -42,8 +42,8 @@ _ENVIRONMENT = {
     "OPENBLAS_NUM_THREADS": "1",
 }
 """All that the process knows of ours: no key, no proxy, no home."""
-_RESULT = TypeAdapter(Extracted)
-Failed = Literal["too_slow", "too_much_memory", "damaged"]
+_RESULT = TypeAdapter(Extract)
+Mishap = Literal["too_slow", "too_much_memory", "damaged"]
 
 _PAGE = re.compile(r"^\[p\. (\d{1,6})\]$", re.MULTILINE)
 
@@ -99,13 +99,13 @@ def unread(name: str, why: str, kind: Kind = "text", url: str | None = None) -> 
     return Attachment(name=name, text="", kind=kind, omitted=why, url=url)
 
 
-_Found = tuple[Attachment, Sequence[ExtractedPicture], Sequence[int]]
+_Parts = tuple[Attachment, Sequence[PictureExtract], Sequence[int]]
 """A file, the pictures that were made of it, and the pages that only pictures show whole."""
 
 
 async def extract(
     kind: Extractable, content: bytes, *, seconds: float = limits.SECONDS
-) -> Extracted | Failed:
+) -> Extract | Mishap:
     """Read a file in a process of its own that ends within `seconds`, or say why it failed.
 
     A cancelled reading ends the process with its group, too.
@@ -172,7 +172,7 @@ async def _take(process: asyncio.subprocess.Process) -> bytes | None:
     return bytes(output)
 
 
-def _read(output: bytes) -> Extracted | Failed:
+def _read(output: bytes) -> Extract | Mishap:
     try:
         found = _RESULT.validate_json(output)
     except ValidationError:
@@ -191,7 +191,7 @@ def _read(output: bytes) -> Extracted | Failed:
 class FileReader:
     """Reads files, a few at a time; `has` says whether a library is installed."""
 
-    extract: Callable[[Extractable, bytes], Awaitable[Extracted | Failed]] = extract
+    extract: Callable[[Extractable, bytes], Awaitable[Extract | Mishap]] = extract
     has: Callable[[str], bool] = lambda library: find_spec(library) is not None
     _places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(limits.AT_ONCE))
 
@@ -231,7 +231,7 @@ class FileReader:
             attachments.append(attachment.model_copy(update=update))
         return FilesAsRead(tuple(attachments), pictures)
 
-    async def _file(self, file: FileContent | Attachment) -> _Found:
+    async def _file(self, file: FileContent | Attachment) -> _Parts:
         if isinstance(file, Attachment):
             return file, (), ()
         # Twenty megabytes take longer to look through than others should wait.
@@ -250,8 +250,8 @@ class FileReader:
             return unread(file.name, install, kind, file.url), (), ()
         async with self._places:
             found = await self.extract(kind, text.encode() if kind == "page" else file.content)
-        if not isinstance(found, Extracted) or found.trouble:
-            why = _WHY[cast("str", found.trouble) if isinstance(found, Extracted) else found]
+        if not isinstance(found, Extract) or found.trouble:
+            why = _WHY[cast("str", found.trouble) if isinstance(found, Extract) else found]
             return unread(file.name, why, kind, file.url), (), ()
         attachment = Attachment(
             name=(file.url and found.title[:300]) or file.name,
@@ -274,7 +274,7 @@ def _looked_at(file: FileContent) -> tuple[Kind | None, str, str, str | None]:
     return kind, hashlib.sha256(file.content).hexdigest(), text, guessed
 
 
-def _omitted(found: Extracted) -> list[str]:
+def _omitted(found: Extract) -> list[str]:
     said: list[str] = []
     if found.bare:
         said.append(wording.only_pictures(found.bare))

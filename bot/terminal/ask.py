@@ -69,7 +69,7 @@ HERE = Source(platform=TERMINAL)
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class Asker:
     """Asks from this terminal; `resume_within` is how many seconds an interrupted run may be old."""
 
     library: Library

@@ -72,7 +72,7 @@ async def _hold(configuration: Configuration, library: Library, *, is_kept: bool
         dispatcher = open_dispatcher(configuration, library, council)
         lookup = open_lookup(library)
         resume_within = configuration.operations.durability.resume_within
-        terminal = terminal_ask.Asking(library, council.runs, resume_within)
+        terminal = terminal_ask.Asker(library, council.runs, resume_within)
         keyboard = _Keyboard(
             Actions(dispatcher, lookup, _nowhere),
             lookup,

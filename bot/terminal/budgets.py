@@ -18,7 +18,7 @@ KEYS: Mapping[str, Budgeted] = {f"{scope}_{period}": (scope, period) for scope, 
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class BudgetState:
     """What counts toward one budget now, in US dollars; `limit` is `None` where there is none."""
 
     key: str
@@ -50,7 +50,7 @@ class Account:
         self._whose = whose
         self._budgeted = KEYS[key]
 
-    async def show(self, now: datetime | None = None) -> Counted:
+    async def show(self, now: datetime | None = None) -> BudgetState:
         """Return what counts now. Raises `StorageError`."""
         now = now or datetime.now(UTC)
         source = await self._source()
@@ -59,7 +59,7 @@ class Account:
         budgets = self._operator.budgets
         if scope == "channel":
             budgets = (await Channels(self._operator, self._library.overrides).in_force(source)).budgets
-        return Counted(
+        return BudgetState(
             self._key,
             self._whose,
             f"{now:%Y-%m-%d}" if period == "day" else f"{now:%Y-%m}",
@@ -68,7 +68,7 @@ class Account:
             getattr(budgets, self._key),
         )
 
-    async def set(self, dollars: float, now: datetime | None = None) -> Counted:
+    async def set(self, dollars: float, now: datetime | None = None) -> BudgetState:
         """Let so much count as spent, and leave a line without the id in the audit."""
         now = now or datetime.now(UTC)
         before = await self.show(now)

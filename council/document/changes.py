@@ -8,9 +8,6 @@ from rapidfuzz.distance import LCSseq
 from council.text.characters import set_apart
 from council.text.sentences import sentences
 
-UNCHANGED_ABOVE = 0.95
-CHANGED_BELOW = 0.5
-NEW_WORDS_ABOVE = 0.1
 LITERAL_LIMIT = 2_000
 """Characters up to which texts are compared by difflib, as in the seed."""
 CHARACTERS_LIMIT = 10_000
@@ -38,9 +35,9 @@ def detect_significant_changes(original: str, refined: str) -> bool:
         return False
     words = set(after.split())
     new_words = words - set(before.split())
-    has_news = len(new_words) / max(len(words), 1) > NEW_WORDS_ABOVE
+    has_news = len(new_words) / max(len(words), 1) > 0.1
     # News or none, only one of the two thresholds is left to ask, and a known one is cheaper.
-    threshold = UNCHANGED_ABOVE if has_news else CHANGED_BELOW
+    threshold = 0.95 if has_news else 0.5
     if max(len(original), len(refined)) <= LITERAL_LIMIT:
         likeness = SequenceMatcher(None, before, after).ratio()
     else:

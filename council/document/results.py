@@ -16,7 +16,6 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
-from pydantic.fields import FieldInfo
 
 from council.calls import Citation
 from council.consultation import Consultation
@@ -48,17 +47,16 @@ class Record(BaseModel):
                 raise
             fields = cast("JsonObject", data)
             strange = {str(problem["loc"][0]) for problem in error.errors() if problem["loc"]}
-            if not strange or any(_is_contract(cls.model_fields.get(name)) for name in strange):
+            known = [cls.model_fields.get(name) for name in strange]
+            if not known or any(
+                each is None or each.is_required() or CONTRACT in each.metadata for each in known
+            ):
                 raise
             return handler({name: value for name, value in fields.items() if name not in strange})
 
     def dump(self) -> JsonObject:
         """Return the JSON form, without the fields at their defaults."""
         return self.model_dump(mode="json", exclude_defaults=True)
-
-
-def _is_contract(field: FieldInfo | None) -> bool:
-    return field is None or field.is_required() or CONTRACT in field.metadata
 
 
 class Stage1Result(Record):
@@ -347,7 +345,7 @@ class JudgeReport(Record):
     points: list[DifferingPoint]
 
 
-class Saved(Record):
+class Savings(Record):
     """About what a run would have taken besides, less what the judge's call took.
 
     `cost` is in US dollars, `None` where a price isn't known. Either may be below zero.
@@ -369,7 +367,7 @@ class RunDepth(Record):
     reason: DepthReason
     audited: bool
     judge: JudgeReport | None
-    saved: Saved | None = None
+    saved: Savings | None = None
     changed: bool | None = None
 
 

@@ -33,7 +33,6 @@ NOTES = (
 CHANGED = "- CHANGED: which claim was dropped, added or corrected after the reviews, and by whom.\n"
 REPEATED = 600
 """A question of at most so many characters is asked again below long answers: small models forget it."""
-NO_ANSWER = "Those are notes alone. Write the answer to the question in {language}, and no notes."
 
 
 @dataclass(frozen=True, slots=True)

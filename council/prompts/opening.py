@@ -25,19 +25,11 @@ ROLE = (
     "You take part in a council of language models. A team asked the council a question and "
     "will act on its answer, so be correct first, then clear, then brief."
 )
-IN_A_THREAD = (
-    "The question was asked in a thread. These are its messages before the question, oldest first."
-)
-SEEN_PICTURE = "(picture {number} of those above, {width} \u00d7 {height})"
-UNSEEN_PICTURE = "(a picture, {width} \u00d7 {height}, that you can't see)"
-NOT_READ = "(not read: {why})"
-CITE_PAGES = "Where you rely on a page of a file, cite it as its text names it, such as [p. 4]."
 
 WEIGHED = (
     "The team weighs answers by these criteria: the greater the weight, the more it counts, and an "
     "answer that fails a must-have is of no use to it."
 )
-TITLE_LENGTH = 80
 LEAST_ROOM = 500
 """Tokens for a conversation beside a question that fills the context window by itself."""
 LEAST_ANSWER = 200
@@ -47,8 +39,6 @@ TITLES_SHARE = 8
 MOST_MESSAGES = 50
 MOST_CHARACTERS = 20_000
 """Of a thread's messages, their files not counted."""
-NOTE = 20
-"""Tokens for the note at a cut."""
 
 
 def chat(brief: Brief, member: Member, *parts: str) -> tuple[ChatMessage, ...]:
@@ -77,17 +67,23 @@ def question(brief: Brief, member: Member | None) -> list[str]:
         """Return a file's text, with what its pictures are and what is missing of it."""
         said = [file.text]
         for picture in file.pictures:
-            form = SEEN_PICTURE if sees else UNSEEN_PICTURE
-            number = sent.index(picture.sha256) + 1 if sees else None
             page = f"[p. {picture.page}] " if picture.page else ""
-            said.append(page + form.format(number=number, width=picture.width, height=picture.height))
+            size = f"{picture.width} \u00d7 {picture.height}"
+            if sees:
+                number = sent.index(picture.sha256) + 1
+                said.append(f"{page}(picture {number} of those above, {size})")
+            else:
+                said.append(f"{page}(a picture, {size}, that you can't see)")
         if file.omitted:
-            said.append(NOT_READ.format(why=file.omitted))
+            said.append(f"(not read: {file.omitted})")
         return fence(brief, name, "\n\n".join(filter(None, said)))
 
     before = (shown(f"Earlier attachment {file.name}", file) for file in brief.earlier)
     messages = brief.context.messages if brief.context else ()
-    thread = [IN_A_THREAD] if messages else []
+    intro = (
+        "The question was asked in a thread. These are its messages before the question, oldest first."
+    )
+    thread = [intro] if messages else []
     for message in messages:
         thread.append(fence(brief, f"Message by {message.name}", message.text))
         thread += (
@@ -97,7 +93,8 @@ def question(brief: Brief, member: Member | None) -> list[str]:
         shown(f"Page {file.url}" if file.url else f"Attachment {file.name}", file)
         for file in brief.attachments
     )
-    rules = [CITE_PAGES] if any(file.pages for file in brief.files) else []
+    cite = "Where you rely on a page of a file, cite it as its text names it, such as [p. 4]."
+    rules = [cite] if any(file.pages for file in brief.files) else []
     return [*earlier, *before, *thread, *attached, *rules, asked(brief)]
 
 
@@ -156,9 +153,8 @@ def newest(texts: Sequence[str], room: int) -> list[str]:
             break
         kept.insert(0, text)
     if texts and not kept:
-        kept = [
-            _cut(texts[-1], min(room + tokens(texts[-1]), MOST_CHARACTERS // BYTES_PER_TOKEN) - NOTE)
-        ]
+        most = min(room + tokens(texts[-1]), MOST_CHARACTERS // BYTES_PER_TOKEN)
+        kept = [_cut(texts[-1], most - 20)]  # there is room for the note at the cut
     return kept
 
 
@@ -189,7 +185,7 @@ def recent(turns: Sequence[Turn], room: int) -> History:
         whole = [Turn(question=asked, answer=_cut(turns[-1].answer or "", left - tokens(asked)))]
         left = 0
     older = [
-        Turn(question=clip(" ".join(turn.question.split()), TITLE_LENGTH), answer=None)
+        Turn(question=clip(" ".join(turn.question.split()), 80), answer=None)
         for turn in turns[: len(turns) - len(whole)]
     ]
     room_for_titles = left + room // TITLES_SHARE

@@ -42,21 +42,6 @@ FAULTS: Mapping[Cause, str] = {
     "declined": "declines to answer",
 }
 """Why a reply is no correction."""
-CONSULTATION = (
-    "Reply as one JSON object and nothing else. Under `response`: `summary` (two or three sentences, "
-    "at most 500 characters), `detailed` (the whole answer, as Markdown), `approach` (what you "
-    "propose, in a few words), and the lists `pros`, `cons`, `alternatives` (objects of `name` and "
-    "`reason_not_chosen`), `caveats`, `code_snippets` (objects of `language`, `code` and "
-    "`description`) and `references`, each of which may be empty. Under `confidence`: `score`, a "
-    "whole number from 1 (a guess) to 10 (settled), `reasoning`, and the list "
-    "`uncertainty_factors`. Say nowhere who you are: your peers read it without names."
-)
-DEBATE = (
-    "Under `debate`: `position_changed` (true if you now advise something else), `critiques` (what "
-    "you object to in your peers' reviews: objects of `target`, the reviewer's name as given "
-    "above, `critique` and `severity`, which is minor, moderate or major) and `incorporated_from` "
-    "(objects of `source`, a reviewer's name, and the `idea` you took over); both lists may be empty."
-)
 CRITIQUED = (
     "Earlier you answered a question, and your peers reviewed the answer without knowing whose it was. "
     "These are the points they made about yours, the gravest first."
@@ -101,8 +86,22 @@ class Prompts:
     """Whether an answer is also corrected if no review criticized it."""
     takes_notes: ClassVar[bool] = True
     """Whether the chairman is asked for notes, if the run has a mark for them."""
-    consultation: ClassVar[str] = CONSULTATION
-    debate: ClassVar[str] = DEBATE
+    consultation: ClassVar[str] = (
+        "Reply as one JSON object and nothing else. Under `response`: `summary` (two or three "
+        "sentences, at most 500 characters), `detailed` (the whole answer, as Markdown), `approach` "
+        "(what you propose, in a few words), and the lists `pros`, `cons`, `alternatives` (objects of "
+        "`name` and `reason_not_chosen`), `caveats`, `code_snippets` (objects of `language`, `code` "
+        "and `description`) and `references`, each of which may be empty. Under `confidence`: `score`, "
+        "a whole number from 1 (a guess) to 10 (settled), `reasoning`, and the list "
+        "`uncertainty_factors`. Say nowhere who you are: your peers read it without names."
+    )
+    debate: ClassVar[str] = (
+        "Under `debate`: `position_changed` (true if you now advise something else), `critiques` (what "
+        "you object to in your peers' reviews: objects of `target`, the reviewer's name as given "
+        "above, `critique` and `severity`, which is minor, moderate or major) and `incorporated_from` "
+        "(objects of `source`, a reviewer's name, and the `idea` you took over); both lists may be "
+        "empty."
+    )
 
     def answer(self, member: Member) -> tuple[ChatMessage, ...]:
         brief = self.brief
@@ -222,7 +221,8 @@ class Prompts:
 
     def no_answer(self) -> str:
         """Ask the chairman once more for the missing answer."""
-        return chair.NO_ANSWER.format(language=self.brief.language)
+        language = self.brief.language
+        return f"Those are notes alone. Write the answer to the question in {language}, and no notes."
 
     def title(self, member: Member) -> tuple[ChatMessage, ...]:
         brief = self.brief

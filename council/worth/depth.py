@@ -20,7 +20,7 @@ from council.document.results import (
     JudgeReport,
     Ran,
     RunDepth,
-    Saved,
+    Savings,
     Stage1Result,
     Stage2_5Result,
     Stage3Result,
@@ -168,7 +168,7 @@ def _why(found: Comparison) -> DepthReason:
     return "undecided" if found.same is None and not found.points else "different"
 
 
-def _saved(session: Session, answers: Sequence[Stage1Result], price_of: PriceOf) -> Saved:
+def _saved(session: Session, answers: Sequence[Stage1Result], price_of: PriceOf) -> Savings:
     """Return about what one round of reviews and corrections of these answers would have taken.
 
     Every reply is taken to be as long as the answers were, thoughts included.
@@ -193,4 +193,4 @@ def _saved(session: Session, answers: Sequence[Stage1Result], price_of: PriceOf)
             cost = None
             continue
         cost += price.cost(*review) + price.cost(*correction) + search_cost(member, web=profile.web)
-    return Saved(tokens=saved, cost=cost)
+    return Savings(tokens=saved, cost=cost)

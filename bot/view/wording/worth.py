@@ -1,7 +1,7 @@
 """How deep a run went and what the council was worth: on the card, and in a channel's statistics."""
 
 from bot.view.wording.figures import count, dollars
-from council.document.results import DifferingPoint, JudgeReport, RunDepth, Saved
+from council.document.results import DifferingPoint, JudgeReport, RunDepth, Savings
 
 DEPTH = "quick: no reviews; auto: reviews where the answers differ; full: all stages"
 DEPTH_CHANNEL = "How deep questions go here: quick, auto or full"
@@ -66,7 +66,7 @@ def skipped(depth: RunDepth, *, by_member: bool) -> str:
     return f"The answers agree{beside}; reviews skipped{said and f', {said}'}."
 
 
-def saving(saved: Saved) -> str:
+def saving(saved: Savings) -> str:
     """Return about how much: in dollars where prices are known, else in tokens; empty for nothing."""
     if saved.cost is not None and saved.cost > 0:
         return f"{about(saved.cost)} saved"

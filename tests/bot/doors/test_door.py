@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.doors.door import Asked, Caller, OtherRequest
+from bot.doors.door import Caller, Inquiry, OtherRequest
 from bot.errors import OverBudget, OverLimit, Refusal, Unavailable, UsageError
 from bot.render.markdown import render
 from bot.service.admission.access import Access, Rules
@@ -22,13 +22,13 @@ from tests.bot.doors.doorway import CI, ELSEWHERE, Doorway, doorway
 from tests.bot.service.admission.test_budgets import counted
 from tests.council.scripted import ScriptedCouncil, failure
 
-QUESTION = Asked(text="Shard or scale up?")
+QUESTION = Inquiry(text="Shard or scale up?")
 CHANNEL = Scope("slack", "T1", "C1")
 CALLS = 13
 """Of a scripted run; each costs a tenth of a cent."""
 
 
-async def answered(place: Doorway, asked: Asked = QUESTION, caller: Caller = CI) -> str:
+async def answered(place: Doorway, asked: Inquiry = QUESTION, caller: Caller = CI) -> str:
     """Ask and wait; return the final answer."""
     run = await place.door.ask(caller, asked)
     progress = await place.door.until_over(run.id, caller, 30)
@@ -237,7 +237,7 @@ async def test_the_same_request_is_one_run(tmp_path: Path) -> None:
 BODY = replace(QUESTION, body="the digest of its JSON")
 
 
-async def left(place: Doorway, asked: Asked = BODY, caller: Caller = CI) -> str:
+async def left(place: Doorway, asked: Inquiry = BODY, caller: Caller = CI) -> str:
     """Ask, and leave before the answer is there; return the run's id."""
     async with place.door.asking(caller, asked, lambda: True) as (run, _):
         return run.id

@@ -228,14 +228,14 @@ async def test_an_id_comes_before_any_client_gives_up(
 ) -> None:
     """OpenAI's Agents SDK waits for five seconds; what asking takes is part of our two."""
     from bot.doors import mcp_tools
-    from bot.doors.door import Asked, Caller, Door, RunProgress
+    from bot.doors.door import Caller, Door, Inquiry, RunProgress
 
     assert mcp_tools.AT_ONCE_SECONDS < 2
     monkeypatch.setattr(mcp_tools, "AT_ONCE_SECONDS", 0.01)
     waited: list[float] = []
     ask, until_over = Door.ask, Door.until_over
 
-    async def slow(self: Door, caller: Caller, asked: Asked) -> RunRow:
+    async def slow(self: Door, caller: Caller, asked: Inquiry) -> RunRow:
         await asyncio.sleep(0.01)
         return await ask(self, caller, asked)
 

@@ -2,7 +2,7 @@
 
 from html import escape
 
-from bot.inputs.child import Extracted, extract
+from bot.inputs.child import Extract, extract
 from bot.inputs.kinds import Extractable
 from bot.inputs.reading import FileReader
 
@@ -12,7 +12,7 @@ WORDS = "Paragraph {} of the article, with enough words in it to be taken for an
 def reader() -> FileReader:
     """Return a reader that starts no process for each page."""
 
-    async def here(kind: Extractable, content: bytes) -> Extracted:
+    async def here(kind: Extractable, content: bytes) -> Extract:
         return extract(kind, content)
 
     return FileReader(extract=here)

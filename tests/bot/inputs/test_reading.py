@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 
 from bot.inputs import reading
-from bot.inputs.child import Extracted
+from bot.inputs.child import Extract
 from bot.inputs.kinds import Extractable
 from bot.inputs.limits import MOST_CHARACTERS
 from bot.inputs.reading import FileContent, FileReader, fitted
@@ -212,7 +212,7 @@ async def test_what_is_sent_at_most() -> None:
 async def test_without_the_libraries_people_read_what_to_install() -> None:
     """Nothing is started."""
 
-    async def never(kind: Extractable, content: bytes) -> Extracted:
+    async def never(kind: Extractable, content: bytes) -> Extract:
         raise AssertionError(kind, content)
 
     reader = FileReader(extract=never, has=lambda library: False)  # noqa: ARG005
@@ -239,7 +239,7 @@ async def test_without_the_libraries_people_read_what_to_install() -> None:
 async def test_what_is_not_read_is_never_handed_on(content: bytes, why: str) -> None:
     """By size and kind, before any process is started."""
 
-    async def never(kind: Extractable, content: bytes) -> Extracted:
+    async def never(kind: Extractable, content: bytes) -> Extract:
         raise AssertionError(kind, content)
 
     [file] = (await FileReader(extract=never).read([FileContent("x", content)])).attachments

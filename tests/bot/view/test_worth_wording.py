@@ -8,13 +8,13 @@ from bot.view.card import card
 from bot.view.fold import fold
 from bot.view.state import opening
 from bot.view.wording import worth
-from council.document.results import DepthReason, DifferingPoint, JudgeReport, RunDepth, Saved
+from council.document.results import DepthReason, DifferingPoint, JudgeReport, RunDepth, Savings
 from council.events import DepthChosen, StageCompleted, StageStarted
 from council.profile import Member
 from tests.bot.sample_run import ANSWERS, ASSISTANT, CONVERSATION, GPT, PROFILE
 
 
-def depth(reason: DepthReason, *, points: int = 0, saved: Saved | None = None) -> RunDepth:
+def depth(reason: DepthReason, *, points: int = 0, saved: Savings | None = None) -> RunDepth:
     """Return how deep a run went that was to choose by itself."""
     listed = [DifferingPoint(text="30 or 90 days")] * points
     return RunDepth(
@@ -30,18 +30,21 @@ def depth(reason: DepthReason, *, points: int = 0, saved: Saved | None = None) -
 @pytest.mark.parametrize(
     ("saved", "said"),
     [
-        (Saved(tokens=9_876, cost=0.0312), "The answers agree; reviews skipped, about $0.03 saved."),
-        (Saved(tokens=9_876, cost=0.00004), "The answers agree; reviews skipped, under $0.0001 saved."),
+        (Savings(tokens=9_876, cost=0.0312), "The answers agree; reviews skipped, about $0.03 saved."),
         (
-            Saved(tokens=9_876, cost=None),
+            Savings(tokens=9_876, cost=0.00004),
+            "The answers agree; reviews skipped, under $0.0001 saved.",
+        ),
+        (
+            Savings(tokens=9_876, cost=None),
             "The answers agree; reviews skipped, about 9,900 tokens saved.",
         ),
-        (Saved(tokens=9_876, cost=-0.01), "The answers agree; reviews skipped."),
-        (Saved(tokens=-20, cost=None), "The answers agree; reviews skipped."),
+        (Savings(tokens=9_876, cost=-0.01), "The answers agree; reviews skipped."),
+        (Savings(tokens=-20, cost=None), "The answers agree; reviews skipped."),
         (None, "The answers agree; reviews skipped."),
     ],
 )
-def test_what_was_skipped_and_saved(saved: Saved | None, said: str) -> None:
+def test_what_was_skipped_and_saved(saved: Savings | None, said: str) -> None:
     """Dollars where they are known, tokens where they aren't, and nothing for nothing."""
     assert worth.skipped(depth("agreed", saved=saved), by_member=False) == said
 

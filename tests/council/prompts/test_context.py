@@ -8,7 +8,6 @@ from council.prompts.opening import (
     BYTES_PER_TOKEN,
     LEAST_ROOM,
     MOST_CHARACTERS,
-    TITLE_LENGTH,
     newest,
     recent,
     room_beside,
@@ -42,7 +41,7 @@ def test_a_title_is_the_questions_beginning() -> None:
     title = context.turns[0].question
     assert title.startswith("Should we shard the database now")
     assert title.endswith("\u2026")
-    assert len(title) <= TITLE_LENGTH
+    assert len(title) <= 80
 
 
 def test_the_oldest_titles_are_left_out_where_there_is_no_room() -> None:
