@@ -20,12 +20,6 @@ NO_LIMIT = "none"
 NEVER = "never"
 MOST_DAYS = 3650
 
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
-_SLACK = re.compile(r"slack:([TE][A-Z0-9]{6,})/([CG][A-Z0-9]{6,})")
-_SLACK_DIRECT = re.compile(r"slack:[TE][A-Z0-9]{6,}/D[A-Z0-9]{6,}|discord:(@me)?/[0-9]+")
-_DISCORD = re.compile(r"discord:([0-9]{15,20})/([0-9]{15,20})")
-_TIME = re.compile(r"([1-9][0-9]{0,5})([dh])")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenRequest:
@@ -42,7 +36,7 @@ class TokenRequest:
         cls, name: str, scope: str, day_limit: str, lasts: str, profile: str | None
     ) -> "TokenRequest":
         """Read the command's options. Raises `UsageError`."""
-        if not _NAME.fullmatch(name) or name == STDIO:
+        if not re.fullmatch(r"[A-Za-z0-9_-]{1,40}", name) or name == STDIO:
             raise UsageError(wording.name_unusable(name))
         return cls(
             name=name,
@@ -57,10 +51,13 @@ def read_scope(given: str) -> Scope:
     """Read what a token opens. Raises `UsageError`."""
     if given == TERMINAL:
         return Scope(TERMINAL, None, None)
-    if _SLACK_DIRECT.fullmatch(given):
+    if re.fullmatch(r"slack:[TE][A-Z0-9]{6,}/D[A-Z0-9]{6,}|discord:(@me)?/[0-9]+", given):
         raise UsageError(wording.DIRECT_MESSAGES)
-    for platform, form in (("slack", _SLACK), ("discord", _DISCORD)):
-        if found := form.fullmatch(given):
+    for platform, form in (
+        ("slack", r"slack:([TE][A-Z0-9]{6,})/([CG][A-Z0-9]{6,})"),
+        ("discord", r"discord:([0-9]{15,20})/([0-9]{15,20})"),
+    ):
+        if found := re.fullmatch(form, given):
             return Scope(platform, found[1], found[2])
     raise UsageError(wording.scope_unreadable(given))
 
@@ -77,7 +74,7 @@ def read_limit(given: str) -> float | None:
 def _time(given: str) -> timedelta | None:
     if given == NEVER:
         return None
-    found = _TIME.fullmatch(given)
+    found = re.fullmatch(r"([1-9][0-9]{0,5})([dh])", given)
     lasts = timedelta(hours=int(found[1]) * (24 if found[2] == "d" else 1)) if found else None
     if lasts is None or lasts.days > MOST_DAYS:
         raise UsageError(wording.time_unreadable(given))

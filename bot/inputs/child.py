@@ -16,7 +16,6 @@ import signal
 import struct
 import sys
 from base64 import b64encode
-from collections.abc import Callable
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field
@@ -81,7 +80,8 @@ class Extract:
 
 def extract(kind: Extractable, content: bytes) -> Extract:
     """Read a file of a kind; what can't be read is an `Extract` with its `trouble`."""
-    return _READERS[kind](content)
+    readers = {"pdf": _pdf, "picture": _picture, "page": _page, "office": _office}
+    return readers[kind](content)
 
 
 def _pdf(content: bytes) -> Extract:
@@ -239,14 +239,6 @@ def _office(content: bytes) -> Extract:
     if not text:
         return Extract(trouble="no_text")
     return Extract(text[: limits.MOST_CHARACTERS], cut=len(text) > limits.MOST_CHARACTERS)
-
-
-_READERS: dict[Extractable, Callable[[bytes], Extract]] = {
-    "pdf": _pdf,
-    "picture": _picture,
-    "page": _page,
-    "office": _office,
-}
 
 
 def bound(kind: Extractable) -> None:

@@ -16,7 +16,7 @@ from council.document.results import (
     JudgeReport,
     RankedAnswer,
     RunDepth,
-    Saved,
+    Savings,
     Stage1Result,
     Stage2_5Result,
     Stage3Result,
@@ -35,7 +35,7 @@ def depth(
     asked: Depth = "auto",
     *,
     changed: bool | None = None,
-    saved: Saved | None = None,
+    saved: Savings | None = None,
     judge: str = "judge/model",
 ) -> RunDepth:
     """Return how deep a run went, for this reason."""
@@ -110,7 +110,7 @@ async def stats(library: Library, runs: Sequence[RunDepth | None]) -> str:
     return text.partition("### What the council was worth\n\n")[2] or text
 
 
-CENT = Saved(tokens=9_000, cost=0.03)
+CENT = Savings(tokens=9_000, cost=0.03)
 
 
 async def test_after_no_run_there_is_nothing_to_say(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ async def test_after_twelve_runs_there_are_percentages(tmp_path: Path) -> None:
     """What has fewer than ten runs behind it stays a count."""
     audits = [depth("audited", changed=False), depth("audited", changed=None)]
     runs = [*audits, *[depth("agreed", saved=CENT)] * 4, *[depth("different")] * 4, None]
-    runs.append(depth("agreed", saved=Saved(tokens=9_000, cost=None)))
+    runs.append(depth("agreed", saved=Savings(tokens=9_000, cost=None)))
     async with open_library(tmp_path) as library:
         assert await stats(library, runs) == (
             "Corrections changed the answer: claude 3 of 7; gemini 4 of 7; gpt-5 4 of 7; grok 1 of 7.\n\n"
