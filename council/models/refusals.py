@@ -49,7 +49,7 @@ _TOO_LONG = (  # earendil-works/pi (overflow.ts), litellm (exception_mapping_uti
     rf"|\b(?:input|prompt|context window){_MUCH} (?:(?:cannot )?exceed|is (?:longer|greater) than)"
     r"|max(?:imum)? (?:\w+ )?(?:context|input|prompt|sequence|model|message) (?:length|token)"
     r"|exceed(?:s|ed)? (?:[\w']+ ){0,4}(?:context (?:size|window|length|limit)|model token limit)"
-    r"|context (?:length|window|size) exceeded|(?:longer|greater) than the (?:model'?s? )?context length"
+    r"|context (?:length|window|size) exceeded|(?:longer|greater|less) than the .{0,8}context length"
     r"|context_length_exceeded|exceed_context_size|tokens_limit|too many (?:input |prompt )?tokens"
     r"|tokens in request more than max|tokens? in the prompt cannot exceed|prompt has [\d,]+ tokens, but"
     r"|must have less than [\d,]+ tokens|inputs?`? tokens \+ .{0,40}max_new_tokens"
