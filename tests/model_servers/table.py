@@ -6,11 +6,11 @@ third-party servers are written by `make soak`.
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
-from tests.model_servers.every import EVERY
-from tests.model_servers.matrix import Matrix, Row
-from tests.model_servers.stand_in import StandIn
+from tests.model_servers.matrix import NONE, Row, filled_row
+from tests.model_servers.stand_in import ORIGINALS
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "providers.md"
 STAND_INS = "stand-ins"
@@ -25,18 +25,19 @@ HEAD = (
 )
 
 
-async def both(kind: type[StandIn]) -> tuple[Row, Row]:
+async def both(name: str) -> tuple[Row, Row]:
     """Return a server's rows: in its dialect, and as any server, which one that names nothing can't be."""
-    named, unnamed = await Matrix(kind, True).row(), await Matrix(kind, False).row()
-    if kind.needs_dialect:
+    named, unnamed = [await filled_row(name, is_named=is_named) for is_named in (True, False)]
+    if ORIGINALS[name].needs_dialect:
         causes = {cell: why for cell, why in unnamed.wrong.items() if "bad_request" not in why}
-        unnamed = named.model_copy(update={"answers": "with its `dialect`", "wrong": causes})
+        cells = named.cells | {"answers": "with its `dialect`"}
+        unnamed = replace(named, cells=cells, wrong=causes)
     return named, unnamed
 
 
 def line(named: Row, unnamed: Row) -> str:
     """Return a server's line: in its dialect, and in parentheses what differs where that isn't known."""
-    cells = [_cell(getattr(named, cell), getattr(unnamed, cell)) for cell in CELLS]
+    cells = [_cell(named.cells.get(cell, NONE), unnamed.cells.get(cell, NONE)) for cell in CELLS]
     return (
         f"| {named.server} | {' | '.join(cells)} | {_cell(str(named.learning), str(unnamed.learning))} |"
     )
@@ -71,9 +72,7 @@ def write(part: str, rows: dict[str, str]) -> None:
 
 
 async def _write_stand_ins() -> None:
-    rows = [line(*await both(kind)) for kind in EVERY]
-    document = DOCUMENT.read_text(encoding="utf-8")
-    DOCUMENT.write_text(with_lines(document, STAND_INS, rows), encoding="utf-8")
+    write(STAND_INS, {each.title: line(*await both(name)) for name, each in ORIGINALS.items()})
 
 
 if __name__ == "__main__":

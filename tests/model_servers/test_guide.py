@@ -9,12 +9,12 @@ import pytest
 from council.models.dialects import DIALECTS, dialect_of, is_own
 from council.personas import PRESETS
 from council.profile import Profile
-from tests.model_servers.every import EVERY
+from tests.model_servers.stand_in import ORIGINALS
 from tests.model_servers.table import DOCUMENT
 
 TEXT = DOCUMENT.read_text(encoding="utf-8")
 ADDRESSES = re.findall(r"^\| ([^|]+) \| `(https?://[^`]+)` \|", TEXT, re.MULTILINE)
-FAMILIES = {kind.dialect: kind.title for kind in EVERY}
+FAMILIES = {original.dialect: original.title for original in ORIGINALS.values()}
 
 
 @pytest.mark.parametrize(("server", "address"), ADDRESSES)

@@ -1,6 +1,7 @@
 """A council works with servers that nobody here wrote; what came of it is in docs/providers.md."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,18 +13,18 @@ from council.errors import ModelError
 from council.profile import Member
 from tests.model_servers import table
 from tests.model_servers.matrix import (
+    ANY_NAME,
+    CHECKS,
     YES,
     Council,
+    Faults,
     Row,
+    Seen,
     council_at,
-    miscounted,
     refused,
-    shown_forms,
-    shown_thoughts,
     streamed,
-    unanswered,
-    uncorrected,
     uncounted,
+    unless,
     unlike,
 )
 from tests.model_servers.stand_in import KEY
@@ -53,12 +54,12 @@ def written(named: Row, unnamed: Row) -> None:
 def lessons(council: Council) -> int:
     """Return the refused requests that the model with most of them took."""
     members = [Member.model_validate({"model": model, **council.seat}) for model in council.models]
-    return max(council.client.learned(member).refusals for member in members)
+    return max(council.client.server(member).requests[member.model] for member in members)
 
 
 async def proxied(proxy: Proxy, dialect: str | None) -> Row:
     """Fill the row of a LiteLLM proxy."""
-    row = Row(server="LiteLLM proxy 1.108.7", dialect="litellm")
+    row = Row("LiteLLM proxy 1.108.7")
     for server in proxy.behind:
         server.taken.clear()
         server.counted.clear()
@@ -68,16 +69,12 @@ async def proxied(proxy: Proxy, dialect: str | None) -> Row:
         taken = [request for server in proxy.behind for request in server.taken]
         counted = [usage for server in proxy.behind for usage in server.counted]
         history = [exchange for server in proxy.behind for exchange in server.history]
-        row.show("answers", YES, *unanswered(council, message))
-        row.show("ballots_by_schema", shown_forms(taken), uncounted(message))
-        row.show("corrections", YES, *uncorrected(message))
-        row.show("preview", streamed(council.events), *unlike(council.events, message))
-        cost = message.usage.run.cost if message.usage else 0.0
-        faults = miscounted(counted, message, cost=cost)
-        row.show("usage_and_cost", "counted, cost stated", *faults, None if cost else "no cost")
-        row.show("thoughts_hidden", YES, *shown_thoughts(history, council.events, message))
+        seen = Seen(council, message, history, taken, counted, None)
+        for cell, shown, faults in CHECKS:
+            row.show(cell, shown(seen), faults(seen))
         row.learning = lessons(council)
-        row.show("ballots_in_prose", YES, uncounted(await council.run({"structured": False})))
+        prose = await council.run({"structured": False})
+        row.show("ballots_in_prose", YES, uncounted(replace(seen, message=prose)))
         limited = await council.run(models=[LIMITED, *MEMBERS])
         row.show("rate_limit", YES, alone(limited, LIMITED, "rate_limited"))
         unknown = await council.run(models=["gpt-4o-typo", *MEMBERS])
@@ -87,10 +84,10 @@ async def proxied(proxy: Proxy, dialect: str | None) -> Row:
     return row
 
 
-def alone(message: AssistantMessage, member: str, cause: str) -> str | None:
+def alone(message: AssistantMessage, member: str, cause: str) -> Faults:
     """Return the failures, unless this one is the only one."""
     causes = {failure.member: failure.failure.cause for failure in message.failures}
-    return None if causes == {member: cause} else str(causes)
+    return unless(causes == {member: cause}, str(causes))
 
 
 async def test_a_litellm_proxy(tmp_path: Path) -> None:
@@ -102,7 +99,7 @@ async def test_a_litellm_proxy(tmp_path: Path) -> None:
 
 async def echoed(address: str, key: str) -> Row:
     """Fill the row of a server that repeats what it is asked."""
-    row = Row(server="llm-katan 0.22", dialect="generic")
+    row = Row("llm-katan 0.22")
     heard: list[str] = []
     async with council_at(address, ["any/echo"], key=key) as council:
         call = Call(
@@ -117,15 +114,15 @@ async def echoed(address: str, key: str) -> Row:
             council.profile()
             reply = await council.client.ask(call)
         except ModelError as error:
-            row.show("wrong_key", YES, None if error.failure.cause == "key" else str(error))
-            row.show("rate_limit", YES, None if error.failure.cause == "rate_limited" else str(error))
+            row.show("wrong_key", YES, unless(error.failure.cause == "key", str(error)))
+            row.show("rate_limit", YES, unless(error.failure.cause == "rate_limited", str(error)))
             return row
-        row.show("answers", YES, None if reply.text.endswith(f"User: {QUESTION}") else reply.text)
-        row.show("preview", YES, None if len(heard) > 1 and "".join(heard) == reply.text else str(heard))
-        row.show(
-            "usage_and_cost", "counted", None if reply.usage.source == "measured" else str(reply.usage)
-        )
-        row.unknown_model = "any name is served"
+        row.show("answers", YES, unless(reply.text.endswith(f"User: {QUESTION}"), reply.text))
+        streams = len(heard) > 1 and "".join(heard) == reply.text
+        row.show("preview", YES, unless(streams, str(heard)))
+        measured = reply.usage.source == "measured"
+        row.show("usage_and_cost", "counted", unless(measured, str(reply.usage)))
+        row.cells["unknown_model"] = ANY_NAME
         row.learning = lessons(council)
     return row
 
@@ -138,43 +135,35 @@ async def test_llm_katan(tmp_path: Path) -> None:
     async with katan(tmp_path, KEY, "--rate-limit-after", "1") as address:
         await echoed(address, KEY)
         limited = await echoed(address, KEY)
-    row.wrong_key, row.rate_limit = wrong.wrong_key, limited.rate_limit
-    row.wrong |= {name: why for name, why in wrong.wrong.items() if name == "wrong_key"}
-    row.wrong |= {name: why for name, why in limited.wrong.items() if name == "rate_limit"}
+    for cell, other in (("wrong_key", wrong), ("rate_limit", limited)):
+        row.cells[cell] = other.cells[cell]
+        row.wrong |= {name: why for name, why in other.wrong.items() if name == cell}
     written(row, row)
 
 
 @pytest.mark.skipif(NODE is None or not AIMOCK.exists(), reason="npm ci --prefix tests/aimock")
 async def test_aimock(tmp_path: Path) -> None:
     """Its models say what its fixtures have."""
-    row = Row(server="aimock 1.43", dialect="openrouter")
+    row = Row("aimock 1.43")
     async with (
         aimock(tmp_path) as address,
         council_at(address, ["lab/one", "lab/two", "lab/three"], key=KEY) as council,
     ):
         message = await council.run({"max_tokens": 4_000})
-        answers = {answer.response for answer in message.stage1}
+        seen = Seen(council, message, (), (), (), None)
         final = message.stage3.response
-        row.show(
-            "answers",
-            YES,
-            None
-            if answers == {"It depends on the load, says aimock, and on who is on call."}
-            else str(answers),
-            None if final.startswith("In the end it depends on the load") else final,
-        )
-        row.show("ballots_by_schema", "schema", uncounted(message))
+        wanted = {"It depends on the load, says aimock, and on who is on call."}
+        answers = unless({answer.response for answer in message.stage1} == wanted, str(message.stage1))
+        ends = unless(final.startswith("In the end it depends on the load"), final)
+        row.show("answers", YES, [*answers, *ends])
+        row.show("ballots_by_schema", "schema", uncounted(seen))
         corrections = {each.corrected_response for each in message.stage2_5 or ()}
-        said_again = {"It still depends on the load, says aimock, having read its peers."}
-        row.show("corrections", YES, None if corrections == said_again else str(corrections))
-        row.show("preview", streamed(council.events), *unlike(council.events, message))
-        counted = message.usage.run if message.usage else None
-        row.show(
-            "usage_and_cost",
-            "counted",
-            None if counted and counted.source == "measured" else str(counted),
-        )
-        row.show("ballots_in_prose", YES, uncounted(await council.run({"structured": False})))
+        again = {"It still depends on the load, says aimock, having read its peers."}
+        row.show("corrections", YES, unless(corrections == again, str(corrections)))
+        row.show("preview", streamed(seen), unlike(seen))
+        row.show("usage_and_cost", "counted", unmeasured(message))
+        prose = await council.run({"structured": False})
+        row.show("ballots_in_prose", YES, uncounted(replace(seen, message=prose)))
         row.learning = lessons(council)
     written(row, row)
 
@@ -182,7 +171,7 @@ async def test_aimock(tmp_path: Path) -> None:
 @pytest.mark.skipif(not demonstration.available(), reason="the extra `local`")
 async def test_llama_cpp() -> None:
     """The built-in model's own server, addressed as anybody's: a model of 135M says what it can."""
-    row = Row(server="llama.cpp (xllamacpp), SmolLM2-135M", dialect="llamacpp")
+    row = Row("llama.cpp (xllamacpp), SmolLM2-135M")
     personas = [
         {"name": f"Reader {number}", "prompt": "You answer in one sentence."} for number in (1, 2, 3)
     ]
@@ -191,25 +180,20 @@ async def test_llama_cpp() -> None:
         async with council_at(address, [demonstration.MODEL], key=None, dialect="llamacpp") as council:
             council.call_deadline = 900.0  # on a busy machine
             message = await council.run({"max_tokens": 120}, personas=personas)
-            row.show(
-                "answers",
-                YES,
-                *(str(failure.failure) for failure in message.failures if failure.stage == "stage1"),
-            )
+            seen = Seen(council, message, (), (), (), None)
+            failures = [failure for failure in message.failures if failure.stage == "stage1"]
+            row.show("answers", YES, [str(failure.failure) for failure in failures])
             counted = message.aggregate_ranking.ballots if message.aggregate_ranking else 0
-            row.show(
-                "ballots_by_schema", f"{counted} of 3 counted", None if counted else said_of(message)
-            )
-            row.show("preview", streamed(council.events), *unlike(council.events, message))
-            usage = message.usage.run if message.usage else None
-            row.show(
-                "usage_and_cost", "counted", None if usage and usage.source == "measured" else str(usage)
-            )
-            row.unknown_model = "any name is served"
+            reviews = unless(counted > 0, str([failure.failure for failure in message.failures]))
+            row.show("ballots_by_schema", f"{counted} of 3 counted", reviews)
+            row.show("preview", streamed(seen), unlike(seen))
+            row.show("usage_and_cost", "counted", unmeasured(message))
+            row.cells["unknown_model"] = ANY_NAME
             row.learning = lessons(council)
     written(row, row)
 
 
-def said_of(message: AssistantMessage) -> str:
-    """Return what became of the reviews."""
-    return str([failure.failure for failure in message.failures])
+def unmeasured(message: AssistantMessage) -> Faults:
+    """Return a run's usage, unless its servers counted it."""
+    run = message.usage.run if message.usage else None
+    return unless(run is not None and run.source == "measured", str(run))

@@ -20,9 +20,6 @@ from pathlib import Path
 
 import httpx
 
-from tests.model_servers.chinese import DeepSeek
-from tests.model_servers.makers import Mistral
-from tests.model_servers.openai import OpenAI
 from tests.model_servers.stand_in import KEY, StandIn
 from tests.ports import free_port
 
@@ -53,8 +50,7 @@ async def litellm_proxy(folder: Path) -> AsyncGenerator[Proxy]:
     port = free_port()
     proxy_key = "sk-team-0123456789"
     async with AsyncExitStack() as stack:
-        kinds: tuple[type[StandIn], ...] = (OpenAI, Mistral, DeepSeek)
-        behind = [await stack.enter_async_context(kind()) for kind in kinds]
+        behind = [await stack.enter_async_context(StandIn(name)) for name in MEMBERS.values()]
         models: list[object] = [
             {
                 "model_name": model,

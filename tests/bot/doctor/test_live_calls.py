@@ -6,20 +6,17 @@ from bot.checks.models import LIVE, what_was_learned
 from council.models.dialects import format_part
 from council.models.servers import server_at
 from tests.bot.doctor.scene import Scene
-from tests.model_servers.local import OldVLLM
-from tests.model_servers.makers import Gemma, Mistral
-from tests.model_servers.openai import OpenAI, OpenAIUnverified
-from tests.model_servers.stand_in import KEY, StandIn
+from tests.model_servers.stand_in import KEY, ORIGINALS, StandIn
 
 SEAT = '{{model = "{model}", endpoint = "{address}", api_key_env = "OWN_KEY"{more}}}'
 
 
-async def asked_live(scene: Scene, kind: type[StandIn], more: str = "") -> list[str]:
+async def asked_live(scene: Scene, name: str, more: str = "") -> list[str]:
     """Ask a council of a server's first two models, and return what is said of them."""
-    async with kind() as server:
+    async with StandIn(name) as server:
         first, second = (
             SEAT.format(model=model, address=server.base_url, more=more)
-            for model in kind.models_served[:2]
+            for model in server.original.models[:2]
         )
         scene.env = {"OWN_KEY": KEY}
         scene.write(
@@ -35,9 +32,9 @@ async def asked_live(scene: Scene, kind: type[StandIn], more: str = "") -> list[
         return [line.strip().replace(server.base_url, "URL") for line in lines[1:]]
 
 
-LEARNED: list[tuple[type[StandIn], str, str]] = [
+LEARNED: list[tuple[str, str, str]] = [
     (
-        OpenAI,
+        "openai",
         "",
         (
             "generic dialect; ballots by JSON schema; learned in 1 refused request:"
@@ -45,12 +42,12 @@ LEARNED: list[tuple[type[StandIn], str, str]] = [
         ),
     ),
     (
-        OpenAI,
+        "openai",
         ', dialect = "openai"',
         "openai dialect; ballots by JSON schema; nothing had to be learned.",
     ),
     (
-        OpenAIUnverified,
+        "openai-unverified",
         ", temperature = 0.3",
         (
             "generic dialect; ballots by JSON schema; learned in 3 refused requests: max_completion_tokens"
@@ -58,29 +55,29 @@ LEARNED: list[tuple[type[StandIn], str, str]] = [
         ),
     ),
     (
-        OldVLLM,
+        "vllm-2024",
         ', dialect = "vllm"',
         (
             "vllm dialect; ballots as JSON; learned in 2 refused requests: instructions in the user's message,"
             " no JSON schema."
         ),
     ),
-    (Gemma, ', dialect = "gemini"', "gemini dialect; ballots in prose; nothing had to be learned."),
+    ("gemma", ', dialect = "gemini"', "gemini dialect; ballots in prose; nothing had to be learned."),
 ]
 
 
-@pytest.mark.parametrize(("kind", "more", "said"), LEARNED)
+@pytest.mark.parametrize(("name", "more", "said"), LEARNED)
 async def test_each_member_is_told_with_what_was_learned(
-    scene: Scene, kind: type[StandIn], more: str, said: str
+    scene: Scene, name: str, more: str, said: str
 ) -> None:
     """A line for each, also where nothing was to be learned."""
-    lines = await asked_live(scene, kind, more)
-    assert lines == [f"{model} at URL: {said}" for model in kind.models_served[:2]]
+    lines = await asked_live(scene, name, more)
+    assert lines == [f"{model} at URL: {said}" for model in ORIGINALS[name].models[:2]]
 
 
 async def test_a_refusal_that_concerns_all_models_is_counted_once(scene: Scene) -> None:
     """Mistral's, of a field that it doesn't know."""
-    first, second = await asked_live(scene, Mistral)
+    first, second = await asked_live(scene, "mistral")
     learned = {"learned in 1 refused request: no stream_options.", "learned: no stream_options."}
     assert {line.partition("; ballots by JSON schema; ")[2] for line in (first, second)} == learned
 
