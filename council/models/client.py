@@ -6,8 +6,8 @@ OpenAI-compatible server. What servers take differs: `council.models.dialects`.
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import aclosing
 from dataclasses import replace
-from functools import partial
 from http import HTTPStatus
 from typing import Self, cast
 
@@ -16,11 +16,11 @@ import orjson
 
 from council.calls import Call, Reply
 from council.errors import Failure, ModelError
-from council.models.adaptation import Send, adapting
 from council.models.costs import UNPRICED_CALL, Catalog
-from council.models.refusals import PICTURES, shorten
+from council.models.refusals import PICTURES, RefusedCall, is_out_of_form, shorten, smaller_limit
 from council.models.reply import Completion
-from council.models.retries import Retries
+from council.models.request import body_of_call
+from council.models.retries import Retries, last_word
 from council.models.servers import VERSION, Server, server_at
 from council.models.stream import JSON_BYTES, body_of, parse_page, receive, refusal
 from council.models.transport import Transport
@@ -114,17 +114,22 @@ class ModelClient:
             started = clock()
             ends_at = started + call.deadline
             failures: list[Failure] = []
-            for model in _line(call.member, server):
+            member = call.member
+            models = (member.model, *(() if server.dialect.routes else member.fallbacks))
+            for model in models:
+                asked = call
+                if model != member.model:
+                    asked = replace(call, member=member.model_copy(update={"model": model}))
                 if failures and call.on_retry is not None:
                     call.on_retry(failures[-1], 0.0)
                 try:
-                    reply = await self._ask_model(server, _asking(call, model), started, ends_at)
+                    reply = await self._ask_model(server, asked, started, ends_at)
                 except ModelError as error:
                     failures.append(error.failure)
                     if error.failure.concerns in ("account", "text") or clock() >= ends_at:
                         break
                     continue
-                if model != call.member.model:
+                if model != member.model:
                     reply = reply.model_copy(update={"answered_by": model})
                 if call.pictures and (PICTURES in server.refused(model) or not call.images):
                     reply = reply.model_copy(update={"unseen": True})
@@ -134,23 +139,59 @@ class ModelClient:
         raise ModelError(failures[0].model_copy(update=why))
 
     async def _ask_model(self, server: Server, call: Call, started: float, ends_at: float) -> Reply:
-        price = self._prices(call.member, server)
+        """Ask one model, and again where that can help; each retry is spent from the call's budget.
+
+        Raises the last `ModelError`, with the number of attempts.
+        """
         clock = asyncio.get_running_loop().time
-
-        async def attempt() -> Reply:
-            completion = await adapting(server, call, self._sending(server, ends_at))
+        earlier: list[Failure] = []
+        while True:
             try:
-                reply = completion.reply(call, round((clock() - started) * 1000), price)
+                return await self._taken(server, call, started, ends_at)
             except ModelError as error:
-                call.meter.add(error.failure.usage)
-                raise
-            call.meter.add(reply.usage)
-            return reply
+                wait = self._retries.wait(error, earlier, ends_at - clock())
+                if wait is None or not call.retries.spend():
+                    raise ModelError(last_word(error.failure, earlier)) from error
+                earlier.append(error.failure)
+            if call.on_retry is not None:
+                call.on_retry(earlier[-1], wait)
+            await self._retries.sleep(wait)
 
-        return await self._retries.reply(call, attempt, ends_at)
+    async def _taken(self, server: Server, call: Call, started: float, ends_at: float) -> Reply:
+        """Make one attempt, and repeat it otherwise where the server refuses how it was asked.
 
-    def _sending(self, server: Server, ends_at: float) -> Send:
-        return partial(self._attempt, server, ends_at)
+        That is no retry: it has refused at once and for nothing. Raises `ModelError`: `format_refused`
+        where the server takes no JSON schema in any form.
+        """
+        model = call.member.model
+        without_version: RefusedCall | None = None
+        has_stepped = False
+        while not server.has_no_format(call):
+            known = server.prefix, server.refused(model)
+            body = body_of_call(call, server.dialect, known[1])
+            try:
+                return await self._send(server, call, body, started, ends_at)
+            except ModelError as refused:
+                # A reply that its server can't read in the form asked for is wanted without one.
+                if "response_format" in body and is_out_of_form(refused.failure):
+                    raise _without_format(refused) from refused
+                if not isinstance(refused, RefusedCall):
+                    raise
+                if without_version and refused.failure.cause == "no_api":
+                    server.prefix = ""  # with it, there is no API either
+                    raise without_version from refused
+                if server.may_lack_version(refused.failure):
+                    without_version, server.prefix = refused, VERSION
+                    server.requests[model] += 1
+                    continue
+                less = smaller_limit(refused.failure, refused.error, call.max_tokens)
+                if less is not None:
+                    call = replace(call, max_tokens=less)
+                elif (server.prefix, server.refused(model)) == known:  # no other call has learned
+                    has_stepped = server.learn_from(refused, model, body, has_stepped=has_stepped)
+                    if server.has_no_format(call):
+                        raise _without_format(refused) from refused
+        raise ModelError(Failure(cause="format_refused", attempts=0))
 
     async def takes_schema(self, member: Member, listed: bool | None = None) -> bool:
         """Return whether a member is asked for JSON by a schema.
@@ -243,58 +284,29 @@ class ModelClient:
         try:
             async with asyncio.timeout(LIST_SECONDS):
                 response = await self._http.send(request, stream=True)
-                try:
+                async with aclosing(response):
                     if self._on_date is not None:
                         self._on_date(response.headers.get("date", ""))
                     if response.status_code != HTTPStatus.OK:
                         raise await refusal(response, server.secrets)
                     return parse_page(await body_of(response, JSON_BYTES))
-                finally:
-                    await response.aclose()
         except TimeoutError as error:
             raise ModelError(Failure(cause="deadline", detail=f"{LIST_SECONDS:g} s")) from error
         except httpx.RequestError as error:
             raise _no_connection(error, server) from error
 
-    async def _attempt(
-        self,
-        server: Server,
-        ends_at: float,
-        call: Call,
-        body: JsonObject,
-    ) -> Completion:
-        model = call.member.model
+    async def _send(
+        self, server: Server, call: Call, body: JsonObject, started: float, ends_at: float
+    ) -> Reply:
+        """Send one request and read its reply; what it costs is added to the call's meter."""
+        model, price = call.member.model, self._prices(call.member, server)
+        clock = asyncio.get_running_loop().time
         completion = Completion(
             call.on_text,
             call.on_withdrawn,
             waits_for_tag=model in server.thinks_unmarked,
             unpriced_call=self._unpriced_call(),
         )
-        price = self._prices(call.member, server)
-        await call.meter.begin()
-        try:
-            try:
-                await self._exchange(server, ends_at, call, body, completion)
-            finally:
-                if completion.closed_without_opening:
-                    server.thinks_unmarked.add(model)
-        except ModelError as error:
-            error.failure = completion.billed(error.failure, call, price)
-            call.meter.add(error.failure.usage)
-            raise
-        except asyncio.CancelledError:
-            call.meter.add(completion.paid(call, price))
-            raise
-        return completion
-
-    async def _exchange(
-        self,
-        server: Server,
-        ends_at: float,
-        call: Call,
-        body: JsonObject,
-        completion: Completion,
-    ) -> None:
         request = httpx.Request(
             "POST",
             server.page("chat/completions"),
@@ -302,26 +314,39 @@ class ModelClient:
             content=orjson.dumps(body),
             extensions=_timeouts(self._longest_silence(server, call)) | {"sent": completion.send},
         )
+        await call.meter.begin()
         try:
-            async with asyncio.timeout_at(ends_at) as timer:
-                response = await self._http.send(request, stream=True)
-                try:
-                    await receive(response, completion, server.secrets, timer, self._linger)
-                finally:
-                    await response.aclose()
-        except TimeoutError as error:
-            if not completion.finished:
-                detail = f"no whole reply within {call.deadline:g} s"
-                raise ModelError(Failure(cause="deadline", detail=detail)) from error
-        except httpx.RequestError as error:
-            # A failure after the reply's end can only lose its usage.
-            if not completion.finished:
-                raise _no_connection(error, server) from error
+            try:
+                async with asyncio.timeout_at(ends_at) as timer:
+                    response = await self._http.send(request, stream=True)
+                    async with aclosing(response):
+                        await receive(response, completion, server.secrets, timer, self._linger)
+            except TimeoutError as error:
+                if not completion.finished:
+                    detail = f"no whole reply within {call.deadline:g} s"
+                    raise ModelError(Failure(cause="deadline", detail=detail)) from error
+            except httpx.RequestError as error:
+                # A failure after the reply's end can only lose its usage.
+                if not completion.finished:
+                    raise _no_connection(error, server) from error
+            except asyncio.CancelledError:
+                if not completion.finished:
+                    raise
+                # The reply is there: it is recorded before its task is cancelled.
+                cast("asyncio.Task[object]", asyncio.current_task()).cancel()
+            finally:
+                if completion.closed_without_opening:
+                    server.thinks_unmarked.add(model)
+            reply = completion.reply(call, round((clock() - started) * 1000), price)
+        except ModelError as error:
+            error.failure = completion.billed(error.failure, call, price)
+            call.meter.add(error.failure.usage)
+            raise
         except asyncio.CancelledError:
-            if not completion.finished:
-                raise
-            # The reply is there: whoever awaits it records it before being cancelled.
-            cast("asyncio.Task[object]", asyncio.current_task()).cancel()
+            call.meter.add(completion.paid(call, price))
+            raise
+        call.meter.add(reply.usage)
+        return reply
 
     def _longest_silence(self, server: Server, call: Call) -> float | None:
         if call.idle_timeout is not None:
@@ -359,16 +384,8 @@ class ModelClient:
         return known
 
 
-def _line(member: Member, server: Server) -> tuple[str, ...]:
-    """Return the models to ask for a member, in order."""
-    return (member.model,) if server.dialect.routes else (member.model, *member.fallbacks)
-
-
-def _asking(call: Call, model: str) -> Call:
-    """Return a call of a member's model or of one of its fallbacks."""
-    if model == call.member.model:
-        return call
-    return replace(call, member=call.member.model_copy(update={"model": model}))
+def _without_format(error: ModelError) -> ModelError:
+    return ModelError(error.failure.model_copy(update={"cause": "format_refused"}))
 
 
 def _unlisted(model: str) -> None:

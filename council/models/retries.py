@@ -1,4 +1,4 @@
-"""Makes a failed call again: when that is worth it, how often, and how long to wait before it.
+"""When a failed call is made again: if that is worth it, how often, and how long to wait before it.
 
 Full jitter: https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/.
 `Retry-After`: RFC 9110, section 10.2.3; `retry-after-ms` is OpenAI's finer form of it.
@@ -7,15 +7,11 @@ Full jitter: https://aws.amazon.com/blogs/architecture/exponential-backoff-and-j
 import asyncio
 import math
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import cast
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
-
-from council.calls import Call, Reply
 from council.errors import Cause, Failure, ModelError
 from council.models.refusals import RefusedCall, shorten
 
@@ -38,7 +34,7 @@ LONGEST_WAIT = 300.0
 Sleep = Callable[[float], Awaitable[None]]
 
 
-def worth_retrying(error: BaseException) -> bool:
+def worth_retrying(error: ModelError) -> bool:
     """Whether the same call could succeed a moment later.
 
     An empty reply could, too; of those, one is enough.
@@ -46,7 +42,7 @@ def worth_retrying(error: BaseException) -> bool:
     if isinstance(error, RefusedCall):
         is_soon = error.retry_after is None or error.retry_after <= LONGEST_WAIT
         return error.failure.cause in PASSING and error.retryable and is_soon
-    return isinstance(error, ModelError) and error.failure.cause in PASSING | {"empty"}
+    return error.failure.cause in PASSING | {"empty"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,62 +88,29 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """Makes a call, and makes it again while that can help: at most `max_attempts` times."""
+    """How often a call is made again while that can help: it is made at most `max_attempts` times."""
 
     max_attempts: int = 4
     backoff: Backoff = field(default_factory=Backoff)
     chance: random.Random = field(default_factory=random.Random)
     sleep: Sleep = asyncio.sleep
 
-    async def reply(self, call: Call, attempt: Callable[[], Awaitable[Reply]], ends_at: float) -> Reply:
-        """Return the first reply.
+    def wait(self, error: ModelError, earlier: Sequence[Failure], left: float) -> float | None:
+        """Return the seconds to wait before a failed call is made again, `None` where it isn't.
 
-        No wait is begun that would outlast `ends_at`, a time on the event loop's clock. Each retry is
-        spent from the call's budget and announced to its `on_retry`. Raises the last `ModelError`, with
-        the number of attempts.
+        No wait is begun that would outlast the `left` seconds, and a second empty reply is the answer.
         """
-        clock = asyncio.get_running_loop().time
-        failures: list[Failure] = []
-
-        def stop(state: RetryCallState) -> bool:
-            too_late = clock() + state.upcoming_sleep >= ends_at
-            is_enough = state.attempt_number >= self.max_attempts or (
-                _error(state).failure.cause == "empty"
-                and any(each.cause == "empty" for each in failures)
-            )
-            return is_enough or too_late or not call.retries.spend()
-
-        def announce(state: RetryCallState) -> None:
-            failures.append(_error(state).failure)
-            if call.on_retry is not None:
-                call.on_retry(failures[-1], state.upcoming_sleep)
-
-        retrying = AsyncRetrying(
-            retry=retry_if_exception(worth_retrying),
-            wait=self._wait,
-            stop=stop,
-            before_sleep=announce,
-            sleep=self.sleep,
-            reraise=True,
-        )
-        try:
-            reply: Reply = await retrying(attempt)
-        except ModelError as error:
-            raise ModelError(_last_word(error.failure, failures)) from error
-        return reply
-
-    def _wait(self, state: RetryCallState) -> float:
-        error = _error(state)
+        cause, attempt = error.failure.cause, len(earlier) + 1
+        is_enough = cause == "empty" and any(each.cause == cause for each in earlier)
+        if attempt >= self.max_attempts or is_enough or not worth_retrying(error):
+            return None
         asked_for = error.retry_after if isinstance(error, RefusedCall) else None
-        return self.backoff.wait(state.attempt_number, asked_for, self.chance)
+        seconds = self.backoff.wait(attempt, asked_for, self.chance)
+        return seconds if seconds < left else None
 
 
-def _error(state: RetryCallState) -> ModelError:
-    # Only `ModelError`s are retried, so nothing else gets here.
-    return cast("ModelError", cast("object", state.outcome and state.outcome.exception()))
-
-
-def _last_word(failure: Failure, earlier: list[Failure]) -> Failure:
+def last_word(failure: Failure, earlier: Sequence[Failure]) -> Failure:
+    """Return a call's last failure, with the number of its attempts."""
     detail = failure.detail
     if failure.cause == "deadline" and earlier and earlier[-1].status:
         detail = shorten(f"{detail}; before that: {earlier[-1].detail}")

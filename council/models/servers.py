@@ -10,17 +10,21 @@ from functools import lru_cache
 import httpx
 import structlog
 
+from council.calls import Call
 from council.errors import Failure, ModelError
-from council.models.dialects import Dialect, dialect_of, is_own
-from council.models.refusals import KEY
+from council.models.dialects import Dialect, dialect_of, format_part, is_own
+from council.models.refusals import KEY, RefusedCall, names_nothing, refused_part
 from council.models.transport import proxy_of
 from council.profile import DialectName
+from council.text.json_objects import JsonObject
 from council.text.redaction import Redaction, passwords
 
 APP_TITLE = "Council for team chat"
 MAX_PORT = 2**16 - 1
 EVERY_MODEL = ""
 """The model under which is kept what holds for all models at an address."""
+MOST_REFUSALS = 5
+"""Refused requests that may be spent on learning what one model's server takes."""
 VERSION = "/v1"
 _HAS_VERSION = re.compile(r"/v\d")
 
@@ -65,6 +69,34 @@ class Server:
         self._refused.setdefault(where, {}).update(dict.fromkeys(parts))
         self.requests[model] += 1
         log.info("server_learned", server=self.base.host, model=model, learned=parts)
+
+    def has_no_format(self, call: Call) -> bool:
+        """Return whether a call wants JSON by a schema and every way to ask for it was refused."""
+        model = call.member.model
+        wants = call.schema is not None and bool(call.member.structured)
+        return wants and not self.dialect.ladder(model, self.refused(model))
+
+    def learn_from(
+        self, refused: RefusedCall, model: str, body: JsonObject, *, has_stepped: bool
+    ) -> bool:
+        """Take in what a refusal says of its request; return whether the format was given up on a guess.
+
+        One that names nothing is about the format, if it is about any part: the next one is asked for,
+        once. Raises the refusal where nothing is left to be learned of it.
+        """
+        left = [format_part(each) for each in self.dialect.ladder(model, self.refused(model))]
+        if self.requests[model] >= MOST_REFUSALS:
+            raise refused
+        if named := refused_part(refused.error, refused.failure, body):
+            part, is_everywhere = named
+            part = left[0] if part == "response_format" else part
+            self.learn(model, part, everywhere=is_everywhere)
+            return has_stepped
+        is_hosted = bool(self.dialect.hosts)
+        if "response_format" not in body or not names_nothing(refused.failure, is_hosted=is_hosted):
+            raise refused
+        self.learn(model, *(left if has_stepped else left[:1]))
+        return True
 
 
 def server_at(base_url: str, key: str, dialect: DialectName | None, calls_at_once: int) -> Server:

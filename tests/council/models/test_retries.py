@@ -2,17 +2,21 @@
 
 import asyncio
 import random
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import cast
 
 import pytest
 
-from council.calls import Call, Reply, RetryBudget
 from council.errors import Cause, Failure, ModelError
 from council.models.refusals import RefusedCall
-from council.models.retries import LONGEST_WAIT, Backoff, Retries, retry_after, worth_retrying
-from council.profile import Member
-from council.usage import Usage
+from council.models.retries import (
+    LONGEST_WAIT,
+    Backoff,
+    Retries,
+    last_word,
+    retry_after,
+    worth_retrying,
+)
 
 NOW = datetime(2026, 1, 20, 10, 30, tzinfo=UTC)
 
@@ -107,19 +111,6 @@ def test_a_long_wait_gives_the_member_up(wait: float | None, retryable: bool, wo
     assert worth_retrying(error) is worth
 
 
-def test_only_model_failures_are_retried() -> None:
-    """A cancelled call stays cancelled, a bug stays a bug."""
-    assert not worth_retrying(KeyboardInterrupt())
-
-
-YES = Reply(text="Yes.", usage=Usage(), latency_ms=1)
-
-
-def failing(cause: Cause = "unavailable", status: int | None = None, attempts: int = 1) -> ModelError:
-    """Return an error of a call."""
-    return ModelError(Failure(cause=cause, detail=f"it was {cause}", status=status, attempts=attempts))
-
-
 class Highest(random.Random):
     """Chance that always draws the longest wait."""
 
@@ -129,144 +120,54 @@ class Highest(random.Random):
         return b
 
 
-@dataclass
-class Tries:
-    """A call that ends as a script says, one attempt after the other, and what was told of it."""
-
-    script: list[Reply | BaseException]
-    budget: RetryBudget = field(default_factory=lambda: RetryBudget(12))
-    listens: bool = True
-    waits: list[float] = field(default_factory=list[float])
-    announced: list[tuple[Failure, float]] = field(default_factory=list[tuple[Failure, float]])
-
-    async def attempt(self) -> Reply:
-        """Make the next attempt."""
-        outcome = self.script.pop(0)
-        if isinstance(outcome, BaseException):
-            raise outcome
-        return outcome
-
-    async def sleep(self, seconds: float) -> None:
-        """Note a wait instead of waiting."""
-        self.waits.append(seconds)
-
-    def announce(self, failure: Failure, wait: float) -> None:
-        """Note a failed attempt."""
-        self.announced.append((failure, wait))
-
-    async def reply(self, *, left: float = 1_000.0, max_attempts: int | None = None) -> Reply:
-        """Make the call, with so many seconds left for it."""
-        retries = Retries(chance=Highest(), sleep=self.sleep)
-        if max_attempts is not None:
-            retries = replace(retries, max_attempts=max_attempts)
-        call = Call(
-            step="stage1.1:a/b",
-            member=Member(model="a/b"),
-            prompt=lambda: (),
-            deadline=1.0,
-            retries=self.budget,
-            on_retry=self.announce if self.listens else None,
-        )
-        return await retries.reply(call, self.attempt, asyncio.get_running_loop().time() + left)
-
-    async def fails(self, *, left: float = 1_000.0, max_attempts: int | None = None) -> Failure:
-        """Make a call that fails in the end; return why."""
-        with pytest.raises(ModelError) as caught:
-            await self.reply(left=left, max_attempts=max_attempts)
-        return caught.value.failure
+def failing(cause: Cause) -> ModelError:
+    """Return an error of a call."""
+    return ModelError(Failure(cause=cause))
 
 
-async def test_a_call_is_made_again_until_it_succeeds() -> None:
-    """Each failure is announced with the wait after it, which grows; each spends one retry."""
-    tries = Tries([failing(), failing("lost"), YES])
-    assert await tries.reply() == YES
-    assert tries.waits == [0.5, 2.0]
-    assert [(failure.cause, wait) for failure, wait in tries.announced] == [
-        ("unavailable", 0.5),
-        ("lost", 2.0),
-    ]
-    assert tries.budget.left == 10
+@pytest.mark.parametrize(
+    ("error", "earlier", "left", "wait"),
+    [
+        (failing("lost"), "", 1_000.0, 0.5),
+        (failing("lost"), "lost", 1_000.0, 2.0),
+        (failing("lost"), "lost lost", 1_000.0, 8.0),
+        (failing("lost"), "lost lost lost", 1_000.0, None),
+        (failing("empty"), "lost", 1_000.0, 2.0),
+        (failing("empty"), "empty lost", 1_000.0, None),
+        (failing("lost"), "empty", 1_000.0, 2.0),
+        (failing("key"), "", 1_000.0, None),
+        (RefusedCall(Failure(cause="rate_limited"), 7.0), "", 1_000.0, 7.5),
+        (failing("lost"), "", 0.5, None),  # it would end with the call
+        (failing("lost"), "", 0.75, 0.5),
+        (failing("lost"), "lost", 1.9, None),
+    ],
+)
+def test_a_failed_call_waits_for_its_turn_or_is_given_up(
+    error: ModelError, earlier: str, left: float, wait: float | None
+) -> None:
+    """Longer each time, four attempts in all; of empty replies a second one is the model's answer."""
+    before = [failing(cast("Cause", cause)).failure for cause in earlier.split()]
+    assert Retries(chance=Highest()).wait(error, before, left) == wait
 
 
-async def test_a_call_nobody_listens_to_is_retried_too() -> None:
-    """Announcing is for whoever shows it."""
-    tries = Tries([failing(), YES], listens=False)
-    assert await tries.reply() == YES
-    assert tries.waits == [0.5]
-
-
-async def test_a_provider_says_when_to_ask_again() -> None:
-    """Its wait, and jitter on top."""
-    tries = Tries([RefusedCall(Failure(cause="rate_limited"), 7.0), YES])
-    await tries.reply()
-    assert tries.waits == [7.5]
-
-
-@pytest.mark.parametrize(("most", "attempts"), [(None, 4), (2, 2), (1, 1)])
-async def test_a_call_that_keeps_failing_is_given_up(most: int | None, attempts: int) -> None:
-    """After four attempts, unless said otherwise; its failure counts them."""
-    tries = Tries([failing()] * 9)
-    failure = await tries.fails(max_attempts=most)
-    assert failure == Failure(cause="unavailable", detail="it was unavailable", attempts=attempts)
-    assert len(tries.waits) == len(tries.announced) == attempts - 1
-    assert tries.budget.left == 12 - (attempts - 1)
-
-
-async def test_an_empty_reply_is_asked_for_once_more() -> None:
-    """Whatever else fails between; a second one is the model's answer."""
-    tries = Tries([failing("empty"), failing(), failing("empty"), YES])
-    failure = await tries.fails()
-    assert (failure.cause, failure.attempts) == ("empty", 3)
-    after_others = Tries([failing(), failing("empty"), YES])
-    assert await after_others.reply() == YES
-
-
-async def test_what_would_fail_again_is_not_retried() -> None:
-    """Nor is what isn't a model's failure."""
-    tries = Tries([failing("key", 401)])
-    assert await tries.fails() == Failure(cause="key", detail="it was key", status=401, attempts=1)
-    assert tries.waits == []
-    with pytest.raises(ZeroDivisionError):
-        await Tries([ZeroDivisionError()]).reply()
-
-
-async def test_no_retry_is_made_that_no_budget_has() -> None:
-    """It is given up at the first failure after the last one was spent."""
-    tries = Tries([failing()] * 9, budget=RetryBudget(1))
-    assert (await tries.fails()).attempts == 2
-
-
-async def test_no_wait_outlasts_the_call() -> None:
-    """One that would end with it or later isn't begun, and spends nothing."""
-    tries = Tries([failing(), YES])
-    assert (await tries.fails(left=0)).attempts == 1
-    assert tries.budget.left == 12
-    soon = Tries([failing(), failing(), YES])
-    assert (await soon.fails(left=1.9)).attempts == 2  # the second wait takes two seconds
-    assert soon.waits == [0.5]
-
-
-async def test_a_wait_that_ends_with_the_call_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing could come of the attempt after it."""
-    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: 5.0)
-    tries = Tries([failing(), YES])
-    assert (await tries.fails(left=0.5)).attempts == 1
-    assert await Tries([failing(), YES]).reply(left=0.75) == YES
-
-
-async def test_a_deadline_says_what_it_waited_for() -> None:
+@pytest.mark.parametrize(
+    ("last", "earlier", "detail", "attempts"),
+    [
+        (("deadline", "late", 0), [("rate_limited", 429)], "late; before that: slow down", 1),
+        (("deadline", "late", 0), [("lost", None)], "late", 1),
+        (("deadline", "late", 0), [], "late", 0),
+        (("key", "no", 1), [("rate_limited", 429)], "no", 2),
+    ],
+)
+def test_a_deadline_says_what_it_waited_for(
+    last: tuple[Cause, str, int], earlier: list[tuple[Cause, int | None]], detail: str, attempts: int
+) -> None:
     """The refusal before it, if there was one; only the attempts that were sent are counted."""
-    refused = RefusedCall(Failure(cause="rate_limited", detail="slow down", status=429))
-    late = failing("deadline", attempts=0)
-    failure = await Tries([refused, late]).fails()
-    assert failure == Failure(
-        cause="deadline", detail="it was deadline; before that: slow down", attempts=1
-    )
-    for earlier in ([failing("lost")], []):
-        failure = await Tries([*earlier, late]).fails()
-        assert (failure.detail, failure.attempts) == ("it was deadline", len(earlier))
-    other = await Tries([refused, failing("key")]).fails()
-    assert (other.detail, other.attempts) == ("it was key", 2)
+    cause, said, made = last
+    why = Failure(cause=cause, detail=said, attempts=made)
+    before = [Failure(cause=each, detail="slow down", status=status) for each, status in earlier]
+    found = last_word(why, before)
+    assert (found.cause, found.detail, found.attempts) == (cause, detail, attempts)
 
 
 def test_a_call_is_retried_soon_then_later() -> None:
