@@ -51,6 +51,9 @@ DialectName = Literal[
     "dashscope",
     "huggingface",
     "cloudflare",
+    "vercel",
+    "minimax",
+    "nebius",
     "ollama",
     "vllm",
     "sglang",
@@ -59,7 +62,7 @@ DialectName = Literal[
     "koboldcpp",
     "litellm",
 ]
-"""The kinds of servers whose requests differ; `council.models.dialects` says how."""
+"""The kinds of servers whose requests differ; `council.models.servers` says how."""
 SENT_FIELDS = frozenset(
     {
         "model",

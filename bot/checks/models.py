@@ -24,9 +24,8 @@ from council.calls import Call, ChatMessage, RetryBudget
 from council.errors import Cause, Failure, ModelError
 from council.models.client import ModelClient
 from council.models.costs import ModelListing, find_listing, most_like, read_listings
-from council.models.dialects import OTHER_LIMIT, Format, format_part
 from council.models.refusals import FORMATTED_STREAM, PICTURES, SYSTEM
-from council.models.servers import Server
+from council.models.servers import OTHER_LIMIT, Format, Server, format_part
 from council.profile import Member, Profile
 from council.text.json_objects import JsonObject
 from council.usage import Usage, total

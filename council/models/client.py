@@ -1,7 +1,7 @@
 """The only place that talks to models: one pooled HTTP client for the whole process.
 
 API: https://openrouter.ai/docs/api-reference/chat-completion, and the same call of any
-OpenAI-compatible server. What servers take differs: `council.models.dialects`.
+OpenAI-compatible server. What servers take differs: `council.models.servers`.
 """
 
 import asyncio

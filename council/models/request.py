@@ -6,8 +6,8 @@ from typing import cast
 import orjson
 
 from council.calls import Call, ChatMessage
-from council.models.dialects import OTHER_LIMIT, Dialect, Format
 from council.models.refusals import FORMATTED_STREAM, PICTURES, SYSTEM
+from council.models.servers import OTHER_LIMIT, Dialect, Format
 from council.text.json_objects import JsonObject
 
 _NOT_SHOWN = "The pictures that the question names can't be shown to you. Say so where it matters."
@@ -43,7 +43,7 @@ def body_of_call(call: Call, dialect: Dialect, refused: Collection[str] = ()) ->
     if call.repeat_penalty is not None:
         body["repeat_penalty"] = call.repeat_penalty
     if member.reasoning is not None:
-        body |= dialect.controls(member.reasoning)
+        body |= dialect.thinking[member.reasoning]
     if chosen and call.schema:
         body["response_format"] = _response_format(chosen, call.schema)
     body |= cast("JsonObject", orjson.loads(member.extra))

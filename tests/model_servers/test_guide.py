@@ -6,7 +6,7 @@ import tomllib
 import httpx
 import pytest
 
-from council.models.dialects import DIALECTS, dialect_of, is_own
+from council.models.servers import DIALECTS, dialect_of, is_own
 from council.personas import PRESETS
 from council.profile import Profile
 from tests.model_servers.stand_in import ORIGINALS

@@ -3,8 +3,7 @@
 import pytest
 
 from bot.checks.models import LIVE, what_was_learned
-from council.models.dialects import format_part
-from council.models.servers import server_at
+from council.models.servers import format_part, server_at
 from tests.bot.doctor.scene import Scene
 from tests.model_servers.stand_in import KEY, ORIGINALS, StandIn
 

@@ -22,8 +22,8 @@ from council.errors import Cause, Failure, ModelError
 from council.events import AnswerStreamed, Event
 from council.models import stream as streams
 from council.models.client import ModelClient
-from council.models.dialects import is_own
 from council.models.retries import Backoff, Retries
+from council.models.servers import is_own
 from council.models.transport import LINES_AT_ONCE, MOST_CONNECTIONS
 from council.profile import DialectName, Member, Profile
 from council.run import deliberate

@@ -7,9 +7,9 @@ import httpx
 import pytest
 
 from council.calls import Call
-from council.models.dialects import DIALECTS, dialect_of, format_part
 from council.models.refusals import SYSTEM
 from council.models.request import body_of_call
+from council.models.servers import DIALECTS, dialect_of, format_part
 from council.profile import DialectName, Member
 from council.text.json_objects import JsonObject
 
