@@ -1,7 +1,7 @@
 """An HTTP server whose connections nobody can use up.
 
 Each connection carries one request, which must be there, headers and body, in time; its answer must be
-taken as quickly. So nothing that a stranger leaves half done keeps anybody else out. Whoever opens
+taken as quickly. So nothing that a stranger leaves half done keeps anybody else out. Somebody who opens
 thousands, and replaces each that is closed, must not keep the program busy, or the kernel would have no
 place for anybody else's: until its request is there, a connection is a plain socket, cheap to close.
 """
@@ -225,7 +225,7 @@ class Arrivals:
         self._loop = asyncio.get_running_loop()
         self._arriving: dict[socket.socket, _Arrival] = {}
         self._timer: asyncio.TimerHandle | None = None
-        # Fewer at the bound than it has places: what has just come in isn't closed before it is heard.
+        # Fewer at the bound than it has places: what has just come in isn't closed before it is read.
         self._at_once = max(1, min(AT_ONCE, most // 2))
         self._again: list[asyncio.TimerHandle] = []
         for one in listening:

@@ -110,7 +110,7 @@ class Rejected(CouncilError):
 
 
 def rejection(error: CouncilError) -> Rejected:
-    """Return how a refusal is told to a program."""
+    """Return a refusal as a program reads it."""
     if isinstance(error, Rejected):
         return error
     for kind, status, code in (
@@ -368,7 +368,7 @@ class _Reply:
     changes: Changes
     response: web.StreamResponse = field(default_factory=lambda: web.StreamResponse(headers=HEADERS))
     sent_at: float = field(default_factory=monotonic)
-    told: str = ""
+    stage: str = ""
     text: str = ""
 
     async def send(self) -> web.StreamResponse:
@@ -462,9 +462,9 @@ class _Reply:
 
     async def _tell(self, view: RunView | None) -> None:
         """Send what is new: how far the stages are, and what the chairman has written."""
-        if view and (told := stage_of(view)) != self.told:
-            self.told = told
-            await self._write(f": {told}\n\n".encode())
+        if view and (stage := stage_of(view)) != self.stage:
+            self.stage = stage
+            await self._write(f": {stage}\n\n".encode())
         text = "" if view is None else _content(view) if view.final and view.is_over else view.text
         if text and text != self.text:
             new = text.removeprefix(self.text)

@@ -70,7 +70,7 @@ class OtherRequest(Refusal):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Whoever asks: a token's name and scope, its profile, and what a day may cost in US dollars.
+    """Who asks: a token's name and scope, its profile, and what a day may cost in US dollars.
 
     `id` tells a token from a later one of the same name.
     """
@@ -88,7 +88,7 @@ class Caller:
 
     @classmethod
     def at_terminal(cls, day: float | None) -> "Caller":
-        """Return whoever asks over standard input and output, on the machine of whoever runs it."""
+        """Return the agent that asks over standard input and output, on the operator's machine."""
         return cls(id=STDIO, name=STDIO, scope=Scope(TERMINAL, None, None), day=day)
 
     @property
@@ -198,7 +198,7 @@ class ProgramQueue(LocalQueue):
     """Where programs' runs wait: behind their own process's, and others' with the same data.
 
     `council run` and several `council mcp` may work from one folder or database. People go first: a
-    program's run begins once the channel's runs, whoever carries them out, leave it a place.
+    program's run begins once the channel's runs, of any process, leave it a place.
     """
 
     def __init__(
@@ -385,11 +385,11 @@ class Door:
 
     async def _hold(self, run_id: str, held: AsyncExitStack) -> None:
         async with held:
-            while run_id in self.dispatcher.tasks:  # noqa: ASYNC110 - it is told by its end alone
+            while run_id in self.dispatcher.tasks:  # noqa: ASYNC110 - only its end shows it
                 await asyncio.sleep(LOOK_SECONDS)
 
     def venue_of(self, run: RunRow) -> Venue:
-        """Return where a run is shown: nowhere; whoever waits for it hears of changes."""
+        """Return where a run is shown: nowhere; those who wait for it learn of changes."""
 
         def notify() -> None:
             for changes in self.followers.get(run.id, ()):

@@ -181,7 +181,7 @@ class Tools:
             ),
         )
         left = by - asyncio.get_running_loop().time()
-        return _told(await self.door.until_over(run.id, caller, left))
+        return _described(await self.door.until_over(run.id, caller, left))
 
     async def _result(self, report: Report, caller: Caller, given: JsonObject) -> JsonObject:
         """Wait for a run's end; notifications meanwhile restart the idle clock of Claude Code."""
@@ -192,7 +192,7 @@ class Tools:
             left = begun + wanted.wait_seconds - clock()
             progress = await self.door.until_over(wanted.id, caller, min(left, PROGRESS_SECONDS))
             if progress.is_over or left <= PROGRESS_SECONDS:
-                return _told(progress)
+                return _described(progress)
             stage = stage_of(progress.view) if progress.view else ""
             await report(clock() - begun, None, stage or _state(progress))
 
@@ -221,7 +221,7 @@ class Tools:
         }
 
 
-def _told(progress: RunProgress) -> JsonObject:
+def _described(progress: RunProgress) -> JsonObject:
     """Return how far a run is, and its answer with what the chairman noted, if there is one."""
     run, view = progress.run, progress.view
     used = view.usage if view else None
@@ -286,7 +286,12 @@ _STREAM = "text/event-stream"
 @asynccontextmanager
 async def open_mcp(door: Door) -> AsyncGenerator[Serve]:
     """Yield what answers MCP's requests of a known caller."""
-    server = Tools(door, _caller).server()
+
+    def caller_of(context: ServerRequestContext[Any, Any]) -> Caller:
+        request: Any = context.request
+        return request.scope["state"]["caller"]
+
+    server = Tools(door, caller_of).server()
     whole = StreamableHTTPSessionManager(server, json_response=True, stateless=True)
     streamed = StreamableHTTPSessionManager(server, stateless=True)
 
@@ -314,11 +319,6 @@ async def open_mcp(door: Door) -> AsyncGenerator[Serve]:
     finally:
         ended.set()
         await keeping
-
-
-def _caller(context: ServerRequestContext[Any, Any]) -> Caller:
-    request: Any = context.request
-    return request.scope["state"]["caller"]
 
 
 class _Exchange:

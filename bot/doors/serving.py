@@ -51,7 +51,7 @@ _BEARER = re.compile(rf"Bearer[ \t]+({PREFIX}[0-9a-f]+)", re.IGNORECASE)
 _HOST = re.compile(r"(\[[0-9a-f:.]+(?:%\w+)?\]|[^\s:/@\[\]]+)(?::\d{1,5})?", re.IGNORECASE)
 
 STRANGERS = 2**20
-"""Bytes that a request may have whoever sends it."""
+"""Bytes that anybody's request may have."""
 LARGEST = STRANGERS + MOST_PICTURES * PICTURE_BYTES * 4 // 3
 """Bytes of a program's request: a question with its pictures, in Base64."""
 
@@ -217,7 +217,7 @@ class Endpoint:
         return STRANGERS
 
     async def _caller(self, request: web.BaseRequest) -> Caller:
-        """Return whoever asks. Raises `Rejected`."""
+        """Return the caller whose token a request has. Raises `Rejected`."""
         given = _BEARER.fullmatch(request.headers.get("Authorization", ""))
         token = await self.tokens.find(given[1]) if given else None
         if token is None or await self.tokens.is_private(token.scope):

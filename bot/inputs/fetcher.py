@@ -195,12 +195,12 @@ def is_public(address: str) -> bool:
     return found.is_global and not (found.is_multicast or found.is_reserved)
 
 
+@dataclass
 class _Resolver(AbstractResolver):
     """Gives the connection the addresses that were checked, whatever the name means by now."""
 
-    def __init__(self, addresses: Sequence[str], reach: Reach) -> None:
-        self._addresses = addresses
-        self._reach = reach
+    addresses: Sequence[str]
+    reach: Reach
 
     @override
     async def resolve(
@@ -216,7 +216,7 @@ class _Resolver(AbstractResolver):
                 proto=0,
                 flags=socket.AI_NUMERICHOST,
             )
-            for reached, at in (self._reach(address, port) for address in self._addresses)
+            for reached, at in (self.reach(address, port) for address in self.addresses)
         ]
 
     @override

@@ -1,4 +1,4 @@
-"""What a file is, told by its content and never by its name, and its text in whatever charset.
+"""What a file is, known by its content and never by its name, and its text in whatever charset.
 
 A charset is named, certain from the bytes, or a guess.
 """

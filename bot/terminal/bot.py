@@ -112,11 +112,11 @@ async def _asked(typed: str, council: Council, dispatcher: Dispatcher) -> tuple[
     return now.asked(RunOptions.read(asked.given)), asked.question
 
 
+@dataclass
 class Choices:
     """The buttons to press, by number or label: those of the newest sheet that had any of its own."""
 
-    def __init__(self) -> None:
-        self._by_number: dict[int, Choice] = {}
+    _by_number: dict[int, Choice] = field(default_factory=dict[int, Choice])
 
     def offer(self, choices: Iterable[Choice]) -> str | None:
         """Take a sheet's buttons, and return how they are pressed; `None` if there are none at all.

@@ -104,15 +104,15 @@ class TerminalChannel:
         """Take in an event; the card shows it with its next frame."""
         self.view = fold(self.view, event, self._clock())
         if self._live is None:
-            for line in told(self.view, event, self._clock()):
+            for line in plain_lines(self.view, event, self._clock()):
                 self._write(line)
 
     def show(self, message: m.Message) -> None:
         self._write("")
         write(message, self._console)
 
-    def _write(self, text: str, end: str = "\n") -> None:
-        self._console.out(m.printable(text), highlight=False, end=end)
+    def _write(self, text: str) -> None:
+        self._console.out(m.printable(text), highlight=False)
 
     def _frame(self) -> RenderableType:
         frame: list[m.Block] = []
@@ -163,7 +163,7 @@ def write(message: m.Message, console: Console) -> None:
         console.out(m.printable(render(message)), highlight=False, end="")
 
 
-def told(view: RunView, event: events.Event, now: float) -> Iterator[str]:
+def plain_lines(view: RunView, event: events.Event, now: float) -> Iterator[str]:
     """Return an event in plain lines, if it is worth reporting."""
     short = names(view)
     match event:

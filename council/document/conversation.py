@@ -227,7 +227,7 @@ class Conversation(Record):
     def askers(self) -> list[str | None]:
         """For each message, who asked the question that it is or answers.
 
-        If an answer doesn't say (`asked_by`), it is whoever began the conversation.
+        If an answer doesn't say (`asked_by`), it is the one who began the conversation.
         """
         began = self.source.user if self.source else None
         asker = began

@@ -34,13 +34,13 @@ line: more may be an answer's list."""
 
 
 def corrected(
-    answer: results.MemberAnswer, critiques: str, heard: Reply | str | Failure
+    answer: results.MemberAnswer, critiques: str, received: Reply | str | Failure
 ) -> Stage2_5Result:
     """Return an answer as corrected by a model's reply; after a failure, the answer before it."""
     before = answer.text
-    reply = heard if isinstance(heard, Reply) else None
-    text = before if isinstance(heard, Failure) else reply.text if reply else str(heard)
-    is_text = not isinstance(heard, Failure) and (reply is None or reply.consultation is None)
+    reply = received if isinstance(received, Reply) else None
+    text = before if isinstance(received, Failure) else reply.text if reply else str(received)
+    is_text = not isinstance(received, Failure) and (reply is None or reply.consultation is None)
     if is_text and (keeps := _KEEPS.fullmatch(text)):
         reason = clip(keeps["reason"].strip(), LONGEST_REASON)
         update = {"maintained": False, "kept_because": reason, "peer_critiques": critiques}
@@ -53,7 +53,7 @@ def corrected(
         corrected_response=text,
         changed=changed,
         change_summary=summarize_changes(before, text) if changed else None,
-        fallback=heard if isinstance(heard, Failure) else None,
+        fallback=received if isinstance(received, Failure) else None,
         consultation=(reply or answer).consultation,
         **(_taken(reply, _OF_ITS_AUTHOR) if reply else {}),
     )
@@ -84,8 +84,8 @@ def overall(steps: Sequence[Stage2_5Result]) -> Stage2_5Result:
     began = results.Stage1Result(model=first.model, response=first.original_response)
     whole = corrected(began, first.peer_critiques, last.text)
     author = _taken((rewritten or given)[-1], _OF_ITS_AUTHOR)
-    told = {"consultation": last.consultation, "kept_because": last.kept_because}
-    return whole.model_copy(update={**author, **told})
+    kept = {"consultation": last.consultation, "kept_because": last.kept_because}
+    return whole.model_copy(update={**author, **kept})
 
 
 def record(round_data: results.IterationRound, corrections: Iterable[Stage2_5Result]) -> None:

@@ -115,7 +115,7 @@ class Stage2Result(Record):
     """One member's review; `parsed_ranking` lists labels, best first, `[]` when uncounted.
 
     `order` is the labels as this reviewer read them; `scores` are 1 to 10, by label and criterion.
-    `points` are what it says for and against the answers, in its order; `None` where that can't be told,
+    `points` are what it says for and against the answers, in its order; `None` where that isn't known,
     or in a document from before, which may have `critiques` (`council.reviews.critiques.points_of`).
     `cleared` are the labels whose sections in prose were read as praise, sentence by sentence.
     """
@@ -198,11 +198,11 @@ class ChairNotes(Record):
 
 
 class Stage3Result(Record):
-    """The final answer. `model` is whoever wrote the text.
+    """The final answer. `model` is the author.
 
     `source`: the chairman; one of its fallbacks; the best-ranked member in the chair; the
     best-ranked corrected answer, verbatim; or the only answer there was, not reviewed. `notes` come
-    from whoever was in the chair; the last two sources have none. What another program keeps of a
+    from the one in the chair; the last two sources have none. What another program keeps of a
     question that nobody answered in the end is read as `missing`, with empty texts; it is never written.
     """
 
