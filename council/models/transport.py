@@ -57,6 +57,10 @@ class Transport(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request and return its response, whose body is still to be read."""
         began = asyncio.get_running_loop().time()
+        seconds = cast("dict[str, float | None]", request.extensions.get("timeout", {}))
+        timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=seconds.get("connect"), sock_read=seconds.get("read")
+        )
         with _as_httpx():
             response = await self._open().request(
                 request.method,
@@ -67,7 +71,7 @@ class Transport(httpx.AsyncBaseTransport):
                 allow_redirects=False,
                 proxy=proxy_of(request.url),
                 ssl=self._trusting if request.url.scheme == "https" else True,
-                timeout=_timeout(request),
+                timeout=timeout,
                 trace_request_ctx=request.extensions.get("sent"),
             )
         return httpx.Response(
@@ -84,8 +88,12 @@ class Transport(httpx.AsyncBaseTransport):
     def _open(self) -> aiohttp.ClientSession:
         # aiohttp wants a running loop, which there may not be yet when the client is made.
         if self._session is None:
+            # Half of what the process may open, 0 for any number: otherwise, connections kept for later
+            # calls could leave none for the files of those that have ended.
+            soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+            most = 0 if soft == resource.RLIM_INFINITY else max(1, soft // 2)
             self._session = aiohttp.ClientSession(
-                connector=_Connections(limit=_most_connections(), keepalive_timeout=KEPT_SECONDS),
+                connector=_Connections(limit=most, keepalive_timeout=KEPT_SECONDS),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
                 trace_configs=[_telling_what_is_sent()],
@@ -122,20 +130,16 @@ class _Connections(aiohttp.TCPConnector):
         for _ in range(MOST_CONNECTIONS):
             connection = await super().connect(req, traces, timeout)
             try:
-                if await _is_sound(connection):
+                for _ in range(TURNS_TO_HEAR):
+                    await asyncio.sleep(0)
+                protocol = connection.protocol
+                if protocol is not None and protocol.is_connected() and not protocol.should_close:
                     return connection
             except BaseException:
                 connection.close()
                 raise
             connection.close()
         raise aiohttp.ServerDisconnectedError
-
-
-async def _is_sound(connection: Connection) -> bool:
-    for _ in range(TURNS_TO_HEAR):
-        await asyncio.sleep(0)
-    protocol = connection.protocol
-    return protocol is not None and protocol.is_connected() and not protocol.should_close
 
 
 class _Body(httpx.AsyncByteStream):
@@ -196,15 +200,11 @@ class _Body(httpx.AsyncByteStream):
         with suppress(OSError):  # not every system can
             arriving.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, FULL_READ)
         try:
-            await asyncio.sleep(pause_after(asyncio.get_running_loop().time() - self._began))
+            taken = asyncio.get_running_loop().time() - self._began
+            await asyncio.sleep(min(READ_INTERVAL, taken * SHARE_OF_WAITING))
         finally:
             with suppress(OSError):
                 arriving.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
-
-
-def pause_after(taken: float) -> float:
-    """Return the seconds to wait before the next read of a reply that has taken so many."""
-    return min(READ_INTERVAL, taken * SHARE_OF_WAITING)
 
 
 _Unpacking = Callable[[bytes], Iterable[bytes]]
@@ -275,15 +275,6 @@ def _telling_what_is_sent() -> aiohttp.TraceConfig:
     return config
 
 
-def _most_connections() -> int:
-    """Return how many connections may be open: half of what the process may open, 0 for any number.
-
-    Otherwise those kept for later calls could leave none for the files of those that have ended.
-    """
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return 0 if soft == resource.RLIM_INFINITY else max(1, soft // 2)
-
-
 def _is_short_of_descriptors(error: OSError) -> bool:
     """Whether a connection failed because this process, or the system, may open no further file."""
     if isinstance(error, aiohttp.ClientConnectorDNSError):
@@ -293,13 +284,6 @@ def _is_short_of_descriptors(error: OSError) -> bool:
         except OSError as unopened:
             return unopened.errno in NO_DESCRIPTORS
     return error.errno in NO_DESCRIPTORS
-
-
-def _timeout(request: httpx.Request) -> aiohttp.ClientTimeout:
-    timeouts = cast("dict[str, float | None]", request.extensions.get("timeout", {}))
-    return aiohttp.ClientTimeout(
-        total=None, sock_connect=timeouts.get("connect"), sock_read=timeouts.get("read")
-    )
 
 
 def proxy_of(url: httpx.URL) -> str | None:

@@ -15,7 +15,7 @@ import trustme
 
 from council.errors import ModelError
 from council.models import transport
-from council.models.transport import Transport, pause_after
+from council.models.transport import Transport
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 END = b"0\r\n\r\n"
@@ -124,14 +124,6 @@ async def test_a_reply_that_comes_at_once_is_there_at_once(
     async with served(answer) as url, asyncio.timeout(30):
         for _ in range(4):  # each reply is timed separately
             assert b"".join(await pieces(client, url)) == b"data: 1\n\ndata: 2\n\n"
-
-
-@pytest.mark.parametrize(
-    ("taken", "pause"), [(0.0, 0.0), (0.05, 0.0025), (1.0, 0.05), (1.5, 0.075), (60.0, 0.075)]
-)
-def test_a_pause_is_a_twentieth_of_the_time_the_reply_has_taken(taken: float, pause: float) -> None:
-    """At most 75 ms: so much later, a reply's end is known."""
-    assert pause_after(taken) == pytest.approx(pause)
 
 
 def raw_deflate(data: bytes) -> bytes:
