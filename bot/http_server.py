@@ -33,13 +33,10 @@ AT_ONCE = 32
 """How many connections are accepted in one turn of the event loop."""
 LARGE = 16 * 1024
 """Bytes from which on the HTTP server reads a request while it arrives: the kernel keeps little more."""
-NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 AGAIN_SECONDS = 1.0
 """How long nothing is accepted after there was no descriptor for it."""
 NO_ROUTE = "no_route"
 """Why a request is refused that nothing answers."""
-BACKLOG = 128
-"""How many connections the kernel keeps until they are accepted."""
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 Routes = Mapping[tuple[str, str], Handler]
@@ -251,7 +248,7 @@ class Arrivals:
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
-                if error.errno not in NO_ROOM:
+                if error.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
                     raise
                 self._say("no_descriptor")
                 self._loop.remove_reader(listening)
@@ -369,7 +366,8 @@ async def _listening(host: str, port: int) -> list[socket.socket]:
     listening: list[socket.socket] = []
     try:
         for family, address in dict.fromkeys((family, address) for family, _, _, _, address in found):
-            one = socket.create_server(address, family=family, backlog=BACKLOG)
+            # The backlog is how many connections the kernel keeps until they are accepted.
+            one = socket.create_server(address, family=family, backlog=128)
             listening.append(one)
             one.setblocking(False)
     except OSError:

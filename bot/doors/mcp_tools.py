@@ -285,7 +285,6 @@ _STREAM = "text/event-stream"
 
 @asynccontextmanager
 async def open_mcp(door: Door) -> AsyncGenerator[Serve]:
-    """Yield what answers MCP's requests of a known caller."""
 
     def caller_of(context: ServerRequestContext[Any, Any]) -> Caller:
         request: Any = context.request

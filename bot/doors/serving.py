@@ -126,7 +126,6 @@ def _open_door(
 
 
 def has_mcp() -> bool:
-    """Return whether the extra `doors` is installed."""
     return find_spec("mcp") is not None
 
 

@@ -37,7 +37,6 @@ class PublicPages:
         self._fetcher: PageFetcher | None = None
 
     async def fetch(self, link: str) -> FileContent | Attachment:
-        """Fetch a page, or return why it isn't fetched."""
         if self._fetcher is None:
             from bot.inputs.fetcher import Fetcher
 

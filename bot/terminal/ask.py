@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass, replace
 from shutil import get_terminal_size
 from textwrap import fill
 from time import monotonic
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import orjson
 import structlog
@@ -55,16 +55,11 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 
-class Surface(Protocol):
-    """Shows one run."""
+Surface = Callable[[str, Profile, Typical | None], AbstractContextManager[Emit]]
+"""Opens what shows a run of this question and council; yields what takes in its events.
 
-    def __call__(
-        self, question: str, profile: Profile, typical: Typical | None = None
-    ) -> AbstractContextManager[Emit]:
-        """Open it; yield what hears the run's events. `typical` is what an answer took here lately."""
-        ...
-
-
+The last argument is what an answer took here lately.
+"""
 HERE = Source(platform=TERMINAL)
 
 

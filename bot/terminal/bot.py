@@ -50,7 +50,6 @@ _VOTE = re.compile(rf"{HELPFUL}|{UNHELPFUL}(?:[:,.]?\s+(?P<reason>.+))?", re.IGN
 
 
 async def chat(configuration: Configuration, library: Library) -> None:
-    """Read commands until the input ends."""
     await repair_index(library)
     await _hold(configuration, library)
 
@@ -140,7 +139,6 @@ class Choices:
         self._by_number = {}
 
     def pressed(self, typed: str) -> Choice | None:
-        """Return the button that is meant by a number or a label."""
         if typed.isascii() and typed.isdecimal():
             return self._by_number.get(int(typed))
         wanted = typed.casefold()

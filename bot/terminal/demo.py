@@ -81,7 +81,6 @@ async def demo(player: Player, surface: Surface | None = None) -> bool:
 
 
 async def _show(player: Player, stage: "_Stage") -> bool:
-    """Play an example for a person, who tries its buttons afterwards."""
     is_watched = sys.stdin.isatty() and sys.stdout.isatty()
     console = Console()
     takes = figures.duration(SECONDS / player.speed)
@@ -119,7 +118,7 @@ class _Stage:
 
     async def play(self, surface: Surface) -> bool:
         """Carry the run out; return whether there is an answer, and somebody who reads it."""
-        with surface(self.run.brief.question, self.run.brief.profile) as emit:
+        with surface(self.run.brief.question, self.run.brief.profile, None) as emit:
             self.playing = asyncio.create_task(self.runs.carry_out(self.run, emit))
             if self.is_left:
                 self.playing.cancel()

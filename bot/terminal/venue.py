@@ -152,7 +152,6 @@ def _news(blocks: Iterable[m.Block]) -> Iterator[m.Block]:
 
 
 def is_watched(console: Console) -> bool:
-    """Return whether what is written is drawn for a person."""
     return console.is_terminal and not console.is_dumb_terminal
 
 

@@ -89,7 +89,6 @@ def overall(steps: Sequence[Stage2_5Result]) -> Stage2_5Result:
 
 
 def record(round_data: results.IterationRound, corrections: Iterable[Stage2_5Result]) -> None:
-    """Record in a round what became of the answers."""
     label_of = {model: label for label, model in (round_data.label_to_model or {}).items()}
     for correction in corrections:
         if correction.fallback is not None:
