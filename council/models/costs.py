@@ -71,9 +71,6 @@ class ModelListing:
     vision: bool | None = None
 
 
-TakesSchema = Callable[[Member, bool | None], Awaitable[bool]]
-
-
 class Catalog:
     """The model list, fetched at most once an hour and by one caller at a time.
 
@@ -84,13 +81,13 @@ class Catalog:
     def __init__(
         self,
         fetch: Callable[[], Awaitable[Iterable[JsonObject]]],
-        takes_schema: TakesSchema | None = None,
+        takes_schema: Callable[[Member, bool | None], Awaitable[bool]] | None = None,
         *,
         time_to_live: float = HOUR,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._fetch = fetch
-        self._takes_schema: TakesSchema = takes_schema or _as_listed
+        self._takes_schema = takes_schema
         self._time_to_live = time_to_live
         self._clock = clock
         self._listings: dict[str, ModelListing] = {}
@@ -175,15 +172,14 @@ class Catalog:
             member = member.model_copy(update={"vision": listing.vision})
         if member.endpoint_id is not None and member.structured is not None:
             return member
-        takes = await self._takes_schema(member, listing.structured if listing else None)
+        listed = listing.structured if listing else None
+        takes = bool(member.endpoint_id or listed)
+        if self._takes_schema is not None:
+            takes = await self._takes_schema(member, listed)
         return member.model_copy(update={"structured": takes})
 
     def _listing(self, model: str) -> ModelListing | None:
         return find_listing(self._listings, model)
-
-
-async def _as_listed(member: Member, listed: bool | None) -> bool:
-    return bool(member.endpoint_id or listed)
 
 
 def read_listings(models: Iterable[JsonObject]) -> dict[str, ModelListing]:

@@ -56,24 +56,6 @@ class Completion:
     promises.
     """
 
-    __slots__ = (
-        "_citations",
-        "_filter",
-        "_half",
-        "_has_begun",
-        "_headers",
-        "_is_sent",
-        "_length",
-        "_reasoned",
-        "_secrets",
-        "_unparsed",
-        "_unpriced_call",
-        "finish_reason",
-        "model",
-        "refusal",
-        "usage",
-    )
-
     def __init__(
         self,
         heard: Callable[[str], None] | None = None,

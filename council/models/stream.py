@@ -115,8 +115,6 @@ class EventReader:
     Raises `ModelError` for an event that is too large, or broken where text may be missing.
     """
 
-    __slots__ = ("_after_return", "_data", "_kind", "_line", "_size")
-
     def __init__(self) -> None:
         self._line: list[bytes] = []
         self._size = 0  # of the line's beginning, and of the event's data

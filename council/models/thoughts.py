@@ -64,11 +64,6 @@ class ThoughtFilter:
     one, or the end.
     """
 
-    __slots__ = (
-        *("_fence", "_heard", "_held", "_is_mute", "_is_plain", "_mark", "_opening", "_pieces"),
-        *("_state", "_thoughts", "_withdrawn", "closed_without_opening"),
-    )
-
     def __init__(
         self,
         heard: Callable[[str], None] | None = None,
