@@ -1,7 +1,10 @@
 """What the provider's model list says, and what happens without one."""
 
 import asyncio
+import tomllib
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -16,24 +19,15 @@ from council.usage import Price
 LIST: list[JsonObject] = [
     {
         "id": "openai/gpt-5",
-        "pricing": {"prompt": "0.00000125", "completion": "0.00001", "request": "0"},
+        "pricing": {"prompt": "0.00000125", "completion": "0.00001"},
         "supported_parameters": ["temperature", "structured_outputs"],
     },
-    {
-        "id": "x-ai/grok-4",
-        "pricing": {"prompt": "0.000003", "completion": "0.000015", "request": "0.01"},
-        "supported_parameters": ["temperature"],
-    },
-    {
-        "id": "zai/glm-5",  # Vercel's list
-        "pricing": {"input": "0.000002", "output": "0.000006", "input_cache_read": "0.0000002"},
-        "context_window": 200_000,
-    },
-    {"id": "openrouter/auto", "pricing": {"prompt": "-1", "completion": "-1"}},
+    {"id": "x-ai/grok-4", "supported_parameters": ["temperature"]},
     {"id": "llama3", "object": "model"},
-    {"id": "odd/pricing", "pricing": {"prompt": "much", "completion": None}},
-    {"object": "model"},
 ]
+ROWS: list[dict[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("read.toml").read_text(encoding="utf-8")
+)["lists"]
 
 
 class Provider:
@@ -73,38 +67,16 @@ def profile(**changes: object) -> Profile:
     return Profile.model_validate(fields)
 
 
-async def test_prices_are_read_as_dollars_per_token() -> None:
-    """Decimal strings per token, and a fee per call where there is one."""
-    catalog = Catalog(Provider(LIST).fetch)
-    await catalog.refresh()
-    assert catalog.price("openai/gpt-5") == Price(prompt=0.00000125, completion=0.00001)
-    assert catalog.price("zai/glm-5") == Price(prompt=2e-6, completion=6e-6, cached=2e-7)
-    grok = catalog.price("x-ai/grok-4")
-    assert grok is not None
-    assert grok.cost(1000, 100) == pytest.approx(0.01 + 0.003 + 0.0015)
-
-
-@pytest.mark.parametrize("model", ["openrouter/auto", "llama3", "odd/pricing", "unknown"])
-async def test_a_price_that_is_not_stated_is_unknown(model: str) -> None:
-    """`-1`, nonsense, no pricing, no such model: never zero."""
-    catalog = Catalog(Provider(LIST).fetch)
-    await catalog.refresh()
-    assert catalog.price(model) is None
-
-
-async def test_a_routing_variant_has_its_models_price() -> None:
-    """Variants such as `:nitro` aren't listed themselves."""
-    catalog = Catalog(Provider(LIST).fetch)
-    await catalog.refresh()
-    assert catalog.price("openai/gpt-5:nitro") == catalog.price("openai/gpt-5")
-
-
-@pytest.mark.parametrize("model", ["llama3.2", "llama3.2:latest", "gemini-2.5-pro", "gpt-5:nitro"])
-def test_a_model_is_found_under_the_name_that_its_server_lists(model: str) -> None:
-    """Ollama adds `:latest`, Gemini `models/`."""
-    listed = read_listings([{"id": "llama3.2:latest"}, {"id": "models/gemini-2.5-pro"}, {"id": "gpt-5"}])
-    assert find_listing(listed, model) is not None
-    assert find_listing(listed, f"x-{model}") is None
+@pytest.mark.parametrize("row", ROWS, ids=[row["server"] for row in ROWS])
+def test_a_list_is_read_as_its_server_writes_it(row: dict[str, Any]) -> None:
+    """What isn't stated is unknown: never a price of zero, never a large window."""
+    name, listed = row["name"], read_listings([row["listed"]])
+    listing = find_listing(listed, name)
+    assert (listing and listing.price) == (Price(*row["price"]) if "price" in row else None)
+    assert (listing and listing.window) == row.get("window")
+    assert (listing and listing.structured) == row.get("structured")
+    assert (listing and listing.vision) == row.get("vision")
+    assert find_listing(listed, f"x-{name}") is None
 
 
 async def test_members_learn_whether_their_model_takes_a_schema() -> None:
@@ -138,24 +110,6 @@ async def test_the_smallest_window_among_the_models_counts() -> None:
     assert catalog.window(profile(members=two)) == 256_000
     last = Member(model="openai/gpt-5", fallbacks=("small/one",))
     assert catalog.window(profile(members=two, chairman_fallbacks=[last])) == 32_000
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        {"max_model_len": 32_768},  # vLLM
-        {"max_context_length": 32_768},  # Mistral
-        {"context_window": 32_768},  # Groq
-        {"meta": {"n_ctx": 32_768, "n_ctx_train": 131_072}},  # llama.cpp
-        {"context_length": None, "max_model_len": 32_768},
-    ],
-)
-async def test_servers_name_the_window_otherwise(said: JsonObject) -> None:
-    """And some don't know it."""
-    catalog = Catalog(Provider([{"id": "some/model", **said}]).fetch)
-    await catalog.refresh()
-    one = Member(model="some/model")
-    assert catalog.window(profile(members=[one], chairman=one)) == 32_768
 
 
 @pytest.mark.parametrize("model", ["odd/one", "unknown"])
