@@ -103,15 +103,12 @@ class Council:
         self.directory.add([profile])
         return profile
 
-    async def run(
-        self,
-        settings: Json | None = None,
-        *,
-        models: Sequence[str] = (),
-        personas: Sequence[Mapping[str, str]] = (),
-    ) -> AssistantMessage:
+    async def run(self, settings: Json | None = None, *, models: Sequence[str] = ()) -> AssistantMessage:
         """Take a question through all stages, with these settings of each seat; raises `RunError`."""
-        profile = self.profile(settings, models=models, personas=personas)
+        return await self.deliberated(self.profile(settings, models=models))
+
+    async def deliberated(self, profile: Profile) -> AssistantMessage:
+        """Take a question through all stages; raises `RunError`."""
         self.events.clear()
         deliberation = await deliberate(
             ScriptedCouncil.brief(await self.client.catalog.resolve(profile)),

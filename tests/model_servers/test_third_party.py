@@ -179,7 +179,7 @@ async def test_llama_cpp() -> None:
         address = next(iter(addresses.values()))
         async with council_at(address, [demonstration.MODEL], key=None, dialect="llamacpp") as council:
             council.call_deadline = 900.0  # on a busy machine
-            message = await council.run({"max_tokens": 120}, personas=personas)
+            message = await council.deliberated(council.profile({"max_tokens": 120}, personas=personas))
             seen = Seen(council, message, (), (), (), None)
             failures = [failure for failure in message.failures if failure.stage == "stage1"]
             row.show("answers", YES, [str(failure.failure) for failure in failures])
