@@ -160,7 +160,7 @@ class Session:
                 return self._not_made(stage, member, calls.cause)
             stage.begin()
             self.emit(MemberStarted(stage.stage, member.name, stage.round))
-        call, outcome = await self._reply(call, request, calls)
+        call, outcome = await self._step(call, calls, request)
         if isinstance(outcome, Reply):
             if answer and (rest := answer.rest()):
                 self.emit(AnswerStreamed(member.name, rest))
@@ -217,18 +217,6 @@ class Session:
             on_withdrawn=withdraw if answer else None,
         )
 
-    async def _reply(
-        self, call: Call, request: Request, cancellation: Cancellation
-    ) -> tuple[Call, Outcome]:
-        """Make a call; where its schema is refused, make it without. Return the one that counts."""
-        outcome = await self._step(call, cancellation)
-        if not _refuses_schema(outcome, call):
-            return call, outcome
-        # The refusal is on record, so that a replay asks the same.
-        prompt = request.plain or request.prompt
-        call = replace(call, step=f"{call.step}:plain", prompt=prompt, schema=None, meter=Meter())
-        return call, await self._step(call, cancellation)
-
     def _not_made(self, cancellation: StageCancellation, member: Member, cause: Cause) -> Failure:
         why = Failure(cause=cause, attempts=0)
         if why.is_account:
@@ -253,7 +241,7 @@ class Session:
                 return result, reply
             if call.on_text and call.on_retry:
                 call.on_retry(Failure(cause="malformed"), 0.0)  # what has streamed is void
-            second = await self._step(self._again(call, reply, result), cancellation)
+            _, second = await self._step(self._again(call, reply, result), cancellation)
             if second.usage is not None:
                 reply = reply.model_copy(update={"usage": total((reply.usage, second.usage))})
             if isinstance(second, Reply):
@@ -305,7 +293,7 @@ class Session:
             retries=self._retries,
         )
         calls = Cancellation(cancellation, self._accounts.calls(member))
-        call, outcome = await self._reply(call, request, calls)
+        call, outcome = await self._step(call, calls, request)
         if isinstance(outcome, Failure):
             return outcome
         result, _ = await self._read(call, outcome, read, calls)
@@ -341,8 +329,13 @@ class Session:
             latencies=dict(self._latencies),
         )
 
-    async def _step(self, call: Call, cancellation: Cancellation) -> Outcome:
-        """Return a call's outcome: the recorded one, or that of a call made now."""
+    async def _step(
+        self, call: Call, cancellation: Cancellation, request: Request | None = None
+    ) -> tuple[Call, Outcome]:
+        """Return a call's outcome, recorded or made now, and the call that it is of.
+
+        Where the schema of its `request` is refused, that is the call that was made without.
+        """
         outcome = self._steps.recall(call)
         if outcome is None:
             try:
@@ -355,7 +348,12 @@ class Session:
             self.emit(CallSpent(call.step, outcome.usage))
         if isinstance(outcome, Reply):
             self._latencies[call.step] = outcome.latency_ms
-        return outcome
+        if request is None or not _refuses_schema(outcome, call):
+            return call, outcome
+        # The refusal is on record, so that a replay asks the same.
+        prompt = request.plain or request.prompt
+        call = replace(call, step=f"{call.step}:plain", prompt=prompt, schema=None, meter=Meter())
+        return await self._step(call, cancellation)
 
     async def _ask_and_record(self, call: Call, cancellation: Cancellation) -> Outcome:
         try:
