@@ -14,12 +14,12 @@ from bot.app import Library
 from bot.errors import Refusal
 from bot.evaluation.plan import EvalPlan
 from bot.service.admission.budgets import RunBudget, nanos
-from bot.service.durable_writes import DurableSteps, connected
+from bot.service.durable_writes import DurableSteps, when_connected
 from bot.service.runs.observing import Observation
 from bot.service.runs.runs import Runs
 from bot.view.wording import evaluation as wording
 from council.brief import Brief
-from council.calls import Ask, Call, Reply, wrap
+from council.calls import Ask, Call, Reply
 from council.document.conversation import Source, timestamp
 from council.errors import ModelError
 from council.evaluation.answering import Answering
@@ -57,7 +57,7 @@ class Watch(Protocol):
 
 @dataclass(slots=True)
 class EvalSpending:
-    """What the calls of this process have cost; a layer of `council.calls.wrap`."""
+    """What the calls of this process have cost."""
 
     dollars: float = 0.0
     unpriced: int = 0
@@ -189,13 +189,17 @@ class Evaluation:
         allowance = Allowance(nanos(limit), earlier + so_far.spent, so_far.unpriced_call)
         prices = partial(self.runs.costs.prices, run.brief.profile.name)
         budget = RunBudget(allowance, 0, prices, self._too_dear, steps.send)
-        ask = wrap(
-            self.runs.ask,
-            budget.bounded,
-            connected(emit),
-            Observation(self.runs.metrics).of_calls,
-            self._spent.counted,
-        )
+        observed = Observation(self.runs.metrics)
+
+        async def ask(call: Call) -> Reply:
+            async with budget.room(call) as count:
+                with observed.of_call(call) as answered:
+                    asked = self._spent.counted(self.runs.ask)
+                    reply = await when_connected(lambda: asked(call), emit)
+                    answered(reply)
+                count(reply.usage)
+            return reply
+
         # Whose verdicts are asked for may change from one time to the next: they have keys of their own.
         judge = (await self.runs.costs.catalog.resolve(self.plan.profile)).judge
         return Answering(

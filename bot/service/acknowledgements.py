@@ -10,8 +10,6 @@ itself (`bot/discord/venue.py`); what takes longer there is deferred (`bot/disco
 import asyncio
 from contextlib import suppress
 
-from council.calls import Ask, Call, Reply
-
 LONGEST_DELAY = 1.0
 """How many seconds anything else waits at most, however many questions arrive."""
 DUE_SECONDS = 3.0
@@ -57,12 +55,3 @@ class Acknowledgements:
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._longest_delay):
                     await self._none_due.wait()
-
-    def before(self, ask: Ask) -> Ask:
-        """Return an `ask` that begins when no acknowledgement is due."""
-
-        async def asked(call: Call) -> Reply:
-            await self.acknowledged()
-            return await ask(call)
-
-        return asked

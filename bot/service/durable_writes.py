@@ -9,7 +9,7 @@ import structlog
 from tenacity import AsyncRetrying, retry_if_exception, wait_exponential
 
 from bot.view.wording.failures import HELD, HELD_CALLS
-from council.calls import Ask, Call, Outcome, Reply, Steps
+from council.calls import Call, Outcome, Steps
 from council.errors import CouncilError, ModelError
 from council.events import Emit, RunHeld
 from storage.errors import (
@@ -34,18 +34,9 @@ async def until_written(write: Callable[[], Awaitable[T]], emit: Emit) -> T:
     return await _until_done(write, _passes, partial(_hold, emit, HELD), emit)
 
 
-def connected(emit: Emit) -> Callable[[Ask], Ask]:
-    """Return what lets calls wait until this process may open a connection, however long that takes."""
-
-    def layer(ask: Ask) -> Ask:
-        async def asked(call: Call) -> Reply:
-            return await _until_done(
-                lambda: ask(call), _lacks_descriptors, partial(_hold, emit, HELD_CALLS), emit
-            )
-
-        return asked
-
-    return layer
+def when_connected(work: Callable[[], Awaitable[T]], emit: Emit) -> Awaitable[T]:
+    """Wait until this process may open a connection for a call, however long that takes."""
+    return _until_done(work, _lacks_descriptors, partial(_hold, emit, HELD_CALLS), emit)
 
 
 async def _until_done(

@@ -22,7 +22,7 @@ from bot.inputs.links import MOST_LINKS, PageFetcher, host_of, links_in
 from bot.inputs.reading import FileContent, FileReader, fitted, unread
 from bot.view.wording import inputs as wording
 from council.brief import Attachment, Brief, Discussion, Picture, SentFile
-from council.calls import Ask, Call, Reply
+from council.calls import Call
 from council.document.conversation import FileRecord, LinkRecord
 from council.events import FilesRead
 from council.profile import Profile
@@ -273,27 +273,22 @@ def files_read(brief: Brief, saw: Sequence[str] | None = None) -> FilesRead | No
     return FilesRead(files, links, earlier) if files or links or earlier else None
 
 
-def with_pictures(
-    brief: Brief, load: Callable[[], Awaitable[Mapping[str, str]]]
-) -> Callable[[Ask], Ask]:
+def picturing(
+    load: Callable[[], Awaitable[Mapping[str, str]]],
+) -> Callable[[Call], Awaitable[Call]]:
     """Return what hands calls the pictures that they show; they are loaded once, with the first."""
-    if not brief.pictures:
-        return lambda ask: ask
     loading: asyncio.Future[Mapping[str, str]] | None = None
 
-    def layer(ask: Ask) -> Ask:
-        async def asked(call: Call) -> Reply:
-            nonlocal loading
-            if not call.pictures:
-                return await ask(call)
-            if loading is None:
-                loading = asyncio.ensure_future(load())
-            contents = await asyncio.shield(loading)
-            # One may have been forgotten with the question that it came with.
-            there = tuple(each for each in call.pictures if each.sha256 in contents)
-            images = tuple(contents[each.sha256] for each in there)
-            return await ask(replace(call, pictures=there or call.pictures, images=images))
+    async def shown(call: Call) -> Call:
+        nonlocal loading
+        if not call.pictures:
+            return call
+        if loading is None:
+            loading = asyncio.ensure_future(load())
+        contents = await asyncio.shield(loading)
+        # One may have been forgotten with the question that it came with.
+        there = tuple(each for each in call.pictures if each.sha256 in contents)
+        images = tuple(contents[each.sha256] for each in there)
+        return replace(call, pictures=there or call.pictures, images=images)
 
-        return asked
-
-    return layer
+    return shown

@@ -248,7 +248,10 @@ class TestMetrics:
                     raise ModelError(outcome)
                 return outcome
 
-            counted = Observation(page.metrics).of_calls(ask)
+            async def counted(call: Call) -> None:
+                with Observation(page.metrics).of_call(call) as answered:
+                    answered(await ask(call))
+
             await counted(CALL)
             for _ in range(2):
                 with pytest.raises(ModelError):

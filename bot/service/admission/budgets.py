@@ -5,7 +5,8 @@ terminal: they run the program.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 from typing import Annotated, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
@@ -14,7 +15,7 @@ from bot.errors import OverBudget
 from bot.service.admission.limits import channel_of, user_of
 from bot.view.wording import budgets as wording
 from council.brief import Ceilings
-from council.calls import Ask, Call, Reply
+from council.calls import Call
 from council.document.conversation import Source
 from council.errors import Failure, ModelError
 from council.estimate import Estimate, PriceOf
@@ -158,6 +159,10 @@ def nanos(dollars: float) -> int:
     return round(dollars * NANO)
 
 
+Count = Callable[[Usage | None], None]
+"""Takes what a call has used."""
+
+
 class RunBudget:
     """What one run may spend: each request of a call reserves what it may cost before it is sent.
 
@@ -184,43 +189,41 @@ class RunBudget:
         self._in_flight = 0
         self._reserving = asyncio.Lock()
 
-    def bounded(self, ask: Ask) -> Ask:
-        """Return what passes on to `ask` the calls that there is room for; the others fail."""
+    @asynccontextmanager
+    async def room(self, call: Call) -> AsyncGenerator[Count]:
+        """Keep room for a call while it is made: what is yielded takes what its reply used.
 
-        async def asked(call: Call) -> Reply:
-            cost = nanos(call_cost(call, self._price_of(call.member), self._unpriced_call / NANO))
-            is_last = call.step.startswith("stage3.")
-            counted = 0
+        Raises `ModelError` where there is none.
+        """
+        cost = nanos(call_cost(call, self._price_of(call.member), self._unpriced_call / NANO))
+        is_last = call.step.startswith("stage3.")
+        counted = 0
 
-            def count(used: Usage | None) -> None:
-                nonlocal counted
-                so_far = self._amount(used)
-                self._spent += so_far - counted
-                counted = so_far
+        def count(used: Usage | None) -> None:
+            nonlocal counted
+            so_far = self._amount(used)
+            self._spent += so_far - counted
+            counted = so_far
 
-            async def another() -> None:
-                count(call.meter.usage)
-                await self._reserve(cost, is_last=is_last, held=cost)
+        async def another() -> None:
+            count(call.meter.usage)
+            await self._reserve(cost, is_last=is_last, held=cost)
+            await self._send(call.step, cost)
+
+        await self._reserve(cost, is_last=is_last)
+        call.meter.before_another = another
+        try:
+            if cost:
                 await self._send(call.step, cost)
-
-            await self._reserve(cost, is_last=is_last)
-            call.meter.before_another = another
-            try:
-                if cost:
-                    await self._send(call.step, cost)
-                reply = await ask(call)
-            except ModelError as error:
-                count(error.failure.usage)
-                raise
-            except asyncio.CancelledError:
-                count(call.meter.usage)
-                raise
-            finally:
-                self._in_flight -= cost
-            count(reply.usage)
-            return reply
-
-        return asked
+            yield count
+        except ModelError as error:
+            count(error.failure.usage)
+            raise
+        except asyncio.CancelledError:
+            count(call.meter.usage)
+            raise
+        finally:
+            self._in_flight -= cost
 
     async def _reserve(self, cost: int, *, is_last: bool, held: int = 0) -> None:
         """Reserve what a request may cost; `held` of it is reserved already."""

@@ -2,26 +2,26 @@
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 
 import structlog
 
 from bot.service.admission.budget_warnings import BudgetWarnings
-from bot.service.admission.budgets import Budgets, RunBudget, nanos
+from bot.service.admission.budgets import Budgets, Count, RunBudget, nanos
 from bot.service.admission.channels import Channels
 from bot.service.durable_writes import keep, until_written
 from bot.service.inputs import fit, foreseen
 from council.brief import Brief, ThreadMessage
-from council.calls import Ask
+from council.calls import Call
 from council.document.conversation import Source
 from council.estimate import Estimate, estimate
 from council.events import Emit
 from council.models.costs import Catalog
 from council.profile import Member, Profile
 from council.prompts.opening import BYTES_PER_TOKEN, MOST_CHARACTERS, recent, room_beside, turns
-from council.usage import Price
+from council.usage import Price, Usage
 from storage.documents.conversations import Conversations
 from storage.errors import (
     ConstraintError,
@@ -116,10 +116,12 @@ class Costs:
         if self.warnings:
             self.warnings.look(source, budgets)
 
-    def bounded(self, run: RunRow, brief: Brief, steps: RunSteps, emit: Emit) -> Callable[[Ask], Ask]:
-        """Return what keeps a run's calls within its reservation, if a budget bounds it."""
+    def budget(
+        self, run: RunRow, brief: Brief, steps: RunSteps, emit: Emit
+    ) -> Callable[[Call], AbstractAsyncContextManager[Count]]:
+        """Return what keeps room for a run's calls within its reservation, if a budget bounds it."""
         if steps.allowance is None:
-            return lambda ask: ask
+            return lambda _: nullcontext(_uncounted)
 
         async def enlarge(amount: int) -> bool:
             budgets = await self.budgets_of(run, emit)
@@ -140,4 +142,9 @@ class Costs:
 
         answer = nanos(self.estimate(brief).of("stage3"))
         prices = partial(self.prices, brief.profile.name)
-        return RunBudget(steps.allowance, answer, prices, enlarge, send).bounded
+        return RunBudget(steps.allowance, answer, prices, enlarge, send).room
+
+
+def _uncounted(used: Usage | None) -> None:
+    """Count nothing: no budget bounds it."""
+    del used

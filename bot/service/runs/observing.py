@@ -1,11 +1,13 @@
 """Counts in the metrics what happens in a run."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 from bot.service.metrics import Metrics
-from council.calls import Ask, Call, Reply
+from council.calls import Call, Reply
 from council.errors import ModelError
 from council.events import Emit, Event, MemberStarted, StageCompleted, StageStarted
 
@@ -22,20 +24,15 @@ class Observation:
     _began: dict[tuple[str, int], float] = field(default_factory=dict[tuple[str, int], float])
     _asked: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
 
-    def of_calls(self, ask: Ask) -> Ask:
-        """Return an `ask` whose calls are counted."""
-
-        async def asked(call: Call) -> Reply:
-            try:
-                reply = await ask(call)
-            except ModelError as error:
-                if error.failure.cause != OVER_BUDGET:
-                    self.metrics.failed(call.member.model, error.failure)
-                raise
-            self.metrics.answered(call.member.model, reply)
-            return reply
-
-        return asked
+    @contextmanager
+    def of_call(self, call: Call) -> Generator[Callable[[Reply], None]]:
+        """Count a call: what is yielded takes its reply."""
+        try:
+            yield partial(self.metrics.answered, call.member.model)
+        except ModelError as error:
+            if error.failure.cause != OVER_BUDGET:
+                self.metrics.failed(call.member.model, error.failure)
+            raise
 
     def of_events(self, emit: Emit) -> Emit:
         """Return an `emit` whose stages are timed; one that is only recalled isn't."""

@@ -12,8 +12,8 @@ import structlog
 from bot.service.acknowledgements import Acknowledgements
 from bot.service.admission.costs import Costs
 from bot.service.admission.operator_notices import OperatorNotices
-from bot.service.durable_writes import DurableSteps, connected, until_written
-from bot.service.inputs import files_read, records, with_pictures
+from bot.service.durable_writes import DurableSteps, until_written, when_connected
+from bot.service.inputs import files_read, picturing, records
 from bot.service.metrics import Metrics
 from bot.service.remedies import Remedies
 from bot.service.runs.ending import Endings, answer_in
@@ -101,17 +101,24 @@ class Runs:
         if shortened := _shortened(brief):
             emit(shortened)
         steps = await until_written(lambda: journal.steps(run), emit)
+        budget = self.costs.budget(run, brief, steps, emit)
+        shown = picturing(lambda: journal.pictures(run, brief.pictures))
+
+        async def asked(call: Call) -> Reply:
+            await self.acknowledgements.acknowledged()
+            if self.wait_for_claim is not None:  # until the run is certainly this process's
+                await self.wait_for_claim(run.id)
+            with observed.of_call(call) as answered:
+                async with budget(call) as count:
+                    ready = await shown(call)
+                    reply = await when_connected(lambda: self.ask(ready), emit)
+                    count(reply.usage)
+                answered(reply)
+            return reply
+
         deliberation = await deliberate(
             brief,
-            ask=wrap(
-                self.ask,
-                self.acknowledgements.before,
-                self._claimed(run),
-                observed.of_calls,
-                self.costs.bounded(run, brief, steps, emit),
-                with_pictures(brief, lambda: journal.pictures(run, brief.pictures)),
-                connected(emit),
-            ),
+            ask=asked,
             steps=DurableSteps(steps, emit),
             emit=emit,
             now=self.recorder.now,
@@ -159,21 +166,6 @@ class Runs:
         operators = self.endings.operators
         tell = partial(operators.begin, run.origin) if operators else None
         return partial(self.endings.remedies.logged, run.brief.profile, tell=tell)
-
-    def _claimed(self, run: RunRow) -> Callable[[Ask], Ask]:
-        """Return what lets calls wait until the run is certainly this process's."""
-        wait = self.wait_for_claim
-        if wait is None:
-            return lambda ask: ask
-
-        def layer(ask: Ask) -> Ask:
-            async def asked(call: Call) -> Reply:
-                await wait(run.id)
-                return await ask(call)
-
-            return asked
-
-        return layer
 
     async def _context(self, run: RunRow, brief: Brief) -> Discussion | None:
         """Return the thread that a run read, without messages forgotten since."""

@@ -22,6 +22,12 @@ async def passes() -> None:
         await asyncio.sleep(0)
 
 
+async def asked(due: Acknowledgements, council: ScriptedCouncil) -> None:
+    """Make a call as a run does: when no acknowledgement is due."""
+    await due.acknowledged()
+    await council.ask(CALL)
+
+
 def test_a_question_is_acknowledged_in_time() -> None:
     """What is looked up and the writing down, each as slow as it may be, leave time for the way back."""
     assert LOOKUP_SECONDS + ACCEPT_SECONDS <= DUE_SECONDS - 0.5
@@ -32,7 +38,7 @@ async def test_a_call_waits_for_every_acknowledgement() -> None:
     due, council = Acknowledgements(longest_delay=None), ScriptedCouncil()
     due.expect("first")
     due.expect("second")
-    call = asyncio.ensure_future(due.before(council.ask)(CALL))
+    call = asyncio.ensure_future(asked(due, council))
     await passes()
     due.settle("second")
     await passes()
@@ -49,7 +55,7 @@ async def test_a_call_waits_for_none_without_questions() -> None:
     due.expect("one")
     due.settle("one")
     due.settle("never expected")
-    call = asyncio.ensure_future(due.before(council.ask)(CALL))
+    call = asyncio.ensure_future(asked(due, council))
     await asyncio.sleep(0)
     assert call.done()
 
@@ -58,7 +64,7 @@ async def test_a_call_is_held_back_for_a_while_only() -> None:
     """However many questions arrive, the runs proceed."""
     due, council = Acknowledgements(longest_delay=0.0), ScriptedCouncil()
     due.expect("one")
-    await due.before(council.ask)(CALL)
+    await asked(due, council)
     assert council.calls == [CALL]
 
 
@@ -66,7 +72,7 @@ async def test_a_question_that_is_never_acknowledged_is_forgotten() -> None:
     """After the platform's three seconds nobody waits for it."""
     due, council = Acknowledgements(longest_delay=None, due_seconds=0.0), ScriptedCouncil()
     due.expect("one")
-    await due.before(council.ask)(CALL)
+    await asked(due, council)
     assert council.calls == [CALL]
 
 
@@ -74,7 +80,7 @@ async def test_a_call_that_is_cancelled_while_it_waits_is_never_made() -> None:
     """A press of Stop ends it."""
     due, council = Acknowledgements(longest_delay=None), ScriptedCouncil()
     due.expect("one")
-    call = asyncio.ensure_future(due.before(council.ask)(CALL))
+    call = asyncio.ensure_future(asked(due, council))
     await passes()
     call.cancel()
     due.settle("one")

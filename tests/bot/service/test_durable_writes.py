@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from bot.service import durable_writes
-from bot.service.durable_writes import connected, until_written
+from bot.service.durable_writes import until_written, when_connected
 from bot.view.wording.failures import HELD, HELD_CALLS
 from council.calls import Call, Reply
 from council.errors import Failure, ModelError
@@ -44,11 +44,11 @@ async def test_a_call_waits_for_a_descriptor() -> None:
     """Those who watch are told after each attempt, and when it continues."""
     attempt, events = failing(*[short() for _ in range(9)]), list[Event]()
 
-    async def ask(_: Call) -> Reply:
+    async def ask() -> Reply:
         attempt()
         return REPLY
 
-    assert await connected(events.append)(ask)(CALL) is REPLY
+    assert await when_connected(ask, events.append) is REPLY
     assert [event.message for event in events if isinstance(event, RunHeld)] == [HELD_CALLS] * 9 + [None]
 
 
@@ -58,12 +58,12 @@ async def test_other_failures_of_a_call_are_its_own() -> None:
     for errors in ([refused], [short(), short(), refused]):
         attempt, events = failing(*errors), list[Event]()
 
-        async def ask(_: Call, attempt: Callable[[], None] = attempt) -> Reply:
+        async def ask(attempt: Callable[[], None] = attempt) -> Reply:
             attempt()
             return REPLY
 
         with pytest.raises(ModelError) as raised:
-            await connected(events.append)(ask)(CALL)
+            await when_connected(ask, events.append)
         assert raised.value is refused
 
 

@@ -34,6 +34,7 @@ from storage.errors import (
 from storage.journal.journal import Journal
 from storage.journal.progress import RunSteps
 from storage.journal.rows import Allowance, Reservation, RunRow
+from tests.bot.service.admission.test_run_budget import within
 from tests.council.scripted import profile
 
 HERE = Source(platform="slack", workspace="T1", channel="C1", user="U1")
@@ -119,7 +120,7 @@ class World:
 
     def bounded(self, ask: Ask, emit: Callable[[Event], None] = lambda _: None) -> Ask:
         """Return what may ask within a run's reservation."""
-        return self.costs().bounded(RUN, BRIEF, cast("RunSteps", self), emit)(ask)
+        return within(self.costs().budget(RUN, BRIEF, cast("RunSteps", self), emit), ask)
 
 
 @dataclass
@@ -293,9 +294,11 @@ async def paid(_: Call) -> Reply:
     return Reply(text="Yes.", usage=Usage(unpriced=1), latency_ms=1)
 
 
-def test_a_run_without_a_budget_asks_freely() -> None:
-    """Nothing stands between it and the models."""
-    assert World(allowance=None).bounded(paid) is paid
+async def test_a_run_without_a_budget_asks_freely() -> None:
+    """Nothing stands between it and the models, and nothing is noted."""
+    world = World(allowance=None)
+    assert (await world.bounded(paid)(call())).text == "Yes."
+    assert (world.reserved, world.sent) == ([], [])
 
 
 def allowed(dollars: float) -> Allowance:

@@ -1,6 +1,8 @@
 """What one run may spend, call by call: reserved, noted as sent, and counted however the call ends."""
 
 import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -8,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from bot.errors import Refusal
-from bot.service.admission.budgets import NANO, NO_BUDGETS, Budgets, RunBudget, nanos, payer
+from bot.service.admission.budgets import NANO, NO_BUDGETS, Budgets, Count, RunBudget, nanos, payer
 from council.calls import Ask, Call, Reply
 from council.document.conversation import Source
 from council.errors import Failure, ModelError
@@ -68,7 +70,19 @@ class Purse:
         def price(member: Member) -> Price | None:
             return {"a/b": PRICE, "free/model": Price(0.0, 0.0)}.get(member.model)
 
-        return RunBudget(allowance, self.answer, price, enlarge, send).bounded(ask)
+        return within(RunBudget(allowance, self.answer, price, enlarge, send).room, ask)
+
+
+def within(room: Callable[[Call], AbstractAsyncContextManager[Count]], ask: Ask) -> Ask:
+    """Return an `ask` whose calls have room, as a run's have."""
+
+    async def asked(call: Call) -> Reply:
+        async with room(call) as count:
+            reply = await ask(call)
+            count(reply.usage)
+        return reply
+
+    return asked
 
 
 def costing(*nanodollars: int) -> Ask:

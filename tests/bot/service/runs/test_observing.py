@@ -23,7 +23,8 @@ async def test_a_call_is_counted() -> None:
         assert call is CALL
         return reply
 
-    assert await Observation(metrics).of_calls(ask)(CALL) is reply
+    with Observation(metrics).of_call(CALL) as answered:
+        answered(await ask(CALL))
     assert metrics.calls == {("a/one", "answered"): 1}
     assert metrics.tokens == {("a/one", "prompt"): 10, ("a/one", "completion"): 5}
     assert metrics.cost == {"a/one": 0.5}
@@ -38,8 +39,8 @@ async def test_a_failed_call_is_counted_by_its_cause(cause: Cause, counted: int)
     async def ask(call: Call) -> Reply:
         raise ModelError(Failure(cause=cause, detail=call.member.model))
 
-    with pytest.raises(ModelError):
-        await Observation(metrics).of_calls(ask)(CALL)
+    with pytest.raises(ModelError), Observation(metrics).of_call(CALL):
+        await ask(CALL)
     assert metrics.calls[("a/one", cause)] == counted
     assert not metrics.call_times
 
