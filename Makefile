@@ -15,7 +15,7 @@ PYTEST := pytest -n 4 --dist loadfile --no-loadscope-reorder
 # What `make install` adds: EXTRAS="postgres office".
 EXTRAS ?=
 
-.PHONY: help setup install demo init ask run test coverage lint size check fuzz soak pictures bench
+.PHONY: help setup install demo init ask run test coverage lint size check golden fuzz soak pictures bench
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,6 +58,9 @@ size: setup ## Count lines of Python by package, against the budgets that only f
 	$(RUN) python -m bench.size
 
 check: lint size test ## Everything CI checks
+
+golden: setup ## Record anew what leaves the program in the golden runs; look at git diff
+	GOLDEN=record $(RUN) pytest -p no:xdist tests/golden
 
 fuzz: setup ## Try each property with 200,000 fresh examples (EXAMPLES=n for others)
 	$(RUN) pytest -p tests.fuzz --timeout 0 --hypothesis-profile fuzz -m hypothesis -n 2 --dist load --maxschedchunk 2 --examples $(EXAMPLES)

@@ -13,6 +13,7 @@ import pytest
 import structlog
 from hypothesis import settings
 
+from tests import clock  # noqa: F401 # pyright: ignore[reportUnusedImport] - before what names it
 from tests.launcher import PLACE
 
 if TYPE_CHECKING:

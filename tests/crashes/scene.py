@@ -164,10 +164,10 @@ async def scene(folder: Path) -> AsyncGenerator[Scene]:
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         await enter(trap)
-        discord = await enter(DiscordServer(middlewares=[trap.around(_on_discord)]))
-        slack = await enter(SlackServer(middlewares=[trap.around(_on_slack)]))
+        discord = await enter(DiscordServer(middlewares=[trap.around(on_discord)]))
+        slack = await enter(SlackServer(middlewares=[trap.around(on_slack)]))
         models = await enter(
-            ModelServer(talk, latency=lambda: LATENCY, middlewares=[trap.around(_of_models)])
+            ModelServer(talk, latency=lambda: LATENCY, middlewares=[trap.around(of_models)])
         )
         # A long scene is one workspace's in a short time, on a machine that may be busy.
         slack.rates.enforced = False
@@ -183,7 +183,8 @@ async def scene(folder: Path) -> AsyncGenerator[Scene]:
                 await played.process.wait()
 
 
-def _on_discord(request: web.Request, body: str) -> str:
+def on_discord(request: web.Request, body: str) -> str:
+    """Name what Discord is asked."""
     match request.method, request.path.rpartition("/")[2]:
         case "POST", "callback":
             return f"discord {'whisper' if 'Stopping' in body else 'card'}"
@@ -199,7 +200,8 @@ def _on_discord(request: web.Request, body: str) -> str:
             return f"discord {request.method} {request.path}"
 
 
-def _on_slack(request: web.Request, body: str) -> str:
+def on_slack(request: web.Request, body: str) -> str:
+    """Name what Slack is asked."""
     match request.path.rpartition("/")[2]:
         case "chat.postMessage":
             return f"slack {'mention' if OVER in body else 'part' if 'thread_ts' in body else 'card'}"
@@ -209,5 +211,6 @@ def _on_slack(request: web.Request, body: str) -> str:
             return f"slack {'whisper' if 'Stopping' in body else method}"
 
 
-def _of_models(request: web.Request, _: str) -> str:
+def of_models(request: web.Request, _: str) -> str:
+    """Name what the provider is asked."""
     return "call" if request.path.endswith("/completions") else "model list"

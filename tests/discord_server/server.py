@@ -279,6 +279,13 @@ class DiscordServer:
             self._check_pressable(message, custom_id, user, {2})
         return self._press(message, user, {"component_type": 2, "custom_id": custom_id})
 
+    def press(self, user: User, label: str) -> Interaction:
+        """Press the newest button whose label begins so, of all that somebody sees."""
+        seen = [entry for entry in self.world.messages.values() if entry.visible_to in {None, user}]
+        there = [(entry, part) for entry in seen if not entry.deleted for part in entry.buttons]
+        message, button = [each for each in there if each[1]["label"].startswith(label)][-1]
+        return self.click(message, button["custom_id"], user)
+
     def submit(
         self, opened: Interaction, *, files: Sequence[Attachment] = (), **values: str
     ) -> Interaction:

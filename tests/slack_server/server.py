@@ -255,6 +255,16 @@ class SlackServer:
         )
         return self.courier.send("interactive", self.api.modals.arm(payload))
 
+    def press(self, user: User, label: str) -> Delivery:
+        """Press the newest button whose label begins so, of all that somebody sees."""
+        places = self.world.channels.values()
+        seen: list[Message | Ephemeral] = [each for place in places for each in place.messages.values()]
+        seen += [each for each in self.world.ephemerals if each.user == user.id]
+        shown = sorted((each for each in seen if each.deleted_at is None), key=lambda each: each.ts)
+        there = [(each, element) for each in shown for element, _ in each.elements()]
+        message, button = [each for each in there if each[1]["text"]["text"].startswith(label)][-1]
+        return self.click(message, button["action_id"], user)
+
     def form(self, user: User | str) -> View:
         """Return the newest form that somebody has open.
 
@@ -266,6 +276,10 @@ class SlackServer:
         if not shown:
             raise LookupError("no form is open")
         return shown[-1]
+
+    def fill_in(self, user: User | str, **values: str) -> Delivery:
+        """Fill in the newest form that somebody has open, and send it."""
+        return self.submit(self.form(user), **values)
 
     def submit(self, view: View, **values: str) -> Delivery:
         """Fill in a form and send it."""
