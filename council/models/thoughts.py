@@ -51,8 +51,8 @@ _BLANK = " \t\r\n\v\f\xa0\ufeff\u200b\u2060"
 """What may precede an opening mark: white space, a byte order mark, characters without a width."""
 _MARGIN = " \t>-*+.)0123456789"
 _FENCE = r"^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})[^\n]*$"
-# Of many lengths of backticks, each would be looked for to the line's end.
-_SPAN = r"(?<!`)(?P<run>`{1,9}+)(?!`)(?:[^`\n]++|(?!(?P=run)(?!`))`++){0,20}+(?P=run)(?!`)"
+# Each part matches in one way: possessive groups match too little before 3.11.4 (python/cpython#101955).
+_SPAN = r"(?<!`)(?P<run>`{1,9})(?!`)(?:[^`\n]+(?=[`\n]|\Z)|(?!(?P=run)(?!`))`+(?!`)){0,9}(?P=run)(?!`)"
 
 
 class ThoughtFilter:
@@ -238,5 +238,5 @@ def _marked(mark: Mark, *, is_opened: bool) -> re.Pattern[str]:
     if not is_opened:
         return re.compile(rf"{_FENCE}|^(?P<tag> {{,3}}{tag})[ \t\r]*$", re.MULTILINE)
     below = r"(?=[ \t\r]*\n)" if mark.needs_line_end else ""
-    spans = rf"(?:{_SPAN}[^`\n{re.escape(mark.closing[0])}]*+)++"
+    spans = rf"(?:{_SPAN}[^`\n{re.escape(mark.closing[0])}]*)+"
     return re.compile(rf"{_FENCE}|{spans}|(?P<tag>{tag}){below}", re.MULTILINE)

@@ -6,7 +6,7 @@
     posting      messages and threads   wire         all of it as JSON
     gateway      WebSocket sessions     rest         routes, limits, failures, the log
     endpoints, interactions, commands   the API itself
-    server       how a test drives it   control      the same from another process
+    server       how a test drives it
 
 Point a bot at it with `discord.http.Route.BASE = server.url`. For sessions that are invalidated,
 `discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY` has to be the server's `gateway.url` too: that is

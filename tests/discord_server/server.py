@@ -8,7 +8,7 @@ from typing import Any, Self, TypeVar
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
-from . import commands, control, endpoints, interactions, modals, posting, wire
+from . import commands, endpoints, interactions, modals, posting, wire
 from .errors import Impossible
 from .faults import OBSERVED, Fault, Limit
 from .gateway import Gateway
@@ -53,8 +53,7 @@ class DiscordServer:
 
     `url` is what the bot takes as its API base. Methods that act as people return at once; the bot's
     answer is waited for with `Interaction.acknowledged`, `until` or `settled`. All of it must be used in
-    the loop it was started in; from elsewhere, the same methods are under `/_control` (see `control`).
-    Every request passes through `middlewares`, the first one outermost.
+    the loop it was started in. Every request passes through `middlewares`, the first one outermost.
     """
 
     def __init__(
@@ -85,7 +84,6 @@ class DiscordServer:
         app = web.Application(client_max_size=64 * 1024 * 1024, middlewares=self._middlewares)
         app.router.add_get("/gateway", self.gateway.serve)
         app.router.add_get("/attachments/{application}/{id}/{name}", self._serve_attachment)
-        control.mount(app, self)
         self.api.mount(app)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()

@@ -8,7 +8,7 @@ from typing import Self, TypeVar
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
-from tests.slack_server import control, payloads
+from tests.slack_server import payloads
 from tests.slack_server.delivery import Attempt, Courier, Delivery, Endpoint
 from tests.slack_server.faults import Breaks, Fault
 from tests.slack_server.modals import View
@@ -73,7 +73,7 @@ class SlackServer:
 
     async def __aenter__(self) -> Self:
         app = web.Application(client_max_size=64 * 2**20, middlewares=self._middlewares)
-        app.add_routes([*self.api.routes(), web.get("/link/", self._link), *control.routes(self)])
+        app.add_routes([*self.api.routes(), web.get("/link/", self._link)])
         # Sockets are closed by the courier; the server has nobody else to wait for.
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()

@@ -147,7 +147,7 @@ async def test_the_terminal_says_what_an_answer_falls_back_to() -> None:
     council, message = await held(seats)
     seen = views(council, seats, message)
     [at] = [at for at, event in enumerate(council.events) if isinstance(event, MemberFailed)]
-    [said] = terminal.told(seen[at + 1], council.events[at], 0.0)
+    [said] = terminal.plain_lines(seen[at + 1], council.events[at], 0.0)
     assert said.startswith("three kept its answer of the round before: it took too long")
     assert "correction failed (it took too long); answer of the round before kept" in render(
         card(seen[at + 1], 0.0)
