@@ -59,7 +59,7 @@ size: setup ## Count lines of Python by package, against the budgets that only f
 
 check: lint size test ## Everything CI checks
 
-golden: setup ## Record anew what leaves the program in the golden runs; look at git diff
+golden: setup ## Record the golden runs again; read git diff afterwards
 	GOLDEN=record $(RUN) pytest -p no:xdist tests/golden
 
 fuzz: setup ## Try each property with 200,000 fresh examples (EXAMPLES=n for others)
