@@ -20,6 +20,7 @@ from functools import partial
 from inspect import isawaitable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 from zlib import crc32
 
 import aiohttp
@@ -87,7 +88,6 @@ class Discord:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What the program is to know."""
         return {"DISCORD_TOKEN": self.server.world.token, "DISCORD_API_BASE_URL": self.server.url}
 
     def use(self, who: Any, name: str, text: str, options: dict[str, Any]) -> None:
@@ -101,7 +101,6 @@ class Discord:
         return partial(self.server.submit, self.server.press(who, label))
 
     def asked(self) -> list[Asked]:
-        """Return every request."""
         return [
             (each.at, each.path, f"{each.route.split()[0]} {each.path[8:]} {each.status}", each.body)
             for each in self.server.requests()
@@ -126,7 +125,6 @@ class Slack:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What the program is to know."""
         tokens = {"SLACK_BOT_TOKEN": self.server.token, "SLACK_APP_TOKEN": self.server.app_token}
         return tokens | {"SLACK_API_URL": self.server.api_url}
 
@@ -378,6 +376,7 @@ def played(steps: list[str], platform: str, folder: Path, address: str | None = 
         patch.setattr(random, "_urandom", drawn[0].randbytes)
         patch.setattr(os, "urandom", urandom)
         patch.setattr(random.Random, "seed", seed)
+        patch.setattr(shutil, "disk_usage", Mock(return_value=Mock(free=25 * 10**9)))
         patch.setattr(os, "environ", {"PATH": os.environ["PATH"], "USER": "ada", "COLUMNS": "100"})
         patch.chdir(folder)
         random.seed(7)
