@@ -207,7 +207,7 @@ def test_the_answer_is_shown_as_it_comes() -> None:
         ("Shard", "Shard"),
         (" by tenant.\n", " by tenant."),
         ("\n5ca", ""),
-        ("rs", "\n\n5cars"),
+        ("rs.", "\n\n5cars."),
         ("\n", ""),
         (MARK, ""),
         ("\nDISS", ""),

@@ -18,7 +18,6 @@ from typing import cast
 import bot
 import council
 import storage
-from council.text.fence import unmarked
 from tests.launcher import LONGEST_REQUEST
 
 OURS = (bot, council, storage)
@@ -174,7 +173,6 @@ def main() -> None:
     for name in (*modules, *LAZY):
         if not name.endswith(".__main__"):
             importlib.import_module(name)
-    unmarked("boundary", "a text")  # makes a table of letters
     gc.freeze()
     if start := serve(socket.socket(fileno=int(sys.argv[1]))):
         run(start)
