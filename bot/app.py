@@ -24,8 +24,8 @@ from bot.service.remedies import Remedies
 from bot.service.run_tasks import RunQueue
 from bot.service.runs.runs import Runs, build_runs
 from bot.view.wording import cli as wording
+from council.accounts import Directory
 from council.models.costs import Catalog
-from council.models.directory import Directory
 from council.profile import Profile
 from storage.database import Database
 from storage.documents.conversations import Documents

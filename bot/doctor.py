@@ -23,7 +23,7 @@ from bot.config.platforms import NO_PLATFORM, check, slack_is_whole
 from bot.config.settings import OPENROUTER, given_secrets
 from bot.errors import ConfigurationError, Problem
 from bot.view.wording.figures import count, listing
-from council.models.directory import Directory
+from council.accounts import Directory
 from council.text.redaction import Redaction
 
 if TYPE_CHECKING:

@@ -70,20 +70,10 @@ def run_retries(retries: int) -> tuple[RetryBudget, RetryBudget]:
 
 
 class Meter:
-    """Adds up what a call's requests cost: Stop and deadlines end calls, and what they cost counts.
-
-    `before_another` is awaited before the call makes another request after one that cost something;
-    whoever bounds what a call may cost sets it.
-    """
+    """Adds up what a call's requests cost: Stop and deadlines end calls, and what they cost counts."""
 
     def __init__(self) -> None:
-        self.before_another: Callable[[], Awaitable[None]] | None = None
         self._used: list[Usage] = []
-
-    async def begin(self) -> None:
-        """Return when a request may be sent. Raises `ModelError` where its cost has no room."""
-        if self._used and self.before_another is not None:
-            await self.before_another()
 
     def add(self, used: Usage | None) -> None:
         """Count a request that is over; `None` is one that cost nothing."""
@@ -110,7 +100,8 @@ class Call:
     llama.cpp's server, and replaces its own. `on_text` gets the reply as it streams, `on_retry` each
     failed attempt with the seconds until the next one (what streamed before it is void), and
     `on_withdrawn` is called when what has streamed turns out to be the model's thoughts. `meter` has
-    what its requests cost.
+    what its requests cost, and `budget` reserves what another one may cost: it raises `ModelError` where
+    that has no room.
     """
 
     step: str
@@ -131,6 +122,12 @@ class Call:
     on_retry: Callable[[Failure, float], None] | None = None
     on_withdrawn: Callable[[], None] | None = None
     meter: Meter = field(default_factory=Meter)
+    budget: Callable[[], Awaitable[None]] | None = None
+
+    async def begin(self) -> None:
+        """Return when a request may be sent: one that follows another that cost something needs room."""
+        if self.budget is not None and self.meter.usage is not None:
+            await self.budget()
 
     @cached_property
     def messages(self) -> tuple[ChatMessage, ...]:

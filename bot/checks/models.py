@@ -22,10 +22,10 @@ from bot.view.wording.failures import cause
 from bot.view.wording.figures import count, listing, money
 from council.calls import Call, ChatMessage, RetryBudget
 from council.errors import Cause, Failure, ModelError
-from council.models.client import ModelClient
+from council.models.client import ModelClient, ModelEndpoint
 from council.models.costs import ModelListing, find_listing, most_like, read_listings
 from council.models.refusals import FORMATTED_STREAM, PICTURES, SYSTEM
-from council.models.servers import OTHER_LIMIT, Format, Server, format_part
+from council.models.servers import OTHER_LIMIT, Format, format_part
 from council.profile import Member, Profile
 from council.text.json_objects import JsonObject
 from council.usage import Usage, total
@@ -289,8 +289,8 @@ class ModelChecks:
         )
 
     def _learned(self, member: Member) -> str:
-        server = self._client.server(member)
-        said = what_was_learned(server, member.model, structured=bool(member.structured))
+        asked = self._client.endpoint(member)
+        said = what_was_learned(asked, member.model, structured=bool(member.structured))
         where = f" at {self._target(member).address}" if member.endpoint else ""
         return f"{member.model}{where}: {said}"
 
@@ -450,19 +450,19 @@ _PARTS = {
 }
 
 
-def what_was_learned(server: Server, model: str, *, structured: bool) -> str:
+def what_was_learned(asked: ModelEndpoint, model: str, *, structured: bool) -> str:
     """Return how a model is asked, and what of that had to be learned from its server's refusals."""
-    refused, spent, limit = server.refused(model), server.requests[model], server.dialect.limit
-    sent = next(iter(server.dialect.ladder(model, refused)), None) if structured else None
+    refused, spent, limit = asked.refused(model), asked.requests[model], asked.server.limit
+    sent = next(iter(asked.server.ladder(model, refused)), None) if structured else None
     other = OTHER_LIMIT[limit]
     parts = {**_PARTS, **({} if other in refused else {limit: f"{other} instead of {limit}"})}
     parts |= {format_part(each): _REFUSED[sent] for each in _REFUSED if each}
-    changes = [f"{server.prefix} added to the address"] if server.prefix else []
+    changes = [f"{asked.prefix} added to the address"] if asked.prefix else []
     changes += [parts.get(part, f"no {part}") for part in refused]
-    changes += ["thoughts end at a tag that nothing opened"] if model in server.thinks_unmarked else []
+    changes += ["thoughts end at a tag that nothing opened"] if model in asked.thinks_unmarked else []
     different = ", ".join(dict.fromkeys(changes))
     learned = f"learned in {count(spent, 'refused request')}" if spent else "learned"
     if not different:
         learned = f"{learned} that no change would mend" if spent else "nothing had to be learned"
-    said = f"{server.dialect.name} dialect; {_BALLOTS[sent]}; {learned}"
+    said = f"{asked.server.name} dialect; {_BALLOTS[sent]}; {learned}"
     return f"{said}: {different}" if different else said

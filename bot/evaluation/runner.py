@@ -192,10 +192,10 @@ class Evaluation:
         observed = Observation(self.runs.metrics)
 
         async def ask(call: Call) -> Reply:
-            async with budget.room(call) as count:
+            async with budget.room(call) as (bounded, count):
                 with observed.of_call(call) as answered:
                     asked = self._spent.counted(self.runs.ask)
-                    reply = await when_connected(lambda: asked(call), emit)
+                    reply = await when_connected(lambda: asked(bounded), emit)
                     answered(reply)
                 count(reply.usage)
             return reply

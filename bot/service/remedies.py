@@ -28,7 +28,7 @@ def _as_recorded(call: Call) -> Member:
 class Remedies:
     """Knows which settings a failed call depends on.
 
-    `find` says where today's configuration asks a call's member (`council.models.directory`), `has_key`
+    `find` says where today's configuration asks a call's member (`council.accounts`), `has_key`
     whether the council's own key is set.
     """
 

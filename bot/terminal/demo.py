@@ -34,12 +34,12 @@ from bot.view.state import RunView, opening
 from bot.view.thread import thread
 from bot.view.wording import figures
 from bot.view.wording import terminal as wording
+from council.accounts import Directory
 from council.calls import Call, Reply
 from council.document.conversation import AssistantMessage
 from council.errors import Failure, ModelError
 from council.events import Emit
 from council.models.costs import Catalog
-from council.models.directory import Directory
 from council.profile import Profile
 from council.text.json_objects import JsonObject
 from storage.index.statistics import Typical

@@ -5,27 +5,40 @@ OpenAI-compatible server. What servers take differs: `council.models.servers`.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
-from contextlib import aclosing
-from dataclasses import replace
+import random
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Self, cast
 
 import httpx
 import orjson
+import structlog
 
 from council.calls import Call, Reply
-from council.errors import Failure, ModelError
+from council.errors import Cause, Failure, ModelError
 from council.models.costs import UNPRICED_CALL, Catalog
-from council.models.refusals import PICTURES, RefusedCall, is_out_of_form, shorten, smaller_limit
+from council.models.refusals import (
+    KEY,
+    PICTURES,
+    RefusedCall,
+    is_out_of_form,
+    names_nothing,
+    refused_part,
+    shorten,
+    smaller_limit,
+)
 from council.models.reply import Completion
-from council.models.request import body_of_call
-from council.models.retries import Retries, last_word
-from council.models.servers import VERSION, Server, server_at
+from council.models.servers import body_of_call, format_part, is_own, known_server
 from council.models.stream import JSON_BYTES, body_of, parse_page, receive, refusal
-from council.models.transport import Transport
+from council.models.transport import Transport, proxy_of
 from council.profile import DialectName, Member
 from council.text.json_objects import JsonObject
+from council.text.redaction import Redaction, passwords
 from council.usage import Price
 
 OPENROUTER = "https://openrouter.ai/api/v1"
@@ -36,17 +49,152 @@ LIST_SECONDS = 10.0
 IDLE_TIMEOUT = 45.0
 """A provider that sends nothing for so many seconds, not even a comment, has lost the call."""
 LINGER_SECONDS = 2.0  # for the usage that follows a reply's end
-SERVERS_KEPT = 64
-BUILT_IN: DialectName = "llamacpp"
-"""What the server of the built-in model speaks."""
+ENDPOINTS_KEPT = 64
 MOST_LINES = 1_000_000
 """Lines of a reply, empty ones and comments included; a long one has a few hundred thousand."""
+APP_TITLE = "Council for team chat"
+MAX_PORT = 2**16 - 1
+EVERY_MODEL = ""
+"""The model under which is kept what holds for all models at an address."""
+MOST_REFUSALS = 5
+"""Refused requests that may be spent on learning what one model's server takes."""
+VERSION = "/v1"
+_HAS_VERSION = re.compile(r"/v\d")
+PASSING: frozenset[Cause] = frozenset(
+    (
+        *("rate_limited", "unavailable", "no_server", "connection"),
+        *("lost", "silence", "truncated", "malformed", "empty"),
+    )
+)
+"""Causes that may be gone a moment later; every other one would fail the same way again."""
+LONGEST_WAIT = 300.0
+"""Seconds: a provider that asks for a longer wait isn't asked again."""
+
+log = structlog.stdlib.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """How often a call is made again while that can help, after exponential waits with full jitter.
+
+    A call is made at most `max_attempts` times. The first wait is at most `first` seconds; the growth is
+    steep, so that even with full jitter a second wait is rarely the shorter one.
+    Source: https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
+    """
+
+    max_attempts: int = 4
+    first: float = 0.5
+    chance: random.Random = field(default_factory=random.Random)
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    growth: float = 4.0
+    longest: float = 20.0
+
+    def wait(self, error: ModelError, earlier: Sequence[Failure], left: float) -> float | None:
+        """Return the seconds to wait before a failed call is made again, `None` where it isn't.
+
+        No wait is begun that would outlast the `left` seconds, and a second empty reply is the answer.
+        A provider's `Retry-After` is the least; the jitter on top keeps a council's calls, all refused
+        together, from coming back together.
+        """
+        cause, made = error.failure.cause, len(earlier) + 1
+        is_enough = cause == "empty" and any(each.cause == cause for each in earlier)
+        if cause not in PASSING or made >= self.max_attempts or is_enough:
+            return None
+        least, most = 0.0, min(self.longest, self.first * self.growth ** (made - 1))
+        if isinstance(error, RefusedCall):
+            if not error.retryable or (error.retry_after or 0.0) > LONGEST_WAIT:
+                return None
+            if error.retry_after is not None:
+                least, most = error.retry_after, self.first
+        seconds = least + self.chance.uniform(0, most)
+        return seconds if seconds < left else None
+
+
+class ModelEndpoint:
+    """An address, what every call to it carries, and what was learned there of what it takes.
+
+    At most `calls_at_once` calls have `places`. Raises `ModelError` if it is no http address.
+    """
+
+    def __init__(self, base_url: str, key: str, dialect: DialectName | None, calls_at_once: int) -> None:
+        self.base = _address(base_url)
+        self.server = known_server(self.base, dialect)
+        self.is_own = is_own(self.base)
+        """Whether it is on this machine or its own network, where no call is billed."""
+        self.secrets = Redaction((key, *passwords(base_url), *passwords(proxy_of(self.base) or "")), KEY)
+        self.places = asyncio.Semaphore(calls_at_once)
+        self.prefix = ""
+        """What the address lacks before its pages."""
+        self.thinks_unmarked = set[str]()
+        """Models whose replies may begin with thoughts that only a closing tag ends."""
+        self.requests = Counter[str]()
+        """Refused requests that were spent on each model."""
+        self._refused: dict[str, dict[str, None]] = {}
+        headers = {
+            "Accept": "text/event-stream, application/json",
+            "Accept-Encoding": "identity",  # so that the bytes counted are the bytes unpacked
+            "Content-Type": "application/json",
+            "User-Agent": "council-bot",
+        }
+        if self.server.routes:
+            headers |= {"HTTP-Referer": "https://council-bot.invalid", "X-Title": APP_TITLE}
+        if key:
+            headers[self.server.key_header] = f"{self.server.key_prefix}{key}"
+        self.headers = httpx.Headers(headers)
+
+    def page(self, path: str) -> httpx.URL:
+        """Return the address of a page, `models` or `chat/completions`; a query stays at its end."""
+        before = self.base.path.rstrip("/").removesuffix("/chat/completions")
+        return _at_path(self.base, f"{before}{self.prefix}/{path}")
+
+    def may_lack_version(self, failure: Failure) -> bool:
+        """Return whether the address may need `/v1` at its end, which most servers' have."""
+        return failure.cause == "no_api" and not _HAS_VERSION.search(self.page("").path)
+
+    def refused(self, model: str) -> tuple[str, ...]:
+        """Return what a model, or all models there, don't take of a request."""
+        return (*self._refused.get(EVERY_MODEL, ()), *self._refused.get(model, ()))
+
+    def has_no_format(self, call: Call) -> bool:
+        """Return whether a call wants JSON by a schema and every way to ask for it was refused."""
+        model = call.member.model
+        wants = call.schema is not None and bool(call.member.structured)
+        return wants and not self.server.ladder(model, self.refused(model))
+
+    def learn(self, model: str, *parts: str, everywhere: bool = False) -> None:
+        """Remember what a refused request has taught."""
+        where = EVERY_MODEL if everywhere else model
+        self._refused.setdefault(where, {}).update(dict.fromkeys(parts))
+        self.requests[model] += 1
+        log.info("server_learned", server=self.base.host, model=model, learned=parts)
+
+    def learn_from(
+        self, refused: RefusedCall, model: str, body: JsonObject, *, has_stepped: bool
+    ) -> bool:
+        """Take in what a refusal says of its request; return whether the format was given up on a guess.
+
+        One that names nothing is about the format, if it is about any part: the next one is asked for,
+        once. Raises the refusal where nothing is left to be learned of it.
+        """
+        left = [format_part(each) for each in self.server.ladder(model, self.refused(model))]
+        if self.requests[model] >= MOST_REFUSALS:
+            raise refused
+        if named := refused_part(refused.error, refused.failure, body):
+            part, is_everywhere = named
+            part = left[0] if part == "response_format" else part
+            self.learn(model, part, everywhere=is_everywhere)
+            return has_stepped
+        is_hosted = bool(self.server.hosts)
+        if "response_format" not in body or not names_nothing(refused.failure, is_hosted=is_hosted):
+            raise refused
+        self.learn(model, *(left if has_stepped else left[:1]))
+        return True
 
 
 class ModelClient:
     """Asks models. Every call ends in an answer or a `ModelError`.
 
-    `find` says where today's configuration asks a call's member (`council.models.directory`). Members
+    `find` says where today's configuration asks a call's member (`council.accounts`). Members
     without an endpoint are asked at `base_url` with `api_key`, in its `dialect` if that is named; `keys`
     is where the variables that members name for their own endpoints are looked up, `addresses` where
     endpoints that are only names are served now. `idle_timeout` is the longest silence in a provider's
@@ -89,7 +237,7 @@ class ModelClient:
         self._calls_at_once = calls_at_once
         self._retries = retries or Retries()
         self._linger = linger
-        self._servers: dict[tuple[str, str, DialectName | None], Server] = {}
+        self._endpoints: dict[tuple[str, str, DialectName | None], ModelEndpoint] = {}
         self._idle_timeout = idle_timeout
         self._http = httpx.AsyncClient(transport=Transport(max_reply_bytes, max_reply_lines))
 
@@ -108,14 +256,14 @@ class ModelClient:
         is whole returns it, and the task is cancelled where it waits next.
         """
         call = replace(call, member=self._find(call))
-        server = self._server(call.member)
-        async with server.places:
+        endpoint = self.endpoint(call.member)
+        async with endpoint.places:
             clock = asyncio.get_running_loop().time
             started = clock()
             ends_at = started + call.deadline
             failures: list[Failure] = []
             member = call.member
-            models = (member.model, *(() if server.dialect.routes else member.fallbacks))
+            models = (member.model, *(() if endpoint.server.routes else member.fallbacks))
             for model in models:
                 asked = call
                 if model != member.model:
@@ -123,7 +271,7 @@ class ModelClient:
                 if failures and call.on_retry is not None:
                     call.on_retry(failures[-1], 0.0)
                 try:
-                    reply = await self._ask_model(server, asked, started, ends_at)
+                    reply = await self._ask_model(endpoint, asked, started, ends_at)
                 except ModelError as error:
                     failures.append(error.failure)
                     if error.failure.concerns in ("account", "text") or clock() >= ends_at:
@@ -131,14 +279,16 @@ class ModelClient:
                     continue
                 if model != member.model:
                     reply = reply.model_copy(update={"answered_by": model})
-                if call.pictures and (PICTURES in server.refused(model) or not call.images):
+                if call.pictures and (PICTURES in endpoint.refused(model) or not call.images):
                     reply = reply.model_copy(update={"unseen": True})
                 return reply.model_copy(update={"usage": call.meter.usage})
         attempts = sum(each.attempts for each in failures)
         why = {"attempts": attempts, "usage": call.meter.usage}
         raise ModelError(failures[0].model_copy(update=why))
 
-    async def _ask_model(self, server: Server, call: Call, started: float, ends_at: float) -> Reply:
+    async def _ask_model(
+        self, endpoint: ModelEndpoint, call: Call, started: float, ends_at: float
+    ) -> Reply:
         """Ask one model, and again where that can help; each retry is spent from the call's budget.
 
         Raises the last `ModelError`, with the number of attempts.
@@ -147,7 +297,7 @@ class ModelClient:
         earlier: list[Failure] = []
         while True:
             try:
-                return await self._taken(server, call, started, ends_at)
+                return await self._taken(endpoint, call, started, ends_at)
             except ModelError as error:
                 wait = self._retries.wait(error, earlier, ends_at - clock())
                 if wait is None or not call.retries.spend():
@@ -157,7 +307,7 @@ class ModelClient:
                 call.on_retry(earlier[-1], wait)
             await self._retries.sleep(wait)
 
-    async def _taken(self, server: Server, call: Call, started: float, ends_at: float) -> Reply:
+    async def _taken(self, endpoint: ModelEndpoint, call: Call, started: float, ends_at: float) -> Reply:
         """Make one attempt, and repeat it otherwise where the server refuses how it was asked.
 
         That is no retry: it has refused at once and for nothing. Raises `ModelError`: `format_refused`
@@ -166,11 +316,11 @@ class ModelClient:
         model = call.member.model
         without_version: RefusedCall | None = None
         has_stepped = False
-        while not server.has_no_format(call):
-            known = server.prefix, server.refused(model)
-            body = body_of_call(call, server.dialect, known[1])
+        while not endpoint.has_no_format(call):
+            known = endpoint.prefix, endpoint.refused(model)
+            body = body_of_call(call, endpoint.server, known[1])
             try:
-                return await self._send(server, call, body, started, ends_at)
+                return await self._send(endpoint, call, body, started, ends_at)
             except ModelError as refused:
                 # A reply that its server can't read in the form asked for is wanted without one.
                 if "response_format" in body and is_out_of_form(refused.failure):
@@ -178,18 +328,18 @@ class ModelClient:
                 if not isinstance(refused, RefusedCall):
                     raise
                 if without_version and refused.failure.cause == "no_api":
-                    server.prefix = ""  # with it, there is no API either
+                    endpoint.prefix = ""  # with it, there is no API either
                     raise without_version from refused
-                if server.may_lack_version(refused.failure):
-                    without_version, server.prefix = refused, VERSION
-                    server.requests[model] += 1
+                if endpoint.may_lack_version(refused.failure):
+                    without_version, endpoint.prefix = refused, VERSION
+                    endpoint.requests[model] += 1
                     continue
                 less = smaller_limit(refused.failure, refused.error, call.max_tokens)
                 if less is not None:
                     call = replace(call, max_tokens=less)
-                elif (server.prefix, server.refused(model)) == known:  # no other call has learned
-                    has_stepped = server.learn_from(refused, model, body, has_stepped=has_stepped)
-                    if server.has_no_format(call):
+                elif (endpoint.prefix, endpoint.refused(model)) == known:  # no other call has learned
+                    has_stepped = endpoint.learn_from(refused, model, body, has_stepped=has_stepped)
+                    if endpoint.has_no_format(call):
                         raise _without_format(refused) from refused
         raise ModelError(Failure(cause="format_refused", attempts=0))
 
@@ -200,17 +350,13 @@ class ModelClient:
         refusal remembered, except at OpenRouter, whose list would say it.
         """
         try:
-            server = self._server(member)
+            endpoint = self.endpoint(member)
         except ModelError:  # it can't be asked
             return False
-        if not server.dialect.ladder(member.model, server.refused(member.model)):
+        if not endpoint.server.ladder(member.model, endpoint.refused(member.model)):
             return False
-        is_said = server.dialect.routes and member.endpoint_id is None
+        is_said = endpoint.server.routes and member.endpoint_id is None
         return bool(listed) if is_said else listed is not False
-
-    def server(self, member: Member) -> Server:
-        """Return a member's server; raises `ModelError` if it has none."""
-        return self._server(member)
 
     def price(self, profile: str, member: Member) -> Price | None:
         """Return what a call of a council's member costs, as far as that is known; nothing is fetched.
@@ -220,7 +366,7 @@ class ModelClient:
         call = Call(step="", member=member, prompt=tuple, deadline=0.0, profile=profile)
         try:
             found = self._find(call)
-            price = self._prices(found, self._server(found))
+            price = self._prices(found, self.endpoint(found))
         except ModelError:  # it can't be asked
             return None
         known = [price(model) for model in (found.model, *found.fallbacks)]
@@ -233,20 +379,20 @@ class ModelClient:
             max(each.request for each in prices),
         )
 
-    def _prices(self, member: Member, server: Server) -> Callable[[str], Price | None]:
+    def _prices(self, member: Member, endpoint: ModelEndpoint) -> Callable[[str], Price | None]:
         # The list is of the council's own provider; another server's prices aren't known.
         listed = _unlisted if member.endpoint is not None else self.catalog.price
         # A gateway on one's own network passes calls on to models that cost something.
-        if server.dialect.bills or not server.is_own:
+        if endpoint.server.bills or not endpoint.is_own:
             return listed
         return lambda model: listed(model) or Price(prompt=0.0, completion=0.0)
 
     async def models(self, member: Member | None = None) -> list[JsonObject]:
-        """Fetch the provider's model list, or that of a member's own server.
+        """Fetch the provider's model list, or that of a member's own endpoint.
 
         Raises `ModelError` if there is none.
         """
-        body = await self._get(self._council if member is None else self._server(member), "models")
+        body = await self._get(self._council if member is None else self.endpoint(member), "models")
         # Together sends a bare array.
         listed = body.get("data") if isinstance(body, dict) else body
         return [
@@ -265,22 +411,24 @@ class ModelClient:
         said = body.get("data") if isinstance(body, dict) else None
         return cast("JsonObject", said) if isinstance(said, dict) else {}
 
-    async def _get(self, server: Server, page: str) -> JsonObject | list[object]:
+    async def _get(self, endpoint: ModelEndpoint, page: str) -> JsonObject | list[object]:
         try:
-            return await self._page(server, page)
+            return await self._page(endpoint, page)
         except ModelError as error:
-            if not server.may_lack_version(error.failure):
+            if not endpoint.may_lack_version(error.failure):
                 raise
-            server.prefix = VERSION
+            endpoint.prefix = VERSION
             try:
-                return await self._page(server, page)
+                return await self._page(endpoint, page)
             except ModelError:
-                server.prefix = ""
+                endpoint.prefix = ""
                 raise error from None
 
-    async def _page(self, server: Server, page: str) -> JsonObject | list[object]:
+    async def _page(self, endpoint: ModelEndpoint, page: str) -> JsonObject | list[object]:
         timeouts = _timeouts(self._idle_timeout)
-        request = httpx.Request("GET", server.page(page), headers=server.headers, extensions=timeouts)
+        request = httpx.Request(
+            "GET", endpoint.page(page), headers=endpoint.headers, extensions=timeouts
+        )
         try:
             async with asyncio.timeout(LIST_SECONDS):
                 response = await self._http.send(request, stream=True)
@@ -288,39 +436,39 @@ class ModelClient:
                     if self._on_date is not None:
                         self._on_date(response.headers.get("date", ""))
                     if response.status_code != HTTPStatus.OK:
-                        raise await refusal(response, server.secrets)
+                        raise await refusal(response, endpoint.secrets)
                     return parse_page(await body_of(response, JSON_BYTES))
         except TimeoutError as error:
             raise ModelError(Failure(cause="deadline", detail=f"{LIST_SECONDS:g} s")) from error
         except httpx.RequestError as error:
-            raise _no_connection(error, server) from error
+            raise _no_connection(error, endpoint) from error
 
     async def _send(
-        self, server: Server, call: Call, body: JsonObject, started: float, ends_at: float
+        self, endpoint: ModelEndpoint, call: Call, body: JsonObject, started: float, ends_at: float
     ) -> Reply:
         """Send one request and read its reply; what it costs is added to the call's meter."""
-        model, price = call.member.model, self._prices(call.member, server)
+        model, price = call.member.model, self._prices(call.member, endpoint)
         clock = asyncio.get_running_loop().time
         completion = Completion(
             call.on_text,
             call.on_withdrawn,
-            waits_for_tag=model in server.thinks_unmarked,
+            waits_for_tag=model in endpoint.thinks_unmarked,
             unpriced_call=self._unpriced_call(),
         )
         request = httpx.Request(
             "POST",
-            server.page("chat/completions"),
-            headers=server.headers,
+            endpoint.page("chat/completions"),
+            headers=endpoint.headers,
             content=orjson.dumps(body),
-            extensions=_timeouts(self._longest_silence(server, call)) | {"sent": completion.send},
+            extensions=_timeouts(self._longest_silence(endpoint, call)) | {"sent": completion.send},
         )
-        await call.meter.begin()
+        await call.begin()
         try:
             try:
                 async with asyncio.timeout_at(ends_at) as timer:
                     response = await self._http.send(request, stream=True)
                     async with aclosing(response):
-                        await receive(response, completion, server.secrets, timer, self._linger)
+                        await receive(response, completion, endpoint.secrets, timer, self._linger)
             except TimeoutError as error:
                 if not completion.finished:
                     detail = f"no whole reply within {call.deadline:g} s"
@@ -328,7 +476,7 @@ class ModelClient:
             except httpx.RequestError as error:
                 # A failure after the reply's end can only lose its usage.
                 if not completion.finished:
-                    raise _no_connection(error, server) from error
+                    raise _no_connection(error, endpoint) from error
             except asyncio.CancelledError:
                 if not completion.finished:
                     raise
@@ -336,7 +484,7 @@ class ModelClient:
                 cast("asyncio.Task[object]", asyncio.current_task()).cancel()
             finally:
                 if completion.closed_without_opening:
-                    server.thinks_unmarked.add(model)
+                    endpoint.thinks_unmarked.add(model)
             reply = completion.reply(call, round((clock() - started) * 1000), price)
         except ModelError as error:
             error.failure = completion.billed(error.failure, call, price)
@@ -348,10 +496,10 @@ class ModelClient:
         call.meter.add(reply.usage)
         return reply
 
-    def _longest_silence(self, server: Server, call: Call) -> float | None:
+    def _longest_silence(self, endpoint: ModelEndpoint, call: Call) -> float | None:
         if call.idle_timeout is not None:
             return call.idle_timeout
-        has_its_own = call.member.endpoint is not None or server.is_own
+        has_its_own = call.member.endpoint is not None or endpoint.is_own
         return None if has_its_own else self._idle_timeout
 
     @property
@@ -360,27 +508,28 @@ class ModelClient:
         return self._council.is_own
 
     @property
-    def _council(self) -> Server:
-        return self._server_at(self._base_url, self._api_key, self._dialect)
+    def _council(self) -> ModelEndpoint:
+        return self._endpoint_at(self._base_url, self._api_key, self._dialect)
 
-    def _server(self, member: Member) -> Server:
+    def endpoint(self, member: Member) -> ModelEndpoint:
+        """Return where a member is asked; raises `ModelError` if it has no key or no address."""
         if member.endpoint is None:
             named = member.dialect or self._dialect
-            return self._server_at(self._base_url, self._api_key, named)
+            return self._endpoint_at(self._base_url, self._api_key, named)
         key = self._keys.get(member.api_key_env, "") if member.api_key_env else ""
         if member.api_key_env and not key:
             raise ModelError(Failure(cause="no_key", attempts=0))
         address = self._addresses.get(member.endpoint)
-        dialect = member.dialect or (BUILT_IN if address else None)
-        return self._server_at(address or member.endpoint, key, dialect)
+        dialect = member.dialect or ("llamacpp" if address else None)
+        return self._endpoint_at(address or member.endpoint, key, dialect)
 
-    def _server_at(self, base_url: str, key: str, dialect: DialectName | None) -> Server:
-        known = self._servers.get((base_url, key, dialect))
+    def _endpoint_at(self, base_url: str, key: str, dialect: DialectName | None) -> ModelEndpoint:
+        known = self._endpoints.get((base_url, key, dialect))
         if known is None:
-            if len(self._servers) >= SERVERS_KEPT:
-                del self._servers[next(iter(self._servers))]
-            known = server_at(base_url, key, dialect, self._calls_at_once)
-            self._servers[base_url, key, dialect] = known
+            if len(self._endpoints) >= ENDPOINTS_KEPT:
+                del self._endpoints[next(iter(self._endpoints))]
+            known = ModelEndpoint(base_url, key, dialect, self._calls_at_once)
+            self._endpoints[base_url, key, dialect] = known
         return known
 
 
@@ -392,8 +541,8 @@ def _unlisted(model: str) -> None:
     del model
 
 
-def _no_connection(error: httpx.RequestError, server: Server) -> ModelError:
-    detail = shorten(f"{type(error).__name__}: {error}".removesuffix(": "), server.secrets)
+def _no_connection(error: httpx.RequestError, endpoint: ModelEndpoint) -> ModelError:
+    detail = shorten(f"{type(error).__name__}: {error}".removesuffix(": "), endpoint.secrets)
     match error:
         case httpx.ReadTimeout() | httpx.WriteTimeout():
             silent = cast("float", error.request.extensions["timeout"]["read"])
@@ -426,3 +575,25 @@ def _timeouts(silence: float | None) -> dict[str, dict[str, float | None]]:
             "pool": None,
         }
     }
+
+
+@lru_cache
+def _at_path(base: httpx.URL, path: str) -> httpx.URL:
+    return base.copy_with(path=path)  # as slow as parsing it
+
+
+def _address(url: str) -> httpx.URL:
+    with suppress(httpx.InvalidURL, UnicodeError):
+        address = httpx.URL(url)
+        if address.scheme in ("http", "https") and address.host and (address.port or 0) <= MAX_PORT:
+            return address
+    raise ModelError(Failure(cause="no_api", detail="its endpoint is no http address", attempts=0))
+
+
+def last_word(failure: Failure, earlier: Sequence[Failure]) -> Failure:
+    """Return a call's last failure, with the number of its attempts."""
+    detail = failure.detail
+    if failure.cause == "deadline" and earlier and earlier[-1].status:
+        detail = shorten(f"{detail}; before that: {earlier[-1].detail}")
+    attempts = len(earlier) + failure.attempts  # none, if nothing was sent
+    return failure.model_copy(update={"attempts": attempts, "detail": detail})

@@ -8,9 +8,11 @@ words in quotation marks don't count: there, a server may repeat the question.
 
 import math
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from http import HTTPStatus
 from http.client import responses
@@ -354,6 +356,28 @@ def _said(layers: list[JsonObject]) -> str:
                 raw = _message([*_layers(orjson.loads(raw), 0)]) or raw
             return f"{said[:EXCERPT_LENGTH]}: {raw}"
     return said
+
+
+def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
+    """Return the seconds a provider asks to wait: `retry-after-ms`, or `Retry-After` in either form.
+
+    Sources: RFC 9110, section 10.2.3; the first is OpenAI's finer form of it.
+    """
+    for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
+        value = headers.get(name, "").strip()
+        try:
+            seconds = float(value) / unit
+        except ValueError:
+            continue
+        if math.isfinite(seconds) and seconds >= 0:
+            return seconds
+    try:
+        moment = parsedate_to_datetime(headers.get("retry-after", ""))
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - now).total_seconds())
 
 
 def _wait(layers: list[JsonObject], said: str) -> float | None:

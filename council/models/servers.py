@@ -1,30 +1,23 @@
-"""The servers of models: what each kind takes, a row each, and what was learned of one at its address.
+"""The servers of models: what each kind takes, a row each, and the body of a request to it.
 
 A server that isn't listed is `generic`: it gets what most take, and what it refuses is learned
-(`council.models.refusals`). The rows are from the servers' own documentation and their users' reports;
+(`council.models.client`). The rows are from the servers' own documentation and their users' reports;
 `docs/providers.md` names them.
 """
 
-import asyncio
 import re
-from collections import Counter
-from collections.abc import Collection, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from ipaddress import ip_address
 from typing import Literal, cast
 
 import httpx
-import structlog
+import orjson
 
-from council.calls import Call
-from council.errors import Failure, ModelError
-from council.models.refusals import KEY, RefusedCall, names_nothing, refused_part
-from council.models.transport import proxy_of
+from council.calls import Call, ChatMessage
+from council.models.refusals import FORMATTED_STREAM, PICTURES, SYSTEM
 from council.profile import DialectName, Reasoning
 from council.text.json_objects import JsonObject
-from council.text.redaction import Redaction, passwords
 
 LimitName = Literal["max_tokens", "max_completion_tokens"]
 OTHER_LIMIT: Mapping[LimitName, LimitName] = {
@@ -75,7 +68,7 @@ _TEMPLATE: Thinking = {
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class Server:
     """What one kind of server takes.
 
     `hosts` are ends of host names. `limit` is the name of the reply's length limit, `formats` the ways
@@ -112,9 +105,9 @@ class Dialect:
 
 _LOCAL_FORMATS: tuple[Format, ...] = ("strict", "object")
 _ROWS = (
-    Dialect("generic"),
-    Dialect("openai", ("api.openai.com",), "max_completion_tokens", ("strict", "object")),
-    Dialect(
+    Server("generic"),
+    Server("openai", ("api.openai.com",), "max_completion_tokens", ("strict", "object")),
+    Server(
         "azure",
         ("openai.azure.com", "services.ai.azure.com", "cognitiveservices.azure.com"),
         "max_completion_tokens",
@@ -122,7 +115,7 @@ _ROWS = (
         key_header="api-key",
         key_prefix="",
     ),
-    Dialect(
+    Server(
         "openrouter",
         ("openrouter.ai",),
         # Its list says which models take a schema; the others drop the field.
@@ -131,22 +124,22 @@ _ROWS = (
         thinking=_ROUTED,
         bills=True,
     ),
-    Dialect("anthropic", ("api.anthropic.com",), formats=("strict",)),
-    Dialect(
+    Server("anthropic", ("api.anthropic.com",), formats=("strict",)),
+    Server(
         "gemini",
         ("generativelanguage.googleapis.com",),
         formats=("strict", "object"),
         formats_by_model=((r"(?:^|/)gemma", ()),),
         systemless=r"(?:^|/)gemma",
     ),
-    Dialect(
+    Server(
         "mistral",
         ("api.mistral.ai",),
         formats=("strict", "object"),
         counts=False,
         thinking=_HIGH_OR_NONE,
     ),
-    Dialect(
+    Server(
         "groq",
         ("api.groq.com",),
         "max_completion_tokens",
@@ -157,69 +150,69 @@ _ROWS = (
         ),
         streams_formats=False,
     ),
-    Dialect(
+    Server(
         "together",
         ("together.ai", "together.xyz"),
         thinking=_ENABLED,
     ),
-    Dialect("fireworks", ("api.fireworks.ai",), formats=("strict", "object")),
-    Dialect("deepseek", ("api.deepseek.com",), formats=("object",), thinking=_TYPE_AND_EFFORT),
-    Dialect(
+    Server("fireworks", ("api.fireworks.ai",), formats=("strict", "object")),
+    Server("deepseek", ("api.deepseek.com",), formats=("object",), thinking=_TYPE_AND_EFFORT),
+    Server(
         "xai",
         ("api.x.ai",),
         "max_completion_tokens",
         ("strict", "object"),
     ),
-    Dialect(
+    Server(
         "cerebras",
         ("api.cerebras.ai",),
         "max_completion_tokens",
         ("strict", "object"),
         streams_formats=False,
     ),
-    Dialect("perplexity", ("api.perplexity.ai",), formats=("strict",), counts=False),
-    Dialect(
+    Server("perplexity", ("api.perplexity.ai",), formats=("strict",), counts=False),
+    Server(
         "cohere",
         ("api.cohere.ai", "api.cohere.com"),
         formats=("object_schema",),
         thinking=_HIGH_OR_NONE,
     ),
-    Dialect(
+    Server(
         "moonshot",
         ("api.moonshot.ai", "api.moonshot.cn"),
         "max_completion_tokens",
         ("strict", "object"),
         thinking=_TYPE,
     ),
-    Dialect(
+    Server(
         "zai",
         ("api.z.ai", "open.bigmodel.cn"),
         formats=("object",),
         counts=False,
         thinking=_TYPE,
     ),
-    Dialect(
+    Server(
         "dashscope",
         ("dashscope.aliyuncs.com", "dashscope-intl.aliyuncs.com", "dashscope-us.aliyuncs.com"),
         formats=("strict", "object"),
         formats_by_model=((r"thinking|^qwq|^qvq|deepseek-r1", ()),),
         thinking=_switch({"enable_thinking": False}, {"enable_thinking": True}),
     ),
-    Dialect(
+    Server(
         "huggingface",
         ("router.huggingface.co",),
         bills=True,
     ),
-    Dialect(
+    Server(
         "cloudflare",
         ("api.cloudflare.com", "gateway.ai.cloudflare.com"),
         formats=("strict",),
         bills=True,
     ),
     # vercel.com/docs/ai-gateway/sdks-and-apis/openai-chat-completions
-    Dialect("vercel", ("ai-gateway.vercel.sh",), thinking=_ROUTED, bills=True),
+    Server("vercel", ("ai-gateway.vercel.sh",), thinking=_ROUTED, bills=True),
     # java.agentscope.io/v2/en/integration/model/minimax: no format is documented, and its limit is new
-    Dialect(
+    Server(
         "minimax",
         ("api.minimax.io", "api.minimaxi.com"),
         "max_completion_tokens",
@@ -227,34 +220,34 @@ _ROWS = (
         thinking=_switch({"thinking": {"type": "disabled"}}, {"thinking": {"type": "adaptive"}}),
     ),
     # docs.tokenfactory.nebius.com/api-reference/inference/create-chat-completion
-    Dialect("nebius", ("api.tokenfactory.nebius.com", "api.studio.nebius.com")),
-    Dialect("ollama", formats=_LOCAL_FORMATS),
-    Dialect(
+    Server("nebius", ("api.tokenfactory.nebius.com", "api.studio.nebius.com")),
+    Server("ollama", formats=_LOCAL_FORMATS),
+    Server(
         "vllm",
         formats=_LOCAL_FORMATS,
         thinking=_TEMPLATE,
     ),
-    Dialect("sglang", formats=_LOCAL_FORMATS, thinking=_TEMPLATE),
-    Dialect("lmstudio", formats=("strict",)),
-    Dialect("llamacpp", formats=_LOCAL_FORMATS, thinking=_TEMPLATE),
-    Dialect("koboldcpp", formats=("strict",)),
-    Dialect(
+    Server("sglang", formats=_LOCAL_FORMATS, thinking=_TEMPLATE),
+    Server("lmstudio", formats=("strict",)),
+    Server("llamacpp", formats=_LOCAL_FORMATS, thinking=_TEMPLATE),
+    Server("koboldcpp", formats=("strict",)),
+    Server(
         "litellm",
         bills=True,
     ),
 )
-DIALECTS: Mapping[str, Dialect] = {row.name: row for row in _ROWS}
+SERVERS: Mapping[str, Server] = {row.name: row for row in _ROWS}
 
 
-def dialect_of(address: httpx.URL, named: DialectName | None = None) -> Dialect:
-    """Return the dialect that somebody named, else that of an address's host, else `generic`."""
+def known_server(address: httpx.URL, named: DialectName | None = None) -> Server:
+    """Return the row whose dialect somebody named, else that of an address's host, else `generic`."""
     if named is not None:
-        return DIALECTS[named]
+        return SERVERS[named]
     host = address.host.lower().rstrip(".")
     for row in _ROWS:
         if any(host == end or host.endswith(f".{end}") for end in row.hosts):
             return row
-    return DIALECTS["generic"]
+    return SERVERS["generic"]
 
 
 _OWN_NAMES = (".local", ".internal", ".lan", ".home.arpa", ".localhost")
@@ -272,113 +265,111 @@ def is_own(address: httpx.URL) -> bool:
         return "." not in host or host.endswith(_OWN_NAMES)
 
 
-APP_TITLE = "Council for team chat"
-MAX_PORT = 2**16 - 1
-EVERY_MODEL = ""
-"""The model under which is kept what holds for all models at an address."""
-MOST_REFUSALS = 5
-"""Refused requests that may be spent on learning what one model's server takes."""
-VERSION = "/v1"
-_HAS_VERSION = re.compile(r"/v\d")
-
-log = structlog.stdlib.get_logger()
+_NOT_SHOWN = "The pictures that the question names can't be shown to you. Say so where it matters."
+_FOLLOWS_SCHEMA = "Reply with one JSON object that follows this JSON schema, and nothing else:"
 
 
-@dataclass(slots=True)
-class Server:
-    """An address, what every call to it carries, what it takes, and a limit on concurrent calls."""
+def body_of_call(call: Call, server: Server, refused: Collection[str] = ()) -> JsonObject:
+    """Return a request's body: what every server needs, and of the rest only what somebody set.
 
-    base: httpx.URL
-    headers: httpx.Headers
-    secrets: Redaction
-    dialect: Dialect
-    is_own: bool
-    """Whether it is on this machine or its own network, where no call is billed."""
-    places: asyncio.Semaphore
-    prefix: str = ""
-    """What the address lacks before its pages."""
-    thinks_unmarked: set[str] = field(default_factory=set[str])
-    """Models whose replies may begin with thoughts that only a closing tag ends."""
-    requests: Counter[str] = field(default_factory=Counter[str])
-    """Refused requests that were spent on each model."""
-    _refused: dict[str, dict[str, None]] = field(default_factory=dict[str, dict[str, None]])
-
-    def page(self, path: str) -> httpx.URL:
-        """Return the address of a page, `models` or `chat/completions`; a query stays at its end."""
-        before = self.base.path.rstrip("/").removesuffix("/chat/completions")
-        return _at_path(self.base, f"{before}{self.prefix}/{path}")
-
-    def may_lack_version(self, failure: Failure) -> bool:
-        """Return whether the address may need `/v1` at its end, which most servers' have."""
-        return failure.cause == "no_api" and not _HAS_VERSION.search(self.page("").path)
-
-    def refused(self, model: str) -> tuple[str, ...]:
-        """Return what a model, or all models there, don't take of a request."""
-        return (*self._refused.get(EVERY_MODEL, ()), *self._refused.get(model, ()))
-
-    def learn(self, model: str, *parts: str, everywhere: bool = False) -> None:
-        """Remember what a refused request has taught."""
-        where = EVERY_MODEL if everywhere else model
-        self._refused.setdefault(where, {}).update(dict.fromkeys(parts))
-        self.requests[model] += 1
-        log.info("server_learned", server=self.base.host, model=model, learned=parts)
-
-    def has_no_format(self, call: Call) -> bool:
-        """Return whether a call wants JSON by a schema and every way to ask for it was refused."""
-        model = call.member.model
-        wants = call.schema is not None and bool(call.member.structured)
-        return wants and not self.dialect.ladder(model, self.refused(model))
-
-    def learn_from(
-        self, refused: RefusedCall, model: str, body: JsonObject, *, has_stepped: bool
-    ) -> bool:
-        """Take in what a refusal says of its request; return whether the format was given up on a guess.
-
-        One that names nothing is about the format, if it is about any part: the next one is asked for,
-        once. Raises the refusal where nothing is left to be learned of it.
-        """
-        left = [format_part(each) for each in self.dialect.ladder(model, self.refused(model))]
-        if self.requests[model] >= MOST_REFUSALS:
-            raise refused
-        if named := refused_part(refused.error, refused.failure, body):
-            part, is_everywhere = named
-            part = left[0] if part == "response_format" else part
-            self.learn(model, part, everywhere=is_everywhere)
-            return has_stepped
-        is_hosted = bool(self.dialect.hosts)
-        if "response_format" not in body or not names_nothing(refused.failure, is_hosted=is_hosted):
-            raise refused
-        self.learn(model, *(left if has_stepped else left[:1]))
-        return True
-
-
-def server_at(base_url: str, key: str, dialect: DialectName | None, calls_at_once: int) -> Server:
-    """Return the server at an address. Raises `ModelError` if that is no http address."""
-    base = _address(base_url)
-    spoken = dialect_of(base, dialect)
-    headers = {
-        "Accept": "text/event-stream, application/json",
-        "Accept-Encoding": "identity",  # so that the bytes counted are the bytes unpacked
-        "Content-Type": "application/json",
-        "User-Agent": "council-bot",
+    `refused` are the parts of earlier requests that its model didn't take (`refused_part`).
+    """
+    member = call.member
+    chosen = _format(call, server, refused)
+    is_whole = chosen and (FORMATTED_STREAM in refused or not server.streams_formats)
+    streams = "stream" not in refused and not is_whole
+    body: JsonObject = {
+        "model": member.model,
+        "messages": _messages(call, server, refused, chosen),
+        "stream": streams,
     }
-    if spoken.routes:
-        headers |= {"HTTP-Referer": "https://council-bot.invalid", "X-Title": APP_TITLE}
-    if key:
-        headers[spoken.key_header] = f"{spoken.key_prefix}{key}"
-    secrets = Redaction((key, *passwords(base_url), *passwords(proxy_of(base) or "")), KEY)
-    places = asyncio.Semaphore(calls_at_once)
-    return Server(base, httpx.Headers(headers), secrets, spoken, is_own(base), places)
+    if streams and server.counts:
+        body["stream_options"] = {"include_usage": True}
+    if server.routes:
+        if member.fallbacks:
+            body["models"] = [member.model, *member.fallbacks]
+        if call.web:
+            body["plugins"] = [{"id": "web"}]
+    if call.temperature is not None:
+        body["temperature"] = call.temperature
+    if call.max_tokens is not None:
+        limit = OTHER_LIMIT[server.limit] if server.limit in refused else server.limit
+        body[limit] = call.max_tokens
+    if call.repeat_penalty is not None:
+        body["repeat_penalty"] = call.repeat_penalty
+    if member.reasoning is not None:
+        body |= server.thinking[member.reasoning]
+    if chosen and call.schema:
+        body["response_format"] = _response_format(chosen, call.schema)
+    body |= cast("JsonObject", orjson.loads(member.extra))
+    return {name: value for name, value in body.items() if name not in refused or name == "stream"}
 
 
-@lru_cache
-def _at_path(base: httpx.URL, path: str) -> httpx.URL:
-    return base.copy_with(path=path)  # as slow as parsing it
+def _format(call: Call, server: Server, refused: Collection[str]) -> Format | None:
+    if call.schema is None or not call.member.structured:
+        return None
+    return next(iter(server.ladder(call.member.model, refused)), None)
 
 
-def _address(url: str) -> httpx.URL:
-    with suppress(httpx.InvalidURL, UnicodeError):
-        address = httpx.URL(url)
-        if address.scheme in ("http", "https") and address.host and (address.port or 0) <= MAX_PORT:
-            return address
-    raise ModelError(Failure(cause="no_api", detail="its endpoint is no http address", attempts=0))
+def _response_format(chosen: Format, schema: JsonObject) -> JsonObject:
+    match chosen:
+        case "object":
+            return {"type": "json_object"}
+        case "object_schema":
+            return {"type": "json_object", "schema": schema}
+        case "schema":
+            return {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}
+        case "strict":
+            shape = {"name": "reply", "strict": True, "schema": schema}
+            return {"type": "json_schema", "json_schema": shape}
+
+
+def _messages(
+    call: Call, server: Server, refused: Collection[str], chosen: Format | None
+) -> Sequence[ChatMessage]:
+    messages = call.messages
+    if chosen == "object":
+        # Servers that take a bare `json_object` refuse prompts without the word JSON.
+        schema = orjson.dumps(call.schema).decode()
+        messages = _with_system(messages, f"{_FOLLOWS_SCHEMA}\n{schema}")
+    if call.pictures and (PICTURES in refused or not call.images):
+        messages = _with_system(messages, _NOT_SHOWN)
+    if SYSTEM in refused or server.merges_system(call.member.model):
+        messages = _merged(messages)
+    if call.images and PICTURES not in refused:
+        messages = _showing(call, messages)
+    return messages
+
+
+def _showing(call: Call, messages: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
+    """Return messages whose first user text has the pictures before it.
+
+    Each is a part of its own; the text comes last, since it ends in its task.
+    Source: https://platform.openai.com/docs/guides/images-vision
+    """
+    place = next(i for i, message in enumerate(messages) if message["role"] == "user")
+    parts: list[JsonObject] = [
+        {"type": "image_url", "image_url": {"url": f"data:{picture.media};base64,{image}"}}
+        for picture, image in zip(call.pictures, call.images, strict=True)
+    ]
+    parts.append({"type": "text", "text": messages[place]["content"]})
+    shown = cast("ChatMessage", {"role": "user", "content": parts})
+    return (*messages[:place], shown, *messages[place + 1 :])
+
+
+def _with_system(messages: Sequence[ChatMessage], words: str) -> tuple[ChatMessage, ...]:
+    """Return messages whose system message ends in these words: the last one ends in its task."""
+    first, *others = messages
+    if first["role"] != "system":
+        return ({"role": "system", "content": words}, *messages)
+    return ({"role": "system", "content": f"{first['content']}\n\n{words}"}, *others)
+
+
+def _merged(messages: Iterable[ChatMessage]) -> tuple[ChatMessage, ...]:
+    """Return messages whose system texts precede the first user's."""
+    texts = [message["content"] for message in messages if message["role"] == "system"]
+    others = [message for message in messages if message["role"] != "system"]
+    if not texts or not others:
+        return tuple(messages)
+    first = {**others[0], "content": "\n\n".join((*texts, others[0]["content"]))}
+    return (cast("ChatMessage", first), *others[1:])

@@ -19,9 +19,8 @@ import httpx
 import orjson
 
 from council.errors import Failure, ModelError
-from council.models.refusals import EXCERPT_LENGTH, RefusedCall, refused, too_large
+from council.models.refusals import EXCERPT_LENGTH, RefusedCall, refused, retry_after, too_large
 from council.models.reply import Completion
-from council.models.retries import retry_after
 from council.models.transport import UNPACKED
 from council.text.json_objects import JsonObject
 from council.text.redaction import Redaction

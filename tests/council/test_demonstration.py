@@ -14,8 +14,7 @@ from council.calls import Call, ChatMessage
 from council.consultation import Opinion, Rebuttal
 from council.consultation_calls import form_schema
 from council.errors import ModelError
-from council.models.client import ModelClient
-from council.models.retries import Retries
+from council.models.client import ModelClient, Retries
 from council.session import FORM_TOKENS
 from council.text.json_objects import JsonObject
 from tests.council.scripted import as_called

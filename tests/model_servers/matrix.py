@@ -12,14 +12,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import cast
 
+from council.accounts import Directory
 from council.calls import MemorySteps
 from council.cancel import Stop
 from council.document.conversation import AssistantMessage
 from council.errors import Cause, RunError
 from council.events import AnswerStreamed, Event
-from council.models.client import ModelClient
-from council.models.directory import Directory
-from council.models.retries import Backoff, Retries
+from council.models.client import ModelClient, Retries
 from council.profile import Profile
 from council.run import deliberate
 from tests.council.scripted import Clock, ScriptedCouncil
@@ -133,7 +132,7 @@ async def council_at(
     async with ModelClient(
         directory.find,
         keys={KEY_VARIABLE: key or ""},
-        retries=Retries(3, Backoff(first=0.01), random.Random(1), rest),  # noqa: S311 - jitter
+        retries=Retries(3, 0.01, random.Random(1), rest),  # noqa: S311 - jitter
     ) as client:
         yield Council(models, seat, directory, client, rest)
 

@@ -21,7 +21,7 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.providers import Provider
 
 from council.calls import Call
-from council.models.servers import dialect_of
+from council.models.servers import known_server
 from council.reviews.ballots import ballot_schema
 from tests.model_servers.matrix import opened
 from tests.model_servers.stand_in import KEY, ORIGINALS
@@ -52,7 +52,7 @@ def provided() -> Iterator[tuple[str, str, Profile]]:
                     build = cast("Callable[..., Provider[Any]]", kind)
                     with suppress(TypeError, UserError):  # it wants more than a key
                         address = httpx.URL(build(api_key=KEY).base_url)
-                        yield module.name, dialect_of(address).name, kind.model_profile
+                        yield module.name, known_server(address).name, kind.model_profile
 
 
 def theirs() -> dict[str, Profile]:

@@ -6,7 +6,7 @@ import tomllib
 import httpx
 import pytest
 
-from council.models.servers import DIALECTS, dialect_of, is_own
+from council.models.servers import SERVERS, is_own, known_server
 from council.personas import PRESETS
 from council.profile import Profile
 from tests.model_servers.stand_in import ORIGINALS
@@ -21,7 +21,7 @@ FAMILIES = {original.dialect: original.title for original in ORIGINALS.values()}
 def test_an_address_of_the_table_says_which_server_it_is(server: str, address: str) -> None:
     """Or is of one's own machine."""
     url = httpx.URL(address)
-    dialect = dialect_of(url).name
+    dialect = known_server(url).name
     assert is_own(url) or dialect != "generic"
     first = re.split(r"\W", server)[0].lower()
     assert is_own(url) or first in FAMILIES[dialect].lower()
@@ -29,8 +29,8 @@ def test_an_address_of_the_table_says_which_server_it_is(server: str, address: s
 
 def test_the_table_has_every_server() -> None:
     """OpenRouter without an address."""
-    hosted = {dialect_of(httpx.URL(address)).name for _, address in ADDRESSES} - {"generic"}
-    assert hosted == {row.name for row in DIALECTS.values() if row.hosts} - {"openrouter"}
+    hosted = {known_server(httpx.URL(address)).name for _, address in ADDRESSES} - {"generic"}
+    assert hosted == {row.name for row in SERVERS.values() if row.hosts} - {"openrouter"}
 
 
 def test_the_guide_names_every_dialect() -> None:
@@ -38,7 +38,7 @@ def test_the_guide_names_every_dialect() -> None:
     _, _, section = TEXT.partition("## Behind a proxy")
     section, _, _ = section.partition("\n## ")
     _, _, names = section.partition("The names:")
-    assert {*re.findall(r"`(\w+)`", names)} == {*DIALECTS}
+    assert {*re.findall(r"`(\w+)`", names)} == {*SERVERS}
 
 
 def test_the_guides_members_are_profiles() -> None:
@@ -49,4 +49,4 @@ def test_the_guides_members_are_profiles() -> None:
     assert {seat["persona"] for seat in seats} <= {*names}
     profile = Profile.model_validate(tomllib.loads(three)["profiles"]["default"])
     addresses = [httpx.URL(str(seat.endpoint)) for seat in profile.members]
-    assert [dialect_of(address).name for address in addresses] == ["openai", "gemini", "generic"]
+    assert [known_server(address).name for address in addresses] == ["openai", "gemini", "generic"]

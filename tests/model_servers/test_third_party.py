@@ -54,7 +54,7 @@ def written(named: Row, unnamed: Row) -> None:
 def lessons(council: Council) -> int:
     """Return the refused requests that the model with most of them took."""
     members = [Member.model_validate({"model": model, **council.seat}) for model in council.models]
-    return max(council.client.server(member).requests[member.model] for member in members)
+    return max(council.client.endpoint(member).requests[member.model] for member in members)
 
 
 async def proxied(proxy: Proxy, dialect: str | None) -> Row:

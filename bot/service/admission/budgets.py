@@ -7,6 +7,7 @@ terminal: they run the program.
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Annotated, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
@@ -190,8 +191,8 @@ class RunBudget:
         self._reserving = asyncio.Lock()
 
     @asynccontextmanager
-    async def room(self, call: Call) -> AsyncGenerator[Count]:
-        """Keep room for a call while it is made: what is yielded takes what its reply used.
+    async def room(self, call: Call) -> AsyncGenerator[tuple[Call, Count]]:
+        """Keep room for a call while it is made: yield it with its budget, and what counts its reply.
 
         Raises `ModelError` where there is none.
         """
@@ -211,11 +212,10 @@ class RunBudget:
             await self._send(call.step, cost)
 
         await self._reserve(cost, is_last=is_last)
-        call.meter.before_another = another
         try:
             if cost:
                 await self._send(call.step, cost)
-            yield count
+            yield replace(call, budget=another, prompt=lambda: call.messages), count
         except ModelError as error:
             count(error.failure.usage)
             raise

@@ -118,10 +118,10 @@ class Costs:
 
     def budget(
         self, run: RunRow, brief: Brief, steps: RunSteps, emit: Emit
-    ) -> Callable[[Call], AbstractAsyncContextManager[Count]]:
+    ) -> Callable[[Call], AbstractAsyncContextManager[tuple[Call, Count]]]:
         """Return what keeps room for a run's calls within its reservation, if a budget bounds it."""
         if steps.allowance is None:
-            return lambda _: nullcontext(_uncounted)
+            return lambda call: nullcontext((call, _uncounted))
 
         async def enlarge(amount: int) -> bool:
             budgets = await self.budgets_of(run, emit)

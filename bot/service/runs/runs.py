@@ -109,8 +109,8 @@ class Runs:
             if self.wait_for_claim is not None:  # until the run is certainly this process's
                 await self.wait_for_claim(run.id)
             with observed.of_call(call) as answered:
-                async with budget(call) as count:
-                    ready = await shown(call)
+                async with budget(call) as (bounded, count):
+                    ready = await shown(bounded)
                     reply = await when_connected(lambda: self.ask(ready), emit)
                     count(reply.usage)
                 answered(reply)

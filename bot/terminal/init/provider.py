@@ -18,11 +18,11 @@ from bot.terminal.init.prompts import choose, fit, kept, prompt
 from bot.view.wording import init as wording
 from bot.view.wording.failures import cause
 from council import demonstration
+from council.accounts import Directory
 from council.errors import ModelError
 from council.local import LocalServer, find_servers
 from council.models.client import ModelClient
 from council.models.costs import ModelListing, read_listings
-from council.models.directory import Directory
 from council.profile import Profile
 from council.suggestion import leading
 from council.text.redaction import Redaction

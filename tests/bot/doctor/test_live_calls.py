@@ -3,7 +3,8 @@
 import pytest
 
 from bot.checks.models import LIVE, what_was_learned
-from council.models.servers import format_part, server_at
+from council.models.client import ModelEndpoint
+from council.models.servers import format_part
 from tests.bot.doctor.scene import Scene
 from tests.model_servers.stand_in import KEY, ORIGINALS, StandIn
 
@@ -106,8 +107,8 @@ def test_everything_that_can_be_learned_is_told(
     *, structured: bool, refused: tuple[str, ...], said: str
 ) -> None:
     """In a few words each."""
-    server = server_at("http://127.0.0.1:9", "", None, 1)
-    server.prefix = "/v1"
-    server.thinks_unmarked.add("m")
-    server.learn("m", *refused)
-    assert what_was_learned(server, "m", structured=structured) == f"generic dialect; {said}"
+    asked = ModelEndpoint("http://127.0.0.1:9", "", None, 1)
+    asked.prefix = "/v1"
+    asked.thinks_unmarked.add("m")
+    asked.learn("m", *refused)
+    assert what_was_learned(asked, "m", structured=structured) == f"generic dialect; {said}"

@@ -10,8 +10,7 @@ import pytest
 from council.brief import Picture
 from council.calls import Call
 from council.errors import Cause, ModelError
-from council.models.client import ModelClient
-from council.models.retries import Retries
+from council.models.client import ModelClient, Retries
 from council.profile import Member
 from council.text.json_objects import JsonObject
 from tests.council.models.test_client import quick

@@ -21,8 +21,7 @@ from council.cancel import Stop
 from council.errors import Cause, Failure, ModelError
 from council.events import AnswerStreamed, Event
 from council.models import stream as streams
-from council.models.client import ModelClient
-from council.models.retries import Backoff, Retries
+from council.models.client import ModelClient, Retries
 from council.models.servers import is_own
 from council.models.transport import LINES_AT_ONCE, MOST_CONNECTIONS
 from council.profile import DialectName, Member, Profile
@@ -45,7 +44,7 @@ def chance(seed: int) -> random.Random:
 
 def quick(rest: Rest | None = None, max_attempts: int = 4) -> Retries:
     """Return retries whose waits are short and take no time."""
-    return Retries(max_attempts, Backoff(first=0.01), chance(1), rest or Rest())
+    return Retries(max_attempts, 0.01, chance(1), rest or Rest())
 
 
 @asynccontextmanager
@@ -686,15 +685,12 @@ async def test_a_failure_quotes_the_provider_but_never_the_key() -> None:
 async def test_waits_follow_the_backoff() -> None:
     """Growing bounds, drawn with the injected chance."""
     rest = Rest()
-    backoff = Backoff(first=1.0)
-    async with (
-        ModelServer() as provider,
-        opened(provider, retries=Retries(backoff=backoff, chance=chance(7), sleep=rest)) as client,
-    ):
+    retries = Retries(first=1.0, chance=chance(7), sleep=rest)
+    async with ModelServer() as provider, opened(provider, retries=retries) as client:
         provider.always(MODEL, Turn(status=503))
         await failure(client, call(deadline=60.0))
     same = chance(7)
-    assert rest.waits == [backoff.wait(attempt, None, same) for attempt in (1, 2, 3)]
+    assert rest.waits == [same.uniform(0, most) for most in (1.0, 4.0, 16.0)]
 
 
 @pytest.mark.parametrize(
@@ -962,12 +958,11 @@ async def test_a_call_that_was_never_sent_costs_nothing() -> None:
 
 async def test_no_further_attempt_is_made_where_its_cost_has_no_room() -> None:
     """Whoever bounds a call is asked before a request that follows one that cost something."""
-    asked = call()
 
     async def refuse() -> None:
         raise ModelError(Failure(cause="over_budget", attempts=0))
 
-    asked.meter.before_another = refuse
+    asked = replace(call(), budget=refuse)
     async with ModelServer() as provider, opened(provider) as client:
         provider.script(MODEL, Turn(status=500), Turn("It dep", finish_reason="error", usage=None))
         why = await failure(client, asked)

@@ -13,8 +13,7 @@ import pytest
 
 from council.calls import Call, Reply
 from council.errors import Cause, Failure, ModelError
-from council.models.client import ModelClient
-from council.models.retries import Backoff, Retries
+from council.models.client import ModelClient, Retries
 from council.profile import Member
 from tests.council.scripted import as_called
 
@@ -60,7 +59,7 @@ class Asked:
             base_url=address,
             api_key="sk-test",
             dialect="openrouter",
-            retries=Retries(max_attempts=3, backoff=Backoff(first=0.01), sleep=self.sleep),
+            retries=Retries(max_attempts=3, first=0.01, sleep=self.sleep),
         ) as client:
             return await client.ask(
                 Call(

@@ -10,8 +10,7 @@ from llmock.pytest_plugin import LLMock
 
 from council.calls import Call, Reply
 from council.errors import Cause, ModelError
-from council.models.client import ModelClient
-from council.models.retries import Backoff, Retries
+from council.models.client import ModelClient, Retries
 from council.profile import Member
 from tests.council.scripted import as_called
 
@@ -26,7 +25,7 @@ class NoJitter(random.Random):
 
 TEXT = "It depends on the load, and on who is on call at night when it breaks."
 PACE_MS = 5  # a broken stream is still being sent when the client hangs up
-RETRIES = Retries(backoff=Backoff(first=0.06), chance=NoJitter())
+RETRIES = Retries(first=0.06, chance=NoJitter())
 RETRY_AFTER = 0.05  # seconds; llmock itself says one
 FAULTS = {
     "retry_after_ignored",

@@ -8,8 +8,7 @@ import pytest
 
 from council.calls import Call
 from council.models.refusals import SYSTEM
-from council.models.request import body_of_call
-from council.models.servers import DIALECTS, dialect_of, format_part
+from council.models.servers import SERVERS, body_of_call, format_part, known_server
 from council.profile import DialectName, Member
 from council.text.json_objects import JsonObject
 
@@ -37,12 +36,12 @@ def body(
         web=web,
         max_tokens=800,
     )
-    return body_of_call(call, DIALECTS[dialect], refused)
+    return body_of_call(call, SERVERS[dialect], refused)
 
 
 def test_every_dialect_has_a_row() -> None:
     """The configuration knows no other names."""
-    assert DIALECTS.keys() == {*get_args(DialectName)}
+    assert SERVERS.keys() == {*get_args(DialectName)}
 
 
 @pytest.mark.parametrize(
@@ -60,14 +59,14 @@ def test_every_dialect_has_a_row() -> None:
         ("http://127.0.0.1:11434/v1", "generic"),
     ],
 )
-def test_an_address_gets_the_dialect_of_its_host(address: str, name: str) -> None:
+def test_an_address_gets_the_known_server_its_host(address: str, name: str) -> None:
     """Whole parts of the name count: another's domain that ends alike is another's."""
-    assert dialect_of(httpx.URL(address)).name == name
+    assert known_server(httpx.URL(address)).name == name
 
 
 def test_a_named_dialect_overrules_the_host() -> None:
     """A proxy speaks what stands behind it."""
-    assert dialect_of(httpx.URL("http://127.0.0.1:4000"), "openrouter").name == "openrouter"
+    assert known_server(httpx.URL("http://127.0.0.1:4000"), "openrouter").name == "openrouter"
 
 
 def test_only_openrouter_gets_its_own_fields() -> None:
@@ -77,7 +76,7 @@ def test_only_openrouter_gets_its_own_fields() -> None:
     assert routed["plugins"] == [{"id": "web"}]
     assert routed["reasoning"] == {"effort": "low"}
     known = {"model", "messages", "stream", "stream_options", "max_tokens", "max_completion_tokens"}
-    for name in DIALECTS.keys() - {"openrouter"}:
+    for name in SERVERS.keys() - {"openrouter"}:
         assert body(name, fallbacks=["n"], web=True).keys() <= known, name
 
 
@@ -152,7 +151,7 @@ def test_thinking_is_controlled_in_the_servers_words(
 def test_json_is_asked_for_in_forms_a_server_takes(dialect: str, model: str, kinds: list[str]) -> None:
     """The best first; what it refuses is left."""
     found: list[str] = []
-    ladder = [format_part(each) for each in DIALECTS[dialect].ladder(model)]
+    ladder = [format_part(each) for each in SERVERS[dialect].ladder(model)]
     for steps in range(len(kinds)):
         sent = body(dialect, ladder[:steps], schema=True, model=model)
         shape = cast("JsonObject", sent["response_format"])

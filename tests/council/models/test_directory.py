@@ -3,10 +3,10 @@
 import orjson
 import pytest
 
+from council.accounts import Directory
 from council.brief import Brief
 from council.calls import Call
 from council.errors import Cause, ModelError
-from council.models.directory import Directory
 from council.profile import Member, Profile
 
 HERE = "http://127.0.0.1:11434/v1"

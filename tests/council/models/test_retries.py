@@ -8,15 +8,8 @@ from typing import cast
 import pytest
 
 from council.errors import Cause, Failure, ModelError
-from council.models.refusals import RefusedCall
-from council.models.retries import (
-    LONGEST_WAIT,
-    Backoff,
-    Retries,
-    last_word,
-    retry_after,
-    worth_retrying,
-)
+from council.models.client import LONGEST_WAIT, Retries, last_word
+from council.models.refusals import RefusedCall, retry_after
 
 NOW = datetime(2026, 1, 20, 10, 30, tzinfo=UTC)
 
@@ -46,12 +39,19 @@ def test_retry_after_is_read_in_all_its_forms(headers: dict[str, str], seconds: 
     assert retry_after(headers, NOW) == seconds
 
 
+def drawn(retries: Retries, error: ModelError, made: int) -> list[float]:
+    """Return many waits after as many attempts."""
+    earlier = [error.failure] * (made - 1)
+    waits = [retries.wait(error, earlier, 1_000.0) for _ in range(500)]
+    return [wait for wait in waits if wait is not None]
+
+
 def test_waits_grow_with_full_jitter_up_to_the_longest() -> None:
     """Each wait is drawn from the whole range up to its bound."""
-    backoff = Backoff(first=1.0, growth=4.0, longest=10.0)
     chance = random.Random(1)  # noqa: S311 - jitter, not a secret
-    for attempt, bound in ((1, 1.0), (2, 4.0), (3, 10.0), (4, 10.0)):
-        waits = [backoff.wait(attempt, None, chance) for _ in range(500)]
+    retries = Retries(9, 1.0, chance, growth=4.0, longest=10.0)
+    for made, bound in ((1, 1.0), (2, 4.0), (3, 10.0), (4, 10.0)):
+        waits = drawn(retries, failing("lost"), made)
         assert 0 <= min(waits) < bound * 0.05
         assert bound * 0.95 < max(waits) <= bound
 
@@ -59,10 +59,11 @@ def test_waits_grow_with_full_jitter_up_to_the_longest() -> None:
 def test_the_wait_a_provider_asks_for_is_a_floor() -> None:
     """Jitter comes on top, so that calls refused together don't come back together."""
     chance = random.Random(1)  # noqa: S311 - jitter, not a secret
-    waits = [Backoff(first=1.0).wait(1, 5.0, chance) for _ in range(50)]
+    error = RefusedCall(Failure(cause="rate_limited"), 5.0)
+    waits = drawn(Retries(9, 1.0, chance), error, 2)
     assert min(waits) >= 5.0
     assert max(waits) <= 6.0
-    assert len(set(waits)) == 50
+    assert len({*waits}) == 500
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,7 @@ def test_the_wait_a_provider_asks_for_is_a_floor() -> None:
 )
 def test_only_what_may_pass_is_retried(cause: Cause, worth: bool) -> None:
     """The same call would fail the same way again otherwise."""
-    assert worth_retrying(ModelError(Failure(cause=cause))) is worth
+    assert (Retries().wait(failing(cause), (), 1_000.0) is not None) is worth
 
 
 @pytest.mark.parametrize(
@@ -108,7 +109,7 @@ def test_only_what_may_pass_is_retried(cause: Cause, worth: bool) -> None:
 def test_a_long_wait_gives_the_member_up(wait: float | None, retryable: bool, worth: bool) -> None:
     """So does a provider that says that asking again is in vain."""
     error = RefusedCall(Failure(cause="rate_limited"), wait, retryable=retryable)
-    assert worth_retrying(error) is worth
+    assert (Retries().wait(error, (), 100_000.0) is not None) is worth
 
 
 class Highest(random.Random):
@@ -172,7 +173,10 @@ def test_a_deadline_says_what_it_waited_for(
 
 def test_a_call_is_retried_soon_then_later() -> None:
     """By default up to half a second at first, four times as long each time, 20 seconds at most."""
-    backoff = Retries().backoff
-    waits = [backoff.wait(attempt, None, Highest()) for attempt in (1, 2, 3, 4, 9)]
+    retries = Retries(99, chance=Highest())
+    waits = [
+        retries.wait(failing("lost"), [failing("lost").failure] * made, 1_000.0)
+        for made in (0, 1, 2, 3, 8)
+    ]
     assert waits == [0.5, 2.0, 8.0, 20.0, 20.0]
     assert (Retries().max_attempts, Retries().sleep, LONGEST_WAIT) == (4, asyncio.sleep, 300)

@@ -20,9 +20,8 @@ from bot.service.admission.budgets import NANO, Budgets
 from bot.service.admission.channels import Operator
 from council.calls import Call
 from council.models import reply as replies
-from council.models.client import ModelClient
+from council.models.client import ModelClient, Retries
 from council.models.costs import used
-from council.models.retries import Backoff, Retries
 from council.text.json_objects import JsonObject
 from council.usage import Price, Usage
 from storage.errors import WriterError
@@ -116,7 +115,7 @@ class Race:
     async def process(self) -> AsyncGenerator[Office]:
         """Open a program on the folder, with its own connections."""
         chance = random.Random(self.chance.random())  # noqa: S311 - the same each time
-        retries = Retries(max_attempts=3, backoff=Backoff(first=0.001), chance=chance)
+        retries = Retries(max_attempts=3, first=0.001, chance=chance)
         async with ModelClient(
             as_called, base_url=self.provider.base_url, api_key="key", dialect="openrouter",
             retries=retries, linger=0.2, idle_timeout=0.3,

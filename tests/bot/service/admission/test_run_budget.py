@@ -73,12 +73,12 @@ class Purse:
         return within(RunBudget(allowance, self.answer, price, enlarge, send).room, ask)
 
 
-def within(room: Callable[[Call], AbstractAsyncContextManager[Count]], ask: Ask) -> Ask:
+def within(room: Callable[[Call], AbstractAsyncContextManager[tuple[Call, Count]]], ask: Ask) -> Ask:
     """Return an `ask` whose calls have room, as a run's have."""
 
     async def asked(call: Call) -> Reply:
-        async with room(call) as count:
-            reply = await ask(call)
+        async with room(call) as (bounded, count):
+            reply = await ask(bounded)
             count(reply.usage)
         return reply
 
@@ -192,7 +192,7 @@ async def test_a_further_attempt_reserves_again() -> None:
 
     async def ask(asked: Call) -> Reply:
         for _ in range(3):
-            await asked.meter.begin()
+            await asked.begin()
             asked.meter.add(spent(34))
         return Reply(text="Yes.", usage=asked.meter.usage or Usage(), latency_ms=1)
 
@@ -208,7 +208,7 @@ async def test_attempts_are_counted_once() -> None:
 
     async def ask(asked: Call) -> Reply:
         for cost in (20, 30):
-            await asked.meter.begin()
+            await asked.begin()
             asked.meter.add(spent(cost))
         return Reply(text="Yes.", usage=asked.meter.usage or Usage(), latency_ms=1)
 
