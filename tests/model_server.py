@@ -171,19 +171,17 @@ class ModelServer:
         if self._runner is not None:
             await self._runner.cleanup()
 
-    async def _list(self, http: web.Request) -> web.Response:
+    async def _list(self, http: web.Request) -> web.StreamResponse:
         self.models_asked += 1
         if callable(self.models):
             now = asyncio.get_running_loop().time()
-            return _fixed(self.models(Exchange(http.path, http.headers, {}, now)))
-        if self.models is None:
-            return web.json_response({"error": {"message": "no such page", "code": 404}}, status=404)
-        return web.json_response({"data": list(self.models)})
+            return await self._reply(
+                http, {"stream": True}, self.models(Exchange(http.path, http.headers, {}, now))
+            )
+        return _page(None if self.models is None else list(self.models))
 
     async def _key(self, _: web.Request) -> web.Response:
-        if self.key is None:
-            return web.json_response({"error": {"message": "no such page", "code": 404}}, status=404)
-        return web.json_response({"data": self.key})
+        return _page(self.key)
 
     async def _complete(self, http: web.Request) -> web.StreamResponse:
         request = cast("Json", orjson.loads(await http.read()))
@@ -260,6 +258,12 @@ class ModelServer:
             await asyncio.sleep(DRIP_SECONDS)
 
 
+def _page(data: object) -> web.Response:
+    if data is None:
+        return web.json_response({"error": {"message": "no such page", "code": 404}}, status=404)
+    return web.json_response({"data": data})
+
+
 def _fixed(turn: Turn) -> web.Response:
     content = turn.body if isinstance(turn.body, bytes) else orjson.dumps(turn.body)
     headers = {"Content-Type": "application/json", **turn.headers}
@@ -267,69 +271,47 @@ def _fixed(turn: Turn) -> web.Response:
 
 
 def _events(request: Json, turn: Turn, text: str | list[str], usage: Json | None) -> Iterator[bytes]:
+    def event(*choices: Json, **more: object) -> bytes:
+        named = {
+            "id": "gen-1",
+            "object": "chat.completion.chunk",
+            "model": turn.model or request.get("model"),
+        }
+        return b"data: " + orjson.dumps({**named, "choices": choices, **more}) + b"\n\n"
+
+    def choice(finish_reason: str | None = None, **delta: object) -> Json:
+        return {"index": 0, "delta": delta, "finish_reason": finish_reason}
+
     yield from [b": OPENROUTER PROCESSING\n\n"] * turn.comments
     pieces = re.findall(r"\s*\S+\s*", text) if isinstance(text, str) else text
-    delta: Json = {"role": "assistant", "content": ""}
-    if turn.refusal is not None:
-        delta["refusal"] = turn.refusal
-    yield _event(request, turn, delta=delta)
+    refusal = {} if turn.refusal is None else {"refusal": turn.refusal}
+    yield event(choice(role="assistant", content="", **refusal))
     for piece in pieces:
-        yield _event(request, turn, delta={"content": piece})
+        yield event(choice(content=piece))
     if turn.error is not None:
-        yield _event(request, turn, delta={"content": ""}, finish_reason="error", error=turn.error)
+        yield event(choice("error", content=""), error=turn.error)
         return
     if turn.finish_reason is None:
         return
-    yield _event(request, turn, delta={"content": ""}, finish_reason=turn.finish_reason)
-    if usage is not None and _wants_usage(request):
-        yield _event(request, turn, usage=usage)
+    yield event(choice(turn.finish_reason, content=""))
+    if usage is not None and cast("Json", request.get("stream_options") or {}).get("include_usage"):
+        yield event(usage=usage)
     yield b"data: [DONE]\n\n"
 
 
-def _event(
-    request: Json,
-    turn: Turn,
-    *,
-    delta: Json | None = None,
-    finish_reason: str | None = None,
-    usage: Json | None = None,
-    error: Json | None = None,
-) -> bytes:
-    chunk: Json = {
-        "id": "gen-1",
-        "object": "chat.completion.chunk",
-        "model": turn.model or request.get("model"),
-        "choices": [],
-    }
-    if delta is not None:
-        chunk["choices"] = [{"index": 0, "delta": delta, "finish_reason": finish_reason}]
-    if usage is not None:
-        chunk["usage"] = usage
-    if error is not None:
-        chunk["error"] = error
-    return b"data: " + orjson.dumps(chunk) + b"\n\n"
-
-
 def _whole(request: Json, turn: Turn, text: str | list[str], usage: Json | None) -> Json:
-    message: Json = {"role": "assistant", "content": text if isinstance(text, str) else "".join(text)}
+    if turn.error is not None:
+        return {"error": turn.error}
+    message: Json = {"role": "assistant", "content": "".join(text)}
     if turn.refusal is not None:
         message["refusal"] = turn.refusal
-    body: Json = {
+    return {
         "id": "gen-1",
         "object": "chat.completion",
         "model": turn.model or request.get("model"),
         "choices": [{"index": 0, "message": message, "finish_reason": turn.finish_reason}],
+        **({} if usage is None else {"usage": usage}),
     }
-    if usage is not None:
-        body["usage"] = usage
-    if turn.error is not None:
-        return {"error": turn.error}
-    return body
-
-
-def _wants_usage(request: Json) -> bool:
-    options = cast("Json", request.get("stream_options") or {})
-    return bool(options.get("include_usage"))
 
 
 def _counted(request: Json, text: str | list[str]) -> Json:

@@ -11,8 +11,8 @@ import orjson
 import pytest
 from httpx_sse import EventSource
 
-from council.calls import Call
-from council.errors import Cause, ModelError
+from council.errors import Cause
+from tests.council.models.scene import call, failure
 from tests.model_servers.matrix import opened
 from tests.model_servers.stand_in import KEY, ORIGINALS, THOUGHT, StandIn, Trouble
 
@@ -48,55 +48,6 @@ def deltas(response: httpx.Response, field: str = "content") -> list[Any]:
     return [choice["delta"][field] for choice in choices if choice.get("delta", {}).get(field)]
 
 
-@every
-async def test_a_bare_request_is_answered(name: str) -> None:
-    """Model, one user message, and no stream: streamed or whole, as its model can."""
-    alone = QUESTION[1:]
-    async with StandIn(name) as server:
-        whole = await ask(server, messages=alone)
-        streamed = await ask(server, messages=alone, stream=True)
-        assert whole.status_code == 200
-        text = str(whole.json()["choices"][0]["message"]["content"])
-        assert f"{server.original.models[0]} thinks that it depends" in text
-        if name == "openai-unverified":
-            assert streamed.status_code == 400
-            return
-        content = deltas(streamed)
-        said = "".join(piece for piece in content if isinstance(piece, str))
-        assert said.endswith(f"{server.original.models[0]} thinks that it depends on the load.")
-        assert len(content) > 5
-
-
-@every
-async def test_the_key_and_the_model_are_checked(name: str) -> None:
-    """Where it has keys, and doesn't serve every name."""
-    original = ORIGINALS[name]
-    async with StandIn(name) as server:
-        refused = await ask(server, key="sk-wrong", messages=QUESTION[1:])
-        unknown = await ask(server, messages=QUESTION[1:], model="no-such/model")
-        async with httpx.AsyncClient(verify=NO_CERTIFICATES, timeout=60) as client:
-            listed = await client.get(f"{server.base_url}/models")
-    assert (refused.status_code == 200) is original.keyless
-    assert original.any_model is (unknown.status_code == 200) is (original.unknown_model is None)
-    assert original.any_model or unknown.status_code in (400, 404)
-    if not original.keyless:
-        assert listed.status_code == refused.status_code
-        assert listed.content == refused.content
-
-
-@every
-async def test_each_trouble_that_its_original_has_passes(name: str) -> None:
-    """After as many calls as were said."""
-    async with StandIn(name) as server:
-        for trouble, answer in server.original.troubles.items():
-            server.suffer(trouble, times=1)
-            first = await ask(server, messages=QUESTION[1:], stream=True)
-            second = await ask(server, messages=QUESTION[1:])
-            assert first.status_code == answer.status, trouble
-            assert any(word in first.content for word in (b"error", b"message", b"detail")), trouble
-            assert second.status_code == 200, trouble
-
-
 CAUSES: Mapping[Trouble, set[Cause]] = {
     "too long": {"too_long"},
     "overloaded": {"unavailable", "rate_limited"},
@@ -114,17 +65,8 @@ async def test_a_trouble_reads_as_what_it_is(name: str, trouble: Trouble) -> Non
     async with opened(name, KEY, is_named=True) as (server, council):
         server.suffer(trouble)
         member = council.profile().members[0]
-        call = Call(
-            step="stage1.1",
-            member=member,
-            prompt=lambda: ({"role": "user", "content": "Why?"},),
-            deadline=30.0,
-            max_tokens=64,
-            on_text=lambda _: None,
-        )
-        with pytest.raises(ModelError) as failed:
-            await council.client.ask(call)
-    assert failed.value.failure.cause in CAUSES[trouble]
+        why = await failure(council.client, call(member=member, deadline=30.0, max_tokens=64))
+    assert why.cause in CAUSES[trouble]
     assert len(server.history) == (3 if trouble == "overloaded" else 1)
 
 
@@ -176,25 +118,22 @@ async def test_a_refusal_names_the_fields(name: str, words: str) -> None:
 async def test_thoughts_are_where_it_has_them(name: str) -> None:
     """In a field, in parts, or in the text, in tags or before a closing one; never in the answer."""
     original = ORIGINALS[name]
-    thinking = [model for model in original.models if original.thinks_about({"model": model})]
-    if name == "vllm-2024":
-        assert thinking == []
+    if not (thinking := [each for each in original.models if original.thinks_about({"model": each})]):
+        assert name == "vllm-2024"
         return
     async with StandIn(name) as server:
         response = await ask(server, model=thinking[0], stream=True, messages=QUESTION[1:])
     content = deltas(response)
-    said = "".join(piece for piece in content if isinstance(piece, str))
-    match original.thinks:
-        case "parts":
-            parts = [piece for piece in content if not isinstance(piece, str)]
-            thoughts = "".join(piece[0]["thinking"][0]["text"] for piece in parts)
-        case "tags" | "closing tag":
-            thoughts, _, said = said.partition("\n</think>\n")
-            assert thoughts.startswith("<think>\n") is (original.thinks == "tags")
-        case field:
-            thoughts = "".join(deltas(response, str(field)))
-    assert THOUGHT in thoughts
+    before, tag, said = "".join(each for each in content if isinstance(each, str)).rpartition("</think>")
+    parts = "".join(each[0]["thinking"][0]["text"] for each in content if not isinstance(each, str))
+    beside = "".join(deltas(response, str(original.thinks)))
+    found = {"parts": parts, "tags": before, "closing tag": before}.get(str(original.thinks), beside)
+    assert THOUGHT in found
     assert THOUGHT not in said
+    assert (tag != "", before.startswith("<think>")) == (
+        original.thinks in ("tags", "closing tag"),
+        original.thinks == "tags",
+    )
 
 
 @every

@@ -1,49 +1,36 @@
 """What is asked again, and how often, where a server refuses how it was asked."""
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-from dataclasses import replace
-from typing import cast
+from functools import partial
+from typing import Any, cast
 
 import pytest
 
 from council.brief import Picture
-from council.calls import Call
-from council.errors import Cause, ModelError
-from council.models.client import ModelClient, Retries
-from council.profile import Member
+from council.calls import Call, ChatMessage
+from council.errors import Cause
+from council.models.client import ModelClient
 from council.text.json_objects import JsonObject
-from tests.council.models.test_client import quick
-from tests.council.scripted import as_called
+from tests.council.models import scene
 from tests.model_server import Exchange, ModelServer, Turn
 
 SAID = "It depends."
-PROMPT: JsonObject = {"type": "object", "properties": {"ranking": {"type": "array"}}}
+FORM: JsonObject = {"type": "object", "properties": {"ranking": {"type": "array"}}}
+TOLD: tuple[ChatMessage, ...] = (
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": "Why?"},
+)
+opened = partial(scene.opened, dialect=None, retries=scene.quick(max_attempts=1))
 
 
-@asynccontextmanager
-async def opened(server: ModelServer, **settings: object) -> AsyncGenerator[ModelClient]:
-    """Open a client without waits."""
-    options: dict[str, object] = {"retries": Retries(max_attempts=1), "api_key": "k", **settings}
-    options.setdefault("base_url", f"{server.url}/v1")
-    async with ModelClient(as_called, **options) as client:  # pyright: ignore[reportArgumentType] - settings vary
-        yield client
-
-
-def call(model: str = "m", *, schema: bool = False, **member: object) -> Call:
+def full(model: str = "m", **settings: Any) -> Call:
     """Make a call with everything set that a server may refuse."""
-    return Call(
-        step="s",
-        member=Member.model_validate({"model": model, "structured": schema, **member}),
-        prompt=lambda: (
-            {"role": "system", "content": "Be brief."},
-            {"role": "user", "content": "Why?"},
-        ),
-        deadline=5.0,
-        schema=PROMPT if schema else None,
-        temperature=0.2,
-        max_tokens=800,
-    )
+    given: dict[str, Any] = {"structured": True, "temperature": 0.2, "max_tokens": 800, **settings}
+    return scene.call(model, *TOLD, **given)
+
+
+async def failure(client: ModelClient, asked: Call) -> Cause:
+    """Ask, and return why there is no answer."""
+    return (await scene.failure(client, asked)).cause
 
 
 def refusing(*fields: str, name: bool = True, status: int = 400) -> Turn:
@@ -68,20 +55,13 @@ def strict(*refused: str, name: bool = True):  # noqa: ANN201 - a habit of the f
     return habit
 
 
-async def failure(client: ModelClient, asked: Call) -> Cause:
-    """Ask, and return why there is no answer."""
-    with pytest.raises(ModelError) as caught:
-        await client.ask(asked)
-    return caught.value.failure.cause
-
-
 async def test_refused_fields_are_left_out_at_once_and_for_good() -> None:
     """Each costs one refused request, never a retry; the next call sends none of them."""
     async with ModelServer() as server, opened(server) as client:
         server.always("m", strict("temperature", "stream_options", "max_tokens"))
-        assert (await client.ask(call())).text == SAID
+        assert (await client.ask(full())).text == SAID
         assert len(server.history) == 4
-        await client.ask(call())
+        await client.ask(full())
     assert len(server.history) == 5
     assert server.history[-1].request.keys() == {"model", "messages", "stream", "max_completion_tokens"}
 
@@ -97,21 +77,21 @@ async def test_a_refusal_that_names_nothing_is_about_the_format_if_about_any_par
 
     async with ModelServer() as server, opened(server) as client:
         server.always("m", habit)
-        assert await failure(client, call(schema=True)) == "format_refused"
+        assert await failure(client, full(schema=FORM)) == "format_refused"
         assert len(server.history) == steps
-        assert await failure(client, call(schema=True)) == "format_refused"
+        assert await failure(client, full(schema=FORM)) == "format_refused"
         assert len(server.history) == steps  # it is known
         server.always("m", strict("temperature", name=False))
-        assert await failure(client, call()) == "bad_request"
+        assert await failure(client, full()) == "bad_request"
         assert len(server.history) == steps + 1
 
 
 async def test_a_known_hosts_breakdown_is_not_about_its_format() -> None:
     """The same format is asked for again, as after any breakdown."""
-    retries = quick(max_attempts=2)
+    retries = scene.quick(max_attempts=2)
     async with ModelServer() as server, opened(server, dialect="openai", retries=retries) as client:
         server.script("m", Turn(status=500))
-        await client.ask(call(schema=True))
+        await client.ask(full(schema=FORM))
     first, second = (sent_format(each) for each in server.history)
     assert first == second
 
@@ -122,7 +102,7 @@ async def test_no_more_than_five_refused_requests_are_spent_on_a_model() -> None
     async with ModelServer() as server, opened(server) as client:
         server.always("m", strict(*extra))
         for asked in (6, 7, 8):
-            assert await failure(client, call(extra=extra)) == "bad_request"
+            assert await failure(client, full(extra=extra)) == "bad_request"
             assert len(server.history) == asked
 
 
@@ -135,14 +115,14 @@ async def test_a_reply_out_of_its_form_is_wanted_without_one() -> None:
     """At once, not after retries: llama.cpp fails so on its own grammar; the next call has its form."""
     words = "The model produced output that does not match the expected peg-native format"
     error = {"code": 500, "message": words, "type": "server_error"}
-    async with ModelServer() as server, opened(server, retries=quick(max_attempts=3)) as client:
+    async with ModelServer() as server, opened(server, retries=scene.quick(max_attempts=3)) as client:
         server.script("m", Turn(status=500, body={"error": error}))
-        assert await failure(client, call(schema=True)) == "format_refused"
+        assert await failure(client, full(schema=FORM)) == "format_refused"
         assert len(server.history) == 1
-        await client.ask(call(schema=True))
+        await client.ask(full(schema=FORM))
         assert "response_format" in server.history[-1].request
         server.script("m", *[Turn(status=500, body={"error": error})] * 3)
-        assert await failure(client, call()) == "unavailable"
+        assert await failure(client, full()) == "unavailable"
 
 
 @pytest.mark.parametrize("path", ["", "/"])
@@ -150,12 +130,12 @@ async def test_an_address_without_its_version_is_found(path: str) -> None:
     """Most servers' end in /v1; where nothing is there either, the address is as wrong as it was."""
     async with ModelServer(path="/v1", models=[{"id": "m"}]) as server:
         async with opened(server, base_url=f"{server.url}{path}") as client:
-            assert (await client.ask(call())).text
-            assert (await client.ask(call())).text
+            assert (await client.ask(full())).text
+            assert (await client.ask(full())).text
             assert await client.models() == [{"id": "m"}]
         async with opened(server, base_url=f"{server.url}/api") as client:
-            assert await failure(client, call()) == "no_api"
-            assert await failure(client, call()) == "no_api"
+            assert await failure(client, full()) == "no_api"
+            assert await failure(client, full()) == "no_api"
 
 
 async def test_a_dear_reply_is_asked_for_shorter_once() -> None:
@@ -166,8 +146,8 @@ async def test_a_dear_reply_is_asked_for_shorter_once() -> None:
     )
     async with ModelServer() as server, opened(server) as client:
         server.script("m", dear)
-        await client.ask(call())
-        await client.ask(call())
+        await client.ask(full())
+        await client.ask(full())
     assert [exchange.request["max_tokens"] for exchange in server.history] == [800, 500, 800]
 
 
@@ -176,26 +156,14 @@ async def test_fallbacks_are_asked_in_order_where_the_server_does_not_route() ->
     async with ModelServer() as server, opened(server, dialect="openai") as client:
         server.always("m", Turn(status=503))
         server.always("n", Turn(status=404))
-        reply = await client.ask(call(fallbacks=["n", "o"]))
+        reply = await client.ask(full(fallbacks=["n", "o"]))
         server.always("o", Turn(status=503))
-        assert await failure(client, call(fallbacks=["n", "o"])) == "unavailable"
+        assert await failure(client, full(fallbacks=["n", "o"])) == "unavailable"
         server.always("m", Turn(status=401))
         asked = len(server.history)
-        assert await failure(client, call(fallbacks=["n", "o"])) == "key"
+        assert await failure(client, full(fallbacks=["n", "o"])) == "key"
     assert (reply.answered_by, reply.text != "") == ("o", True)
     assert len(server.history) == asked + 1
-
-
-async def test_a_reply_that_may_not_be_streamed_is_read_whole() -> None:
-    """As for an organization that isn't verified."""
-    refused = Turn(
-        status=400,
-        body={"error": {"message": "Your organization must be verified to stream", "param": "stream"}},
-    )
-    async with ModelServer() as server, opened(server) as client:
-        server.script("m", refused, Turn(SAID, streamed=False))
-        assert (await client.ask(call())).text == SAID
-    assert [exchange.request["stream"] for exchange in server.history] == [True, False]
 
 
 SHOT = Picture(sha256="0" * 64, media="image/png", width=1200, height=800)
@@ -203,7 +171,7 @@ SHOT = Picture(sha256="0" * 64, media="image/png", width=1200, height=800)
 
 def showing(model: str = "m") -> Call:
     """Make a call that shows a picture."""
-    return replace(call(model), pictures=(SHOT,), images=("aGVsbG8=",))
+    return full(model, pictures=(SHOT,), images=("aGVsbG8=",))
 
 
 def parts_of(exchange: Exchange) -> list[object]:
@@ -226,39 +194,22 @@ async def test_pictures_are_parts_of_the_first_question() -> None:
         ]
 
 
-@pytest.mark.parametrize(
-    ("status", "said"),
-    [
-        (404, "No endpoints found that support image input"),
-        (500, "image input is not supported by this server"),
-        (400, "unknown variant `image_url`, expected `text`"),
-        (400, "'messages.1.content' must be a string"),
-        (400, "m is not a multimodal model"),
-    ],
-)
-async def test_a_model_that_takes_no_pictures_is_asked_without(status: int, said: str) -> None:
-    """At once and once: the next call shows none. The model is told, and the reply says so."""
-
-    def habit(exchange: Exchange) -> Turn:
-        has_pictures = any(isinstance(each, list) for each in parts_of(exchange))
-        return Turn(status=status, body={"error": {"message": said}}) if has_pictures else Turn(SAID)
-
+async def test_a_model_that_takes_no_pictures_is_asked_without() -> None:
+    """The model is told, and each reply says so; a call without pictures hides none."""
+    said: JsonObject = {"error": {"message": "m is not a multimodal model"}}
     async with ModelServer() as server, opened(server) as client:
-        server.always("m", habit)
-        reply = await client.ask(showing())
-        assert (reply.text, reply.unseen) == (SAID, True)
-        assert (await client.ask(showing())).unseen
-        assert len(server.history) == 3
-        system, asked = parts_of(server.history[-1])
-        assert "can't be shown to you" in str(system)
-        assert asked == "Why?"
-        assert not (await client.ask(call())).unseen
+        server.script("m", Turn(status=400, body=said))
+        for _ in range(2):
+            assert (await client.ask(showing())).unseen
+            system, asked = parts_of(server.history[-1])
+            assert "can't be shown to you" in str(system)
+            assert asked == "Why?"
+        assert not (await client.ask(full())).unseen
 
 
 async def test_a_server_that_breaks_down_is_still_shown_pictures() -> None:
     """What has nothing to do with them teaches nothing."""
     async with ModelServer() as server, opened(server) as client:
         server.script("m", Turn(status=500, body={"error": {"message": "overloaded"}}))
-        with pytest.raises(ModelError):
-            await client.ask(showing())
+        await failure(client, showing())
         assert not (await client.ask(showing())).unseen

@@ -6,36 +6,22 @@ the places. Those of calls are of vLLM's tool parsers.
 
 import time
 import tomllib
-from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import orjson
 import pytest
 
 from bot.render.markdown import contain
-from council.calls import Call
-from council.errors import ModelError
 from council.models.phrases import answer_in, without_sources
 from council.models.reply import Completion
-from council.profile import Member
+from tests.council.models.scene import call, failed
 
 SAID = "Water boils at 100 degrees at sea level."
 LONG = f"{SAID} It boils at less on a mountain, because the air presses less on it there. " * 3
 ROWS = tomllib.loads(Path(__file__).with_name("marks.toml").read_text(encoding="utf-8"))
 CALLS, ABOUT, SHOWN = (cast("dict[str, str]", ROWS[part]) for part in ("calls", "about", "shown"))
 NAMED = cast("list[str]", ROWS["texts"]["named"])
-JSON = '{"name": "web_search", "arguments": {"query": "boiling point"}}'
-
-
-def call(question: str = "At what temperature does water boil?") -> Call:
-    """Return a call that asks a question."""
-    return Call(
-        step="stage1:1:a",
-        member=Member(model="lab/one"),
-        prompt=lambda: ({"role": "user", "content": question},),
-        deadline=5.0,
-    )
 
 
 def completion(text: str, finish: str = "stop") -> Completion:
@@ -47,18 +33,18 @@ def completion(text: str, finish: str = "stop") -> Completion:
     return read
 
 
-def answer(text: str, asked: Call | None = None) -> str:
-    """Return what of a text is the answer."""
-    return completion(text).reply(asked or call(), 1, lambda _: None).text
+def answer(text: str, question: str = "At what temperature does water boil?", **settings: Any) -> str:
+    """Return what of a text is the answer to a question."""
+    asked = call("lab/one", {"role": "user", "content": question}, **settings)
+    return completion(text).reply(asked, 1, lambda _: None).text
 
 
 @pytest.mark.parametrize("text", CALLS.values(), ids=[*CALLS])
 def test_a_call_of_a_tool_is_no_answer(text: str) -> None:
     """Nobody offered a tool: it is as if nothing had been said, and asked for once more."""
     for finish in ("stop", "tool_calls", "length"):
-        with pytest.raises(ModelError) as caught:
-            completion(text, finish).reply(call(), 1, lambda _: None)
-        failure = caught.value.failure
+        read = completion(text, finish)
+        failure = failed(lambda read=read: read.reply(call(), 1, lambda _: None))
         assert (failure.cause, failure.detail) == (
             "empty",
             "it wrote markup, such as a tool's call, and no answer",
@@ -76,7 +62,7 @@ def test_an_answer_that_speaks_of_such_a_mark_survives(text: str) -> None:
 def test_what_the_question_has_is_part_of_the_answer(name: str) -> None:
     """Whoever asks about a template gets it, in code or not."""
     text = CALLS[name]
-    assert answer(text, call(f"Which model writes {text[:40]}, and how does it go on?")) == text
+    assert answer(text, f"Which model writes {text[:40]}, and how does it go on?") == text
 
 
 OWN_TURN = "<|im_start|>user\nAnd on a mountain?<|im_end|>\n<|im_start|>assistant\nLess."
@@ -115,22 +101,22 @@ def test_a_text_that_speaks_of_such_marks_survives(text: str) -> None:
 
 
 HOSTILE = [
-    *("<|im_end|>{}x", "x{}\n</s>", "{}`<tool_call>{{", "{}` `` <tool_call>{{", "{}```\n<tool_call>{{"),
-    *(
-        "{}x <tool_call>{{ ",
-        "{}\n<tool_call>{{ x",
-        "{} \u30101\u2020",
-        "{}\ue200",
-        "{}<grok:render ",
-        "{}<s>{}</s>",
-    ),
-    *(
-        '{}"\u30101\u2020a\u3011',
-        "{}\n[TOOL_CALLS]x{{ x",
-        "{}x<|user|>. ",
-        "{}\n<|user|> x",
-        "{}<cite index=",
-    ),
+    "<|im_end|>{}x",
+    "x{}\n</s>",
+    "{}`<tool_call>{{",
+    "{}` `` <tool_call>{{",
+    "{}```\n<tool_call>{{",
+    "{}x <tool_call>{{ ",
+    "{}\n<tool_call>{{ x",
+    "{} \u30101\u2020",
+    "{}\ue200",
+    "{}<grok:render ",
+    "{}<s>{}</s>",
+    '{}"\u30101\u2020a\u3011',
+    "{}\n[TOOL_CALLS]x{{ x",
+    "{}x<|user|>. ",
+    "{}\n<|user|> x",
+    "{}(cite index=",
 ]
 
 
@@ -150,6 +136,5 @@ def test_a_hostile_text_is_read_in_time_that_grows_with_it(pattern: str) -> None
 
 def test_a_ballot_keeps_what_its_texts_say() -> None:
     """A JSON reply that quotes a mark isn't cut in the middle."""
-    asked = replace(call(), schema={"type": "object", "required": ["text"]})
     said = orjson.dumps({"text": f"It ends so:</s>\n{OWN_TURN}"}).decode()
-    assert answer(said, asked) == said
+    assert answer(said, schema={"type": "object", "required": ["text"]}) == said

@@ -15,16 +15,15 @@ import structlog
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from council.calls import Call
 from council.errors import ModelError
 from council.models import stream
 from council.models.refusals import NO_SECRETS
 from council.models.reply import Completion
 from council.models.stream import EventReader, parse, receive
 from council.models.thoughts import CLOSING, LONGEST_MARK, MARKS, MOST_KEPT, ThoughtFilter
-from council.profile import Member
 from council.text.json_objects import JsonObject
 from council.usage import Price, Usage
+from tests.council.models.scene import call, failed
 
 Row = dict[str, Any]
 Sent = TypeVar("Sent", str, bytes)
@@ -38,16 +37,6 @@ def rows(name: str) -> pytest.MarkDecorator:
     """Play the rows of this name."""
     names = [str(row.get("server") or row.get("said")) for row in ROWS[name]]
     return pytest.mark.parametrize("row", ROWS[name], ids=names)
-
-
-def call() -> Call:
-    """Make a call of one member."""
-    return Call(
-        step="stage1:1:a",
-        member=Member(model="openai/gpt-5"),
-        prompt=lambda: ({"role": "user", "content": "Why is it?"},),
-        deadline=5.0,
-    )
 
 
 def pieces(sent: Sent, size: int) -> list[Sent]:
@@ -190,28 +179,34 @@ class _Sent(httpx.AsyncByteStream):
             yield piece
 
 
-async def received(status: int, *sent: bytes) -> Completion:
-    """Read a response that comes in these pieces, with whatever was read of it if it fails."""
+async def received(status: int, label: str, *sent: bytes) -> Completion:
+    """Read a response that comes in these pieces."""
     completion = Completion()
     async with asyncio.timeout(30) as timer:
-        response = httpx.Response(status, stream=_Sent(sent))
+        response = httpx.Response(status, headers={"Content-Type": label}, stream=_Sent(sent))
         await receive(response, completion, NO_SECRETS, timer, linger=1.0)
     return completion
 
 
 @rows("replies")
 async def test_what_a_server_sends_is_read(row: Row) -> None:
-    """Whole and byte by byte, but for its beginning, which tells a page."""
+    """Whole and byte by byte, but for its beginning, which tells a page; however it is labelled."""
     events = "".join(f"data: {event}\n\n" for event in row.get("events", ()))
     sent: bytes = (events or row["sent"]).encode()
-    for cut in ([sent], [sent[:16], *pieces(sent[16:], 1)]):
+    form = {"type": "object", "required": row["required"]} if "required" in row else None
+    asked = call(schema=form, max_tokens=row.get("max_tokens"))
+    for label, *cut in (
+        ("application/json", sent),
+        ("text/event-stream; charset=iso-8859-1", sent[:16], *pieces(sent[16:], 1)),
+    ):
         try:
-            completion = await received(row.get("status", 200), *cut)
-            reply = completion.reply(call(), 1, lambda _: None)
+            completion = await received(row.get("status", 200), label, *cut)
+            reply = completion.reply(asked, 1, lambda _: None)
         except ModelError as error:
             failure = error.failure
             assert failure.cause == row.get("cause"), failure
             assert failure.detail == row.get("detail", failure.detail)
+            assert failure.limit == row.get("limit")
             continue
         assert (reply.text, completion.thoughts) == (row.get("text"), row.get("thoughts", ""))
         assert reply.truncated is row.get("truncated", False)
@@ -247,9 +242,7 @@ def test_an_emoji_cut_in_two_comes_out_whole(cut: int) -> None:
 )
 def test_what_is_no_json_object_is_malformed(data: bytes) -> None:
     """Also where it is too deep; it costs this reply and nothing else."""
-    with pytest.raises(ModelError) as caught:
-        parse(data)
-    assert caught.value.failure.cause == "malformed"
+    assert failed(lambda: parse(data)).cause == "malformed"
 
 
 def test_json_is_read_where_a_strict_reader_gives_up() -> None:
@@ -305,9 +298,7 @@ def test_any_cut_of_a_stream_reads_as_the_whole(parts: list[bytes], size: int) -
 def test_an_event_over_its_limit_is_refused(sent: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     """In one line, in many, or in one that never ends."""
     monkeypatch.setattr(stream, "JSON_BYTES", 50)
-    with pytest.raises(ModelError) as caught:
-        _ = [*events_of(*sent)]
-    assert caught.value.failure.cause == "too_large"
+    assert failed(lambda: [*events_of(*sent)]).cause == "too_large"
 
 
 def test_an_event_up_to_its_limit_may_come_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -334,3 +325,20 @@ def test_what_a_call_used_and_cost_is_read(row: Row) -> None:
     assert usage.cost == pytest.approx(expected.cost)
     assert usage == expected.model_copy(update={"cost": usage.cost})
     assert (logs == []) is row.get("is_believed", True)
+
+
+@rows("bills")
+def test_what_a_reply_costs_so_far_is_known(row: Row) -> None:
+    """Whole or cut, counted or not, with what its server hides; an error's count is one, too."""
+    asked = call(max_tokens=row.get("max_tokens"), web=row.get("web", False))
+    for ends in [row["ends"]] if "ends" in row else (False, True):
+        completion = Completion()
+        completion.begin({}, NO_SECRETS)
+        with suppress(ModelError):
+            for event in row["events"] * row.get("times", 1):
+                completion.take_chunk(parse(event.encode()))
+        if ends:
+            completion.take_chunk({"choices": [{"delta": {}, "finish_reason": "stop"}]})
+        used = completion.paid(asked, lambda _: Price(0.25, 0.5))
+        assert used is not None
+        assert {name: getattr(used, name) for name in row["expected"]} == row["expected"]

@@ -66,52 +66,6 @@ def test_the_wait_a_provider_asks_for_is_a_floor() -> None:
     assert len({*waits}) == 500
 
 
-@pytest.mark.parametrize(
-    ("cause", "worth"),
-    [
-        ("rate_limited", True),
-        ("unavailable", True),
-        ("no_server", True),
-        ("connection", True),
-        ("lost", True),
-        ("silence", True),
-        ("truncated", True),
-        ("malformed", True),
-        ("key", False),
-        ("credit", False),
-        ("forbidden", False),
-        ("not_found", False),
-        ("bad_request", False),
-        ("deadline", False),
-        ("too_large", False),
-        ("empty", True),
-        ("only_thoughts", False),
-        ("too_dear", False),
-        ("key_limit", False),
-        ("filtered", False),
-    ],
-)
-def test_only_what_may_pass_is_retried(cause: Cause, worth: bool) -> None:
-    """The same call would fail the same way again otherwise."""
-    assert (Retries().wait(failing(cause), (), 1_000.0) is not None) is worth
-
-
-@pytest.mark.parametrize(
-    ("wait", "retryable", "worth"),
-    [
-        (None, True, True),
-        (LONGEST_WAIT, True, True),
-        (LONGEST_WAIT + 1, True, False),
-        (86_400.0, True, False),
-        (1.0, False, False),
-    ],
-)
-def test_a_long_wait_gives_the_member_up(wait: float | None, retryable: bool, worth: bool) -> None:
-    """So does a provider that says that asking again is in vain."""
-    error = RefusedCall(Failure(cause="rate_limited"), wait, retryable=retryable)
-    assert (Retries().wait(error, (), 100_000.0) is not None) is worth
-
-
 class Highest(random.Random):
     """Chance that always draws the longest wait."""
 

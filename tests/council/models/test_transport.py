@@ -5,9 +5,7 @@ import gzip
 import socket
 import ssl
 import zlib
-from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import AsyncGenerator, Callable
 
 import httpx
 import pytest
@@ -16,12 +14,11 @@ import trustme
 from council.errors import ModelError
 from council.models import transport
 from council.models.transport import Transport
+from tests.council.models.scene import Serve, served
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 END = b"0\r\n\r\n"
 TOKENS = 400
-
-Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]
 
 
 def chunk(data: bytes) -> bytes:
@@ -38,27 +35,6 @@ async def tokens(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
             await writer.drain()
             await asyncio.sleep(0.001)
         writer.write(END)
-
-
-@asynccontextmanager
-async def served(answer: Serve, tls: ssl.SSLContext | None = None) -> AsyncGenerator[str]:
-    """Serve on 127.0.0.1; yield the address."""
-
-    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            await answer(reader, writer)
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
-        finally:
-            writer.close()
-
-    # Not `async with`: since Python 3.12 that waits for connections, which the client keeps for a minute.
-    server = await asyncio.start_server(handle, "127.0.0.1", 0, ssl=tls)
-    try:
-        port = server.sockets[0].getsockname()[1]
-        yield f"{'http' if tls is None else 'https'}://127.0.0.1:{port}"
-    finally:
-        server.close()
 
 
 def certified(authority: trustme.CA) -> ssl.SSLContext:

@@ -13,7 +13,7 @@ from council.document.conversation import AssistantMessage
 from council.models.client import ModelClient
 from council.run import deliberate
 from council.usage import Price
-from tests.council.models.test_client import opened
+from tests.council.models.scene import opened
 from tests.council.scripted import FOUR, Clock, ScriptedCouncil
 from tests.council.worth.test_depth import AGREED, DIFFERENT, auto
 from tests.model_server import CHARACTERS_PER_TOKEN, Exchange, Json, ModelServer, Turn, council_member
