@@ -7,7 +7,7 @@ from typing import Annotated, Literal, cast
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
 from council.profile import Profile
-from council.text.language import language
+from council.text import language
 
 
 class Turn(BaseModel):

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar, cast
 from pydantic import ValidationError
 
 from council.consultation import SUMMARY_LENGTH, Opinion
-from council.text.characters import clip, whole
+from council.text import clip, whole
 from council.text.json_objects import DEEPEST, JsonObject, as_object, mend, out_of_string, spans
 
 AnOpinion = TypeVar("AnOpinion", bound=Opinion)

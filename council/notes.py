@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from council.document.results import ChairNotes
-from council.text.characters import set_apart
+from council.text import set_apart
 from council.text.fence import StrippedStream, stripped
 
 LONGEST = 4_000

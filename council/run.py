@@ -43,7 +43,7 @@ from council.reviews.ranking import counted, disagreements
 from council.rounds import Reviewed, review_and_correct
 from council.session import Request, Session
 from council.task_group import TaskGroup
-from council.text.characters import clip
+from council.text import clip
 from council.worth.depth import DepthChoice
 
 # Built once: an annotation is evaluated whenever its function is defined, and these are inner ones.

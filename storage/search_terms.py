@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Literal
 
-from council.text.characters import set_apart
+from council.text import set_apart
 
 _GAP = "\u200b"
 _PRIVATE = 0xF0000  # from a character to its private one

@@ -23,7 +23,7 @@ from bot.service.delivery.receipts import Sent
 from bot.view.wording import figures
 from bot.view.wording.discord import SILENT
 from bot.view.wording.past import short_id
-from council.text.characters import clip
+from council.text import clip
 from storage.index.rows import IndexRow
 
 PRESSED = "past_button"

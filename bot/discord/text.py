@@ -36,7 +36,7 @@ from bot.view import message as m
 from bot.view.wording.card import IN_THREAD
 from bot.view.wording.past import OPEN
 from bot.view.wording.thread import IN_TRANSCRIPT
-from council.text.characters import clip
+from council.text import clip
 
 TITLE, DESCRIPTION, FOOTER, EMBED = 256, 4096, 2048, 6000
 EMBEDS, SHARED = 2, 2900  # for a long text: embeds per message, and each one's share of the 6,000

@@ -41,7 +41,7 @@ from bot.view.wording.terminal import TINY_MODEL
 from council.brief import Attachment, History, Turn
 from council.calls import JsonObject
 from council.errors import CouncilError
-from council.text.characters import clip
+from council.text import clip
 from council.usage import Usage
 from storage.journal.rows import RunRow
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from bot.transcript import svg
-from council.text.characters import clip
+from council.text import clip
 
 WIDTH = 640
 _LEFT = 232.0

@@ -24,7 +24,7 @@ from bot.errors import ChartError
 from bot.view.wording import figures, worth
 from bot.view.wording import past as wording
 from bot.view.wording.figures import short_names
-from council.text.characters import clip
+from council.text import clip
 from council.usage import Usage
 from storage.index.statistics import Figure, MemberStatistics
 

@@ -32,7 +32,7 @@ from bot.service.delivery.venue import File
 from bot.view.message import printable
 from bot.view.wording import failures, past
 from council.document.conversation import Source
-from council.text.characters import clip
+from council.text import clip
 from storage.documents.conversations import Documents
 from storage.errors import ConversationNotFound, StorageError
 from storage.forgetting import Forgetting

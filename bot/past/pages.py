@@ -23,7 +23,7 @@ from bot.view.wording import figures as figures_wording
 from bot.view.wording.card import agreement
 from bot.view.wording.figures import short_names
 from council.document.conversation import Conversation, exchanges
-from council.text.characters import clip
+from council.text import clip
 from council.usage import Usage
 from storage.index.past_answers import Hits, Page
 from storage.index.rows import IndexRow

@@ -8,7 +8,7 @@ from bot.errors import NoProfile, UsageError
 from bot.service.commands import MOVED, Given
 from bot.view.wording import commands as wording
 from council.profile import Depth, Profile
-from council.text.characters import clip
+from council.text import clip
 
 DEFAULT = "default"
 

@@ -24,7 +24,7 @@ from bot.view.wording import figures
 from bot.view.wording.card import IN_THREAD
 from bot.view.wording.past import OPEN
 from bot.view.wording.thread import IN_TRANSCRIPT
-from council.text.characters import clip
+from council.text import clip
 
 MARKDOWN = 11_000
 MESSAGE = 12_500

@@ -42,7 +42,7 @@ from council.cancel import Stop
 from council.document.conversation import Source
 from council.events import Emit, Event, RunCompleted, RunFailed, to_json
 from council.profile import Profile
-from council.text.characters import clip
+from council.text import clip
 from storage.errors import StorageError
 from storage.index.statistics import Typical
 from storage.journal.rows import RunRow

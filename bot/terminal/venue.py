@@ -37,7 +37,7 @@ from bot.view.thread import thread
 from bot.view.wording import card as wording
 from bot.view.wording import failures, figures, terminal
 from council import events
-from council.text.characters import clip
+from council.text import clip
 
 COLUMN = 30  # cells: what a column of text needs
 INDENT = 2

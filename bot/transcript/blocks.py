@@ -7,7 +7,7 @@ from markupsafe import Markup, escape
 
 from bot.transcript import prose
 from bot.view import message as m
-from council.text import language
+from council.text import language_tag
 
 PART = 3
 """The level of heading that begins a part of a message."""
@@ -62,7 +62,7 @@ def _written(blocks: Iterable[m.Block], under: int, written: Mapping[str, Markup
 
 def spoken(text: str) -> Markup:
     """Return the attribute that tells a screen reader a text's language, if it isn't the page's."""
-    tag = language.tag(text)
+    tag = language_tag(text)
     return Markup(' lang="{0}"').format(tag) if tag not in (None, PAGE_LANGUAGE) else Markup("")
 
 

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from bot.transcript import svg
 from bot.view.wording import transcript as wording
 from council.consultation import HIGHEST
-from council.text.characters import clip
+from council.text import clip
 
 WIDTH = 360
 _ROW = 56

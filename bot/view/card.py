@@ -25,7 +25,7 @@ from bot.view.wording import failures, figures, inputs, terminal, worth
 from bot.view.wording.figures import listing
 from council.document.results import ChairNotes, Stage3Result
 from council.events import Stage
-from council.text.characters import clip
+from council.text import clip
 
 TITLE_LENGTH = 80
 QUESTION_LENGTH = 160

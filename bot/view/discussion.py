@@ -5,7 +5,7 @@ from bot.view.wording import card as wording
 from bot.view.wording import inputs
 from council.brief import Discussion
 from council.events import FilesRead
-from council.text.characters import clip
+from council.text import clip
 
 LONGEST = 2_000
 """How much of one message is shown."""

@@ -13,8 +13,7 @@ from bot.view.wording.figures import listing, short_names
 from council.calls import Citation
 from council.document.changes import share_changed, words_changed
 from council.document.results import Stage1Result, Stage2_5Result, Stage2Result
-from council.text.characters import clip
-from council.text.sentences import sentence_ends
+from council.text import clip, sentence_ends
 
 BEGINNING = 400
 """How many characters of a corrected response a digest shows, about."""

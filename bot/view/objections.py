@@ -8,7 +8,7 @@ from bot.view.message import LINE, Block, Heading, Line, Pairs, Prose
 from bot.view.state import RunView, Seat
 from bot.view.wording import thread as wording
 from council.document.results import GRADES, ReviewPoint, Stage2Result
-from council.text.characters import clip
+from council.text import clip
 
 SUMMARY = 2 * LINE
 """How much is shown of what a critic says about an answer: two lines."""

@@ -11,7 +11,7 @@ from difflib import SequenceMatcher
 from bot.view.objections import weight
 from council.document.results import ReviewPoint
 from council.reviews.critiques import EMPTY_WORDS
-from council.text.sentences import sentences
+from council.text import sentences
 
 LONGEST = 20_000
 """Characters up to which texts are compared sentence by sentence: a hundredth of a second."""

@@ -19,7 +19,7 @@ from bot.view.state import Failed, RunView, Seat
 from bot.view.wording import figures
 from bot.view.wording import thread as wording
 from council.document.results import Stage1Result, Stage2_5Result
-from council.text.characters import clip
+from council.text import clip
 
 SENTENCE = SUMMARY - 25
 """How much the digest shows of a changed sentence: two lines, with what is before it."""

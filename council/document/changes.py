@@ -5,8 +5,7 @@ from difflib import SequenceMatcher
 
 from rapidfuzz.distance import LCSseq
 
-from council.text.characters import set_apart
-from council.text.sentences import sentences
+from council.text import sentences, set_apart
 
 LITERAL_LIMIT = 2_000
 """Characters up to which texts are compared by difflib, as in the seed."""

@@ -17,7 +17,7 @@ from council.document.changes import detect_significant_changes, share_changed, 
 from council.document.conversation import AssistantMessage, handed
 from council.document.results import Stage2_5Result
 from council.errors import Failure
-from council.text.characters import clip
+from council.text import clip
 
 _OF_ITS_AUTHOR = ("answered_by", "truncated", "citations", "unstructured")
 _IN_BOTH = ("model", "change_summary", "kept_because", "consultation", *_OF_ITS_AUTHOR)

@@ -15,7 +15,7 @@ from council.evaluation.dates import dates
 from council.evaluation.final_answers import FinalAnswer, code_blocks, final_answer
 from council.evaluation.items import CheckerName, EvalItem
 from council.evaluation.quantities import Quantity, quantities
-from council.text.language import language
+from council.text import language
 
 LONGEST_EXACT = 80
 """Characters of a target that is still a string to match, and no text to judge."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from council.text.sentences import sentences
+from council.text import sentences
 
 _NAMES = (
     r"(?:the\s+)?(?:correct\s+|right\s+|final\s+|short\s+)?(?:answer|result|solution)"

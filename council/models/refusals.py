@@ -22,7 +22,7 @@ import orjson
 
 from council.errors import Cause, Failure, ModelError
 from council.profile import THINKING_FIELDS
-from council.text.characters import clip, whole
+from council.text import clip, whole
 from council.text.json_objects import JsonObject, as_object
 from council.text.redaction import Redaction
 

@@ -19,7 +19,7 @@ from council.models.costs import UNPRICED_CALL, stated_usage, used
 from council.models.phrases import answer_in, without_sources
 from council.models.refusals import EXCERPT_LENGTH, NO_SECRETS, refused, shorten, too_large
 from council.models.thoughts import ThoughtFilter
-from council.text.characters import whole
+from council.text import whole
 from council.text.json_objects import JsonObject, as_object, object_in
 from council.text.redaction import Redaction
 from council.usage import Price, Usage

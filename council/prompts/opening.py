@@ -17,7 +17,7 @@ from council.criteria import EvaluationCriteria
 from council.document.conversation import Conversation, exchanges
 from council.profile import Member
 from council.reviews.critiques import shorten
-from council.text.characters import clip
+from council.text import clip
 from council.text.fence import fenced, rule, unmarked
 from council.usage import BYTES_PER_TOKEN, tokens
 

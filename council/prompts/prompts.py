@@ -18,8 +18,8 @@ from council.errors import Cause
 from council.profile import Member
 from council.prompts import chair, opening
 from council.prompts.chair import Material
+from council.text import language
 from council.text.fence import fenced, rule, unmarked
-from council.text.language import language
 
 PEERS_REVIEWED = (
     "Your peers reviewed your answer without knowing whose it was. Your answer is {label}; what they "

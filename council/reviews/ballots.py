@@ -23,9 +23,8 @@ from council.reviews.ballot_text import by_letter, label_named, opening_labels, 
 from council.reviews.prose import LONGEST_POINT, read_review
 from council.reviews.reviewer_lines import LONGEST_LINE, LONGEST_REVIEW, bare, says
 from council.reviews.score_text import BEST, WORST, Scored, parse_scores, scores_of, scores_text
-from council.text.characters import clip
+from council.text import clip, sentences
 from council.text.json_objects import JsonObject, Span, out_of_string
-from council.text.sentences import sentences
 
 HEADER = "FINAL RANKING:"
 TERSE_REMARK = 60  # characters

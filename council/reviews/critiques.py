@@ -7,7 +7,7 @@ from typing import cast
 
 from council.document.results import GRADES, CritiqueItem, ReviewPoint, Stage2Result
 from council.reviews.prose import LONGEST_POINT, read_review
-from council.text.sentences import sentence_ends
+from council.text import sentence_ends
 from council.usage import CHARACTERS_PER_TOKEN
 
 SAME_ABOVE = 0.7

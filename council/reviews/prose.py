@@ -27,8 +27,7 @@ from council.reviews.reviewer_lines import (
     own_lines,
     says,
 )
-from council.text.characters import clip
-from council.text.sentences import sentences
+from council.text import clip, sentences
 
 LONGEST_POINT = 600
 """The length of a point in characters; a longer one is cut between words."""

@@ -23,7 +23,6 @@ PASSES = 3
 """How often a reply is searched for a boundary that taking one out has put together."""
 LONGEST_HELD = 400
 """Characters of a stream that are held back at most."""
-LONGEST_WORD = 80
 PART = 8
 """So many characters of a longer boundary in a row are a copy of it, whatever their word is."""
 MOST_FOLDED = 20_000
@@ -36,7 +35,7 @@ _REMOVED = "\ufdd0"
 """What takes a boundary's place until its fence is removed; Unicode has no such character."""
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|[nrtbf])")  # as JSON writes a character
 _WORD = re.compile(rf"(?<![\w-])(?=[\w-]*?\d)[\w-]{{{PART},}}")  # a boundary has a digit
-_LAST_WORD = re.compile(r"(?<![\w-])[\w-]+\Z")
+_LAST_WORD = re.compile(r"(?<![\w-])[\w-]{1,80}\Z")
 _OPEN_BRACKET = re.compile(
     r"\[(?:[^\]]{0,20}|[ \t]*(?:begin|end)[ \t]+[^\s\[\]]{0,80}[ \t]*)\Z", re.IGNORECASE
 )
@@ -93,7 +92,7 @@ def stripped(boundary: str, text: str) -> str:
         spans = _spans(boundary, text) + [fence.span(1) for fence in _FENCE.finditer(text)]
         if not spans:
             return text
-        text = _LEFT_OVER.sub("", _replaced(text, sorted(spans), _REMOVED))
+        text = _LEFT_OVER.sub("", _replaced(text, spans, _REMOVED))
     return unmarked(boundary, text)
 
 
@@ -134,8 +133,7 @@ def _ready(boundary: str, text: str) -> int:
     tail = text[before:]
     begun = _beginning(boundary).search(_folded(tail))
     ready = begun.start() if begun else len(tail)
-    word = _LAST_WORD.search(tail, 0, ready)
-    if word and len(word[0]) <= LONGEST_WORD and any(map(str.isdecimal, tail[word.start() :])):
+    if (word := _LAST_WORD.search(tail, 0, ready)) and any(map(str.isdecimal, tail[word.start() :])):
         ready = word.start()
     bracket = _OPEN_BRACKET.search(tail, 0, ready)
     return before + (bracket.start() if bracket else ready)
@@ -151,13 +149,13 @@ def _spans(boundary: str, text: str) -> list[tuple[int, int]]:
             said = folded[word.start() : word.end()].replace(" ", "")
             if fuzz.ratio(said, mark) >= ALIKE or any(part in said for part in parts):
                 found.append(word.span())
-    return sorted(found)
+    return found
 
 
 def _replaced(text: str, spans: list[tuple[int, int]], by: str) -> str:
     pieces: list[str] = []
     at = 0
-    for start, end in spans:
+    for start, end in sorted(spans):
         if start >= at:
             pieces += (text[at:start], by)
         at = max(at, end)

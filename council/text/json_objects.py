@@ -18,11 +18,8 @@ from pydantic_core import from_json
 
 JsonObject = dict[str, object]
 
-
-MOST_UNFINISHED = 8
-"""After so many objects without an end, nothing in a text is looked for any more."""
-MOST_MENDED = 8
-"""Broken objects of a text that are repaired, the last ones first."""
+MOST_UNFINISHED = 8  # objects without an end, after which nothing more is looked for
+MOST_MENDED = 8  # broken objects of a text, the last ones first
 LONGEST_MENDED = 20_000  # characters; repair may take time with the square of them
 DEEPEST = 30  # no form of ours is that deep; code in an answer may count, too
 
@@ -85,8 +82,8 @@ def object_in(text: str, fields: Collection[str]) -> str | None:
 
     It may be cut off, but isn't broken.
     """
-    spans = (each.span for each in objects(text, mends=0) if each.fields.keys() >= {*fields})
-    return next((text[span.start : span.end] for span in spans), None)
+    found = (each.span for each in objects(text, mends=0) if each.fields.keys() >= {*fields})
+    return next((text[span.start : span.end] for span in found), None)
 
 
 def out_of_string(text: str) -> str:
@@ -119,7 +116,7 @@ def spans(text: str) -> list[Span]:
 
 def mend(text: str) -> object:
     """Return what is in broken JSON, `None` where a repair would take long or finds nothing."""
-    if len(text) > LONGEST_MENDED or _depth(text) > DEEPEST:
+    if len(text) > LONGEST_MENDED or any(_depth(text, *kind) > DEEPEST for kind in _BRACKETS):
         return None
     import json_repair
 
@@ -158,11 +155,7 @@ def _end(text: str, start: int) -> int | None:
     return None
 
 
-def _depth(text: str) -> int:
+def _depth(text: str, opening: str, closing: str) -> int:
     """Return how deep brackets of a kind are nested: repair takes time with the square of it."""
-    return max(_depth_of(text, *kind) for kind in _BRACKETS)
-
-
-def _depth_of(text: str, opening: str, closing: str) -> int:
     steps = ((sign == opening) - (sign == closing) for sign in text)
     return max(accumulate(steps, lambda depth, step: max(0, depth + step)), default=0)

@@ -10,8 +10,7 @@ import orjson
 HIDDEN = "[hidden]"
 HEAD = 12
 """Characters by which a secret is known that was cut off; shorter ones say little more than its kind."""
-WORTH_CUTTING = 16
-"""Characters of a secret that is also looked for in part."""
+WORTH_CUTTING = 16  # characters of a secret that is also looked for in part
 SHORTEST_PASSWORD = 5
 SHORTEST_NAME = 12
 """Characters of what is alone before the @ of an address, and is a token rather than a name."""
@@ -65,9 +64,8 @@ class Redaction:
         if len(head) < len(text):
             forms = [form for each in self._forms.values() for form, _ in each]
             parts = {form[:size] for form in forms for size in range(1, len(form) + 1)}
-            head = head[
-                : len(head) - max((len(part) for part in parts if head.endswith(part)), default=0)
-            ]
+            cut = max((len(part) for part in parts if head.endswith(part)), default=0)
+            head = head[: len(head) - cut]
         return self.hide(head)
 
     def _end(self, text: str, start: int, form: str, is_open: bool) -> int:
@@ -80,11 +78,9 @@ class Redaction:
 
 def _forms(secret: str) -> Iterator[tuple[str, bool]]:
     """Return the ways a secret is written, each with whether it may have a longer end."""
-    yield secret, False
-    yield quote(secret, safe=""), False
-    yield quote_plus(secret), False
-    yield orjson.dumps(secret).decode()[1:-1], False
-    yield repr(secret)[1:-1], False
+    written = (quote(secret, safe=""), quote_plus(secret), orjson.dumps(secret).decode()[1:-1])
+    for form in (secret, *written, repr(secret)[1:-1]):
+        yield form, False
     # Only whole groups: the last one depends on what follows.
     whole = b64encode(secret.encode(errors="replace"))[: len(secret) // 3 * 4].decode()
     if len(whole) >= HEAD:

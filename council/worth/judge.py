@@ -19,7 +19,7 @@ from council.profile import Member
 from council.prompts.prompts import COMPARE_AGAIN
 from council.reviews.ballot_text import by_letter, label_named
 from council.session import Request, Session
-from council.text.characters import clip
+from council.text import clip
 from council.text.json_objects import JsonObject, objects, out_of_string
 
 LONGEST_POINT = 400  # characters

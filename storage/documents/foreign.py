@@ -12,7 +12,7 @@ from typing import cast
 from uuid import UUID
 
 from council.document.conversation import timestamp
-from council.text.characters import clip
+from council.text import clip
 from council.text.json_objects import JsonObject
 from storage.documents.foreign_answers import answer, text_of
 

@@ -95,6 +95,11 @@ FAULTS: dict[str, tuple[str, Cause | None]] = {
     "a ranking at its end": (f"{OWN}\n\nFINAL RANKING:\n1. Response A\n2. Response B", "sent_ranking"),
     "a review of its own": ("I find Response A right, and Response B is not.", "sent_ranking"),
     "a refusal": ("I'm sorry, but I can't assist with that.", "declined"),
+    "a refusal in other signs": ("Sorry, but I can\u2019t help with that.", "declined"),
+    "a refusal without an apology": ("I\u2019m not able to discuss this.", "declined"),
+    "what can't help": ("I can't see how a timetable would help here: it takes 145 minutes.", None),
+    "half of it its own, half another's": (f"{OWN[:-8]}, or: {OTHER[:70]}", None),
+    "mostly another's, and a little of its own": (f"{OTHER} {OWN[:60]}", "echoed_answer"),
     "a refusal in German": ("Es tut mir leid, aber ich kann diese Frage nicht beantworten.", "declined"),
     "a refusal in French": ("Je suis désolé, mais je ne peux pas vous aider.", "declined"),
     "an apology": ("I apologize for the mistake. It takes 2 hours and 25 minutes.", None),
@@ -105,6 +110,7 @@ FAULTS: dict[str, tuple[str, Cause | None]] = {
     ),
     "Chinese": ("这次旅程需要两小时二十五分钟。", "changed_language"),
     "too short to have a language": ("2 h 25 min", None),
+    "a name in another script": ("北京。", None),
 }
 
 

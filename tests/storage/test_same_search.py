@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from council.document.conversation import Source, timestamp
-from council.text.characters import set_apart
+from council.text import set_apart
 from storage.documents.conversations import Stored
 from storage.index.index import Index
 from storage.index.past_answers import Hits, PastAnswers

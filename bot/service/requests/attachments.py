@@ -6,7 +6,7 @@ from bot.inputs.limits import DOCUMENT_BYTES
 from bot.view.message import printable
 from bot.view.wording import inputs as wording
 from council.brief import SentFile
-from council.text.characters import clip
+from council.text import clip
 
 MOST_FILES = 10
 LARGEST_TOGETHER = 2 * DOCUMENT_BYTES

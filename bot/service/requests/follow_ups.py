@@ -15,7 +15,7 @@ from bot.view.wording.commands import NOT_HERE
 from bot.view.wording.failures import explain
 from council.brief import Discussion
 from council.document.conversation import Source
-from council.text.characters import clip
+from council.text import clip
 from storage.documents.conversations import Conversations
 from storage.errors import ConversationNotFound, StorageError
 from storage.journal.rows import RunRow

@@ -8,7 +8,7 @@ from bot.errors import NothingRead
 from bot.view.wording.budgets import USED_UP
 from council.errors import Cause, Failure, NoAnswers, RunForgotten, RunStopped
 from council.profile import Member
-from council.text.characters import clip
+from council.text import clip
 from storage.errors import BudgetExceeded, ConversationNotFound, DocumentError, StorageError
 
 UNEXPECTED = "Something unexpected went wrong. Try again; if it happens again, report this id: {}"

@@ -21,7 +21,7 @@ from bot.view.wording.figures import (
 from council.document.results import Agreement, Rank
 from council.errors import Cause, Failure, NoAnswers, RunForgotten, RunStopped
 from council.events import ContextRead
-from council.text.characters import clip
+from council.text import clip
 from council.usage import Usage
 from storage.errors import ConversationNotFound, DatabaseError, DocumentError, damaged
 

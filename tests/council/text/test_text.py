@@ -1,11 +1,11 @@
-"""A question's language is named only where it is certain."""
+"""Where sentences end, and which language a text is in where that is certain."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from council.text.language import language, script, tag
+from council.text import language, language_tag, script, sentence_ends, sentences
 from tests.council.scripted import ScriptedCouncil, profile
 
 KNOWN = [
@@ -41,6 +41,9 @@ UNKNOWN = [
     "```\nder die das und ist\n```",
     "Какая столица?",
     "C++ vs. Rust",
+    "Warum nicht?",
+    "Pourquoi? Comment?",
+    "\u00bfPor qué?",
 ]
 
 
@@ -52,9 +55,9 @@ def test_a_language_shows_in_a_short_question(name: str, text: str) -> None:
 
 def test_every_language_that_is_told_has_a_tag() -> None:
     """For readers that speak."""
-    assert len({tag(text) for _, text in KNOWN}) == len({name for name, _ in KNOWN})
-    assert tag("Warum ist der Himmel blau? Antworte in zwei Sätzen.") == "de"
-    assert tag("Postgres or MySQL?") is None
+    assert len({language_tag(text) for _, text in KNOWN}) == len({name for name, _ in KNOWN})
+    assert language_tag("Warum ist der Himmel blau? Antworte in zwei Sätzen.") == "de"
+    assert language_tag("Postgres or MySQL?") is None
 
 
 @pytest.mark.parametrize("text", UNKNOWN)
@@ -89,3 +92,38 @@ async def test_every_prompt_that_asks_for_an_answer_names_the_language() -> None
         for call in council.calls:
             stage = call.step.partition(".")[0]
             assert (named in council.prompt(call.step)) == (stage != "stage2"), call.step
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        ("No mark", ["No mark"]),
+        ("One. Two! Three?", ["One.", "Two!", "Three?"]),
+        ("Wait\u2026 What?! Yes.", ["Wait\u2026", "What?!", "Yes."]),
+        (
+            'He said "never." (She agreed.) **Bold.** Then.',
+            ['He said "never."', "(She agreed.)", "**Bold.**", "Then."],
+        ),
+        ("Use e.g. Redis, etc. Then test.", ["Use e.g. Redis, etc. Then test."]),
+        ("Version 3.14 is out. use it", ["Version 3.14 is out. use it"]),
+        (
+            'It ends. "quoted" words follow. (so) do these.',
+            ['It ends. "quoted" words follow. (so) do these.'],
+        ),
+        ("Am 3. Mai war es so weit. Am 4. War es?", ["Am 3. Mai war es so weit.", "Am 4.", "War es?"]),
+        ("Это так. Это не так.", ["Это так.", "Это не так."]),
+        ("這是真的。那不是！好？", ["這是真的。", "那不是！", "好？"]),
+        ("First.\n\nSecond.  Third. ", ["First.", "Second.", "Third."]),
+    ],
+)
+def test_a_text_is_divided_into_its_sentences(text: str, expected: list[str]) -> None:
+    """A mark ends a sentence unless a small letter follows, or it abbreviates, or dates."""
+    assert sentences(text) == expected
+
+
+@pytest.mark.parametrize(("limit", "expected"), [(3, []), (4, [4]), (8, [4]), (9, [4, 9]), (99, [4, 9])])
+def test_only_ends_within_a_limit_count(limit: int, expected: list[int]) -> None:
+    """A sentence that ends exactly at the limit fits; what is beyond decides whether a mark ends one."""
+    assert [*sentence_ends("One. Two.", limit)] == expected
+    assert [*sentence_ends("One. two.", limit)] == ([9] if limit >= 9 else [])
