@@ -8,7 +8,7 @@ words in quotation marks don't count: there, a server may repeat the question.
 
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,6 +16,7 @@ from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from http import HTTPStatus
 from http.client import responses
+from itertools import product
 from typing import Literal, cast
 
 import orjson
@@ -23,7 +24,7 @@ import orjson
 from council.errors import Cause, Failure, ModelError
 from council.profile import THINKING_FIELDS
 from council.text import clip, whole
-from council.text.json_objects import JsonObject, as_object
+from council.text.json_objects import JsonObject
 from council.text.redaction import Redaction
 
 KEY = "[key]"
@@ -36,7 +37,9 @@ TOLD_LENGTH = 500
 MOST_WORDS = 4_000
 """Characters of an error that are searched for a field's name."""
 DEEPEST = 6
-"""Levels of objects in objects in which an error's parts are looked for."""
+"""Levels of objects and lists in which an error's parts are looked for."""
+MOST_PARTS = 50
+"""Parts of one object or list that are looked at."""
 LEAST_TOKENS = 256
 """Tokens of a reply below which it isn't worth asking for."""
 NO_SECRETS = Redaction(())
@@ -257,7 +260,7 @@ def refused(
     `secrets` are those the call was made with, which some providers repeat. `retry_after` is what the
     header says, which counts first.
     """
-    layers = [*_layers(body, 0)]
+    layers = _layers(body)
     codes = {*_codes(layers)}
     said = _said(layers) if layers else body if isinstance(body, str) else ""
     if status == HTTPStatus.OK:
@@ -309,51 +312,53 @@ def _cause(said: str, codes: Collection[str], status: int, *, is_api: bool) -> C
 # An error's parts ---------------------------------------------------------------------------------
 
 
-def _layers(value: object, depth: int) -> Iterator[JsonObject]:
-    """Yield the objects of an error from the outermost in."""
-    if isinstance(value, list):
-        value = next(iter(cast("list[object]", value)), None)
-    fields = as_object(value)
-    if not fields or depth == DEEPEST:
-        return
-    yield fields
-    for name in ("error", "errors", "message", "detail", "innererror", "inner_error", "availability"):
-        yield from _layers(fields.get(name), depth + 1)
-    yield from _layers(fields.get("metadata"), depth + 1)
+def _parts(error: object, depth: int = DEEPEST) -> Iterator[JsonObject | str]:
+    """Yield the objects and strings of an error, from the outermost in."""
+    if isinstance(error, str):
+        yield error[:MOST_WORDS]
+    elif isinstance(error, list) and depth:
+        for each in cast("list[object]", error)[:MOST_PARTS]:
+            yield from _parts(each, depth - 1)
+    elif isinstance(error, dict) and depth:
+        fields = cast("JsonObject", error)
+        yield fields
+        yield from _parts([*fields.values()], depth)
 
 
-def _codes(layers: list[JsonObject]) -> Iterator[str]:
+def _layers(error: object) -> list[JsonObject]:
+    return [part for part in _parts(error) if isinstance(part, dict)]
+
+
+def _words(error: object) -> str:
+    return " ".join(part for part in _parts(error) if isinstance(part, str))[:MOST_WORDS]
+
+
+def _codes(layers: Iterable[JsonObject]) -> Iterator[str]:
     for layer in layers:
         for name in ("code", "type", "status", "error_type", "limit_source", "reason"):
             value = layer.get(name)
             if isinstance(value, str | int) and not isinstance(value, bool) and value:
                 yield str(value)[:TOLD_LENGTH].lower()
-        details = layer.get("details")
-        for detail in cast("list[object]", details) if isinstance(details, list) else []:
-            if isinstance(reason := as_object(detail).get("reason"), str):
-                yield reason.lower()
-        if as_object(layer.get("metadata")).get("reasons"):
+        if layer.get("reasons"):
             yield "flagged"  # by OpenRouter's moderation
-
-
-def _message(layers: list[JsonObject]) -> str:
-    for layer in reversed(layers):
-        for name in ("message", "detail", "error"):
-            if isinstance(said := layer.get(name), str) and said:
-                return said
-    for layer in layers:  # FastAPI lists what it objects to
-        if isinstance(listed := layer.get("detail") or layer.get("message"), list | dict):
-            return orjson.dumps(listed, default=str).decode()
-    return ""
 
 
 def _said(layers: list[JsonObject]) -> str:
     """Return an error's sentence, with what OpenRouter passes on beside "Provider returned error"."""
-    said = _message(layers)
+    said = ""
+    for layer, name in product(reversed(layers), ("message", "detail", "error")):
+        if isinstance(found := layer.get(name), str) and found:
+            said = found
+            break
+    else:
+        for layer in layers:  # FastAPI lists what it objects to
+            if isinstance(listed := layer.get("detail") or layer.get("message"), list | dict):
+                said = orjson.dumps(listed, default=str).decode()
+                break
     for layer in layers:
-        if isinstance(raw := as_object(layer.get("metadata")).get("raw"), str) and raw:
+        if isinstance(raw := layer.get("raw"), str) and raw:
             with suppress(orjson.JSONDecodeError):
-                raw = _message([*_layers(orjson.loads(raw), 0)]) or raw
+                raw = _said(_layers(orjson.loads(raw))) or raw
             return f"{said[:EXCERPT_LENGTH]}: {raw}"
     return said
 
@@ -413,15 +418,14 @@ def refused_part(error: object, failure: Failure, body: JsonObject) -> tuple[str
     """
     if failure.cause not in _MENDABLE.get(failure.status or 0, ()):
         return None
-    words = " ".join(_strings(error))[:MOST_WORDS]
-    for name in _named(error, words, body):
-        # A format is a matter of the model, whatever the words; so is what is no field.
-        is_field = name in body and name != "response_format"
-        return name, is_field and bool(_UNKNOWN.search(words))
-    return None
+    words = _words(error)
+    name = next(_named(_layers(error), words, body), None)
+    # A format is a matter of the model, whatever the words; so is what is no field.
+    is_field = name in body and name != "response_format"
+    return None if name is None else (name, is_field and bool(_UNKNOWN.search(words)))
 
 
-def _named(error: object, words: str, body: JsonObject) -> Iterator[str]:
+def _named(layers: list[JsonObject], words: str, body: JsonObject) -> Iterator[str]:
     """Find the parts of a request that a refusal names: in `param` or `loc`, else in its words."""
     says = {part for part, said in NOT_TAKEN if re.search(said, words, re.IGNORECASE | re.DOTALL)}
     messages = cast("list[JsonObject]", body["messages"])
@@ -430,11 +434,12 @@ def _named(error: object, words: str, body: JsonObject) -> Iterator[str]:
     if "pictures" in says and any(isinstance(message["content"], list) for message in messages):
         yield PICTURES
     stream = [FORMATTED_STREAM if "response_format" in body else "stream"] if body["stream"] else []
-    exact = [name for each in _parameters(error) if (name := _field(each, body))]
-    for name in exact:
-        yield from stream if name == "stream" else (name,)
-    if exact:
-        return
+    for layer in layers:
+        path = layer.get("loc")
+        steps = cast("list[object]", path) if isinstance(path, list) else []
+        for name in (layer.get("param"), *[step for step in steps if step != "body"][:1]):
+            if field := _field(str(name), body):
+                yield from stream if field == "stream" else (field,)
     if "format" in says and "response_format" in body:
         yield from (*(stream if "stream" in says else ()), "response_format")
     yield from (name for name in body if name not in _OURS and _names(name).search(words))
@@ -459,7 +464,7 @@ def smaller_limit(failure: Failure, error: object, asked: int | None) -> int | N
 
     Source: OpenRouter's 402, "requested up to 65536 tokens, but can only afford 30104".
     """
-    found = _AFFORD.search(" ".join(_strings(error))[:MOST_WORDS])
+    found = _AFFORD.search(_words(error))
     if failure.cause != "too_dear" or not found:
         return None
     affordable = int(re.sub(r"\D", "", found["after"] or found["before"]))
@@ -508,37 +513,6 @@ def _field(name: str, body: Collection[str]) -> str | None:
     root = _PATH.split(name.strip())[0]
     snake = re.sub(r"(?<=[a-z])([A-Z])", r"_\1", root).lower()
     return snake if snake in body and snake not in ("model", "messages") else None
-
-
-def _parameters(error: object, depth: int = 4) -> Iterator[str]:
-    """Find `param` and the last `loc` in an error's body, whatever surrounds them."""
-    if isinstance(error, list) and depth:
-        for each in cast("list[object]", error)[:20]:
-            yield from _parameters(each, depth - 1)
-    if not isinstance(error, dict) or not depth:
-        return
-    fields = cast("JsonObject", error)
-    if isinstance(param := fields.get("param"), str):
-        yield param
-    loc = fields.get("loc")
-    if isinstance(loc, list) and loc:
-        parts = [str(part) for part in cast("list[object]", loc) if part != "body"]
-        yield parts[0] if parts else ""
-    for value in fields.values():
-        yield from _parameters(value, depth - 1)
-
-
-def _strings(error: object, depth: int = 5) -> Iterator[str]:
-    if isinstance(error, str):
-        yield error[:MOST_WORDS]
-    elif isinstance(error, dict | list) and depth:
-        inner = (
-            cast("JsonObject", error).values()
-            if isinstance(error, dict)
-            else cast("list[object]", error)
-        )
-        for each in [*inner][:50]:
-            yield from _strings(each, depth - 1)
 
 
 # What is told of it -------------------------------------------------------------------------------
