@@ -174,7 +174,8 @@ class Completion:
             part = as_object(said)
             match part.get("type"):
                 case "thinking" | "reasoning":
-                    self._think(part.get("thinking") or part.get("reasoning") or part.get("text"))
+                    names = ("thinking", "reasoning", "summary", "text")
+                    self._think(next((said for name in names if (said := part.get(name))), None))
                 case "refusal":
                     self._refuse(str(part.get("refusal") or ""))
                 case _:

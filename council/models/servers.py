@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Literal, cast
+from urllib.parse import urlsplit
 
 import httpx
 import orjson
@@ -61,28 +62,29 @@ _TYPE_AND_EFFORT: Thinking = {
 }
 _ENABLED: Thinking = {**_EFFORT, "off": {"reasoning": {"enabled": False}}}
 # What a model's own chat template calls it; some templates know only one of the two.
-_TEMPLATE: Thinking = {
-    **_EFFORT,
-    "off": {**_EFFORT["off"], "chat_template_kwargs": {"enable_thinking": False}},
-}
+_TEMPLATE_OFF: JsonObject = {"chat_template_kwargs": {"enable_thinking": False}}
+_TEMPLATE: Thinking = {**_EFFORT, "off": {**_EFFORT["off"], **_TEMPLATE_OFF}}
+_EVERY_FORMAT: tuple[Format, ...] = ("strict", "schema", "object")
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """What one kind of server takes.
+    """What one kind of server takes, and how `docs/providers.md` shows it.
 
-    `hosts` are ends of host names. `limit` is the name of the reply's length limit, `formats` the ways
-    to ask for JSON, best first, `formats_by_model` those of models whose ids match a pattern.
-    `counts`: it takes `stream_options`. `streams_formats`: a reply in a format may be streamed.
+    `shown` are its title, its address and what a model's id looks like, `note` what else people should
+    know of it. `others` are ends of further host names. `limit` is the name of the reply's length limit,
+    `formats` the ways to ask for JSON, best first, `formats_by_model` those of models whose ids match a
+    pattern. `counts`: it takes `stream_options`. `streams_formats`: a reply in a format may be streamed.
     `routes`: it takes OpenRouter's own fields. `thinking` has, by level, how much a model is to think.
     `key_header` carries the key, after `key_prefix`. `systemless` matches ids of models that take no
     system message. `bills`: it isn't the models' last stop, so its address says nothing of the cost.
     """
 
     name: DialectName
-    hosts: tuple[str, ...] = ()
+    shown: tuple[str, str, str] = ("", "", "")
+    others: tuple[str, ...] = ()
     limit: LimitName = "max_tokens"
-    formats: tuple[Format, ...] = ("strict", "schema", "object")
+    formats: tuple[Format, ...] = ("strict", "object")
     formats_by_model: tuple[tuple[str, tuple[Format, ...]], ...] = ()
     counts: bool = True
     streams_formats: bool = True
@@ -92,6 +94,13 @@ class Server:
     key_prefix: str = "Bearer "
     systemless: str | None = None
     bills: bool = False
+    note: str = ""
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Ends of its host names; none of a server that runs on a machine of one's own."""
+        host = urlsplit(self.shown[1]).hostname
+        return (*self.others, host) if host and host != "127.0.0.1" else self.others
 
     def ladder(self, model: str, refused: Collection[str] = ()) -> tuple[Format, ...]:
         """Return the ways left to ask a model for JSON, best first; prose comes after the last."""
@@ -103,46 +112,57 @@ class Server:
         return self.systemless is not None and bool(re.search(self.systemless, model))
 
 
-_LOCAL_FORMATS: tuple[Format, ...] = ("strict", "object")
 _ROWS = (
-    Server("generic"),
-    Server("openai", ("api.openai.com",), "max_completion_tokens", ("strict", "object")),
-    Server(
-        "azure",
-        ("openai.azure.com", "services.ai.azure.com", "cognitiveservices.azure.com"),
-        "max_completion_tokens",
-        ("strict", "object"),
-        key_header="api-key",
-        key_prefix="",
-    ),
+    Server("generic", formats=_EVERY_FORMAT),
+    # Its list says which models take a schema; the others drop the field.
     Server(
         "openrouter",
+        ("OpenRouter", "leave it out", "`openai/gpt-5.1`"),
         ("openrouter.ai",),
-        # Its list says which models take a schema; the others drop the field.
-        formats=("strict", "object"),
         routes=True,
         thinking=_ROUTED,
         bills=True,
     ),
-    Server("anthropic", ("api.anthropic.com",), formats=("strict",)),
+    Server(
+        "openai",
+        ("OpenAI", "https://api.openai.com/v1", "`gpt-5.1`"),
+        limit="max_completion_tokens",
+        note="**OpenAI** streams some models only to verified organizations. The others get their "
+        "replies whole, so the final answer appears at once.",
+    ),
+    Server(
+        "azure",
+        ("Azure OpenAI", "https://RESOURCE.openai.azure.com/openai/v1", "the deployment's name"),
+        ("openai.azure.com", "services.ai.azure.com", "cognitiveservices.azure.com"),
+        limit="max_completion_tokens",
+        key_header="api-key",
+        key_prefix="",
+    ),
+    Server(
+        "anthropic",
+        ("Anthropic", "https://api.anthropic.com/v1", "`claude-sonnet-4-5`"),
+        formats=("strict",),
+    ),
     Server(
         "gemini",
-        ("generativelanguage.googleapis.com",),
-        formats=("strict", "object"),
+        ("Gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "`gemini-2.5-pro`"),
         formats_by_model=((r"(?:^|/)gemma", ()),),
         systemless=r"(?:^|/)gemma",
+        note="**Gemma** on Gemini takes neither system messages nor JSON. Its instructions go before "
+        "the question, its ballots are prose.",
     ),
     Server(
         "mistral",
-        ("api.mistral.ai",),
-        formats=("strict", "object"),
+        ("Mistral", "https://api.mistral.ai/v1", "`mistral-large-latest`"),
         counts=False,
         thinking=_HIGH_OR_NONE,
+        note="**Mistral** answers a used-up quota as it answers a wrong key. If the key is right, look "
+        "at the billing page.",
     ),
     Server(
         "groq",
-        ("api.groq.com",),
-        "max_completion_tokens",
+        ("Groq", "https://api.groq.com/openai/v1", "`openai/gpt-oss-120b`"),
+        limit="max_completion_tokens",
         formats=("object",),
         formats_by_model=(
             (r"gpt-oss", ("strict", "object")),
@@ -152,88 +172,182 @@ _ROWS = (
     ),
     Server(
         "together",
+        ("Together", "https://api.together.ai/v1", "`meta-llama/Llama-3.3-70B-Instruct-Turbo`"),
         ("together.ai", "together.xyz"),
+        formats=_EVERY_FORMAT,
         thinking=_ENABLED,
     ),
-    Server("fireworks", ("api.fireworks.ai",), formats=("strict", "object")),
-    Server("deepseek", ("api.deepseek.com",), formats=("object",), thinking=_TYPE_AND_EFFORT),
     Server(
-        "xai",
-        ("api.x.ai",),
-        "max_completion_tokens",
-        ("strict", "object"),
+        "fireworks",
+        (
+            "Fireworks",
+            "https://api.fireworks.ai/inference/v1",
+            "`accounts/fireworks/models/deepseek-r1`",
+        ),
     ),
+    Server(
+        "deepseek",
+        ("DeepSeek", "https://api.deepseek.com/v1", "`deepseek-chat`"),
+        formats=("object",),
+        thinking=_TYPE_AND_EFFORT,
+    ),
+    Server("xai", ("xAI", "https://api.x.ai/v1", "`grok-4-fast`"), limit="max_completion_tokens"),
     Server(
         "cerebras",
-        ("api.cerebras.ai",),
-        "max_completion_tokens",
-        ("strict", "object"),
+        ("Cerebras", "https://api.cerebras.ai/v1", "`gpt-oss-120b`"),
+        limit="max_completion_tokens",
         streams_formats=False,
     ),
-    Server("perplexity", ("api.perplexity.ai",), formats=("strict",), counts=False),
+    Server(
+        "perplexity",
+        ("Perplexity", "https://api.perplexity.ai", "`sonar-pro`"),
+        formats=("strict",),
+        counts=False,
+    ),
     Server(
         "cohere",
-        ("api.cohere.ai", "api.cohere.com"),
+        ("Cohere", "https://api.cohere.ai/compatibility/v1", "`command-a-03-2025`"),
+        ("api.cohere.com",),
         formats=("object_schema",),
         thinking=_HIGH_OR_NONE,
     ),
     Server(
         "moonshot",
-        ("api.moonshot.ai", "api.moonshot.cn"),
-        "max_completion_tokens",
-        ("strict", "object"),
+        ("Moonshot (Kimi)", "https://api.moonshot.ai/v1", "`kimi-k2.6`"),
+        ("api.moonshot.cn",),
+        limit="max_completion_tokens",
         thinking=_TYPE,
+        note="**Moonshot** keeps keys of `api.moonshot.ai` and `api.moonshot.cn` apart.",
     ),
     Server(
         "zai",
-        ("api.z.ai", "open.bigmodel.cn"),
+        ("Z.ai (GLM)", "https://api.z.ai/api/paas/v4", "`glm-5.1`"),
+        ("open.bigmodel.cn",),
         formats=("object",),
         counts=False,
         thinking=_TYPE,
+        note="**Z.ai** keeps keys of its coding plan apart: its address is "
+        "`https://api.z.ai/api/coding/paas/v4`. It says of no field that it refuses it: behind another "
+        "name it answers only if its dialect is named.",
     ),
     Server(
         "dashscope",
-        ("dashscope.aliyuncs.com", "dashscope-intl.aliyuncs.com", "dashscope-us.aliyuncs.com"),
-        formats=("strict", "object"),
+        (
+            "DashScope (Qwen)",
+            "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+            "`qwen-plus`",
+        ),
+        ("dashscope.aliyuncs.com", "dashscope-us.aliyuncs.com"),
         formats_by_model=((r"thinking|^qwq|^qvq|deepseek-r1", ()),),
         thinking=_switch({"enable_thinking": False}, {"enable_thinking": True}),
     ),
     Server(
         "huggingface",
-        ("router.huggingface.co",),
+        ("Hugging Face", "https://router.huggingface.co/v1", "`openai/gpt-oss-120b:cerebras`"),
+        formats=_EVERY_FORMAT,
         bills=True,
     ),
     Server(
         "cloudflare",
-        ("api.cloudflare.com", "gateway.ai.cloudflare.com"),
+        (
+            "Cloudflare",
+            "https://api.cloudflare.com/client/v4/accounts/ACCOUNT/ai/v1",
+            "`@cf/openai/gpt-oss-120b`",
+        ),
+        ("gateway.ai.cloudflare.com",),
         formats=("strict",),
         bills=True,
     ),
+    # docs.databricks.com/aws/en/machine-learning/foundation-model-apis/api-reference, and
+    # …/model-serving/structured-outputs; stream_options are no field of it: anomalyco/opencode#4698
+    Server(
+        "databricks",
+        (
+            "Databricks",
+            "https://WORKSPACE.cloud.databricks.com/serving-endpoints",
+            "`databricks-gpt-oss-120b`",
+        ),
+        ("cloud.databricks.com", "azuredatabricks.net"),
+        counts=False,
+    ),
+    # docs.deepinfra.com/api-reference/openai-chat-completions-1; deepinfra.com/docs/advanced/json_mode
+    Server(
+        "deepinfra",
+        ("DeepInfra", "https://api.deepinfra.com/v1/openai", "`openai/gpt-oss-120b`"),
+        formats=("object",),
+        thinking=_ENABLED,
+    ),
+    # sambanova/sambanova-python: src/sambanova/types/chat/completion_create_params.py
+    Server(
+        "sambanova",
+        ("SambaNova", "https://api.sambanova.ai/v1", "`Meta-Llama-3.3-70B-Instruct`"),
+        formats=_EVERY_FORMAT,
+        thinking={**_EFFORT, "off": _TEMPLATE_OFF},
+    ),
     # vercel.com/docs/ai-gateway/sdks-and-apis/openai-chat-completions
-    Server("vercel", ("ai-gateway.vercel.sh",), thinking=_ROUTED, bills=True),
+    Server(
+        "vercel",
+        ("Vercel AI Gateway", "https://ai-gateway.vercel.sh/v1", "`anthropic/claude-sonnet-4.5`"),
+        formats=_EVERY_FORMAT,
+        thinking=_ROUTED,
+        bills=True,
+    ),
     # java.agentscope.io/v2/en/integration/model/minimax: no format is documented, and its limit is new
     Server(
         "minimax",
-        ("api.minimax.io", "api.minimaxi.com"),
-        "max_completion_tokens",
-        (),
+        ("MiniMax", "https://api.minimax.io/v1", "`MiniMax-M3`"),
+        ("api.minimaxi.com",),
+        limit="max_completion_tokens",
+        formats=(),
         thinking=_switch({"thinking": {"type": "disabled"}}, {"thinking": {"type": "adaptive"}}),
     ),
     # docs.tokenfactory.nebius.com/api-reference/inference/create-chat-completion
-    Server("nebius", ("api.tokenfactory.nebius.com", "api.studio.nebius.com")),
-    Server("ollama", formats=_LOCAL_FORMATS),
     Server(
-        "vllm",
-        formats=_LOCAL_FORMATS,
+        "nebius",
+        (
+            "Nebius Token Factory",
+            "https://api.tokenfactory.nebius.com/v1",
+            "`Qwen/Qwen3-235B-A22B-Instruct-2507`",
+        ),
+        ("api.studio.nebius.com",),
+        formats=_EVERY_FORMAT,
+    ),
+    Server(
+        "ollama",
+        ("Ollama", "http://127.0.0.1:11434/v1", "`llama3.2:latest`"),
+        note="**Ollama** cuts long prompts silently. Its window is often 4,096 tokens, and reviews are "
+        "longer than that. Raise it: `OLLAMA_CONTEXT_LENGTH=16384`.",
+    ),
+    Server("vllm", ("vLLM", "http://127.0.0.1:8000/v1", "`Qwen/Qwen3-30B-A3B`"), thinking=_TEMPLATE),
+    Server(
+        "sglang", ("SGLang", "http://127.0.0.1:30000/v1", "`Qwen/Qwen3-30B-A3B`"), thinking=_TEMPLATE
+    ),
+    Server(
+        "lmstudio",
+        ("LM Studio", "http://127.0.0.1:1234/v1", "`qwen/qwen3-8b`"),
+        formats=("strict",),
+        note="**LM Studio and other servers of your own** work on one reply at a time unless told "
+        "otherwise. Give slow ones time, below `[profiles.default]` in `council.toml`: "
+        "`call_deadline = 600`, `stage_deadline = 1200`. `COUNCIL_MEMBERS` may stay in `.env`.",
+    ),
+    Server(
+        "llamacpp",
+        ("llama.cpp", "http://127.0.0.1:8080/v1", "the file's name; any"),
         thinking=_TEMPLATE,
     ),
-    Server("sglang", formats=_LOCAL_FORMATS, thinking=_TEMPLATE),
-    Server("lmstudio", formats=("strict",)),
-    Server("llamacpp", formats=_LOCAL_FORMATS, thinking=_TEMPLATE),
-    Server("koboldcpp", formats=("strict",)),
+    Server(
+        "koboldcpp",
+        ("KoboldCpp", "http://127.0.0.1:5001/v1", "any"),
+        formats=("strict",),
+        note="**KoboldCpp** cuts long prompts silently, too: raise its window by `--contextsize`.",
+    ),
     Server(
         "litellm",
+        ("LiteLLM proxy", "http://127.0.0.1:4000/v1", "a `model_name` of its configuration"),
+        formats=_EVERY_FORMAT,
         bills=True,
+        note="**LiteLLM** without a database can't tell a wrong key: it says *No connected db.* Use its "
+        "`master_key`.",
     ),
 )
 SERVERS: Mapping[str, Server] = {row.name: row for row in _ROWS}

@@ -1,7 +1,7 @@
-"""The table in docs/providers.md: what came of each server's cells.
+"""What docs/providers.md has between marks: the rows of the table of servers, and what came of each server's cells.
 
-`python -m tests.model_servers.table` asks every stand-in again and writes its line. The lines of
-third-party servers are written by `make soak`.
+`python -m tests.model_servers.table` writes the rows, asks every stand-in again and writes its line. The
+lines of third-party servers are written by `make soak`.
 """
 
 import asyncio
@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from council.models.servers import SERVERS
 from tests.model_servers.matrix import NONE, Row, filled_row
 from tests.model_servers.stand_in import ORIGINALS
 
@@ -23,6 +24,8 @@ HEAD = (
     "| server | answers | ballots by schema | in prose | corrections | preview | usage, cost | thoughts "
     "hidden | wrong key | unknown model | rate limit | no credit | learned by |"
 )
+
+SERVERS_HEAD = "| server | `OPENROUTER_BASE_URL` | a model's id looks like |"
 
 
 async def both(name: str) -> tuple[Row, Row]:
@@ -49,19 +52,45 @@ def _cell(named: str, unnamed: str) -> str:
 
 def lines(document: str, part: str) -> dict[str, str]:
     """Return a part's lines of the table in the document, by server."""
-    _, _, rest = document.partition(f"<!-- {part}: begin -->\n")
-    inner, _, _ = rest.partition(f"<!-- {part}: end -->")
-    rows = [row for row in inner.splitlines() if row.startswith("| ")][2:]
+    rows = [row for row in part_of(document, part).splitlines() if row.startswith("| ")][2:]
     return {row.split(" | ", 1)[0].removeprefix("| "): row for row in rows}
 
 
+def guide() -> dict[str, str]:
+    """Return the parts of the document that the table of servers makes."""
+    rows = [row for row in SERVERS.values() if row.shown[0]]
+    shown = [f"| {row.shown[0]} | {_address(row.shown[1])} | {row.shown[2]} |" for row in rows]
+    return {
+        "servers": "\n".join((SERVERS_HEAD, _rule(SERVERS_HEAD), *shown)),
+        "dialects": ", ".join(f"`{row.name}`" for row in rows),
+        "notes": "\n".join(f"- {row.note}" for row in rows if row.note),
+    }
+
+
+def _address(address: str) -> str:
+    return f"`{address}`" if "://" in address else address
+
+
+def _rule(head: str) -> str:
+    return "| --- " * head.count(" |") + "|"
+
+
+def part_of(document: str, part: str) -> str:
+    """Return what is between a part's marks."""
+    _, _, rest = document.partition(f"<!-- {part}: begin -->\n")
+    return rest.partition(f"\n<!-- {part}: end -->")[0]
+
+
+def with_part(document: str, part: str, text: str) -> str:
+    """Return the document with this text in a part of it."""
+    before, begin, rest = document.partition(f"<!-- {part}: begin -->\n")
+    _, end, after = rest.partition(f"<!-- {part}: end -->")
+    return f"{before}{begin}{text}\n{end}{after}"
+
+
 def with_lines(document: str, part: str, rows: Iterable[str]) -> str:
-    """Return the document with these lines in a part of it."""
-    begin, end = f"<!-- {part}: begin -->\n", f"<!-- {part}: end -->"
-    before, _, rest = document.partition(begin)
-    _, _, after = rest.partition(end)
-    rule = "| --- " * HEAD.count(" |") + "|"
-    return f"{before}{begin}{HEAD}\n{rule}\n" + "".join(f"{row}\n" for row in rows) + f"{end}{after}"
+    """Return the document with these lines in a table of it."""
+    return with_part(document, part, "\n".join((HEAD, _rule(HEAD), *rows)))
 
 
 def write(part: str, rows: dict[str, str]) -> None:
@@ -71,9 +100,13 @@ def write(part: str, rows: dict[str, str]) -> None:
     DOCUMENT.write_text(with_lines(document, part, kept.values()), encoding="utf-8")
 
 
-async def _write_stand_ins() -> None:
+async def _write_all() -> None:
+    document = DOCUMENT.read_text(encoding="utf-8")
+    for part, text in guide().items():
+        document = with_part(document, part, text)
+    DOCUMENT.write_text(document, encoding="utf-8")
     write(STAND_INS, {each.title: line(*await both(name)) for name, each in ORIGINALS.items()})
 
 
 if __name__ == "__main__":
-    asyncio.run(_write_stand_ins())
+    asyncio.run(_write_all())

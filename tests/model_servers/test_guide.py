@@ -1,4 +1,4 @@
-"""docs/providers.md names addresses and dialects that the program knows."""
+"""docs/providers.md shows the rows of the table of servers."""
 
 import re
 import tomllib
@@ -6,39 +6,36 @@ import tomllib
 import httpx
 import pytest
 
-from council.models.servers import SERVERS, is_own, known_server
+from council.models.servers import SERVERS, Server, is_own, known_server
 from council.personas import PRESETS
 from council.profile import Profile
+from tests.model_servers import table
 from tests.model_servers.stand_in import ORIGINALS
-from tests.model_servers.table import DOCUMENT
 
-TEXT = DOCUMENT.read_text(encoding="utf-8")
-ADDRESSES = re.findall(r"^\| ([^|]+) \| `(https?://[^`]+)` \|", TEXT, re.MULTILINE)
+TEXT = table.DOCUMENT.read_text(encoding="utf-8")
+ROWS = [row for row in SERVERS.values() if row.shown[0]]
 FAMILIES = {original.dialect: original.title for original in ORIGINALS.values()}
 
 
-@pytest.mark.parametrize(("server", "address"), ADDRESSES)
-def test_an_address_of_the_table_says_which_server_it_is(server: str, address: str) -> None:
-    """Or is of one's own machine."""
-    url = httpx.URL(address)
-    dialect = known_server(url).name
-    assert is_own(url) or dialect != "generic"
-    first = re.split(r"\W", server)[0].lower()
-    assert is_own(url) or first in FAMILIES[dialect].lower()
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_an_address_of_the_table_says_which_server_it_is(row: Server) -> None:
+    """Or is of one's own machine, or OpenRouter's, which needs none."""
+    title, address, _ = row.shown
+    assert re.split(r"\W", title)[0].lower() in FAMILIES[row.name].lower()
+    if "://" in address:
+        url = httpx.URL(address)
+        assert known_server(url).name == ("generic" if is_own(url) else row.name)
 
 
-def test_the_table_has_every_server() -> None:
-    """OpenRouter without an address."""
-    hosted = {known_server(httpx.URL(address)).name for _, address in ADDRESSES} - {"generic"}
-    assert hosted == {row.name for row in SERVERS.values() if row.hosts} - {"openrouter"}
+@pytest.mark.parametrize(("part", "text"), table.guide().items())
+def test_the_guide_shows_each_row(part: str, text: str) -> None:
+    """Its address, its name for a proxy and what else is to know of it."""
+    assert table.part_of(TEXT, part) == text, "python -m tests.model_servers.table"
 
 
-def test_the_guide_names_every_dialect() -> None:
-    """In the order of nothing in particular."""
-    _, _, section = TEXT.partition("## Behind a proxy")
-    section, _, _ = section.partition("\n## ")
-    _, _, names = section.partition("The names:")
-    assert {*re.findall(r"`(\w+)`", names)} == {*SERVERS}
+def test_only_what_takes_most_is_not_shown() -> None:
+    """Every other row is a server that somebody can set up."""
+    assert {row.name for row in SERVERS.values()} - {row.name for row in ROWS} == {"generic"}
 
 
 def test_the_guides_members_are_profiles() -> None:

@@ -197,7 +197,7 @@ FILES: dict[str, tuple[str, list[str]]] = {
     "unknown dialect": (
         '[profiles.default]\nmembers = [{ model = "m", endpoint = "http://127.0.0.1:1/v1", dialect = "olama" }]\n',
         [
-            "profiles.default.members.0.dialect: it isn't one of generic, openai, azure, openrouter, anthropic, gemini, mistral, groq, together, fireworks, deepseek, xai, cerebras, perplexity, cohere, moonshot, zai, dashscope, huggingface, cloudflare, vercel, minimax, nebius, ollama, vllm, sglang, lmstudio, llamacpp, koboldcpp or litellm. Did you mean ollama?",
+            "profiles.default.members.0.dialect: it isn't one of generic, openai, azure, openrouter, anthropic, gemini, mistral, groq, together, fireworks, deepseek, xai, cerebras, perplexity, cohere, moonshot, zai, dashscope, huggingface, cloudflare, databricks, deepinfra, sambanova, vercel, minimax, nebius, ollama, vllm, sglang, lmstudio, llamacpp, koboldcpp or litellm. Did you mean ollama?",
         ],
     ),
     "endpoint without http": (
