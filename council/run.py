@@ -32,7 +32,7 @@ from council.document.results import (
 )
 from council.errors import Failure, NoAnswers, RunStopped
 from council.events import DepthChosen, Emit, StageCompleted, StageStarted, TitleCompleted
-from council.models.costs import PriceOf, unpriced
+from council.models.costs import PriceOf
 from council.notes import has_no_answer, read_notes
 from council.offload import offload
 from council.profile import Member
@@ -76,7 +76,7 @@ async def deliberate(
     emit: Emit,
     now: Callable[[], datetime],
     stop: Stop | None = None,
-    price_of: PriceOf = unpriced,
+    price_of: PriceOf = lambda _: None,
 ) -> Deliberation:
     """Take a question through all stages and return the answer.
 

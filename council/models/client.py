@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from http import HTTPStatus
 from typing import Self, cast
 
@@ -27,7 +27,6 @@ from council.models.refusals import (
     PICTURES,
     RefusedCall,
     is_out_of_form,
-    names_nothing,
     refused_part,
     shorten,
     smaller_limit,
@@ -37,7 +36,7 @@ from council.models.servers import body_of_call, format_part, is_own, known_serv
 from council.models.stream import JSON_BYTES, body_of, parse_page, receive, refusal
 from council.models.transport import Transport, proxy_of
 from council.profile import DialectName, Member
-from council.text.json_objects import JsonObject
+from council.text.json_objects import JsonObject, as_object
 from council.text.redaction import Redaction, passwords
 from council.usage import Price
 
@@ -184,8 +183,10 @@ class ModelEndpoint:
             part = left[0] if part == "response_format" else part
             self.learn(model, part, everywhere=is_everywhere)
             return has_stepped
-        is_hosted = bool(self.server.hosts)
-        if "response_format" not in body or not names_nothing(refused.failure, is_hosted=is_hosted):
+        # One's own servers fail so at a schema (vllm-project/vllm#13260); a hosted one has broken down.
+        unnamed = {(400, "bad_request"), *([] if self.server.hosts else [(500, "unavailable")])}
+        why = refused.failure
+        if "response_format" not in body or (why.status, why.cause) not in unnamed:
             raise refused
         self.learn(model, *(left if has_stepped else left[:1]))
         return True
@@ -366,40 +367,36 @@ class ModelClient:
         call = Call(step="", member=member, prompt=tuple, deadline=0.0, profile=profile)
         try:
             found = self._find(call)
-            price = self._prices(found, self.endpoint(found))
+            endpoint = self.endpoint(found)
         except ModelError:  # it can't be asked
             return None
-        known = [price(model) for model in (found.model, *found.fallbacks)]
-        prices = [each for each in known if each is not None]
-        if len(prices) < len(known):
+        prices = [self._price(found, endpoint, model) for model in (found.model, *found.fallbacks)]
+        known = [each for each in prices if each is not None]
+        if len(known) < len(prices):
             return None
         return Price(
-            max(each.prompt for each in prices),
-            max(each.completion for each in prices),
-            max(each.request for each in prices),
+            max(each.prompt for each in known),
+            max(each.completion for each in known),
+            max(each.request for each in known),
         )
 
-    def _prices(self, member: Member, endpoint: ModelEndpoint) -> Callable[[str], Price | None]:
+    def _price(self, member: Member, endpoint: ModelEndpoint, model: str) -> Price | None:
         # The list is of the council's own provider; another server's prices aren't known.
-        listed = _unlisted if member.endpoint is not None else self.catalog.price
+        listed = None if member.endpoint is not None else self.catalog.price(model)
         # A gateway on one's own network passes calls on to models that cost something.
-        if endpoint.server.bills or not endpoint.is_own:
-            return listed
-        return lambda model: listed(model) or Price(prompt=0.0, completion=0.0)
+        is_free = endpoint.is_own and not endpoint.server.bills
+        return listed or (Price(prompt=0.0, completion=0.0) if is_free else None)
 
     async def models(self, member: Member | None = None) -> list[JsonObject]:
         """Fetch the provider's model list, or that of a member's own endpoint.
 
         Raises `ModelError` if there is none.
         """
-        body = await self._get(self._council if member is None else self.endpoint(member), "models")
+        body = await self._get(self.endpoint(member), "models")
         # Together sends a bare array.
         listed = body.get("data") if isinstance(body, dict) else body
-        return [
-            cast("JsonObject", model)
-            for model in (cast("list[object]", listed) if isinstance(listed, list) else [])
-            if isinstance(model, dict)
-        ]
+        models = cast("list[object]", listed) if isinstance(listed, list) else []
+        return [cast("JsonObject", model) for model in models if isinstance(model, dict)]
 
     async def key(self) -> JsonObject:
         """Fetch what OpenRouter says about the key: its limit, and what is left of it.
@@ -407,9 +404,8 @@ class ModelClient:
         Raises `ModelError`; other providers have nothing like it.
         Source: https://openrouter.ai/docs/api/api-reference/api-keys/get-current-key
         """
-        body = await self._get(self._council, "key")
-        said = body.get("data") if isinstance(body, dict) else None
-        return cast("JsonObject", said) if isinstance(said, dict) else {}
+        body = await self._get(self.endpoint(), "key")
+        return as_object(as_object(body).get("data"))
 
     async def _get(self, endpoint: ModelEndpoint, page: str) -> JsonObject | list[object]:
         try:
@@ -425,7 +421,7 @@ class ModelClient:
                 raise error from None
 
     async def _page(self, endpoint: ModelEndpoint, page: str) -> JsonObject | list[object]:
-        timeouts = _timeouts(self._idle_timeout)
+        timeouts = {"timeout": _timeouts(self._idle_timeout)}
         request = httpx.Request(
             "GET", endpoint.page(page), headers=endpoint.headers, extensions=timeouts
         )
@@ -447,8 +443,12 @@ class ModelClient:
         self, endpoint: ModelEndpoint, call: Call, body: JsonObject, started: float, ends_at: float
     ) -> Reply:
         """Send one request and read its reply; what it costs is added to the call's meter."""
-        model, price = call.member.model, self._prices(call.member, endpoint)
+        model = call.member.model
+        price = partial(self._price, call.member, endpoint)
         clock = asyncio.get_running_loop().time
+        silence = call.idle_timeout
+        if silence is None and call.member.endpoint is None and not endpoint.is_own:
+            silence = self._idle_timeout
         completion = Completion(
             call.on_text,
             call.on_withdrawn,
@@ -460,7 +460,7 @@ class ModelClient:
             endpoint.page("chat/completions"),
             headers=endpoint.headers,
             content=orjson.dumps(body),
-            extensions=_timeouts(self._longest_silence(endpoint, call)) | {"sent": completion.send},
+            extensions={"timeout": _timeouts(silence), "sent": completion.send},
         )
         await call.begin()
         try:
@@ -496,34 +496,26 @@ class ModelClient:
         call.meter.add(reply.usage)
         return reply
 
-    def _longest_silence(self, endpoint: ModelEndpoint, call: Call) -> float | None:
-        if call.idle_timeout is not None:
-            return call.idle_timeout
-        has_its_own = call.member.endpoint is not None or endpoint.is_own
-        return None if has_its_own else self._idle_timeout
-
     @property
     def is_own(self) -> bool:
         """Whether the provider is a server on this machine or its own network."""
-        return self._council.is_own
+        return self.endpoint().is_own
 
-    @property
-    def _council(self) -> ModelEndpoint:
-        return self._endpoint_at(self._base_url, self._api_key, self._dialect)
+    def endpoint(self, member: Member | None = None) -> ModelEndpoint:
+        """Return where a member is asked, by default one without an endpoint of its own.
 
-    def endpoint(self, member: Member) -> ModelEndpoint:
-        """Return where a member is asked; raises `ModelError` if it has no key or no address."""
-        if member.endpoint is None:
-            named = member.dialect or self._dialect
-            return self._endpoint_at(self._base_url, self._api_key, named)
-        key = self._keys.get(member.api_key_env, "") if member.api_key_env else ""
-        if member.api_key_env and not key:
-            raise ModelError(Failure(cause="no_key", attempts=0))
-        address = self._addresses.get(member.endpoint)
-        dialect = member.dialect or ("llamacpp" if address else None)
-        return self._endpoint_at(address or member.endpoint, key, dialect)
-
-    def _endpoint_at(self, base_url: str, key: str, dialect: DialectName | None) -> ModelEndpoint:
+        Raises `ModelError` if it has no key or no address.
+        """
+        base_url, key, dialect = self._base_url, self._api_key, member and member.dialect
+        if member is None or member.endpoint is None:
+            dialect = dialect or self._dialect
+        else:
+            key = self._keys.get(member.api_key_env or "", "")
+            if member.api_key_env and not key:
+                raise ModelError(Failure(cause="no_key", attempts=0))
+            address = self._addresses.get(member.endpoint)
+            base_url = address or member.endpoint
+            dialect = dialect or ("llamacpp" if address else None)
         known = self._endpoints.get((base_url, key, dialect))
         if known is None:
             if len(self._endpoints) >= ENDPOINTS_KEPT:
@@ -537,44 +529,29 @@ def _without_format(error: ModelError) -> ModelError:
     return ModelError(error.failure.model_copy(update={"cause": "format_refused"}))
 
 
-def _unlisted(model: str) -> None:
-    del model
-
-
 def _no_connection(error: httpx.RequestError, endpoint: ModelEndpoint) -> ModelError:
     detail = shorten(f"{type(error).__name__}: {error}".removesuffix(": "), endpoint.secrets)
     match error:
         case httpx.ReadTimeout() | httpx.WriteTimeout():
             silent = cast("float", error.request.extensions["timeout"]["read"])
             return ModelError(Failure(cause="silence", detail=f"nothing arrived for {silent:g} s"))
-        case httpx.ConnectError() if _is_refused(error):
-            return ModelError(Failure(cause="no_server", detail=detail))
-        case httpx.ConnectError() | httpx.ConnectTimeout() | httpx.ProxyError():
-            return ModelError(Failure(cause="connection", detail=detail))
+        case httpx.ConnectError():
+            why: BaseException | None = error
+            while why is not None and not isinstance(why, ConnectionRefusedError):
+                why = why.__cause__ or why.__context__
+            # The address was reached, and nothing listens there.
+            cause: Cause = "connection" if why is None else "no_server"
+        case httpx.ConnectTimeout() | httpx.ProxyError():
+            cause = "connection"
         case httpx.RemoteProtocolError():
-            return ModelError(Failure(cause="malformed", detail="it isn't HTTP"))
+            cause, detail = "malformed", "it isn't HTTP"
         case _:
-            return ModelError(Failure(cause="lost", detail=detail))
+            cause = "lost"
+    return ModelError(Failure(cause=cause, detail=detail))
 
 
-def _is_refused(error: BaseException | None) -> bool:
-    """Whether the address was reached and nothing listens there."""
-    while error is not None:
-        if isinstance(error, ConnectionRefusedError):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
-
-
-def _timeouts(silence: float | None) -> dict[str, dict[str, float | None]]:
-    return {
-        "timeout": {
-            "connect": CONNECT_SECONDS,
-            "read": silence,
-            "write": silence,
-            "pool": None,
-        }
-    }
+def _timeouts(silence: float | None) -> dict[str, float | None]:
+    return {"connect": CONNECT_SECONDS, "read": silence, "write": silence, "pool": None}
 
 
 @lru_cache

@@ -117,7 +117,7 @@ class Catalog:
 
     def price(self, model: str) -> Price | None:
         """Return a model's price as far as it is known; nothing is fetched."""
-        listing = self._listing(model)
+        listing = find_listing(self._listings, model)
         return listing.price if listing else None
 
     async def unlisted(self, profiles: Iterable[Profile]) -> dict[str, str | None]:
@@ -130,8 +130,9 @@ class Catalog:
         if not models:
             return {}
         await self.refresh()
-        unknown = [model for model in models if self._listings and not self._listing(model)]
-        return {model: most_like(model, self._listings) for model in unknown}
+        listed = self._listings
+        unknown = [model for model in models if listed and not find_listing(listed, model)]
+        return {model: most_like(model, listed) for model in unknown}
 
     def window(self, profile: Profile) -> int:
         """Return the smallest context window among a council's models, in tokens.
@@ -141,12 +142,8 @@ class Catalog:
         if profile.demonstration:
             return WINDOW
         models = ((seat, model) for seat in profile.seats for model in (seat.model, *seat.fallbacks))
-        return min(self._window(seat, model) for seat, model in models)
-
-    def _window(self, seat: Member, model: str) -> int:
-        # The list is about the provider's own models.
-        listing = None if seat.endpoint_id else self._listing(model)
-        return (listing and listing.window) or UNKNOWN_WINDOW
+        listings = (self._listing(seat, model) for seat, model in models)
+        return min((listing and listing.window) or UNKNOWN_WINDOW for listing in listings)
 
     async def refresh(self) -> None:
         """Fetch the list unless it is fresh. If that fails, the last list stays in use."""
@@ -166,8 +163,7 @@ class Catalog:
             self._missed = False
 
     async def _informed(self, member: Member) -> Member:
-        # The list is about the provider's own models.
-        listing = None if member.endpoint_id else self._listing(member.model)
+        listing = self._listing(member, member.model)
         if member.vision is None and listing and listing.vision is not None:
             member = member.model_copy(update={"vision": listing.vision})
         if member.endpoint_id is not None and member.structured is not None:
@@ -178,8 +174,9 @@ class Catalog:
             takes = await self._takes_schema(member, listed)
         return member.model_copy(update={"structured": takes})
 
-    def _listing(self, model: str) -> ModelListing | None:
-        return find_listing(self._listings, model)
+    def _listing(self, member: Member, model: str) -> ModelListing | None:
+        # The list is about the provider's own models.
+        return None if member.endpoint_id else find_listing(self._listings, model)
 
 
 def read_listings(models: Iterable[JsonObject]) -> dict[str, ModelListing]:
@@ -206,29 +203,23 @@ def most_like(model: str, listed: Collection[str]) -> str | None:
 
 def _listing(model: JsonObject) -> ModelListing:
     takes, created = model.get("supported_parameters"), model.get("created")
+    # Windows as OpenRouter, vLLM, Mistral, Groq or llama.cpp name them.
+    names = ("context_length", "max_model_len", "max_context_length", "context_window")
+    windows = (*map(model.get, names), as_object(model.get("meta")).get("n_ctx"))
+    # Whether it reads pictures, as OpenRouter or Mistral say it.
+    reads = as_object(model.get("architecture")).get("input_modalities")
+    sees = (
+        "image" in reads
+        if isinstance(reads, list)
+        else as_object(model.get("capabilities")).get("vision")
+    )
     return ModelListing(
         price=_price(as_object(model.get("pricing"))),
         structured="structured_outputs" in takes if isinstance(takes, list) else None,
-        window=_window(model),
+        window=next((each for each in windows if isinstance(each, int) and each > 0), None),
         created=created if isinstance(created, int) else 0,
-        vision=_sees(model),
+        vision=sees if isinstance(sees, bool) else None,
     )
-
-
-def _sees(model: JsonObject) -> bool | None:
-    """Return whether a model reads pictures, as OpenRouter or Mistral name it."""
-    reads = as_object(model.get("architecture")).get("input_modalities")
-    if isinstance(reads, list):
-        return "image" in reads
-    sees = as_object(model.get("capabilities")).get("vision")
-    return sees if isinstance(sees, bool) else None
-
-
-def _window(model: JsonObject) -> int | None:
-    """Return a model's window as OpenRouter, vLLM, Mistral, Groq or llama.cpp name it."""
-    names = ("context_length", "max_model_len", "max_context_length", "context_window")
-    named = (*map(model.get, names), as_object(model.get("meta")).get("n_ctx"))
-    return next((each for each in named if isinstance(each, int) and each > 0), None)
 
 
 def _price(prices: JsonObject) -> Price | None:
@@ -250,11 +241,6 @@ def _price(prices: JsonObject) -> Price | None:
         return None
     cached = dollars("input_cache_read")
     return Price(prompt, completion, request, None if cached is None or cached > prompt else cached)
-
-
-def unpriced(member: Member) -> None:
-    """Return no price."""
-    del member
 
 
 def call_cost(call: Call, price: Price | None, unpriced_call: float) -> float:
@@ -298,17 +284,16 @@ def used(
     have left out what came later. Costs that no call can have are logged, and what the call was taken to
     cost before it was made counts instead.
     """
-    prompt, completion = _counts(usage)
+    prompt, completion, cached = _counts(usage)
     reserved = call_cost(call, price, unpriced_call)
     guess = _estimated(call, arrived, price, reserved)
-    cached = cached_tokens(usage)
     counted = _priced(prompt, completion, price, search_cost(call.member, web=call.web), cached)
     if prompt + completion == 0:
         counted = guess
     elif counted.cost > max(BELIEVED, TIMES_BELIEVED * reserved):  # so many tokens can't be
         return _not_believed(call, counted.cost, guess, price, reserved)
     listed = counted.cost if price else None
-    cost = stated_cost(usage, headers, listed)
+    cost = _stated_cost(usage, headers, listed)
     if cost is not None and (cost or prompt + completion):
         if cost > max(BELIEVED, TIMES_BELIEVED * (unpriced_call if listed is None else listed)):
             return _not_believed(call, cost, guess, price, reserved)
@@ -318,9 +303,7 @@ def used(
     return max(counted, guess, key=lambda each: (each.cost, each.tokens))
 
 
-def stated_cost(
-    usage: JsonObject, headers: Mapping[str, str], listed: float | None = None
-) -> float | None:
+def _stated_cost(usage: JsonObject, headers: Mapping[str, str], listed: float | None) -> float | None:
     """Return the dollars that a server says a reply cost, `None` where it doesn't say.
 
     With one's own key for the model's provider, OpenRouter's `cost` is its fee alone. What the provider
@@ -330,15 +313,13 @@ def stated_cost(
     said = usage.get("cost")
     cost = _amount(as_object(said).get("total_cost", said))
     if cost is not None:
-        is_own_key = usage.get("is_byok", cost == 0)
-        if is_own_key is not True:
+        if usage.get("is_byok", cost == 0) is not True:
             return cost
-        upstream = _amount(as_object(usage.get("cost_details")).get("upstream_inference_cost"))
-        if upstream is None:
-            upstream = listed
-        if upstream is not None:
-            return cost + upstream
-        return None if usage.get("is_byok") else cost
+        charged = _amount(as_object(usage.get("cost_details")).get("upstream_inference_cost"))
+        charged = listed if charged is None else charged
+        if charged is None:
+            return None if usage.get("is_byok") else cost
+        return cost + charged
     if (ticks := _amount(usage.get("cost_in_usd_ticks"))) is not None:
         return ticks / TICKS_PER_DOLLAR
     try:  # LiteLLM writes 0.0 and None where it doesn't know a price, and before a stream has ended
@@ -347,32 +328,21 @@ def stated_cost(
         return None
 
 
-def cached_tokens(usage: JsonObject) -> int | None:
-    """Return the tokens of the prompt that came from the provider's cache; `None` where it doesn't say.
+def _counts(usage: JsonObject) -> tuple[int, int, int | None]:
+    """Return the tokens of prompt and reply that a server counted, and those that its cache had.
 
-    OpenAI and most others put them in `prompt_tokens_details`, DeepSeek and Moonshot beside the sums.
-    """
-    details = as_object(usage.get("prompt_tokens_details"))
-    named = (
-        details.get("cached_tokens"),
-        usage.get("prompt_cache_hit_tokens"),
-        usage.get("cached_tokens"),
-    )
-    said = next((value for value in named if _amount(value) is not None), None)
-    return None if said is None else min(_count(said), _count(usage.get("prompt_tokens")))
-
-
-def _counts(usage: JsonObject) -> tuple[int, int]:
-    """Return the tokens of prompt and reply that a server counted.
-
-    The completion tokens of xAI leave the thoughts out; its total has them.
+    The completion tokens of xAI leave the thoughts out; its total has them. OpenAI and most others put
+    the cached ones in `prompt_tokens_details`, DeepSeek and Moonshot beside the sums.
     """
     prompt, completion = (_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens"))
     details = as_object(usage.get("completion_tokens_details"))
     thoughts = _count(details.get("reasoning_tokens")) or _count(usage.get("reasoning_tokens"))
     if thoughts and _count(usage.get("total_tokens")) == prompt + completion + thoughts:
         completion += thoughts
-    return prompt, completion
+    own = as_object(usage.get("prompt_tokens_details")).get("cached_tokens")
+    named = (own, usage.get("prompt_cache_hit_tokens"), usage.get("cached_tokens"))
+    cached = next((value for value in named if _amount(value) is not None), None)
+    return prompt, completion, None if cached is None else min(_count(cached), prompt)
 
 
 def _estimated(call: Call, arrived: int, price: Price | None, reserved: float) -> Usage:

@@ -78,14 +78,6 @@ class Sign:
     statuses: Collection[int] = ()
     codes: str = ""
 
-    def fits(self, codes: Collection[str], words: str, status: int) -> bool:
-        """Return whether an error with these codes and words, and this status, is one of these."""
-        if self.statuses and status not in self.statuses:
-            return False
-        return not {*self.codes.split()}.isdisjoint(codes) or bool(
-            self.words and re.search(self.words, words, re.IGNORECASE | re.DOTALL)
-        )
-
 
 _BAD = (200, 400, 422)
 _PAID = (200, 400, 402, 403, 422, 429)
@@ -289,15 +281,14 @@ def is_out_of_form(failure: Failure) -> bool:
     return bool(_OUT_OF_FORM.search(failure.detail))
 
 
-def _unquoted(quoted: re.Match[str]) -> str:
-    # A single word in quotation marks names a field or a model.
-    return " " if len(quoted[0].split()) > 1 else quoted[0]
-
-
 def _cause(said: str, codes: Collection[str], status: int, *, is_api: bool) -> Cause:
-    words = _QUOTED.sub(_unquoted, said[:TOLD_LENGTH])
+    # A single word in quotation marks names a field or a model.
+    words = _QUOTED.sub(lambda each: " " if len(each[0].split()) > 1 else each[0], said[:TOLD_LENGTH])
     for row in REFUSALS:
-        if row.fits(codes, words, status):
+        if row.statuses and status not in row.statuses:
+            continue
+        has_code = not {*row.codes.split()}.isdisjoint(codes)
+        if has_code or (row.words and re.search(row.words, words, re.IGNORECASE | re.DOTALL)):
             return row.cause
     if status == HTTPStatus.NOT_FOUND and not is_api:
         return "no_api"
@@ -386,20 +377,16 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
 
 
 def _wait(layers: list[JsonObject], said: str) -> float | None:
+    """Return the seconds that an error asks to wait, also as in "Please try again in 2m59.5s."."""
     for layer in layers:
         value = layer.get("retry_after")
         if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf:
             return float(value)
-    return told_wait(said)
-
-
-def told_wait(text: str) -> float | None:
-    """Return the seconds that a sentence asks to wait, as in "Please try again in 2m59.5s."."""
-    found = re.search(_RETRY_IN, text[:EXCERPT_LENGTH], re.IGNORECASE)
+    found = re.search(_RETRY_IN, said[:EXCERPT_LENGTH], re.IGNORECASE)
     if found is None:
         return None
     seconds, at = 0.0, found.end()
-    while amount := _AMOUNT.match(text, at):
+    while amount := _AMOUNT.match(said, at):
         unit = amount[2].lower()
         seconds += float(amount[1]) * (0.001 if unit.startswith(("ms", "milli")) else _UNITS[unit[0]])
         at = amount.end()
@@ -447,16 +434,6 @@ def _named(layers: list[JsonObject], words: str, body: JsonObject) -> Iterator[s
         yield from (name for name in body if name in THINKING_FIELDS)
     if "stream" in says:
         yield from stream
-
-
-def names_nothing(failure: Failure, *, is_hosted: bool) -> bool:
-    """Return whether a refusal that names nothing may be about the format that was asked for.
-
-    Servers of one's own fail so at a schema (vllm-project/vllm#13260); a hosted one has broken down.
-    """
-    return (failure.status, failure.cause) in (
-        ((400, "bad_request"),) if is_hosted else ((400, "bad_request"), (500, "unavailable"))
-    )
 
 
 def smaller_limit(failure: Failure, error: object, asked: int | None) -> int | None:

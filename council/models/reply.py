@@ -153,37 +153,33 @@ class Completion:
             # In the middle of a reply, it isn't how the server was asked that it refuses.
             raise refusal if self._is_blank else ModelError(refusal.failure)
         if refusal := message.get("refusal"):
-            self._refuse(str(refusal))
+            self._refuse(refusal)
         self._think(next((said for name in _THOUGHTS if (said := message.get(name))), None))
-        if content := message.get("content") or choice.get("text"):
-            if isinstance(content, str):
-                self._say(content)
-            else:
-                self._take_parts(content)
+        content = message.get("content") or choice.get("text")
+        if isinstance(content, str):  # nearly every chunk
+            self._say(content)
+        else:
+            for part in cast("list[object]", content) if isinstance(content, list) else (content,):
+                self._take_part(part)
         self._cite(message.get("annotations"))
         self._cite(body.get("search_results") or body.get("citations"))
         if (reason := str(choice.get("finish_reason") or "").lower()) not in _UNFINISHED:
             self.finish_reason = reason
 
-    def _take_parts(self, content: object) -> None:
-        parts = cast("list[object]", content) if isinstance(content, list) else [content]
-        for said in parts:
-            if isinstance(said, str):
-                self._say(said)
-                continue
-            part = as_object(said)
-            match part.get("type"):
-                case "thinking" | "reasoning":
-                    names = ("thinking", "reasoning", "summary", "text")
-                    self._think(next((said for name in names if (said := part.get(name))), None))
-                case "refusal":
-                    self._refuse(str(part.get("refusal") or ""))
-                case _:
-                    if isinstance(text := part.get("text"), str):
-                        self._say(text)
+    def _take_part(self, said: object) -> None:
+        part = as_object(said)
+        match part.get("type"):
+            case "thinking" | "reasoning":
+                names = ("thinking", "reasoning", "summary", "text")
+                self._think(next((said for name in names if (said := part.get(name))), None))
+            case "refusal":
+                self._refuse(part.get("refusal"))
+            case _:
+                if isinstance(text := part.get("text", said), str):
+                    self._say(text)
 
-    def _refuse(self, words: str) -> None:
-        self.refusal = (self.refusal + words)[:EXCERPT_LENGTH]
+    def _refuse(self, words: object) -> None:
+        self.refusal = f"{self.refusal}{words or ''}"[:EXCERPT_LENGTH]
 
     def _think(self, said: object) -> None:
         """Take thoughts that the server tells apart: a text, or Mistral's list of text parts."""

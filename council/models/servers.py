@@ -107,10 +107,6 @@ class Server:
         own = (formats for pattern, formats in self.formats_by_model if re.search(pattern, model))
         return tuple(each for each in next(own, self.formats) if format_part(each) not in refused)
 
-    def merges_system(self, model: str) -> bool:
-        """Return whether a model is known to refuse a system message."""
-        return self.systemless is not None and bool(re.search(self.systemless, model))
-
 
 _ROWS = (
     Server("generic", formats=_EVERY_FORMAT),
@@ -389,7 +385,8 @@ def body_of_call(call: Call, server: Server, refused: Collection[str] = ()) -> J
     `refused` are the parts of earlier requests that its model didn't take (`refused_part`).
     """
     member = call.member
-    chosen = _format(call, server, refused)
+    wants_json = call.schema is not None and member.structured
+    chosen = next(iter(server.ladder(member.model, refused)), None) if wants_json else None
     is_whole = chosen and (FORMATTED_STREAM in refused or not server.streams_formats)
     streams = "stream" not in refused and not is_whole
     body: JsonObject = {
@@ -419,12 +416,6 @@ def body_of_call(call: Call, server: Server, refused: Collection[str] = ()) -> J
     return {name: value for name, value in body.items() if name not in refused or name == "stream"}
 
 
-def _format(call: Call, server: Server, refused: Collection[str]) -> Format | None:
-    if call.schema is None or not call.member.structured:
-        return None
-    return next(iter(server.ladder(call.member.model, refused)), None)
-
-
 def _response_format(chosen: Format, schema: JsonObject) -> JsonObject:
     match chosen:
         case "object":
@@ -448,7 +439,7 @@ def _messages(
         messages = _with_system(messages, f"{_FOLLOWS_SCHEMA}\n{schema}")
     if call.pictures and (PICTURES in refused or not call.images):
         messages = _with_system(messages, _NOT_SHOWN)
-    if SYSTEM in refused or server.merges_system(call.member.model):
+    if SYSTEM in refused or (server.systemless and re.search(server.systemless, call.member.model)):
         messages = _merged(messages)
     if call.images and PICTURES not in refused:
         messages = _showing(call, messages)

@@ -52,14 +52,22 @@ async def receive(
     if response.headers.get("content-encoding", "identity").lower() not in UNPACKED:
         raise ModelError(Failure(cause="malformed", detail="compressed, though asked not to be"))
     completion.begin(response.headers, secrets)
-    async with aclosing(_pieces(response)) as pieces:
+    async with aclosing(cast("AsyncGenerator[bytes]", response.aiter_raw())) as pieces:
         first = b""
         async for piece in pieces:
             first = (first + piece).removeprefix(codecs.BOM_UTF8).lstrip()
             if first and not codecs.BOM_UTF8.startswith(first):
                 break
         if first[:1] in (b"{", b"["):
-            _take_body(await _joined(first, pieces, JSON_BYTES, completion.arrive), completion)
+            body = await _joined(first, pieces, JSON_BYTES, completion.arrive)
+            try:
+                whole = parse(body)
+            except ModelError:  # an event a line
+                completion.arrive(0)
+                events = EventReader()
+                _take(completion, (*events.feed(body), *events.rest()))
+            else:
+                completion.take_body(whole)
         elif _PAGE.match(first):
             raise ModelError(Failure(cause="no_api", detail="it answers with a web page"))
         else:
@@ -86,18 +94,6 @@ async def _take_events(
             timer.reschedule(min(ends_at, clock() + linger))
         piece = await anext(pieces, None)
     _take(completion, events.rest())
-
-
-def _take_body(body: bytes, completion: Completion) -> None:
-    """Take a body of JSON: a whole reply, or an event a line."""
-    try:
-        whole = parse(body)
-    except ModelError:
-        completion.arrive(0)
-        events = EventReader()
-        _take(completion, (*events.feed(body), *events.rest()))
-    else:
-        completion.take_body(whole)
 
 
 def _take(completion: Completion, events: Iterable[JsonObject | None]) -> None:
@@ -220,27 +216,19 @@ async def refusal(response: httpx.Response, secrets: Redaction) -> RefusedCall:
         body = await body_of(response, ERROR_BYTES)
     except (ModelError, httpx.RequestError):
         body = b""  # the status says enough, and decides
-    wait = retry_after(response.headers, datetime.now(UTC))
-    return refused(_error_in(body), response.status_code, secrets, wait)
-
-
-def _error_in(body: bytes) -> object:
-    """Return the JSON of an error's body, or its text if that is short and no page."""
     try:
-        return orjson.loads(body)
+        error: object = orjson.loads(body)
     except orjson.JSONDecodeError:
         text = body.decode(errors="replace").strip()
-        return "" if text.startswith("<") or len(text) > EXCERPT_LENGTH else text
+        error = "" if text.startswith("<") or len(text) > EXCERPT_LENGTH else text
+    wait = retry_after(response.headers, datetime.now(UTC))
+    return refused(error, response.status_code, secrets, wait)
 
 
 async def body_of(response: httpx.Response, most: int) -> bytes:
     """Read a whole body; raises `ModelError` (too large) before it is over `most` bytes."""
-    async with aclosing(_pieces(response)) as pieces:
+    async with aclosing(cast("AsyncGenerator[bytes]", response.aiter_raw())) as pieces:
         return await _joined(b"", pieces, most)
-
-
-def _pieces(response: httpx.Response) -> AsyncGenerator[bytes]:
-    return cast("AsyncGenerator[bytes]", response.aiter_raw())
 
 
 async def _joined(

@@ -26,7 +26,7 @@ from council.document.results import (
     Stage3Result,
 )
 from council.errors import Failure
-from council.models.costs import PriceOf, search_cost, unpriced
+from council.models.costs import PriceOf, search_cost
 from council.offload import offload
 from council.profile import Depth, Member
 from council.reviews.labels import label_answers
@@ -52,7 +52,7 @@ class DepthChoice:
     """How deep one run goes: decided after its answers, and settled when it has its final one."""
 
     def __init__(
-        self, session: Session, answers: Sequence[Stage1Result], price_of: PriceOf = unpriced
+        self, session: Session, answers: Sequence[Stage1Result], price_of: PriceOf = lambda _: None
     ) -> None:
         self._session = session
         self._answers = answers

@@ -11,7 +11,7 @@ from council.calls import Call, MemorySteps, Reply
 from council.cancel import Stop
 from council.errors import Cause, Failure, ModelError
 from council.events import Event
-from council.models.costs import PriceOf, unpriced
+from council.models.costs import PriceOf
 from council.profile import Member, Persona, Profile
 from council.run import Deliberation, deliberate
 from council.usage import Usage
@@ -136,7 +136,7 @@ class ScriptedCouncil:
             await self._called.wait()
 
     async def run(
-        self, seats: Profile | None = None, price_of: PriceOf = unpriced, **brief: object
+        self, seats: Profile | None = None, price_of: PriceOf = lambda _: None, **brief: object
     ) -> Deliberation:
         """Take a question through the stages."""
         return await deliberate(

@@ -5,7 +5,7 @@ lines of third-party servers are written by `make soak`.
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -58,21 +58,21 @@ def lines(document: str, part: str) -> dict[str, str]:
 
 def guide() -> dict[str, str]:
     """Return the parts of the document that the table of servers makes."""
-    rows = [row for row in SERVERS.values() if row.shown[0]]
-    shown = [f"| {row.shown[0]} | {_address(row.shown[1])} | {row.shown[2]} |" for row in rows]
+    rows = [row for row in SERVERS.values() if row.name != "generic"]
+    shown = [
+        f"| {title} | {f'`{at}`' if '://' in at else at} | {model} |"
+        for title, at, model in (row.shown for row in rows)
+    ]
     return {
-        "servers": "\n".join((SERVERS_HEAD, _rule(SERVERS_HEAD), *shown)),
+        "servers": table(SERVERS_HEAD, shown),
         "dialects": ", ".join(f"`{row.name}`" for row in rows),
         "notes": "\n".join(f"- {row.note}" for row in rows if row.note),
     }
 
 
-def _address(address: str) -> str:
-    return f"`{address}`" if "://" in address else address
-
-
-def _rule(head: str) -> str:
-    return "| --- " * head.count(" |") + "|"
+def table(head: str, rows: Iterable[str]) -> str:
+    """Return a table of Markdown."""
+    return "\n".join((head, "| --- " * head.count(" |") + "|", *rows))
 
 
 def part_of(document: str, part: str) -> str:
@@ -81,31 +81,25 @@ def part_of(document: str, part: str) -> str:
     return rest.partition(f"\n<!-- {part}: end -->")[0]
 
 
-def with_part(document: str, part: str, text: str) -> str:
-    """Return the document with this text in a part of it."""
-    before, begin, rest = document.partition(f"<!-- {part}: begin -->\n")
-    _, end, after = rest.partition(f"<!-- {part}: end -->")
-    return f"{before}{begin}{text}\n{end}{after}"
-
-
-def with_lines(document: str, part: str, rows: Iterable[str]) -> str:
-    """Return the document with these lines in a table of it."""
-    return with_part(document, part, "\n".join((HEAD, _rule(HEAD), *rows)))
-
-
-def write(part: str, rows: dict[str, str]) -> None:
-    """Write these lines into the document; other lines of the part stay."""
+def write(parts: Mapping[str, str]) -> None:
+    """Write these parts into the document."""
     document = DOCUMENT.read_text(encoding="utf-8")
-    kept = lines(document, part) | rows
-    DOCUMENT.write_text(with_lines(document, part, kept.values()), encoding="utf-8")
+    for part, text in parts.items():
+        before, begin, rest = document.partition(f"<!-- {part}: begin -->\n")
+        _, end, after = rest.partition(f"<!-- {part}: end -->")
+        document = f"{before}{begin}{text}\n{end}{after}"
+    DOCUMENT.write_text(document, encoding="utf-8")
+
+
+def write_lines(part: str, rows: dict[str, str]) -> None:
+    """Write these lines into a table of the document; its other lines stay."""
+    kept = lines(DOCUMENT.read_text(encoding="utf-8"), part) | rows
+    write({part: table(HEAD, kept.values())})
 
 
 async def _write_all() -> None:
-    document = DOCUMENT.read_text(encoding="utf-8")
-    for part, text in guide().items():
-        document = with_part(document, part, text)
-    DOCUMENT.write_text(document, encoding="utf-8")
-    write(STAND_INS, {each.title: line(*await both(name)) for name, each in ORIGINALS.items()})
+    write(guide())
+    write_lines(STAND_INS, {each.title: line(*await both(name)) for name, each in ORIGINALS.items()})
 
 
 if __name__ == "__main__":

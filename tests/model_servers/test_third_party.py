@@ -47,7 +47,7 @@ QUESTION = "Should we shard now or buy a bigger machine?"
 
 def written(named: Row, unnamed: Row) -> None:
     """Write a server's line into the table; nothing in it is wrong."""
-    table.write(table.THIRD_PARTIES, {named.server: table.line(named, unnamed)})
+    table.write_lines(table.THIRD_PARTIES, {named.server: table.line(named, unnamed)})
     assert (named.wrong, unnamed.wrong) == ({}, {})
 
 

@@ -46,17 +46,6 @@ class Provider:
         return self.models
 
 
-class Clock:
-    """A clock that only a test moves."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        """Tell the time."""
-        return self.now
-
-
 def profile(**changes: object) -> Profile:
     """Seat a listed model with schemas, one without, and one that isn't listed."""
     fields: dict[str, object] = {
@@ -95,11 +84,12 @@ async def test_members_learn_whether_their_model_takes_a_schema() -> None:
 
 
 async def test_the_smallest_window_among_the_models_counts() -> None:
-    """Fallbacks, the chair and its line included."""
+    """Fallbacks, the chair and its line included; an unknown one is assumed to be small."""
     listed: list[JsonObject] = [
         {"id": "openai/gpt-5", "context_length": 400_000},
         {"id": "x-ai/grok-4", "context_length": 256_000},
         {"id": "small/one", "context_length": 32_000},
+        {"id": "odd/one", "context_length": -1},
     ]
     catalog = Catalog(Provider(listed).fetch)
     large = profile(members=[Member(model="openai/gpt-5")])
@@ -110,20 +100,10 @@ async def test_the_smallest_window_among_the_models_counts() -> None:
     assert catalog.window(profile(members=two)) == 256_000
     last = Member(model="openai/gpt-5", fallbacks=("small/one",))
     assert catalog.window(profile(members=two, chairman_fallbacks=[last])) == 32_000
-
-
-@pytest.mark.parametrize("model", ["odd/one", "unknown"])
-async def test_an_unknown_window_is_assumed_to_be_small(model: str) -> None:
-    """So is that of the user's own server, whatever the list says about a model of that name."""
-    listed: list[JsonObject] = [
-        {"id": "openai/gpt-5", "context_length": 400_000},
-        {"id": "odd/one", "context_length": -1},
-    ]
-    catalog = Catalog(Provider(listed).fetch)
-    await catalog.refresh()
-    assert catalog.window(profile(members=[Member(model=model)])) == UNKNOWN_WINDOW
+    # So is that of one's own server taken, whatever the list says about a model of that name.
     own = Member(model="openai/gpt-5", endpoint="http://127.0.0.1:1/v1")
-    assert catalog.window(profile(members=[own])) == UNKNOWN_WINDOW
+    for small in (Member(model="odd/one"), Member(model="unknown"), own):
+        assert catalog.window(profile(members=[small])) == UNKNOWN_WINDOW
     assert catalog.window(profile(members=[own]).in_a_run()) == UNKNOWN_WINDOW
     assert catalog.window(profile(demonstration=True)) == WINDOW
 
@@ -170,23 +150,23 @@ async def test_a_council_of_own_endpoints_never_asks_for_the_list() -> None:
 
 async def test_the_list_is_fetched_once_for_everybody_and_again_when_it_is_old() -> None:
     """One fetch at a time, kept for its time to live."""
-    provider, clock = Provider(LIST), Clock()
-    catalog = Catalog(provider.fetch, time_to_live=60.0, clock=clock)
+    provider, now = Provider(LIST), [1000.0]
+    catalog = Catalog(provider.fetch, time_to_live=60.0, clock=lambda: now[0])
     await asyncio.gather(*(catalog.resolve(profile()) for _ in range(5)))
     assert provider.asked == 1
-    clock.now += 61
+    now[0] += 61
     await catalog.resolve(profile())
     assert provider.asked == 2
 
 
 async def test_without_a_list_only_prices_and_schemas_are_missing() -> None:
     """The log says so once, and the list is tried again after a minute."""
-    provider, clock = Provider(), Clock()
-    catalog = Catalog(provider.fetch, clock=clock)
+    provider, now = Provider(), [1000.0]
+    catalog = Catalog(provider.fetch, clock=lambda: now[0])
     with capture_logs() as logs:
         resolved = await catalog.resolve(profile())
         await catalog.resolve(profile())
-        clock.now += 61
+        now[0] += 61
         await catalog.resolve(profile())
     assert not any(member.structured for member in resolved.members)
     assert catalog.price("openai/gpt-5") is None
@@ -196,10 +176,10 @@ async def test_without_a_list_only_prices_and_schemas_are_missing() -> None:
 
 async def test_a_list_that_goes_missing_stays_in_use() -> None:
     """Old prices are better than none."""
-    provider, clock = Provider(LIST), Clock()
-    catalog = Catalog(provider.fetch, time_to_live=60.0, clock=clock)
+    provider, now = Provider(LIST), [1000.0]
+    catalog = Catalog(provider.fetch, time_to_live=60.0, clock=lambda: now[0])
     await catalog.refresh()
     provider.models = None
-    clock.now += 61
+    now[0] += 61
     await catalog.refresh()
     assert catalog.price("openai/gpt-5") is not None
