@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     )
     from council.prompts.prompts import build_refinement_prompt
     from council.refinement_contract import estimate_tokens_used, stage2_5_refine_responses
-    from council.reviews.critiques import extract_critiques_from_rankings
+    from council.reviews.extraction import extract_critiques_from_rankings
     from council.termination import complete_round, start_new_round
 
 _HOMES = {
     "council.document.changes": ("detect_significant_changes", "summarize_changes"),
     "council.criteria": ("Criterion", "EvaluationCriteria"),
-    "council.reviews.critiques": ("extract_critiques_from_rankings",),
+    "council.reviews.extraction": ("extract_critiques_from_rankings",),
     "council.document.results": (
         "CritiqueItem",
         "IterationConfig",

@@ -25,7 +25,7 @@ from council.document.results import (
 )
 from council.errors import Failure, ModelError
 from council.prompts.prompts import build_refinement_prompt
-from council.reviews.critiques import extract_critiques_from_rankings
+from council.reviews.extraction import extract_critiques_from_rankings
 from council.termination import complete_round, start_new_round
 from council.usage import CHARACTERS_PER_TOKEN
 

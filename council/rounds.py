@@ -31,6 +31,7 @@ from council.errors import Cause, Failure
 from council.events import StageCompleted, StageStarted
 from council.offload import offload
 from council.profile import Member
+from council.prompts.opening import shorten
 from council.prompts.prompts import Prompts, labels_only
 from council.reviews.ballot_text import without_ranking
 from council.reviews.ballots import (
@@ -40,10 +41,9 @@ from council.reviews.ballots import (
     read_labels,
     with_ranking,
 )
-from council.reviews.critiques import extract_critiques_from_rankings, shorten
+from council.reviews.extraction import extract_critiques_from_rankings
 from council.reviews.labels import label_answers, reading_orders
-from council.reviews.ranking import aggregate
-from council.reviews.scores import score
+from council.reviews.ranking import aggregate, score
 from council.session import Request, Session, StageCancellation
 from council.task_group import TaskGroup
 from council.termination import complete_round, start_new_round
@@ -157,7 +157,13 @@ class _Reviewer:
         # The built-in model must criticize, and copies what it reads when it has nothing to say.
         copied = self._texts if profile.demonstration else ()
         reading = partial(
-            read_ballot, reply.text, order, self._criteria, answers=self._texts, copied=copied
+            read_ballot,
+            reply.text,
+            order,
+            self._criteria,
+            answers=dict(self.labelled),
+            question=self.prompts.brief.question,
+            copied=copied,
         )
         ballot = await offload(self._size(reply), reading)
         result = Stage2Result(
@@ -357,7 +363,7 @@ class _Table:
 
     def _by_review(self, member: Member, reviews: list[Stage2Result]) -> tuple[ChatMessage, ...]:
         brief = self._session.brief
-        texts = [without_ranking(review.ranking, review.order, [*self._labels]) for review in reviews]
+        texts = [without_ranking(review.ranking) for review in reviews]
         short = shorten(texts, brief.profile.critique_tokens)
         return self._session.prompts.correction(
             member,

@@ -37,7 +37,7 @@ from council.notes import has_no_answer, read_notes
 from council.offload import offload
 from council.profile import Member
 from council.prompts.chair import Material
-from council.reviews.critiques import shorten
+from council.prompts.opening import shorten
 from council.reviews.labels import label_answers
 from council.reviews.ranking import counted, disagreements
 from council.rounds import Reviewed, review_and_correct

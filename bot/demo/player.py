@@ -50,7 +50,7 @@ class Player:
         """The example's council."""
         return Profile(
             name="example",
-            members=tuple(Member(model=model) for model in self.example.members),
+            members=tuple(Member(model=model, structured=True) for model in self.example.members),
             chairman=Member(model=self.example.cast.chairman),
             title_model=Member(model=TITLE_MODEL),
             example=True,

@@ -5,6 +5,7 @@ of texts with an `example.toml`. The labels under which a reviewer sees the answ
 prompt.
 """
 
+import json
 import re
 import tomllib
 from collections.abc import Mapping
@@ -19,8 +20,6 @@ from pydantic import BaseModel, ConfigDict
 TextKind = Literal["answer", "review", "correction", "title", "final"]
 
 TITLE_MODEL = "openai/gpt-5-mini"
-_SECTION = re.compile(r"^(?=\W*(?:Review of )?\{)", re.MULTILINE)
-_MEMBER = re.compile(r"\{([^{}\s]+)\}")
 _LABEL = re.compile(r"Response [A-Z]\b")
 _MARK = re.compile(r"\bthis mark\b[^\n]*:\n\n(\S+)\n")
 
@@ -80,22 +79,16 @@ class Example:
         return self.text(folder, f"{_short(member)}.md")
 
     def _review(self, reviewer: str, prompt: str) -> str:
-        """Return a review of the answers in this prompt, under the labels they have there."""
+        """Return a ballot in JSON over the answers in this prompt, under the labels they have there."""
         labels = {
             _short(member): label for member in self.members if (label := self._label(member, prompt))
         }
-        sections = {
-            labels[member]: _MEMBER.sub(lambda named: labels[named[1]], section).strip()
-            for section in _SECTION.split(self._of("reviews", reviewer))
-            for member in _MEMBER.findall(section)[:1]
-            if member in labels
-        }
-        votes = self.cast.votes[reviewer]
-        ranked = [labels[_short(member)] for member in votes if _short(member) in labels]
-        places = [f"{place}. {label}" for place, label in enumerate(ranked, 1)]
-        return "\n\n".join(
-            [*(sections[label] for label in sorted(sections)), "FINAL RANKING:\n" + "\n".join(places)]
-        )
+        said = json.loads(self.text("reviews", f"{_short(reviewer)}.json"))
+        reviews = [{"label": labels[about], **said[about]} for about in labels if about in said]
+        ranking = [
+            labels[_short(member)] for member in self.cast.votes[reviewer] if _short(member) in labels
+        ]
+        return json.dumps({"reviews": reviews, "ranking": ranking}, ensure_ascii=False)
 
     def _label(self, member: str, prompt: str) -> str | None:
         """Return the label above a member's answer; `None` if the prompt doesn't contain that answer."""

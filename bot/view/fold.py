@@ -62,7 +62,7 @@ from council.events import (
     TitleCompleted,
 )
 from council.profile import Profile
-from council.reviews.critiques import divided
+from council.reviews.ballots import with_points
 from council.usage import total
 
 RoundEvent = (
@@ -363,7 +363,7 @@ def _in_round(view: RunView, number: int) -> RunView:
 
 def _with_round(view: RunView, held: Round) -> RunView:
     """Adopt what the document says about the view's round; older reviews are read here, once."""
-    reviews = (divided(review, held.labels) for review in held.reviews)
+    reviews = (with_points(review, held.labels) for review in held.reviews)
     for result in (*reviews, *held.corrections):
         view = _with_result(view, result)
     # All reviews may have failed: then there is the ranking of no votes.

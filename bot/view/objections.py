@@ -48,7 +48,7 @@ def heard(view: RunView, seat: Seat) -> Heard:
         if points:
             against.append((critic, points))
         else:
-            (clear if label and review.clears(label) else undivided).append(critic)
+            (clear if label and review.objects_to(label) is False else undivided).append(critic)
     return Heard(tuple(against), tuple(clear), tuple(undivided))
 
 

@@ -10,7 +10,7 @@ from difflib import SequenceMatcher
 
 from bot.view.objections import weight
 from council.document.results import ReviewPoint
-from council.reviews.critiques import EMPTY_WORDS
+from council.reviews.extraction import EMPTY_WORDS
 from council.text import sentences
 
 LONGEST = 20_000

@@ -93,7 +93,9 @@ class ReviewPoint(Record):
     """What a review says for or against the answer of one label.
 
     `severity` is as the reviewer graded it, `None` if it didn't. `source` says where it was read: in a
-    JSON ballot's entry, in the section below the answer's name, or in a sentence that begins with it.
+    JSON ballot's entry, as the section below the answer's name, or, long ago, in a sentence.
+    `quote` is the words of the answer that it is about; `found` says whether they are there, `None`
+    where there are none, or too few to tell.
     """
 
     label: str
@@ -101,6 +103,8 @@ class ReviewPoint(Record):
     text: str
     severity: Severity | None = None
     source: PointSource
+    quote: str | None = None
+    found: bool | None = None
 
 
 class OlderCritique(Record):
@@ -116,8 +120,8 @@ class Stage2Result(Record):
 
     `order` is the labels as this reviewer read them; `scores` are 1 to 10, by label and criterion.
     `points` are what it says for and against the answers, in its order; `None` where that isn't known,
-    or in a document from before, which may have `critiques` (`council.reviews.critiques.points_of`).
-    `cleared` are the labels whose sections in prose were read as praise, sentence by sentence.
+    or in a document from before, which may have `critiques` (`council.reviews.ballots.with_points`).
+    `cleared` are the labels whose sections in prose have only strengths.
     """
 
     model: str
@@ -133,19 +137,12 @@ class Stage2Result(Record):
 
     def objects_to(self, label: str) -> bool | None:
         """Return whether it holds anything against an answer; `None` where its words don't say."""
-        about = [point for point in self.points or () if point.label == label]
-        if any(point.kind == "objection" for point in about):
+        points = self.points or ()
+        if any(point.kind == "objection" and point.label == label for point in points):
             return True
-        return False if about or self._says_all else None
-
-    def clears(self, label: str) -> bool:
-        """Return whether it certainly holds nothing against an answer."""
-        return (self._says_all or label in self.cleared) and self.objects_to(label) is False
-
-    @property
-    def _says_all(self) -> bool:
-        """Whether what it doesn't name it doesn't hold: a form was filled in."""
-        return self.points is not None and all(point.source == "structured" for point in self.points)
+        # What a form that was filled in doesn't name it doesn't hold.
+        is_form = self.points is not None and all(point.source == "structured" for point in points)
+        return False if is_form or label in self.cleared else None
 
 
 class Stage2_5Result(Record):  # noqa: N801 - the data model's own name

@@ -16,10 +16,9 @@ from council.calls import ChatMessage
 from council.criteria import EvaluationCriteria
 from council.document.conversation import Conversation, exchanges
 from council.profile import Member
-from council.reviews.critiques import shorten
-from council.text import clip
+from council.text import clip, sentence_ends
 from council.text.fence import fenced, rule, unmarked
-from council.usage import BYTES_PER_TOKEN, tokens
+from council.usage import BYTES_PER_TOKEN, CHARACTERS_PER_TOKEN, tokens
 
 ROLE = (
     "You take part in a council of language models. A team asked the council a question and "
@@ -203,3 +202,30 @@ def _cut(text: str, room: int) -> str:
     # `shorten` counts four characters a token, and this text may need more bytes for each.
     [kept] = shorten([text], room * len(text) // len(text.encode(errors="replace")))
     return kept
+
+
+def shorten(texts: Sequence[str], max_tokens: int) -> list[str]:
+    """Return texts that fit into `max_tokens` together; the longest are cut first.
+
+    Texts are cut at a sentence end where there is one, with a visible mark.
+    """
+    room = max_tokens * CHARACTERS_PER_TOKEN
+    if sum(map(len, texts)) <= room:
+        return [*texts]
+    limit = _common_limit(sorted(map(len, texts)), room)
+    return [text if len(text) <= limit else _clipped(text, limit) for text in texts]
+
+
+def _common_limit(lengths: Sequence[int], room: int) -> int:
+    """Return the length above which texts are cut so that all of them fit; shortest first."""
+    for count, length in zip(range(len(lengths), 0, -1), lengths, strict=True):
+        if length * count > room:
+            return room // count
+        room -= length
+    return room
+
+
+def _clipped(text: str, limit: int) -> str:
+    ends = [text.rfind("\n", 0, limit), *sentence_ends(text, limit)]
+    kept = text[: max(ends) if max(ends) > 0 else limit].rstrip()
+    return f"{kept}\n[shortened: {len(kept):,} of {len(text):,} characters]"

@@ -55,6 +55,12 @@ REFINED_FORM = (
     "Otherwise give the whole answer, in {language}, for a reader who has seen neither the first one "
     "nor the points: no preface, no list of changes."
 )
+FORM = (
+    "Write each review below its label as a heading, in two parts, `Strengths:` and `Weaknesses:`, one "
+    "point a line. Where it helps, quote the words that a weakness is about; where there is none, write "
+    "`none`."
+)
+"""How a review in prose is divided."""
 COMPARE_AGAIN = (
     "That reply can't be read. Send the whole JSON object, with `differences`, `recommendation`, "
     "`steering` and `better`, and nothing else."
@@ -261,7 +267,7 @@ class Prompts:
             f"FINAL RANKING:\n{places}"
         )
         if criteria is None:
-            return [text]
+            return [FORM, text]
         row = ", ".join(f"{name} (score)" for name in criteria.names)
         rows = "\n".join(f"{label}: {row}" for label in labels)
         scores = (
@@ -269,13 +275,15 @@ class Prompts:
             "(could hardly be better), below a line that says SCORES: and one answer a line, with "
             f"nothing after it:\n\nSCORES:\n{rows}"
         )
-        return [scores, text]
+        return [FORM, scores, text]
 
     def _structured_ballot(self, labels: Sequence[str]) -> list[str]:
         ballot = (
             "Then rank them. Reply as JSON: under `reviews` one entry for each label with its "
             "strengths and its critiques, each one point against it with its severity (high: wrong or "
-            "harmful; medium: missing or unclear; low: form); under `ranking` your FINAL RANKING: "
+            "harmful; medium: missing or unclear; low: form) and, as `quote`, the words of the answer "
+            "that it is about, at least three and exactly as they are there, or null where something is "
+            "missing; under `ranking` your FINAL RANKING: "
             f"{_listed(labels)}, each once, the best first."
         )
         if self.brief.profile.criteria is None:

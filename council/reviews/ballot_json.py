@@ -12,7 +12,7 @@ from typing import Annotated, cast
 from pydantic import BaseModel, BeforeValidator
 
 from council.document.results import Severity
-from council.reviews.ballot_text import parse_ranking
+from council.reviews.ballot_text import listed_ranking
 from council.text.json_objects import DEEPEST, JsonObject, Span, objects, parsed
 
 
@@ -26,6 +26,10 @@ def _texts(value: object) -> list[str]:
 
 def _lines(value: object) -> str:
     return "\n".join(_texts(value))
+
+
+def _line(value: object) -> str:
+    return " ".join(_lines(value).split())
 
 
 def _grade(value: object) -> Severity | None:
@@ -74,7 +78,7 @@ def _ranked(value: object) -> list[str]:
         entries = [_by_key(cast("JsonObject", each)) for each in items]
         return _in_order([(_first(entry, _PLACES), _first(entry, _NAMES)) for entry in entries])
     texts = _texts(items or cast("object", value))
-    ranked = parse_ranking(f"FINAL RANKING: {texts[0]}", _LABELS) if len(texts) == 1 else []
+    ranked = listed_ranking(texts[0], _LABELS) if len(texts) == 1 else []
     return ranked or _texts(items)
 
 
@@ -108,6 +112,7 @@ class Critique(BaseModel):
 
     text: _Remark = ""
     severity: Annotated[Severity | None, BeforeValidator(_grade)] = None
+    quote: Annotated[str, BeforeValidator(_line)] = ""
 
 
 class Review(BaseModel):

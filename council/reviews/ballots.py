@@ -1,16 +1,20 @@
 """A reviewer's ballot: asked for as JSON where an endpoint can, read out of text everywhere.
 
-With criteria it has scores, too: a whole number for every answer and criterion.
+It ranks answers, scores them where there are criteria, and says what it holds against which. JSON has
+points; a review in prose stays prose, and what is below an answer's heading is one point.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import unicodedata
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice, permutations
+from typing import cast
 
 from council.calls import object_schema
-from council.document.results import ReviewPoint
+from council.document.results import ReviewPoint, Stage2Result
 from council.reviews.ballot_json import (
     JsonBallot,
     Review,
@@ -18,18 +22,33 @@ from council.reviews.ballot_json import (
     listed_names,
     read_json_ballots,
 )
-from council.reviews.ballot_lines import BallotLines, plain, unwrapped
-from council.reviews.ballot_text import by_letter, label_named, opening_labels, parse_ranking, ranking_at
-from council.reviews.prose import LONGEST_POINT, read_review
-from council.reviews.reviewer_lines import LONGEST_LINE, LONGEST_REVIEW, bare, says
-from council.reviews.score_text import BEST, WORST, Scored, parse_scores, scores_of, scores_text
-from council.text import clip, sentences
+from council.reviews.ballot_text import (
+    BallotLines,
+    TextLine,
+    answers_named,
+    begins_ranking,
+    by_letter,
+    is_attributed,
+    label_named,
+    listed_ranking,
+    plain,
+    ranking_at,
+    read_lines,
+    unwrapped,
+)
+from council.text import set_apart
 from council.text.json_objects import JsonObject, Span, out_of_string
 
-HEADER = "FINAL RANKING:"
+HEADER, SCORES = "FINAL RANKING:", "SCORES:"
+WORST, BEST = 1, 10
 TERSE_REMARK = 60  # characters
 MOST_READ = 20
 """Ballots in JSON that a reply is read for, the last ones."""
+ENOUGH_QUOTED = 3
+"""Words from which a quotation proves something; a number proves it alone."""
+
+Scored = Mapping[str, Mapping[str, int]]
+"""Scores by label and criterion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +56,8 @@ class Ballot:
     """A review's text and the labels it ranks, best first; without labels it isn't counted.
 
     `scores`: label -> criterion -> 1 to 10, where given. `points` are what it says for and against the
-    answers, `None` where its prose doesn't tell; `cleared` the answers whose sections are praise alone.
+    answers, `None` where its prose has no section with a fault; `cleared` the answers whose sections
+    have strengths alone.
     """
 
     text: str
@@ -53,9 +73,9 @@ def ballot_schema(
     """Return the JSON schema of a ballot over these answers, within OpenAI's strict subset.
 
     The subset has no `uniqueItems`, so repeated labels are dropped on reading. Each label has its
-    critiques, each with its severity. The server of a demonstration turns the schema into a grammar:
-    remarks have a maximum length, the answers are reviewed in their order, and the ranking is one of
-    all permutations.
+    critiques, each with its severity and the words of the answer that it is about, or null. The server
+    of a demonstration turns the schema into a grammar: remarks have a maximum length and quote nothing,
+    the answers are reviewed in their order, and the ranking is one of all permutations.
     """
     label: JsonObject = {"type": "string", "enum": [*labels]}
     remark: JsonObject = {"type": "string"}
@@ -65,8 +85,13 @@ def ballot_schema(
     if is_demonstration:
         remark |= {"maxLength": TERSE_REMARK}
         ranking = {"enum": [[*order] for order in permutations(labels)]}
-    critique = object_schema(text=remark, severity={"type": "string", "enum": ["high", "medium", "low"]})
-    critiques: JsonObject = {"type": "array", "items": critique}
+    critique: dict[str, JsonObject] = {
+        "text": remark,
+        "severity": {"type": "string", "enum": ["high", "medium", "low"]},
+    }
+    if not is_demonstration:
+        critique["quote"] = {"type": ["string", "null"]}
+    critiques: JsonObject = {"type": "array", "items": object_schema(**critique)}
     if is_demonstration:
         critiques |= {"minItems": 1, "maxItems": 1}
     under = {"strengths": remark, "critiques": critiques}
@@ -80,42 +105,89 @@ def ballot_schema(
     return object_schema(reviews=reviews, ranking=ranking)
 
 
+def labels_schema(labels: Sequence[str]) -> JsonObject:
+    """Return the JSON schema of a ranking alone."""
+    label: JsonObject = {"type": "string", "enum": [*labels]}
+    return object_schema(ranking={"type": "array", "items": label})
+
+
 def read_ballot(
     text: str,
     labels: Sequence[str],
     criteria: Sequence[str] = (),
     *,
-    answers: Collection[str] = (),
+    answers: Mapping[str, str] | None = None,
+    question: str = "",
     copied: Iterable[str] = (),
 ) -> Ballot:
     """Return the ballot in a reply, as JSON, as text, or as both.
 
     Of the reviewer's own rankings the last one counts, whether an object or a list below FINAL RANKING.
-    Somebody else's never does: an object that also occurs in one of the `answers`, or is quoted.
-    Reviews in JSON become review text, and the words around them are dropped. Other text is kept byte
-    for byte; below it comes the ranking of an object, unless a list has the last word. Remarks of JSON
-    that say nothing but words of the `copied` texts are left out.
+    Somebody else's never does: what also occurs in one of the `answers` (label -> text) or in the
+    `question`, or is quoted. Reviews in JSON become review text, and the words around them are dropped;
+    what they quote is looked up in the answer that they are about. Other text is kept byte for byte;
+    below it comes the ranking of an object, unless a list has the last word. Remarks of JSON that say
+    nothing but words of the `copied` texts are left out.
     """
+    read_by_label = answers or {}
+    theirs = [question, *read_by_label.values()]
     body = out_of_string(unwrapped(text, ("markdown", "md")))
-    written, prose = _written_ballots(body, labels, answers)
+    written, prose = _written_ballots(body, labels, theirs)
     listed, line = ranking_at(prose, labels)
     own = _last_to_rank(written)
-    if own is None:
-        scores = parse_scores(text, labels, criteria)
-        read = read_review(prose, labels)
-        return Ballot(text, tuple(listed), scores, read.points, read.cleared)
-    said, lines = own.ballot.without_copies(copied), BallotLines(body)
-    is_listed = listed and (not said.ranking or line > lines.number(own.span.end - 1))
-    ranking = listed if is_listed else said.ranking
-    counted = tuple(ranking) if len(ranking) > 1 else ()
-    scores = _scores(said, criteria)
-    around = body[: own.span.start] + body[own.span.end :]
-    if said.has_remarks or _BARE.fullmatch(around):
-        return Ballot(_rendered(said, ranking, scores), counted, scores, tuple(_points(said)))
-    kept = with_ranking(text, counted) if counted and not is_listed else text
-    scores = scores or parse_scores(text, labels, criteria)
-    read = read_review(prose, labels)
-    return Ballot(kept, counted, scores, read.points, read.cleared)
+    scores: Scored = {}
+    kept, counted = text, tuple(listed)
+    if own is not None:
+        said = own.ballot.without_copies(copied)
+        is_listed = listed and (not said.ranking or line > BallotLines(body).number(own.span.end - 1))
+        ranking = listed if is_listed else said.ranking
+        counted = tuple(ranking) if len(ranking) > 1 else ()
+        scores = _scores(said, criteria)
+        around = body[: own.span.start] + body[own.span.end :]
+        if said.has_remarks or _BARE.fullmatch(around):
+            points = tuple(_points(said, read_by_label))
+            return Ballot(_rendered(said, ranking, scores), counted, scores, points)
+        kept = with_ranking(text, counted) if counted and not is_listed else text
+    points, cleared = read_sections(prose, labels)
+    scores = scores or read_scores(text, labels, criteria)
+    return Ballot(kept, counted, scores, points or None, tuple(cleared))
+
+
+def read_labels(text: str, labels: Sequence[str], *, answers: Collection[str] = ()) -> list[str]:
+    """Return the labels in a reply that should be only a ranking: JSON, a list, or one line.
+
+    As in `read_ballot`, an object that occurs in one of the `answers`, or is quoted, doesn't count.
+    """
+    written, prose = _written_ballots(out_of_string(text), labels, answers)
+    if (own := _last_to_rank(written)) and len(own.ballot.ranking) > 1:
+        return own.ballot.ranking
+    label_of = partial(label_named, known=by_letter(labels))
+    names = listed_names(unwrapped(text, ("", "json")))
+    named = JsonBallot(ranking=names).in_labels(label_of).ranking
+    return named if len(named) > 1 else listed_ranking(unwrapped(prose, ("",)), labels)
+
+
+def with_ranking(text: str, ranking: Sequence[str]) -> str:
+    """Return a review with a ranking, which came separately, at its end."""
+    return "\n".join([text.rstrip(), "", *_ranking_text(ranking)])
+
+
+def with_points(review: Stage2Result, labels: Collection[str]) -> Stage2Result:
+    """Return a review with its points; that of an older document is read here.
+
+    Older documents have the objections of a JSON ballot as `critiques`, and all else in the text alone.
+    """
+    if review.points is not None:
+        return review
+    if review.critiques is None:
+        points, cleared = read_sections(review.ranking, labels)
+        return review.model_copy(update={"points": points or None, "cleared": cleared})
+    objection = partial(ReviewPoint, kind="objection", source="structured")
+    points = [objection(**dict(each)) for each in review.critiques if each.label in labels]
+    return review.model_copy(update={"points": points})
+
+
+# JSON ---------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,61 +245,24 @@ _BARE = re.compile(r"[\W_]*(?:json[\W_]*)?", re.IGNORECASE)
 """What may be around an object that is the whole reply."""
 
 
-def labels_schema(labels: Sequence[str]) -> JsonObject:
-    """Return the JSON schema of a ranking alone."""
-    label: JsonObject = {"type": "string", "enum": [*labels]}
-    return object_schema(ranking={"type": "array", "items": label})
-
-
-def read_labels(text: str, labels: Sequence[str], *, answers: Collection[str] = ()) -> list[str]:
-    """Return the labels in a reply that should be only a ranking: JSON, a list, or one line.
-
-    As in `read_ballot`, an object that occurs in one of the `answers`, or is quoted, doesn't count.
-    """
-    written, prose = _written_ballots(out_of_string(text), labels, answers)
-    if (own := _last_to_rank(written)) and len(own.ballot.ranking) > 1:
-        return own.ballot.ranking
-    label_of = partial(label_named, known=by_letter(labels))
-    names = listed_names(unwrapped(text, ("", "json")))
-    named = JsonBallot(ranking=names).in_labels(label_of).ranking
-    if len(named) > 1:
-        return named
-    listed = parse_ranking(prose, labels) or parse_ranking(f"{HEADER}\n{prose}", labels)
-    return listed or opening_labels(prose, labels)
-
-
-def with_ranking(text: str, ranking: Sequence[str]) -> str:
-    """Return a review with a ranking, which came separately, at its end."""
-    return "\n".join([text.rstrip(), "", *ranking_text(ranking)])
-
-
-def ranking_text(ranking: Iterable[str]) -> list[str]:
-    """Return a ranking in the form that reviewers are asked for, one label per line."""
-    return [HEADER, *(f"{place}. {label}" for place, label in enumerate(ranking, start=1))]
-
-
-def _points(ballot: JsonBallot) -> Iterator[ReviewPoint]:
+def _points(ballot: JsonBallot, answers: Mapping[str, str]) -> Iterator[ReviewPoint]:
     for review in ballot.reviews:
         point = partial(ReviewPoint, label=review.label, source="structured")
-        for praise in _sentences(review.strengths):
+        quotes = any(critique.quote for critique in review.critiques)
+        answer = _quotable(answers[review.label]) if quotes and review.label in answers else None
+        if praise := " ".join(review.strengths.split()):
             yield point(kind="strength", text=praise)
         for critique in review.critiques:
             if text := " ".join(critique.text.split()):
-                yield point(kind="objection", text=text, severity=critique.severity)
-        for weakness in _sentences(review.weaknesses):
+                quote = critique.quote or None
+                found = is_quoted(quote, answer) if quote and answer is not None else None
+                yield point(
+                    kind="objection", text=text, severity=critique.severity, quote=quote, found=found
+                )
+        for weakness in filter(
+            None, (" ".join(each.split()) for each in review.weaknesses.splitlines())
+        ):
             yield point(kind="objection", text=weakness)
-
-
-def _sentences(remark: str) -> Iterator[str]:
-    lines = (line[:LONGEST_LINE] for line in remark[:LONGEST_REVIEW].splitlines())
-    said = (each for line in lines for each in sentences(bare(line)))
-    return (clip(each, LONGEST_POINT) for each in said if says(each))
-
-
-def _scores(ballot: JsonBallot, criteria: Sequence[str]) -> Scored:
-    """Return the scores beside the reviews, or rather those in them."""
-    given = [*ballot.scores.items(), *((each.label, each.scores) for each in reversed(ballot.reviews))]
-    return {label: scores for label, said in given if (scores := scores_of(said, criteria))}
 
 
 def _rendered(ballot: JsonBallot, ranking: Sequence[str], scores: Scored) -> str:
@@ -238,13 +273,14 @@ def _rendered(ballot: JsonBallot, ranking: Sequence[str], scores: Scored) -> str
     if scores:
         parts.append(scores_text(scores))
     if ranking:
-        parts.append(ranking_text(ranking))
+        parts.append(_ranking_text(ranking))
     return "\n\n".join(map("\n".join, parts))
 
 
 def _against(review: Review) -> str:
     points = [
         f"[{point.severity or 'medium'}] {point.text.strip()}"
+        + (f" (\u201c{point.quote}\u201d)" if point.quote else "")
         for point in review.critiques
         if point.text.strip()
     ]
@@ -260,3 +296,257 @@ def _remark(title: str, text: str) -> list[str]:
     if len(lines) == 1 and not plain(line).endswith(":"):
         return [line]
     return [f"{title}:", *(f"> {line}" for line in lines)]
+
+
+def _ranking_text(ranking: Iterable[str]) -> list[str]:
+    """Return a ranking in the form that reviewers are asked for, one label per line."""
+    return [HEADER, *(f"{place}. {label}" for place, label in enumerate(ranking, start=1))]
+
+
+# Scores -------------------------------------------------------------------------------------------
+
+_ROW = re.compile(r"\W*(?:response|answer) +([a-z])(?![\w'])[\s:=.-]*(.*)", re.IGNORECASE)
+_ITEM = re.compile(
+    # Possessive, and with a name that ends before its separators, so nothing is tried twice.
+    r"\W*+(\w(?:.*?[^\s:=-])?)[\s:=-]++(\d{1,2})(?:\s*(?:/|out of)\s*10)?(?:\s*\([^()]*\))?[\s.]*"
+)
+
+
+def scores_text(scores: Scored) -> list[str]:
+    """Return scores in the form that reviewers are asked for, one answer per line."""
+    rows = ((label, given.items()) for label, given in sorted(scores.items()))
+    return [
+        SCORES,
+        *(f"{label}: {', '.join(f'{name} {score}' for name, score in given)}" for label, given in rows),
+    ]
+
+
+def read_scores(text: str, labels: Collection[str], criteria: Sequence[str]) -> Scored:
+    """Return the scores in the rows below SCORES, by label and criterion; the last block counts."""
+    known = by_letter(labels)
+    scores: dict[str, dict[str, int]] = {}
+    is_block = False
+    for line in read_lines(unwrapped(text, ("markdown", "md"))) if criteria else ():
+        row = _ROW.fullmatch(line.text)
+        if _is_score_header(line):
+            is_block, scores = True, {}
+        elif is_block and row:
+            items = filter(None, map(_ITEM.fullmatch, re.split("[,;]", row[2])))
+            given = scores_of({item[1]: int(item[2]) for item in items}, criteria)
+            if given and row[1].upper() in known:
+                scores.setdefault(known[row[1].upper()], given)
+        elif line.text:
+            is_block = False
+    return scores
+
+
+def _is_score_header(line: TextLine) -> bool:
+    is_own = not line.block and not any(map(is_attributed, line.before))
+    return is_own and line.text.strip(" #:=-").upper() == SCORES.rstrip(":")
+
+
+def scores_of(given: object, criteria: Sequence[str]) -> dict[str, int]:
+    """Return an answer's scores: whole numbers from 1 to 10, by known criteria."""
+    found = cast("dict[object, object]", given) if isinstance(given, dict) else {}
+    known = {_key(name): name for name in criteria}
+    scores: dict[str, int] = {}
+    for name, score in found.items():
+        criterion = known.get(_key(str(name)))
+        if criterion and type(score) is int and WORST <= score <= BEST:
+            scores.setdefault(criterion, score)
+    return scores
+
+
+def _scores(ballot: JsonBallot, criteria: Sequence[str]) -> Scored:
+    """Return the scores beside the reviews, or rather those in them."""
+    given = [*ballot.scores.items(), *((each.label, each.scores) for each in reversed(ballot.reviews))]
+    return {label: scores for label, said in given if (scores := scores_of(said, criteria))}
+
+
+def _key(name: str) -> str:
+    return " ".join(plain(name).casefold().split())
+
+
+# Prose --------------------------------------------------------------------------------------------
+
+_PRAISE = (
+    "strengths?|pros?|positives?|advantages?|merits?|good|right|correct|stärken?|vorteile?|points forts"
+    "|puntos fuertes|fortalezas|punti di forza|pontos fortes|优点|优势"
+)
+_FAULT = (
+    "weakness(?:es)?|weak|cons?|negatives?|wrong|dangerous|misleading|missing|unclear|issues?|problems?"
+    "|flaws?|concerns?|critiques?|criticisms?|objections?|improvements?|suggestions?|schwächen?|nachteile?"
+    "|points faibles|debilidades|punti deboli|pontos fracos|缺点|不足"
+)
+_PART = re.compile(
+    rf"[\s#*_+\u2022-]*(?:key |main )?(?:(?P<praise>{_PRAISE})|{_FAULT})(?:,? (?:and |or )?\w+){{0,2}}"
+    r"(?: \([^()]*\))?[*_\s]*(?:[:\uff1a][*_\s]*(?P<rest>.*)|$)",
+    re.IGNORECASE,
+)
+"""A heading of a form, with what it says on its own line."""
+_HEADING = re.compile(
+    r"(?:[^\w\"'|]|_)*(?:\d{1,2}[.)][\s*_]*)?(?:(?P<lead>\w+) (?:of|for) )?(?:response|answer) "
+    r"(?P<letter>[a-z])(?![a-z\d'])[*_\])]*\s*(?:\([^()]*\)\s*)?[*_]*"
+    r"(?:[#\s]*$|[:\uff1a][*_\s]*|[-\u2013\u2014]\s+)(?P<rest>.*)",
+    re.IGNORECASE,
+)
+_PIECES = re.compile(
+    r"(?<=[^\W\d][.;!|])\s+(?=\W{0,3}(?:strengths|weaknesses|(?:response|answer) [a-z])\W{0,3}:)",
+    re.IGNORECASE,
+)
+_BULLET = re.compile(r"\s*(?:(?:[-+\u2022]|\*(?!\*)|\(?\d{1,2}[.)])\s+)*(.*)")
+_BOLD = re.compile(r"\s*(?:\d{1,2}[.)]\s*)?(?:\*\*|__)[^*_]+(?:\*\*|__):?\s*")
+_RULE = re.compile(r"\s*(?:[-*_]\s*){3,}")
+_BALLOT = re.compile(r".{0,40}\b(?:ranking|scores)\W*(?:\([^()]*\)\W*)?", re.IGNORECASE)
+_NONE = {"", "none", "n/a", "nothing"}
+_BOLD_LEVEL, _PLAIN_LEVEL = 7, 8
+
+
+@dataclass(slots=True)
+class _Section:
+    """What is below an answer's heading; without a letter, lines are below no such heading.
+
+    `level` is the heading's, 1 the highest. `is_form`: it has headings of a form, of which those of
+    strengths are left out. `sure` counts the faults up to where a conclusion may begin.
+    """
+
+    letter: str = ""
+    level: int = _PLAIN_LEVEL
+    is_form: bool = False
+    is_praise: bool = False
+    is_inline: bool = False
+    has_words: bool = False
+    faults: list[str] = field(default_factory=list[str])
+    sure: int | None = None
+
+    def add(self, line: str) -> None:
+        part, bare = _PART.match(line), _BULLET.match(line)
+        if part:
+            self.is_form, self.is_praise = True, bool(part["praise"])
+        if said := ((part["rest"] or "") if part else bare[1] if bare else "").strip():
+            self.has_words = True
+            if not self.is_praise:
+                self.faults.append(said)
+
+
+def read_sections(text: str, labels: Collection[str]) -> tuple[list[ReviewPoint], list[str]]:
+    """Return what a review in prose says of each answer below its heading, each as one objection.
+
+    Of a section in the form that is asked for, this is what is below its headings of weaknesses. Beside
+    them come the labels whose sections have only strengths. Quotations, code and tables are left out.
+    """
+    known = by_letter(labels)
+    faults, cleared = defaultdict[str, list[str]](list), list[str]()
+    sections = [each for each in _sections(text) if each.letter]
+    for section in sections:
+        said = " ".join(section.faults[: section.sure if section is sections[-1] else None])
+        label = known.get(section.letter)
+        if label and section.is_form and said.strip(" .*_-").lower() in _NONE:
+            cleared.append(label)
+        elif label and said:
+            faults[label].append(said)
+    objection = partial(ReviewPoint, kind="objection", source="section")
+    points = [objection(label=label, text=" ".join(said)) for label, said in faults.items()]
+    return points, [label for label in dict.fromkeys(cleared) if label not in faults]
+
+
+def _sections(text: str) -> list[_Section]:
+    body = unwrapped(text, ("", "markdown", "md"))
+    sections, outer, is_gap, is_ballot = [_Section()], False, False, False
+    for whole, line in zip(body.splitlines(), read_lines(body), strict=True):
+        for raw in (
+            _PIECES.split(whole) if line.text and not line.block and whole[:1] not in ">|" else ()
+        ):
+            section, (level, letter, rest) = sections[-1], _heading(raw)
+            is_title = level < _PLAIN_LEVEL
+            if letter and (is_title or not is_ballot):
+                is_praise = outer or rest.startswith("+")
+                sections.append(_Section(letter, level, is_praise, is_praise))
+                sections[-1].add(rest.removeprefix("+"))
+                sections[-1].is_inline = sections[-1].has_words
+                is_ballot = False
+            elif _is_end(raw, section, level, is_gap=is_gap):
+                part = _PART.match(raw)
+                outer, is_ballot = bool(part and part["praise"]), _begins_ballot(raw)
+                sections.append(_Section())
+            else:
+                if is_gap and _is_paragraph(raw) and section.has_words and section.sure is None:
+                    section.sure = len(section.faults)
+                section.add(raw)
+        is_gap = not whole.strip()
+        if _RULE.fullmatch(whole):
+            sections.append(_Section())
+    return sections
+
+
+def _heading(raw: str) -> tuple[int, str, str]:
+    """Return a line's level as a heading, the letter of the answer that it names as one, and its rest.
+
+    A rest that belongs to a heading of strengths begins with a plus.
+    """
+    level = len(raw) - len(raw.lstrip("#")) or (_BOLD_LEVEL if _BOLD.fullmatch(raw) else _PLAIN_LEVEL)
+    if found := _HEADING.match(raw):
+        lead = _PART.match(found["lead"] or "")
+        is_title = level < _BOLD_LEVEL and not _PART.match(found["rest"])
+        sign = "+" if lead and lead["praise"] else ""
+        return level, found["letter"].upper(), sign + ("" if is_title else found["rest"])
+    named = answers_named(plain(raw)) if level < _PLAIN_LEVEL and not _PART.match(raw) else ()
+    return level, next(iter(named)) if len(named) == 1 else "", ""
+
+
+def _is_end(raw: str, section: _Section, level: int, *, is_gap: bool) -> bool:
+    """Return whether a section ends at a line: at another title, at a ballot, or at a conclusion."""
+    if _begins_ballot(raw):
+        return True
+    if level < _PLAIN_LEVEL:
+        is_part = section.letter and _PART.match(raw) and level >= section.level
+        return level <= section.level and not is_part
+    is_other = section.is_inline or answers_named(plain(raw)) - {section.letter}
+    return is_gap and _is_paragraph(raw) and bool(is_other)
+
+
+def _is_paragraph(raw: str) -> bool:
+    return raw[:1].isalpha() and not _PART.match(raw)
+
+
+def _begins_ballot(raw: str) -> bool:
+    return begins_ranking(raw) or bool(_BALLOT.fullmatch(plain(raw)))
+
+
+# Quotations ---------------------------------------------------------------------------------------
+
+_MARKUP = re.compile(r"^[ \t]*(?:[-+>][ \t]+)+|!?\[([^\]\n]*)\]\([^)\s]*\)|[*_`~#\\]", re.MULTILINE)
+_QUOTES = (
+    "\"'\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u00ab\u00bb\u2039\u203a\u300c\u300d\u300e\u300f"
+)
+_NO_QUOTES = str.maketrans({**dict.fromkeys(_QUOTES), "|": " "})
+_OMITTED = re.compile(r"[\[(]?\.{3,}[\])]?")
+_BEGIN, _END = r"(?<![0-9a-z])(?<!\d[.,])", r"(?![0-9a-z]|[.,]\d)"
+
+
+def is_quoted(quote: str, answer: str) -> bool | None:
+    """Return whether a quotation is in an answer that `_quotable` gave; `None` if it says too little.
+
+    Words may be left out with dots: what is on either side is looked up in order.
+    """
+    said = _quotable(quote)
+    pieces = [piece for each in _OMITTED.split(said) if (piece := each.strip(" .,;:!?()"))]
+    at = 0
+    for piece in pieces:
+        begin = _BEGIN if piece[0].isascii() and piece[0].isalnum() else ""
+        end = _END if piece[-1].isascii() and piece[-1].isalnum() else ""
+        found = re.compile(f"{begin}{re.escape(piece)}{end}").search(answer, at)
+        if found is None:
+            return False
+        at = found.end()
+    words = sum(len(re.findall(r"\w+", piece)) for piece in pieces)
+    return True if words >= ENOUGH_QUOTED or any(map(str.isdigit, said)) else None
+
+
+def _quotable(text: str) -> str:
+    """Return a text as quotations are looked up in it: words alone, in small letters.
+
+    Spaces, quotation marks, Markdown and what NFKC makes equal don't count.
+    """
+    bare = _MARKUP.sub(r"\1", unicodedata.normalize("NFKC", text)).translate(_NO_QUOTES)
+    return " ".join(set_apart(bare, " ").casefold().split())

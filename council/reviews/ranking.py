@@ -1,10 +1,17 @@
-"""Makes one ranking of the ballots, with how far they agree and where they don't."""
+"""One ranking of the ballots, with where they agree and where they don't, and one matrix of scores."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
 
-from council.document.results import AggregateRanking, Agreement, RankedAnswer
+from council.criteria import EvaluationCriteria
+from council.document.results import (
+    AggregateRanking,
+    Agreement,
+    RankedAnswer,
+    ScoredAnswer,
+    ScoringMatrix,
+)
 
 STRONG_FROM = 0.6
 SPLIT_BELOW = 0.2
@@ -118,3 +125,59 @@ def _word(agreement: float | None) -> Agreement | None:
     if agreement >= STRONG_FROM:
         return "strong"
     return "split" if agreement < SPLIT_BELOW else "mixed"
+
+
+# Scores -------------------------------------------------------------------------------------------
+
+FAILS_BELOW = 4
+
+
+def score(
+    reviews: Mapping[str, Mapping[str, Mapping[str, int]]],
+    label_to_model: Mapping[str, str],
+    criteria: EvaluationCriteria,
+) -> ScoringMatrix:
+    """Return every answer's mean scores, weighted; the best first, the disqualified last.
+
+    `reviews`: reviewer name -> label -> criterion -> 1 to 10. A score for oneself never counts, not
+    even with two answers. `total` is the weighted mean of the criteria that somebody scored. An answer
+    fails a must-have if most of its reviewers score it below 4; no score is no failure.
+    """
+    answers = [
+        _weighed(
+            label,
+            model,
+            [given.get(label, {}) for reviewer, given in reviews.items() if reviewer != model],
+            criteria,
+        )
+        for label, model in label_to_model.items()
+    ]
+    return ScoringMatrix(answers=sorted(answers, key=_merit), ballots=sum(map(bool, reviews.values())))
+
+
+def _weighed(
+    label: str, model: str, given: Sequence[Mapping[str, int]], criteria: EvaluationCriteria
+) -> ScoredAnswer:
+    means: dict[str, float] = {}
+    failed: list[str] = []
+    for criterion in criteria.criteria:
+        scores = [each[criterion.name] for each in given if criterion.name in each]
+        if scores:
+            means[criterion.name] = sum(scores) / len(scores)
+        low = sum(score < FAILS_BELOW for score in scores)
+        if criterion.must_have and low * 2 > len(given):
+            failed.append(criterion.name)
+    weights = {each.name: each.weight for each in criteria.criteria if each.name in means}
+    total = sum(means[name] * weight for name, weight in weights.items())
+    return ScoredAnswer(
+        label=label,
+        model=model,
+        means=means,
+        total=total / sum(weights.values()) if weights else None,
+        votes=sum(map(bool, given)),
+        failed=failed,
+    )
+
+
+def _merit(answer: ScoredAnswer) -> tuple[bool, bool, float, str]:
+    return answer.is_disqualified, answer.total is None, -(answer.total or 0.0), answer.label

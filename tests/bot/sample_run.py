@@ -19,6 +19,7 @@ from council.document.conversation import (
 from council.document.results import (
     AggregateRanking,
     RankedAnswer,
+    ReviewPoint,
     Stage1Result,
     Stage2_5Result,
     Stage2Result,
@@ -39,7 +40,6 @@ from council.events import (
     TitleCompleted,
 )
 from council.profile import Member, Persona, Profile
-from council.reviews.prose import read_review
 from council.usage import Usage, total
 from storage.journal.rows import RunRow
 
@@ -113,9 +113,16 @@ _REVIEWS = {
         order=["Response A", "Response C"],
     ),
 }
+_OBJECTIONS = {
+    GPT: ("Response B", "Response B solves overlap, not recovery."),
+    CLAUDE: ("Response C", "Response C forgets who runs the cluster."),
+    GEMINI: ("Response C", "Response C oversells."),
+}
 REVIEWS = {
-    name: review.model_copy(update={"points": read_review(review.ranking, LABELS).points})
-    for name, review in _REVIEWS.items()
+    name: _REVIEWS[name].model_copy(
+        update={"points": [ReviewPoint(label=label, kind="objection", text=text, source="section")]}
+    )
+    for name, (label, text) in _OBJECTIONS.items()
 }
 RANKING = AggregateRanking(
     places=[

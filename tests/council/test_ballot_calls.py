@@ -41,12 +41,13 @@ def votes(message: AssistantMessage) -> list[int]:
 
 async def test_what_a_review_says_is_stored_as_points() -> None:
     """Field for field, from JSON and from prose; without them the review is as the storage contract has it."""
-    critique = {"text": "No tests.", "severity": "high"}
+    critique = {"text": "No tests.", "severity": "high", "quote": "words that nobody wrote"}
 
     def reviewed(call: Call) -> str:
         label, *rest = sorted(labels_in(call))
         if not call.member.structured:
-            return f"{label} lacks sources. I can't tell more.\n\nFINAL RANKING: {label[-1]} > {rest[0][-1]}"
+            ranking = f"FINAL RANKING: {label[-1]} > {rest[0][-1]}"
+            return f"### {label}\nIt lacks sources. I can't tell more.\n\n{ranking}"
         entry = {"label": label, "strengths": "Sound.", "critiques": [critique, "No dates."]}
         return json.dumps({"reviews": [entry], "ranking": [label, *rest]})
 
@@ -56,14 +57,19 @@ async def test_what_a_review_says_is_stored_as_points() -> None:
     prose, *structured = message.stage2
     label = prose.parsed_ranking[0]
     assert prose.dump()["points"] == [
-        {"label": label, "kind": "objection", "text": f"{label} lacks sources.", "source": "sentence"}
+        {
+            "label": label,
+            "kind": "objection",
+            "text": "It lacks sources. I can't tell more.",
+            "source": "section",
+        }
     ]
     for review in structured:
         whose = {"label": review.parsed_ranking[0], "source": "structured"}
         stored = review.dump()
         assert stored["points"] == [
             {**whose, "kind": "strength", "text": "Sound."},
-            {**whose, "kind": "objection", "text": "No tests.", "severity": "high"},
+            {**whose, "kind": "objection", **critique, "found": False},
             {**whose, "kind": "objection", "text": "No dates."},
         ]
         assert "critiques" not in stored

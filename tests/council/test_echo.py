@@ -291,14 +291,20 @@ async def test_what_was_kept_is_told_round_after_round() -> None:
         ("Fine.\n\n**Ranking:**\n1. Response C\n2. Response A", "Fine."),
         ("Fine.\n\n**Ranking:**\n1. **Response C:** 1.0\n2. **Response B:** 0.0", "Fine."),
         ("Fine.\n\n**Ranking:**", "Fine."),
+        ("Fine.\n\nFINAL RANKING: A = B", "Fine."),
+        (
+            "FINAL RANKING:\n1. Response B\n2. Response A\n\n### Response A\nFine.",
+            "\n### Response A\nFine.",
+        ),
+        ("FINAL RANKING:\n1. Response B\n1. Response A, Response C", ""),
         ("Ranking:\nI can't say.", "Ranking:\nI can't say."),
         ("Fine, and no ranking.", "Fine, and no ranking."),
         ("Final ranking is hard.\nAll are fine.", "Final ranking is hard.\nAll are fine."),
     ],
 )
 def test_a_review_can_be_read_without_its_ballot(text: str, left: str) -> None:
-    """Up to the header of the ballot that closes it."""
-    assert without_ranking(text, LABELS[:2], LABELS) == left
+    """Wherever it is, and counted or not."""
+    assert without_ranking(text) == left
 
 
 async def test_the_prompts_own_words_are_no_reason_to_keep_an_answer() -> None:

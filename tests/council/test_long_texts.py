@@ -11,10 +11,8 @@ from council.consultation import CodeSnippet, Opinion, fenced
 from council.consultation_text import read_opinion
 from council.document.changes import ORDERED_LIMIT, share_changed, summarize_changes
 from council.reviews.ballot_text import parse_ranking
-from council.reviews.ballots import read_ballot
-from council.reviews.critiques import extract_critiques_from_rankings
-from council.reviews.prose import read_review
-from council.reviews.score_text import parse_scores
+from council.reviews.ballots import read_ballot, read_scores, read_sections
+from council.reviews.extraction import extract_critiques_from_rankings
 from tests.council.reviews.ballots import LABELS
 
 pytestmark = pytest.mark.soak  # time is measured, and a busy machine would fail the suite
@@ -53,12 +51,12 @@ def ranking(text: str) -> object:
 
 def scores(text: str) -> object:
     """Read a review's scores."""
-    return parse_scores(text, LABELS, ["Cost", "Time to market"])
+    return read_scores(text, LABELS, ["Cost", "Time to market"])
 
 
 def points(text: str) -> object:
-    """Read a review's points."""
-    return read_review(text, LABELS).points
+    """Read a review's sections."""
+    return read_sections(text, LABELS)
 
 
 def merged(text: str) -> object:
@@ -75,7 +73,7 @@ def json_ballot(text: str) -> object:
 
 def among_words(text: str) -> object:
     """Read a review that may hold ballots in JSON, and so may the answer under review."""
-    return read_ballot(f'{text}\n{{"ranking": ["A", "B"]}}', LABELS, answers=[text])
+    return read_ballot(f'{text}\n{{"ranking": ["A", "B"]}}', LABELS, question=text)
 
 
 def opinion(text: str) -> object:

@@ -43,6 +43,9 @@ async def test_every_part_is_played_and_read(name: str) -> None:
     played = example(name)
     stored = message(await heard(played))
     assert stored.failures == []
+    points = [point for review in stored.stage2 for point in review.points or ()]
+    assert {point.source for point in points} == {"structured"}
+    assert all(point.found is (True if point.quote else None) for point in points)
     assert [answer.model for answer in stored.stage1] == [*played.members]
     labels = stored.label_to_model or {}
     votes = {each.model: tuple(labels[name] for name in each.parsed_ranking) for each in stored.stage2}

@@ -189,13 +189,13 @@ async def test_a_member_without_points_keeps_its_answer() -> None:
     seats = profile(*SEATS, critique_mode="extracted")
     _, message = await held(
         seats,
-        **{"stage2.1:a/one": "Response A is wrong. Response B is wrong. Response C is wrong."},
+        **{"stage2.1:a/one": "\n\n".join(f"### Response {each}\nIt is wrong." for each in "ABC")},
         **{"stage2.1:b/two": "All fine.", "stage2.1:c/three": "All fine."},
     )
     view = of_document(message, QUESTION, conversation(message))
     told = {each.message.key: render(each.message) for each in thread(view)}
     assert "Nobody objected, so it wasn't revised." in told["member:a/one"]
-    assert "- one: Serious: two is wrong.\n" in told["member:b/two"]
+    assert "- one: It is wrong.\n" in told["member:b/two"]
     assert "rounds" not in {each.kind for each in record(view)}
 
 

@@ -236,7 +236,7 @@ def test_a_review_that_cannot_be_divided_says_so() -> None:
 
 
 def test_an_entry_without_objections_is_called_that() -> None:
-    """A JSON ballot has an entry for each answer; a section in prose counts where all of it is praise."""
+    """A JSON ballot has an entry for each answer; a section in prose counts where it has only strengths."""
     entry = {"points": [point(label="Response B"), point(kind="strength", text="Clear.")]}
     section = {
         "points": [point(kind="strength", text="Clear.", source="section")],
@@ -249,9 +249,11 @@ def test_an_entry_without_objections_is_called_that() -> None:
 
 
 def test_an_older_document_is_read_when_it_is_shown() -> None:
-    """It looks as if its reviews had been stored with their points."""
-    reviews = [review.model_copy(update={"points": None}) for review in REVIEWS.values()]
-    assert thread(stored(stage2=reviews)) == thread(stored())
+    """Of its reviews in prose, a section about an answer is shown at most."""
+    text_alone = {"points": None, "ranking": "### Response A\nNo tests.\n\nResponse B is worse."}
+    reviews = [REVIEWS[GPT].model_copy(update=text_alone)]
+    assert "- gpt-5: No tests.\n" in text(stored(stage2=reviews, stage2_5=None), f"member:{CLAUDE}")
+    assert "Not divided: gpt-5" in text(stored(stage2=reviews, stage2_5=None), f"member:{GEMINI}")
 
 
 point = partial(ReviewPoint, label="Response A", kind="objection", text="No tests.", source="structured")

@@ -1,20 +1,17 @@
 """Single rules of reading ballots: whose words a line holds, what belongs to a list, what is rendered."""
 
-from collections.abc import Sequence
-
 import orjson
 import pytest
 
-from council.reviews.ballot_lines import (
+from council.reviews.ballot_text import (
     BallotLines,
     begins_ranking,
     is_attributed,
-    is_ranking_title,
+    parse_ranking,
     plain,
-    unquoted_lines,
     unwrapped,
+    without_ranking,
 )
-from council.reviews.ballot_text import names_ranking, parse_ranking, without_ranking
 from council.reviews.ballots import ballot_schema, labels_schema, read_ballot, read_labels
 from council.text.json_objects import JsonObject
 
@@ -33,10 +30,12 @@ def strict(**properties: object) -> dict[str, object]:
     }
 
 
-def review(remark: JsonObject, bounds: JsonObject, label: JsonObject) -> dict[str, object]:
+def review(
+    remark: JsonObject, bounds: JsonObject, label: JsonObject, **more: object
+) -> dict[str, object]:
     """Return the schema of one answer's review."""
     severity = {"type": "string", "enum": ["high", "medium", "low"]}
-    critiques = {"type": "array", "items": strict(text=remark, severity=severity), **bounds}
+    critiques = {"type": "array", "items": strict(text=remark, severity=severity, **more), **bounds}
     scores = strict(Cost={"type": "integer", "enum": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]})
     return strict(label=label, strengths=remark, critiques=critiques, scores=scores)
 
@@ -44,15 +43,19 @@ def review(remark: JsonObject, bounds: JsonObject, label: JsonObject) -> dict[st
 def test_the_schema_of_a_ballot() -> None:
     """It has each label's review, with scores where there are criteria, and the ranking."""
     label: JsonObject = {"type": "string", "enum": [*TWO]}
+    quote: JsonObject = {"type": ["string", "null"]}
     assert ballot_schema(TWO, ["Cost"]) == strict(
-        reviews={"type": "array", "items": review({"type": "string"}, {}, label)},
+        reviews={"type": "array", "items": review({"type": "string"}, {}, label, quote=quote)},
         ranking={"type": "array", "items": label},
     )
     assert labels_schema(TWO) == strict(ranking={"type": "array", "items": label})
 
 
 def test_the_schema_of_a_demonstrations_ballot() -> None:
-    """A grammar holds the model to it: answers in their order, one short critique each, a whole ranking."""
+    """A grammar holds the model to it.
+
+    Answers in their order, one short critique each without a quotation, a whole ranking.
+    """
     short: JsonObject = {"type": "string", "maxLength": 60}
     one: JsonObject = {"minItems": 1, "maxItems": 1}
     each = [review(short, one, {"const": name}) for name in TWO]
@@ -103,22 +106,6 @@ def test_an_object_is_quoted_by_what_precedes_it(before: str, *, expected: bool)
     assert lines.number(len(before)) == before.count("\n")
 
 
-@pytest.mark.parametrize(
-    ("text", "lines"),
-    [
-        ("```\na\n\nb\n```\nc", ["", "(quoted)", "", "(quoted)", "", "c"]),
-        ("```\na\n```json\nb\n```\nc", ["", "(quoted)", "(quoted)", "(quoted)", "", "c"]),
-        ("~~~~\na\n~~~\n~~~~\nc", ["", "(quoted)", "", "", "c"]),
-        ("  > a\nb", ["(quoted)", "b"]),
-        (" ** a ** \n---", ["a", ""]),
-        ("```markdown\na\n```", ["a"]),
-    ],
-)
-def test_lines_in_code_and_quotations_are_only_marked(text: str, lines: Sequence[str]) -> None:
-    """A code block ends with a mark like the one that opened it, and nothing beside that mark."""
-    assert unquoted_lines(text) == lines
-
-
 @pytest.mark.parametrize("text", ["```markdown\na", "markdown\na\n```", "markdown\na", "```py\na\n```"])
 def test_only_a_whole_code_block_is_unwrapped(text: str) -> None:
     """It is opened and closed, in a language that says what it holds."""
@@ -128,27 +115,25 @@ def test_only_a_whole_code_block_is_unwrapped(text: str) -> None:
 
 def test_signs_are_made_plain() -> None:
     """Without markup, quotes and dashes are those of a typewriter; a medal is its place."""
-    assert plain("  **It\u2019s** \u201cB\u201d \u2013 \u2265 C\u3002") == 'It\'s "B" - >= C.'
+    assert plain("  **It\u2019s** \u201cB\u201d \u2013 \u2192 C\u3002") == 'It\'s "B" - > C.'
     assert plain("\U0001f948 Response B") == "2.  Response B"
     assert plain(" --- ") == ""
 
 
 @pytest.mark.parametrize(
-    ("line", "begins", "is_title"),
+    ("line", "begins"),
     [
-        ("FINAL RANKING:", True, False),
-        ("4. Final ranking: B > A", True, False),
-        ("**Ranking**", True, True),
-        ("Rankings:", True, True),
-        ("My ranking of cars", False, False),
-        ("Response A", False, False),
+        ("FINAL RANKING:", True),
+        ("4. Final ranking: B > A", True),
+        ("**Ranking**", True),
+        ("Rankings:", True),
+        ("My ranking of cars", False),
+        ("Response A", False),
     ],
 )
-def test_what_begins_a_ranking(line: str, *, begins: bool, is_title: bool) -> None:
+def test_what_begins_a_ranking(line: str, *, begins: bool) -> None:
     """The header, or a line that says only that a ranking follows."""
     assert begins_ranking(line) is begins
-    assert is_ranking_title(line) is is_title
-    assert names_ranking(line) is (begins and not is_title)
 
 
 @pytest.mark.parametrize(
@@ -165,15 +150,15 @@ def test_what_begins_a_ranking(line: str, *, begins: bool, is_title: bool) -> No
 )
 def test_a_review_without_the_ballots_that_close_it(text: str, left: str) -> None:
     """Only what can be read as a ballot is left out."""
-    assert without_ranking(text, THREE) == left
+    assert without_ranking(text) == left
 
 
 @pytest.mark.parametrize(
     ("text", "letters"),
     [
-        # Another entry needs a sign, or a number like the first.
+        # Another entry needs a sign.
         ("FINAL RANKING: A 2. B", ""),
-        ("FINAL RANKING: 1. A 2. B", "AB"),
+        ("FINAL RANKING: 1. A 2. B", ""),
         # A line that only holds a quotation mark closes no quotation.
         ('FINAL RANKING:\n1. Response B - 5" wheels\n2. Response A', "BA"),
         ('He wrote "so:\nFINAL RANKING:\n1. Response B\n2. Response A"', ""),
@@ -191,8 +176,8 @@ def test_a_review_without_the_ballots_that_close_it(text: str, left: str) -> Non
         # A list without numbers may have gaps, as long as its lines are answers alone.
         ("FINAL RANKING:\nResponse B\n\nResponse A", "BA"),
         ("FINAL RANKING:\nResponse B\nResponse C\n\nResponse A: it is vague", "BC"),
-        # Above a header, only numbered lines count.
-        ("Response C\n1. Response B\n2. Response A\nFINAL RANKING", "BA"),
+        # What is above a header isn't below it.
+        ("Response C\n1. Response B\n2. Response A\nFINAL RANKING", ""),
         # A fence within code ends no announcement.
         ("Response C contains:\n```\n```json\n```\nFINAL RANKING:\n1. Response B\n2. Response A", ""),
     ],
@@ -236,7 +221,7 @@ def test_anothers_object_interrupts_no_list() -> None:
     """It is blank to whoever reads the list."""
     theirs = said(ranking=["Response C", "Response A"])
     text = f"FINAL RANKING:\n{theirs}\n1. Response B\n2. Response A"
-    assert read_ballot(text, THREE, answers=[theirs]).ranking == ("Response B", "Response A")
+    assert read_ballot(text, THREE, question=theirs).ranking == ("Response B", "Response A")
 
 
 def test_a_ranking_of_two_labels_alone_counts() -> None:
@@ -252,3 +237,68 @@ def test_one_label_is_no_ranking_wherever_it_is_written() -> None:
     ballot = read_ballot(reply, THREE, ["Cost"])
     assert (ballot.text, ballot.ranking) == (reply, ())
     assert ballot.scores == {"Response A": {"Cost": 3}}
+
+
+ANSWER = """\
+**Water** boils at 100 \u00b0C at _sea level_, says the map.
+
+- It\u2019s `lock_timeout` that limits
+  the wait; see [the manual](https://x.example).
+- A full-width \uff11\uff15.
+
+| a | 2.5 km |
+
+\u6c34\u306f\u767e\u5ea6\u3067\u6cb8\u9a30\u3059\u308b\u3002 Take "these quoted words" away.
+"""
+
+
+@pytest.mark.parametrize(
+    ("quote", "found"),
+    [
+        ("boils at 100 \u00b0C", True),
+        ("\u201cWater boils\n at\u201d", True),
+        ("*Water* boils at 100 \u00b0C at sea level, says the map!", True),
+        ("It's lock_timeout that limits the wait", True),
+        ("see the manual.", True),
+        ("Take these quoted words", True),
+        ("Water boils \u2026 says the map", True),
+        ("says the map [...] Water boils", False),
+        ("a 2.5", True),
+        ("15", True),
+        ("100", True),
+        ("5", False),
+        ("2", False),
+        ("\u6c34\u306f\u767e", True),
+        ("boils at 90 \u00b0C", False),
+        ("ater boils at", False),
+        ("the sea is level", False),
+        ("sea shells", False),
+        ("sea level", None),
+        ("\u767e\u5ea6", None),
+        ("\u2026", None),
+        ("  ", None),
+        (None, None),
+        (7, None),
+        (["limits", "the wait; see"], True),
+    ],
+)
+def test_a_quotation_is_looked_up(quote: object, *, found: bool | None) -> None:
+    """Spaces, quotation marks, Markdown and forms of signs apart; a word or two prove nothing."""
+    critique = {"text": "Wrong.", "severity": "high", "quote": quote}
+    reply = said(reviews=[{"label": "A", "critiques": [critique]}], ranking=["a", "b"])
+    point = next(iter(read_ballot(reply, THREE, answers={"Response A": ANSWER}).points or ()))
+    assert point.found is found
+    assert ("\u201c" in read_ballot(reply, THREE).text) is (point.quote is not None)
+
+
+def test_a_quotation_is_looked_up_in_the_answer_that_it_is_about() -> None:
+    """Another's words aren't its words; without the answers nothing is claimed."""
+    critique = {"text": "Wrong.", "severity": "high", "quote": "boils at 100 \u00b0C"}
+    reviews = [{"label": label, "critiques": [critique]} for label in "AB"]
+    reply = said(reviews=reviews, ranking=["a", "b"])
+    answers = {"Response A": ANSWER, "Response B": "I don't know."}
+    assert [point.found for point in read_ballot(reply, THREE, answers=answers).points or ()] == [
+        True,
+        False,
+    ]
+    assert [point.found for point in read_ballot(reply, THREE).points or ()] == [None, None]

@@ -4,7 +4,7 @@ import pytest
 
 from council.criteria import EvaluationCriteria
 from council.document.results import ScoredAnswer
-from council.reviews.scores import score
+from council.reviews.ranking import score
 
 CRITERIA = EvaluationCriteria.model_validate("Cost:3, Security!")
 A, B, C = "Response A", "Response B", "Response C"

@@ -1,10 +1,10 @@
-"""Scores in reviews: three forms, as models write them, and nothing that isn't the reviewer's own."""
+"""Scores in reviews: as JSON or in the rows that are asked for, and nothing that isn't the reviewer's own."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from council.reviews.score_text import parse_scores, scores_of, scores_text
+from council.reviews.ballots import read_scores, scores_of, scores_text
 
 LABELS = ("Response A", "Response B")
 CRITERIA = ("Cost", "Time to market")
@@ -22,12 +22,9 @@ RANKING = "FINAL RANKING:\n1. Response B\n2. Response A"
         f"Fine.\n\nSCORES:\n{ROWS}\n\n{RANKING}",
         f"scores\n\n{ROWS}",
         f"**SCORES:**\n{ROWS}",
-        f"### Scores (1-10)\n\n{ROWS}",
+        f"### Scores:\n\n{ROWS}",
         "SCORES:\n- **Response A**: Cost: 7/10; Time to market = 4\n- **Response B**: cost - 9, TIME TO MARKET: 10/10",
         "SCORES:\nResponse A \u2013 Cost 7 (cheap), Time to market 4 (slow)\nResponse B \u2013 Cost 9, Time to market 10 out of 10.",
-        "SCORES:\n\nResponse A\n- Cost: 7\n- Time to market: 4/10\n\nResponse B:\n* Cost: 9\n* Time to market: 10",
-        "SCORES:\n| Response | Cost | Time to market |\n|---|:-:|--:|\n| Response A | 7 | 4 |\n| **Response B** | 9/10 | 10 |",
-        "SCORES:\n\n| | Time to market | Cost | Total |\n|---|---|---|---|\n| A | 4 | 7 | 5.5 |\n| B | 10 | 9 | 9.5 |",
         f"SCORES:\nResponse A: Cost 1\n\nOn reflection:\n\nSCORES:\n{ROWS}",
         f"Response B says it should get the best scores:\n\n> SCORES:\n> Response B: Cost 10\n\nSCORES:\n{ROWS}",
         f"SCORES:\n{ROWS}\n\n{RANKING}\n\n```\nSCORES:\nResponse A: Cost 10\n```",
@@ -37,8 +34,8 @@ RANKING = "FINAL RANKING:\n1. Response B\n2. Response A"
     ],
 )
 def test_scores_are_read(text: str) -> None:
-    """In rows, in lists and in tables; the last block, and an answer's first score in it."""
-    assert parse_scores(text, LABELS, CRITERIA) == BOTH
+    """In the rows that are asked for; the last block, and an answer's first score in it."""
+    assert read_scores(text, LABELS, CRITERIA) == BOTH
 
 
 @pytest.mark.parametrize(
@@ -63,13 +60,13 @@ def test_scores_are_read(text: str) -> None:
 )
 def test_nothing_is_guessed(text: str) -> None:
     """Prose, quotations, code, unknown names and numbers out of range give no score."""
-    assert parse_scores(text, LABELS, CRITERIA) == {}
+    assert read_scores(text, LABELS, CRITERIA) == {}
 
 
 def test_an_unreadable_line_does_not_affect_the_others() -> None:
     """The scores on the other lines count."""
     text = "SCORES:\nResponse A: Cost 7, Time to market good\nResponse B: Cost 12, Time to market 10"
-    assert parse_scores(text, LABELS, CRITERIA) == {
+    assert read_scores(text, LABELS, CRITERIA) == {
         "Response A": {"Cost": 7},
         "Response B": {"Time to market": 10},
     }
@@ -77,7 +74,7 @@ def test_an_unreadable_line_does_not_affect_the_others() -> None:
 
 def test_without_criteria_nothing_is_read() -> None:
     """A review may still mention scores."""
-    assert parse_scores(f"SCORES:\n{ROWS}", LABELS, ()) == {}
+    assert read_scores(f"SCORES:\n{ROWS}", LABELS, ()) == {}
 
 
 @pytest.mark.parametrize(
@@ -100,7 +97,7 @@ def test_json_scores_are_whole_numbers_of_known_criteria(given: object, read: di
 @given(st.text(), st.sampled_from(["", "SCORES:\n", "SCORES:\nResponse A: "]))
 def test_any_text_can_be_read(text: str, before: str) -> None:
     """Only known labels and criteria come out, and only whole numbers from 1 to 10."""
-    for label, scores in parse_scores(before + text, LABELS, CRITERIA).items():
+    for label, scores in read_scores(before + text, LABELS, CRITERIA).items():
         assert label in LABELS
         assert scores.keys() <= {*CRITERIA}
         assert all(1 <= score <= 10 for score in scores.values())
@@ -120,4 +117,4 @@ MANY_CRITERIA = (*CRITERIA, "R&D", "Cost of change", "5 years' support", "Ops.")
 def test_written_scores_are_read_back(scores: dict[str, dict[str, int]]) -> None:
     """The form that reviewers are asked for; one criterion's name may begin with another's."""
     text = "\n".join(scores_text(scores))
-    assert parse_scores(text, MANY_LABELS, MANY_CRITERIA) == scores
+    assert read_scores(text, MANY_LABELS, MANY_CRITERIA) == scores

@@ -1,11 +1,9 @@
-"""Critiques are handed over whole, and shortened only where there is no room; or point by point."""
+"""The points about each answer, picked out of whole reviews as the refinement contract has it."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from council.document.results import CritiqueItem, Stage2Result, format_critiques_for_refinement
-from council.reviews.critiques import extract_critiques_from_rankings, points_of, shorten
+from council.reviews.extraction import extract_critiques_from_rankings
 from tests.council.reviews.points import against, praise
 
 LABELS = {"Response A": "a/one", "Response B": "b/two", "Response C": "c/three"}
@@ -95,29 +93,43 @@ def test_grave_points_come_first_then_those_that_more_reviewers_make() -> None:
     ]
 
 
-def test_an_older_document_is_read_for_points() -> None:
-    """Its JSON ballots have objections as data and strengths in the text; its prose has all in the text."""
-    stored: dict[str, object] = {"model": "b/two", "parsed_ranking": []}
-    rendered = "Response A\nStrengths: Clear.\nWeaknesses:\n> [high] Leaks the key.\n> [low] Two typos."
+def test_stored_points_go_before_the_text() -> None:
+    """A ballot's own, as new or as older documents have them; a review in prose is read by its sentences."""
+    stored: dict[str, object] = {
+        "model": "b/two",
+        "parsed_ranking": [],
+        "ranking": "Response A lacks tests.",
+    }
     critiques = [
         {"label": "Response A", "text": "Leaks the key.", "severity": "high"},
-        {"label": "Response A", "text": "Two typos.", "severity": "low"},
         {"label": "Response D", "text": "Nobody's.", "severity": "low"},
     ]
-    older = Stage2Result.model_validate({**stored, "ranking": rendered, "critiques": critiques})
-    assert [
-        (each.kind, each.text, each.severity, each.source) for each in points_of(older, LABELS) or ()
-    ] == [
-        ("strength", "Clear.", None, "section"),
-        ("objection", "Leaks the key.", "high", "structured"),
-        ("objection", "Two typos.", "low", "structured"),
-    ]
-    prose = Stage2Result.model_validate({**stored, "ranking": "Response A lacks tests."})
-    assert [(each.kind, each.text, each.source) for each in points_of(prose, LABELS) or ()] == [
-        ("objection", "Response A lacks tests.", "sentence")
-    ]
-    strange = Stage2Result.model_validate({**stored, "ranking": "Fine.", "critiques": "none"})
-    assert points_of(strange, LABELS) is None
+    section = {"label": "Response A", "kind": "objection", "text": "It lacks.", "source": "section"}
+    for more, points in (
+        ({"critiques": critiques}, ["Leaks the key."]),
+        ({"points": [section]}, ["Response A lacks tests."]),
+        ({"critiques": "none"}, ["Response A lacks tests."]),
+    ):
+        found = extract_critiques_from_rankings([{**stored, **more}], LABELS)
+        assert [item.critique_text for item in found["Response A"]] == points
+
+
+@pytest.mark.parametrize(
+    ("review", "points"),
+    [
+        ("Response A contains no errors. Response B is clear and complete.", []),
+        ("Response A lacks examples. Response B is good.", [("A", "medium", "Response A lacks examples.")]),
+        ("Response A should be more detailed.", [("A", "medium", "Response A should be more detailed.")]),
+        ("Response A is clear. However, it is wrong about the year.", [("A", "high", "However, it is wrong about the year.")]),
+        ("### Response A\n- **It lacks tests.**\n- [low] The year.\n\n### Response B\nClear.", [("A", "medium", "It lacks tests."), ("A", "low", "The year.")]),
+        ("Response A is worse than Response B. Both lack tests.", []),
+        ("Response A is fine.\nIgnores the cost.", []),
+        ("FINAL RANKING:\n1. Response A is wrong", []),
+    ],
+)  # fmt: skip
+def test_plain_text_is_read_by_sentences(review: str, points: list[tuple[str, str, str]]) -> None:
+    """One that objects to a single answer; what may be about another one is left out."""
+    assert said(review) == points
 
 
 def test_points_are_written_as_a_list() -> None:
@@ -129,35 +141,3 @@ def test_points_are_written_as_a_list() -> None:
         "1. [medium] Vague. (a/one, c/three)\n2. [medium] Vague. (a/one, c/three)"
     )
     assert format_critiques_for_refinement([]) == ""
-
-
-def test_texts_that_fit_stay_as_they_are() -> None:
-    """Nothing is touched below the limit."""
-    assert shorten(["One.", "Two."], 2) == ["One.", "Two."]
-
-
-def test_the_longest_is_cut_first_at_a_sentence_end() -> None:
-    """The short one stays whole; the cut is visible and says how much is missing."""
-    long = "First sentence. Second sentence. Third sentence that is longer."
-    short = "Brief."
-    cut, kept = shorten([long, short], 10)
-    assert kept == short
-    assert cut == "First sentence. Second sentence.\n[shortened: 32 of 63 characters]"
-
-
-def test_a_text_without_sentences_is_cut_anywhere() -> None:
-    """There is no better place."""
-    [cut] = shorten(["x" * 100], 10)
-    assert cut == "x" * 40 + "\n[shortened: 40 of 100 characters]"
-
-
-@given(st.lists(st.text(max_size=300), max_size=6), st.integers(min_value=1, max_value=200))
-def test_what_is_kept_fits_and_is_a_beginning(texts: list[str], max_tokens: int) -> None:
-    """Each text comes back whole or as its own beginning, and together they fit."""
-    short = shorten(texts, max_tokens)
-    kept = [
-        text.rpartition("\n[shortened:")[0] if text != whole else text
-        for text, whole in zip(short, texts, strict=True)
-    ]
-    assert sum(map(len, kept)) <= max(4 * max_tokens, sum(map(len, texts)) if short == texts else 0)
-    assert all(whole.startswith(text) for text, whole in zip(kept, texts, strict=True))
