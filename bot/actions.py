@@ -37,6 +37,7 @@ from bot.view.wording.past import NOTHING_DELETED, done
 from bot.view.wording.thread import VOTES_GONE
 from council.brief import Discussion, SentFile
 from council.document.conversation import Source
+from council.profile import IN_FULL
 from storage.journal.rows import RunRow
 
 log = structlog.get_logger()
@@ -318,13 +319,10 @@ class Actions:
         await reply.say(await retried)
 
     async def _ask_again(self, incoming: Incoming, run: RunRow, reply: Responder) -> None:
-        """Ask a run's question again, with its options; the same part of a thread is read again.
-
-        Asked again in full, it has no option for its depth but that.
-        """
+        """Ask a run's question again, with its options; the same part of a thread is read again."""
         options = RunOptions.of(run.brief.profile)
         if incoming.action == "full":
-            options = replace(options, depth="full")
+            options = replace(options, own={**options.own, **IN_FULL})
         brief, place = run.brief, incoming.place
         context = brief.context if place.thread else None
         question = Question(

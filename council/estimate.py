@@ -118,7 +118,7 @@ def estimate(brief: Brief, price_of: PriceOf, unpriced_call: float = UNPRICED_CA
         tuple(stage for stage in found if stage.calls),
         reply_tokens(brief.profile),
         unpriced_call,
-        brief.profile.depth == "auto",
+        brief.profile.asks_judge,
     )
 
 
@@ -146,7 +146,7 @@ def _calls(profile: Profile) -> Sequence[_Asked]:
     labels = [(f"Response {number}", "") for number in range(1, seats + 1)]
     read = seats - 1 if seats > 2 else seats
     critiques = min(profile.critique_tokens, (seats - 1) * reply)
-    rounds = profile.max_rounds if seats > 1 and profile.depth != "quick" else 0
+    rounds = profile.rounds if seats > 1 else 0
     for member in profile.members:
         first = _written(prompts.answer(member))
         calls.append(_Asked("stage1", member, first, reply, profile.web))
@@ -181,9 +181,7 @@ def _calls(profile: Profile) -> Sequence[_Asked]:
 
 def _comparisons(profile: Profile) -> int:
     """Return how often the judge is asked: once before the reviews, once after an audited run."""
-    if profile.depth == "auto":
-        return 1 + bool(profile.depth_audit)
-    return 0
+    return 1 + bool(profile.depth_audit) if profile.asks_judge else 0
 
 
 def _synthesis(prompts: Prompts, member: Member, labels: Sequence[tuple[str, str]]) -> int:

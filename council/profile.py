@@ -4,8 +4,9 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
-from typing import Annotated, Literal, Self, cast
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Self, cast, get_args
 
 from pydantic import (
     AfterValidator,
@@ -125,40 +126,77 @@ class Persona(BaseModel):
 
 
 class Member(BaseModel):
-    """One model with a seat on the council.
+    """One model with a seat on the council: a row says what a key is, as `docs/configuration.md` has it.
 
-    `endpoint` is the base URL of an OpenAI-compatible server, `None` the council's own;
-    `api_key_env` names the environment variable that holds that server's key. Both belong to the
-    configuration: they are never stored, and a run's members (`in_a_run`) don't have them.
-    `endpoint_id` and `account_id` are digests that a run keeps, of the endpoint, and of the endpoint
-    with the key's variable; they are `None` for the council's own. `structured` says whether the
-    endpoint takes a JSON schema for the reply; where the configuration doesn't say, it is looked up when
-    a run starts, or tried, and stored with the run.
-
-    `vision` says whether the model is sent pictures; where the configuration doesn't say, the provider's
-    list does when a run starts, and a model that it says nothing of gets none.
-
-    `temperature`, `max_tokens` and `reasoning` are sent only if they are set here or, the first two, in
-    the profile. `dialect` names the kind of server where its address doesn't tell; `extra` are fields
-    of the request's body that are sent as they are. Both belong to today's configuration, too.
+    `endpoint`, `api_key_env`, `dialect` and `extra` belong to today's configuration: they are never
+    stored, and a run's members (`in_a_run`) don't have them. `endpoint_id` and `account_id` are digests
+    that a run keeps, of the endpoint, and of the endpoint with the key's variable; they are `None` for
+    the council's own. `structured` and `vision` are looked up when a run starts, or tried, where the
+    configuration doesn't say, and stored with the run.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    model: Text
-    persona: Persona | None = None
-    fallbacks: tuple[Text, ...] = ()
-    endpoint: str | None = Field(default=None, exclude=True)
-    api_key_env: str | None = Field(default=None, exclude=True)
+    model: Text = Field(description="the provider's id of the model")
+    persona: Persona | None = Field(
+        default=None,
+        description="name from `[personas]`, or a built-in one; required where one model has two seats",
+    )
+    fallbacks: tuple[Text, ...] = Field(
+        default=(), description="models that are asked, in this order, if this one can't answer"
+    )
+    endpoint: str | None = Field(
+        default=None,
+        exclude=True,
+        description="base URL of an OpenAI-compatible server (Ollama, vLLM, LM Studio, llama.cpp) that "
+        "serves this model",
+    )
+    api_key_env: str | None = Field(
+        default=None,
+        exclude=True,
+        description="variable with that server's key, one per model and endpoint; never a platform's "
+        "token",
+    )
     endpoint_id: str | None = None
     account_id: str | None = None
-    structured: bool | None = None
-    temperature: float | None = Field(default=None, ge=0, le=2, allow_inf_nan=False)
-    max_tokens: Count | None = None
-    reasoning: Reasoning | None = None
-    vision: bool | None = None
-    dialect: DialectName | None = Field(default=None, exclude=True)
-    extra: JsonText = Field(default="{}", exclude=True, repr=False)
+    structured: bool | None = Field(
+        default=None,
+        description="whether that server takes a JSON schema for replies; unset, the provider's list "
+        "says, or it is tried",
+    )
+    temperature: float | None = Field(
+        default=None,
+        ge=0,
+        le=2,
+        allow_inf_nan=False,
+        description="temperature of this seat's calls, instead of the profile's",
+    )
+    max_tokens: Count | None = Field(
+        default=None,
+        description="longest reply of this seat, thoughts included, instead of the profile's",
+    )
+    reasoning: Reasoning | None = Field(
+        default=None,
+        description="how much it thinks first: `off`, `low`, `medium` or `high`, in its server's own "
+        "words; unset, nothing is sent",
+    )
+    vision: bool | None = Field(
+        default=None,
+        description="whether the model is sent pictures; unset, the provider's list says, and a model "
+        "that no list knows is sent none",
+    )
+    dialect: DialectName | None = Field(
+        default=None,
+        exclude=True,
+        description="kind of server, where its host doesn't tell, as in `OPENROUTER_DIALECT`",
+    )
+    extra: JsonText = Field(
+        default="{}",
+        exclude=True,
+        repr=False,
+        description="table of further fields of the request, sent as they are: `{ top_k = 40 }`; "
+        "none that the council sends itself",
+    )
     name: str = ""
     """How documents, step keys and people call this seat: the model's id, and where the same id
     occurs twice, `{id}#{persona-slug}`. The profile sets it."""
@@ -216,54 +254,158 @@ CONSTANTS: Mapping[str, str] = {
 """Settings that profiles had, and what each is now for every council."""
 
 
-class Profile(BaseModel, frozen=True):
-    """A council's members and the settings of its runs, times in seconds.
+@dataclass(frozen=True, slots=True)
+class Override:
+    """Marks a key of a profile that a channel's admins can set, too, and an asker where `question` is.
 
-    It is stored with every run, so that a resumed run keeps the settings it started with.
+    `label` stands beside its value. `channel` and `question` describe the two options, in at most the
+    100 characters that Discord shows. `values` are the words for some values.
+    """
+
+    label: str
+    channel: str
+    question: str = ""
+    values: tuple[tuple[str, str], ...] = ()
+
+
+class Profile(BaseModel, frozen=True):
+    """A council's members and the settings of its runs, times in seconds: each key is one row.
+
+    `council.toml` is read by it, and `docs/configuration.md` written. An `Override` makes a row an
+    option of `/council-config` and of `/council`. It is stored with every run, so that a resumed run
+    keeps the settings it started with.
     """
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     name: Text = "default"
-    members: tuple[Seat, ...] = Field(min_length=1, max_length=MAX_MEMBERS)
-    chairman: Seat
-    chairman_fallbacks: tuple[Seat, ...] = ()
-    title_model: Seat | None = None
-    judge_model: Seat | None = None
-    """The model that compares answers, without names: see `judge`."""
-
-    quorum: Count = 2
-    chairman_notes: bool = True
-    """Whether the chairman adds notes for the team below its answer."""
-    critique_mode: Literal["full", "extracted"] = "full"
-    max_rounds: int = Field(default=1, ge=1, le=MOST_ROUNDS)
-    depth: Depth = "full"
-    depth_audit: float = Field(default=0.1, ge=0, le=1)
-    """The share of the runs that `auto` would skip that is reviewed all the same: see what it loses."""
-    strategy: Strategy = "consensus"
-    criteria: EvaluationCriteria | None = None
-    web: bool = False
-    """Whether members answer and correct with the provider's web search; it costs, and the question
-    leaves further."""
-    links: bool | None = None
-    """Whether the pages that a question links to are fetched and read. Unset, they aren't, but a
-    channel's admins may allow it; the sites learn that this server asked."""
-    context: Literal["thread", "message"] = "thread"
-    """`thread`: a question asked in a human thread is read with the messages before it."""
-    thread: Literal["digest", "full"] = "digest"
-    """`digest`: the thread shows how each corrected response begins; `full`: all of it."""
-    answer_format: Literal["plain", "structured"] = "plain"
-    """`structured`: answers and corrections are consultations (the consultants' schema)."""
-
-    call_deadline: PositiveFloat = 120.0
-    idle_timeout: PositiveFloat | None = None
-    """How long a reply may be silent. Unset, the client decides: a server of one's own may think until
-    the deadline."""
-    stage_deadline: PositiveFloat = 300.0
-    straggler_grace: float | None = Field(default=None, ge=0)
-
-    temperature: float | None = Field(default=None, ge=0, le=2)
-    max_tokens: Count | None = None
+    members: tuple[Seat, ...] = Field(
+        min_length=1,
+        max_length=MAX_MEMBERS,
+        description=f"1 to {MAX_MEMBERS} seats: each a model id, or a table as below",
+    )
+    chairman: Seat = Field(
+        description="the model that writes the final answer; unset, the first member's"
+    )
+    chairman_fallbacks: tuple[Seat, ...] = Field(
+        default=(), description="models that write it if the chairman fails, in this order"
+    )
+    title_model: Seat | None = Field(
+        default=None,
+        description="the model that writes titles; unset, the question's first words serve",
+    )
+    judge_model: Seat | None = Field(
+        default=None,
+        description="the judge, which compares the answers without names; unset, the title model, "
+        "unless that is a member. A member named here judges its own answer, too",
+    )
+    quorum: Count = Field(
+        default=2,
+        description="how many answers are enough when a run is stopped or stragglers are cut off",
+    )
+    chairman_notes: bool = Field(
+        default=True,
+        description="the chairman adds notes for the team: dissent, what only one member saw, what to "
+        "ask next. `false` for models of a few billion parameters, which mix them into the answer",
+    )
+    critique_mode: Literal["full", "extracted"] = Field(
+        default="full",
+        description="`full`: a member gets its peers' full reviews; `extracted`: only the points made "
+        "about its answer, the gravest first; one with none isn't asked again",
+    )
+    max_rounds: int = Field(
+        default=1,
+        ge=1,
+        le=MOST_ROUNDS,
+        description=f"rounds of review and correction, 1 to {MOST_ROUNDS}; a second one rarely helps "
+        "and costs as much again",
+    )
+    depth: Annotated[
+        Depth,
+        Override(
+            "How deep a question is taken",
+            channel="How deep questions go here: quick, auto or full",
+            question="quick: no reviews; auto: reviews where the answers differ; full: all stages",
+        ),
+    ] = Field(
+        default="full",
+        description="how much is reviewed: `full`, `quick`, or `auto`, which needs a judge",
+    )
+    depth_audit: float = Field(
+        default=0.1,
+        ge=0,
+        le=1,
+        description="share of the runs that `auto` would skip that is reviewed all the same, so that "
+        "`/council-stats` shows what skipping loses",
+    )
+    strategy: Strategy = Field(
+        default="consensus", description="how the chairman combines the answers, as below"
+    )
+    criteria: EvaluationCriteria | None = Field(
+        default=None, description="what answers are judged by, as below"
+    )
+    web: bool = Field(
+        default=False,
+        description="members answer and correct with OpenRouter's web search, which costs; what is "
+        "searched for leaves further",
+    )
+    context: Annotated[
+        Literal["thread", "message"],
+        Override(
+            "What is read with a question",
+            channel="thread: read the thread around a question; message: only the question",
+            values=(("thread", "the thread it is asked in"), ("message", "nothing else")),
+        ),
+    ] = Field(
+        default="thread",
+        description="`thread`: a question in a thread that people started is sent with the messages "
+        "before it, where the bot may read them; `message`: alone",
+    )
+    thread: Annotated[
+        Literal["digest", "full"],
+        Override(
+            "What the thread shows",
+            channel="digest: how each corrected response begins; full: all of it in the thread",
+            values=(
+                ("digest", "how each corrected response begins"),
+                ("full", "whole corrected responses"),
+            ),
+        ),
+    ] = Field(
+        default="digest",
+        description="what the thread shows of each corrected response: `digest`, how it begins; `full`, "
+        "all of it, in up to two messages on Discord and one on Slack",
+    )
+    links: Annotated[
+        bool | None,
+        Override(
+            "Links that are read",
+            channel="on: read the pages that a question links to; their sites see that the bot asks",
+        ),
+    ] = Field(
+        default=None,
+        description="the pages that a question links to are read; their sites learn that this server "
+        "asked. Unset, they aren't, but a channel's admins may allow it; `false`: no channel may",
+    )
+    answer_format: Literal["plain", "structured"] = Field(
+        default="plain", description="`plain`, or `structured`: members answer as consultants, as below"
+    )
+    call_deadline: PositiveFloat = Field(
+        default=120.0, description="seconds for one call with all its retries"
+    )
+    idle_timeout: PositiveFloat | None = Field(
+        default=None,
+        description="seconds without any part of a reply before the call is tried again; unset, 45, and "
+        "for a server on your own network as long as the call may take",
+    )
+    stage_deadline: PositiveFloat = Field(default=300.0, description="seconds for one stage")
+    straggler_grace: float | None = Field(
+        default=None, ge=0, description="seconds to wait for the others once the quorum has answered"
+    )
+    temperature: float | None = Field(
+        default=None, ge=0, le=2, description="sampling temperature of every call"
+    )
+    max_tokens: Count | None = Field(default=None, description="length limit of every reply")
 
     demonstration: bool = False
     """Whether the models are the built-in ones, good for a demonstration only."""
@@ -321,6 +463,21 @@ class Profile(BaseModel, frozen=True):
         return titles if titles and not self._is_a_members(titles) else None
 
     @property
+    def asks_judge(self) -> bool:
+        """Whether the judge decides how deep a run goes."""
+        return self.depth == "auto"
+
+    @property
+    def lacks_judge(self) -> bool:
+        """Whether a judge would have to decide and there is none."""
+        return self.asks_judge and self.judge is None
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds of review and correction there are at most."""
+        return 0 if self.depth == "quick" else self.max_rounds
+
+    @property
     def judged_by_a_member(self) -> bool:
         """Whether the judge is the model of a member, which every figure has to say."""
         return self.judge is not None and self._is_a_members(self.judge)
@@ -342,6 +499,40 @@ class Profile(BaseModel, frozen=True):
                 "judge_model": self.judge_model and self.judge_model.in_a_run(),
             }
         )
+
+
+OVERRIDES: Mapping[str, Override] = {
+    name: mark
+    for name, field in Profile.model_fields.items()
+    for mark in field.metadata
+    if isinstance(mark, Override)
+}
+"""What a channel can set, too, by key."""
+IN_FULL: Mapping[str, str] = {"depth": "full"}
+"""What is set for a question that is asked again in full."""
+
+
+def choices(key: str) -> tuple[str, ...]:
+    """Return the words that an override takes; a yes or no is `on` or `off`."""
+    kind = Profile.model_fields[key].annotation
+    taken = get_args(kind)
+    return ("on", "off") if bool in (kind, *taken) else taken
+
+
+def optional(keys: Iterable[str]) -> dict[str, Any]:
+    """Return a field for each of these overrides, as `create_model` takes it: a word or `None`."""
+    taken: dict[str, Any] = {key: Literal[choices(key)] for key in keys}
+    return {key: (words | None, None) for key, words in taken.items()}
+
+
+def chosen(key: str, word: str) -> object:
+    """Return the value that one of these words means."""
+    return word == "on" if "on" in choices(key) else word
+
+
+def word_for(key: str, value: object) -> object:
+    """Return the word that means a value."""
+    return ("on" if value else "off") if "on" in choices(key) else value
 
 
 def _by_model(member: Member) -> Member:

@@ -6,13 +6,14 @@ from pathlib import Path
 
 from typer.main import get_group
 
+from bench import settings
 from bot.app import open_library
 from bot.cli import app
 from bot.config.settings import Settings
 from bot.health import Health
 from bot.monitoring import Status
 from bot.service.metrics import Metrics
-from council.profile import Member, Profile
+from council.profile import OVERRIDES
 
 ROOT = Path(__file__).parent.parent
 VARIABLES = {name.upper() for name in Settings.model_fields}
@@ -30,29 +31,26 @@ def first_cells(document: str, heading: str) -> set[str]:
     return set(re.findall(r"^\| `(\w+)`", rows, re.MULTILINE))
 
 
-def test_the_example_environment_lists_every_setting() -> None:
-    """And no other."""
-    assert set(re.findall(r"^(\w+)=", text(".env.example"), re.MULTILINE)) == VARIABLES
+def test_the_example_environment_is_as_the_rows_have_it() -> None:
+    """Every variable with its sentence, and no other: `python -m bench.settings --write` writes it."""
+    assert text(".env.example") == settings.example()
+    assert set(re.findall(r"^(\w+)=$", settings.example(), re.MULTILINE)) == VARIABLES
 
 
-def test_the_configuration_page_lists_every_setting() -> None:
-    """And no other."""
-    assert first_cells("docs/configuration.md", "## Environment") == VARIABLES
+def test_the_configuration_page_is_as_the_rows_have_it() -> None:
+    """Each table, in a page that is read in ten minutes: lines and marks of tables are no words."""
+    page = text("docs/configuration.md")
+    assert page == settings.guide(page)
+    assert sum(re.search(r"\w", word) is not None for word in page.split()) <= 2_500
 
 
-def test_the_configuration_page_lists_every_key_of_a_profile() -> None:
-    """But those that the council sets itself."""
-    assert first_cells("docs/configuration.md", "A profile:") == Profile.model_fields.keys() - {
-        "name",
-        "demonstration",
-        "example",
-        "corrects",
-    }
-    assert first_cells("docs/configuration.md", "A seat:") == Member.model_fields.keys() - {
-        "name",
-        "endpoint_id",
-        "account_id",
-    }
+def test_everything_that_can_be_set_is_described() -> None:
+    """A row without a sentence would be shown empty; Discord shows 100 characters of an option's."""
+    for model in settings.TABLES.values():
+        assert [key for key, said, _ in settings.rows(model) if not said] == []
+    for override in OVERRIDES.values():
+        assert 0 < len(override.channel) <= 100
+        assert len(override.question) <= 100
 
 
 async def test_the_operations_page_lists_every_metric(tmp_path: Path) -> None:

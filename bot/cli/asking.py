@@ -2,8 +2,10 @@
 
 import os
 import sys
+from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
+from inspect import Parameter, signature
 from pathlib import Path
 from select import select
 from typing import Annotated
@@ -24,7 +26,7 @@ from bot.cli.execution import (
 from bot.errors import Refusal, UsageError
 from bot.inputs.limits import DOCUMENT_BYTES
 from bot.inputs.reading import FileContent
-from bot.service.commands import described
+from bot.service.commands import OVERRIDABLE, described
 from bot.service.options import RunOptions
 from bot.service.requests.attachments import one_line
 from bot.terminal.ask import say
@@ -90,6 +92,27 @@ def demo(
         raise typer.Exit(FAILED)
 
 
+def overriding(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command an option for each key of a profile that a question can set, after `profile`."""
+    written = signature(command)
+    parameters = [one for one in written.parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
+    after = 1 + next(number for number, one in enumerate(parameters) if one.name == "profile")
+    taken = [
+        Parameter(
+            key,
+            Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[str | None, typer.Option(help=described(key))],
+        )
+        for key in OVERRIDABLE
+    ]
+    whole = written.replace(parameters=[*parameters[:after], *taken, *parameters[after:]])
+    vars(command)["__signature__"] = whole
+    command.__annotations__ = {one.name: one.annotation for one in whole.parameters.values()}
+    return command
+
+
+@overriding
 def ask(
     question: Annotated[
         str | None,
@@ -105,7 +128,6 @@ def ask(
     strategy: Moved = None,
     criteria: Moved = None,
     mode: Moved = None,
-    depth: Annotated[str | None, typer.Option(help=described("depth"))] = None,
     attachment: Annotated[
         list[Path] | None, typer.Option(help=f"{described('attachment')} May be repeated.")
     ] = None,
@@ -128,6 +150,7 @@ def ask(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what the question may cost, and ask nothing.")
     ] = False,
+    **overrides: str | None,
 ) -> None:
     """Ask a council and watch it answer.
 
@@ -144,7 +167,7 @@ def ask(
     surface = terminal_ask.events if events else terminal_ask.document if as_json else people
     moved = {"rounds": rounds, "strategy": strategy, "criteria": criteria, "mode": mode}
     try:
-        options = RunOptions.read({"profile": profile, "depth": depth, **moved})
+        options = RunOptions.read({"profile": profile, **overrides, **moved})
         contents = [*map(_read, attachment or ())]
     except UsageError as error:
         end(str(error), MISUSED)

@@ -198,7 +198,7 @@ def _settings(origins: dict[str, str], problems: list[Problem]) -> Settings:
             fix = (
                 "Name a readable file that contains nothing else"
                 if file
-                else f"It is the {known.description}"
+                else f"What it is: {known.description}"
             )
             problems.append(Problem(file or name.upper(), reason(detail), fix))
         settings = Settings(**defaults)

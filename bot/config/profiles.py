@@ -113,8 +113,8 @@ def read_profile(name: str, table: Table, problems: list[Problem]) -> Profile | 
 
 def _without_judge(profile: Profile) -> Iterator[Problem]:
     """Return a problem for `auto` where nobody could judge."""
-    if profile.depth == "auto" and profile.judge is None:
-        yield Problem(f"profiles.{profile.name}.depth", worth.NEEDS_JUDGE, worth.SET_JUDGE)
+    if profile.lacks_judge:
+        yield Problem(f"profiles.{profile.name}", worth.NEEDS_JUDGE, worth.SET_JUDGE)
 
 
 def _profile_problem(name: str, detail: ErrorDetails) -> Problem:

@@ -147,11 +147,12 @@ class Settings(BaseSettings):
 
     openrouter_api_key: Secret | None = Field(default=None, description="key of the model provider")
     openrouter_base_url: Address | None = Field(
-        default=None, description=f"address of the model provider, {OPENROUTER} unless set"
+        default=None,
+        description=f"address of the model provider, any OpenAI-compatible one; {OPENROUTER} unless set",
     )
     openrouter_dialect: DialectName | None = Field(
         default=None,
-        description="kind of server at that address where its host doesn't tell: vllm, litellm, …",
+        description="kind of server at that address, where its host doesn't tell: vllm, litellm, …",
     )
     council_members: Names | None = Field(
         default=None, description="model ids of the members, separated by commas"
@@ -174,25 +175,27 @@ class Settings(BaseSettings):
     )
     council_admins: Admins | None = Field(
         default=None,
-        description="list of those who may stop any run and delete any answer: discord:ID,slack:ID",
+        description="admins besides the platforms' own (discord:ID,slack:ID): they may stop any run, "
+        "delete any answer, change a channel's settings, and hear of what only an operator can mend",
     )
     council_retention_days: int | None = Field(
         default=None,
         ge=1,
         le=MOST_RETENTION,
-        description="number of days from a conversation's last answer until it is deleted",
+        description="days from a conversation's last answer until it is deleted; unset, it is kept",
     )
     council_retention_messages: bool = Field(
         default=False,
-        description="true deletes the bot's cards and threads, too, where retention deletes an answer",
+        description="whether retention deletes the council's cards and threads about an answer, too",
     )
     council_demo: bool = Field(
         default=False,
-        description="true serves Discord and Slack without a provider: the built-in model answers",
+        description="whether Discord and Slack are served without a provider, by the built-in model",
     )
     database_url: ServerAddress | None = Field(
         default=None,
-        description="address of a PostgreSQL database that keeps everything instead of the data folder",
+        description="address of a PostgreSQL database that keeps everything instead of the data folder: "
+        "postgresql://NAME:PASSWORD@SERVER/DATABASE",
     )
     discord_token: Secret | None = Field(
         default=None, description="bot token of the Discord application"
@@ -202,7 +205,7 @@ class Settings(BaseSettings):
     )
     discord_message_content: bool = Field(
         default=False,
-        description="true reads the thread the bot is mentioned in; needs the message content intent",
+        description="whether the thread around a mention is read; needs the message content intent",
     )
     slack_bot_token: Secret | None = Field(default=None, description="Slack bot token, xoxb-…")
     slack_app_token: Secret | None = Field(
@@ -212,7 +215,8 @@ class Settings(BaseSettings):
         default=None, description="Slack signing secret for HTTP mode"
     )
     slack_http_host: str = Field(
-        default=LOCAL, description="address that Slack's HTTP mode listens on; 0.0.0.0 is every one"
+        default=LOCAL,
+        description="address on which Slack's HTTP mode listens; 0.0.0.0 is every one",
     )
     slack_http_port: int | None = Field(
         default=None, ge=1, le=65535, description="port of Slack's HTTP mode"
@@ -222,13 +226,13 @@ class Settings(BaseSettings):
     )
     council_status_host: str = Field(
         default=LOCAL,
-        description="address that health checks and metrics are served on; 0.0.0.0 is every one",
+        description="address on which health checks and metrics are served; 0.0.0.0 is every one",
     )
     council_status_port: int | None = Field(
         default=None,
         ge=1,
         le=65535,
-        description="port of health checks and metrics; without it, nothing listens",
+        description="port of health checks and metrics; unset, nothing listens",
     )
 
     @property

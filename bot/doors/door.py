@@ -27,7 +27,7 @@ from bot.past.pages import Sheet
 from bot.service.admission.access import NOBODY, Requester
 from bot.service.admission.budgets import NANO
 from bot.service.admission.limits import Limits
-from bot.service.commands import Command, Given
+from bot.service.commands import OVERRIDABLE, Command, Given
 from bot.service.delivery.unshown import Unshown
 from bot.service.delivery.venue import Venue
 from bot.service.dispatcher import Dispatcher
@@ -43,7 +43,6 @@ from council.brief import Attachment, Ceilings, History
 from council.cancel import Stop
 from council.document.conversation import Source, timestamp
 from council.estimate import Estimate
-from council.profile import Depth
 from storage.errors import ConversationNotFound, StorageError
 from storage.journal.journal import Journal
 from storage.journal.rows import OpenRun, RunRow
@@ -120,7 +119,7 @@ class Inquiry:
     text: str
     profile: str | None = None
     max_cost: float | None = None
-    depth: Depth | None = None
+    own: Mapping[str, str] = field(default_factory=dict[str, str])
     history: History = NO_HISTORY
     files: tuple[Attachment, ...] = ()
     pictures: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
@@ -134,7 +133,7 @@ class Inquiry:
             self.text,
             self.profile,
             self.max_cost,
-            self.depth,
+            *map(self.own.get, OVERRIDABLE),
             self.history.model_dump(),
             [file.model_dump() for file in self.files],
         )
@@ -361,7 +360,7 @@ class Door:
             asker=wording.program(caller.name),
             attachments=asked.files,
             pictures=asked.pictures,
-            options=RunOptions(profile=asked.profile or caller.profile, depth=asked.depth),
+            options=RunOptions(profile=asked.profile or caller.profile, own=asked.own),
             history=asked.history,
             ceilings=Ceilings(run=asked.max_cost, day=caller.day),
             request=asked.digest,

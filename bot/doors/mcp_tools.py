@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import orjson
 from aiohttp import web
@@ -20,7 +20,7 @@ from mcp import types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from bot.doors.completions import DIGITS, LONGEST_KEY, Serve, parted, profile_of, stage_of
 from bot.doors.door import Caller, Door, Inquiry, RunProgress
@@ -30,11 +30,12 @@ from bot.past.buttons import Answer, read
 from bot.past.pages import Sheet
 from bot.render.markdown import render
 from bot.service.admission.budgets import Dollars
-from bot.service.commands import SEARCH, SHOW
+from bot.service.commands import OVERRIDABLE, SEARCH, SHOW
 from bot.view.wording import doors as wording
 from bot.view.wording.terminal import TINY_MODEL
 from council.calls import JsonObject
 from council.errors import CouncilError
+from council.profile import choices, optional
 from storage.journal.rows import RunRow
 
 AT_ONCE_SECONDS = 1.5
@@ -58,11 +59,10 @@ Text = Annotated[str, Field(min_length=1)]
 """What Python reads as text and is none has no length, so it is refused."""
 
 
-class _Ask(_Arguments):
+class _Ask(create_model("_Overrides", __base__=_Arguments, **optional(OVERRIDABLE))):
     question: Text
     max_cost: Dollars
     profile: Text | None = None
-    depth: Literal["quick", "auto", "full"] | None = None
     idempotency_key: Annotated[str, Field(min_length=1, max_length=LONGEST_KEY)] | None = None
 
 
@@ -100,7 +100,7 @@ TOOLS = (
         question=_TEXT,
         max_cost={"type": "number", "description": wording.ARGUMENT_MAX_COST},
         profile=_TEXT,
-        depth={"type": "string", "enum": ["quick", "auto", "full"]},
+        **{key: JsonObject(type="string", enum=[*choices(key)]) for key in OVERRIDABLE},
         idempotency_key={"type": "string", "description": wording.ARGUMENT_KEY},
     ),
     _tool(
@@ -175,7 +175,7 @@ class Tools:
                 text=question,
                 profile=wanted.profile and profile_of(wanted.profile),
                 max_cost=wanted.max_cost,
-                depth=wanted.depth,
+                own=wanted.model_dump(include={*OVERRIDABLE}, exclude_none=True),
                 files=files,
                 key=wanted.idempotency_key,
             ),

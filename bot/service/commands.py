@@ -3,16 +3,15 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from rapidfuzz import process
 
 from bot.errors import UsageError
 from bot.view.wording import commands as wording
-from bot.view.wording import worth
 from bot.view.wording.channels import leftover
 from bot.view.wording.commands import NO_QUESTION
-from council.profile import Depth
+from council.profile import OVERRIDES, choices
 
 OptionKind = Literal["text", "number", "choice", "profile", "conversation", "file", "flag"]
 ACTION = wording.ASK_ABOUT
@@ -25,6 +24,8 @@ MOST_RETENTION = 36_500
 """Days: a hundred years."""
 MOVED = ("rounds", "strategy", "criteria", "mode")
 """Options of `/council`, and settings of channels, that profiles have now."""
+OVERRIDABLE = tuple(key for key, override in OVERRIDES.items() if override.question)
+"""Keys of a profile that a question can set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,8 @@ class Option:
     A `number` is whole and between `least` and `most`; a `choice` is one of `choices`; a `profile`
     is the name of one and a `conversation` the beginning of an id or title, known only at run time; a
     `flag` is on or off. A `text` may have at most `most` characters, where that isn't 0. `missing` is
-    the reply where it is required and left out.
+    the reply where it is required and left out. `label` is what a channel's setting is called
+    beside its value.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Option:
     least: int = 0
     most: int = 0
     missing: str = ""
+    label: str = ""
 
     @property
     def allowed(self) -> str:
@@ -77,7 +80,7 @@ ASK = Command(
     (
         Option("question", wording.QUESTION, "text", required=True),
         Option("profile", wording.PROFILE, "profile"),
-        Option("depth", worth.DEPTH, "choice", choices=get_args(Depth)),
+        *(Option(key, OVERRIDES[key].question, "choice", choices=choices(key)) for key in OVERRIDABLE),
         Option("attachment", wording.ATTACHMENT, "file"),
         Option("private", wording.PRIVATE, "flag"),
     ),
@@ -127,16 +130,23 @@ CONFIG = Command(
     "council-config",
     wording.CONFIG,
     (
-        Option("profile", wording.CHANNEL_PROFILE, "profile"),
-        Option("profiles", wording.CHANNEL_PROFILES, "text"),
-        Option("depth", worth.DEPTH_CHANNEL, "choice", choices=get_args(Depth)),
-        Option("context", wording.CONTEXT, "choice", choices=("thread", "message")),
-        Option("thread", wording.THREAD, "choice", choices=("digest", "full")),
-        Option("links", wording.LINKS, "choice", choices=("on", "off")),
-        Option("who", wording.WHO, "text"),
-        Option("budget_day", wording.BUDGET_DAY, "text"),
-        Option("budget_month", wording.BUDGET_MONTH, "text"),
-        Option("retention", wording.RETENTION, "number", least=1, most=MOST_RETENTION),
+        Option("profile", wording.CHANNEL_PROFILE, "profile", label="Council that answers"),
+        Option("profiles", wording.CHANNEL_PROFILES, "text", label="Councils that may be asked"),
+        *(
+            Option(key, override.channel, "choice", choices=choices(key), label=override.label)
+            for key, override in OVERRIDES.items()
+        ),
+        Option("who", wording.WHO, "text", label="Who may ask"),
+        Option("budget_day", wording.BUDGET_DAY, "text", label="Budget for a day"),
+        Option("budget_month", wording.BUDGET_MONTH, "text", label="Budget for a month"),
+        Option(
+            "retention",
+            wording.RETENTION,
+            "number",
+            least=1,
+            most=MOST_RETENTION,
+            label="Old answers",
+        ),
         Option("reset", wording.RESET, "text"),
     ),
 )

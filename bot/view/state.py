@@ -238,7 +238,7 @@ def opening(
         thread=profile.thread,
         criteria=profile.criteria,
         judged_by_member=profile.judged_by_a_member,
-        asks_judge=profile.depth == "auto",
+        asks_judge=profile.asks_judge,
         seats=seats_of(profile),
         started=now,
         typical=typical,

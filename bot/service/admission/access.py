@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from bot.errors import Refusal
 from bot.view.wording import commands as wording
@@ -40,12 +40,24 @@ class Rules(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=True)
 
-    workspaces: Annotated[frozenset[str], _like(_DISCORD, "[TE][A-Z0-9]{6,}")] = NOBODY
-    channels: Annotated[frozenset[str], _like(_DISCORD, "[CG][A-Z0-9]{6,}")] = NOBODY
-    categories: Annotated[frozenset[str], _like(_DISCORD)] = NOBODY
-    roles: Annotated[frozenset[str], _like(_DISCORD)] = NOBODY
-    groups: Annotated[frozenset[str], _like("S[A-Z0-9]{6,}")] = NOBODY
-    users: Annotated[frozenset[str], _like(_DISCORD, "[UW][A-Z0-9]{6,}")] = NOBODY
+    workspaces: Annotated[frozenset[str], _like(_DISCORD, "[TE][A-Z0-9]{6,}")] = Field(
+        default=NOBODY, description="Discord servers, Slack workspaces"
+    )
+    channels: Annotated[frozenset[str], _like(_DISCORD, "[CG][A-Z0-9]{6,}")] = Field(
+        default=NOBODY, description="channels, with their threads"
+    )
+    categories: Annotated[frozenset[str], _like(_DISCORD)] = Field(
+        default=NOBODY, description="Discord's categories, with their channels"
+    )
+    roles: Annotated[frozenset[str], _like(_DISCORD)] = Field(
+        default=NOBODY, description="Discord's roles"
+    )
+    groups: Annotated[frozenset[str], _like("S[A-Z0-9]{6,}")] = Field(
+        default=NOBODY, description="Slack's user groups; needs the scope `usergroups:read`"
+    )
+    users: Annotated[frozenset[str], _like(_DISCORD, "[UW][A-Z0-9]{6,}")] = Field(
+        default=NOBODY, description="people"
+    )
 
     @property
     def places(self) -> frozenset[str]:

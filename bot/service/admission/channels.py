@@ -6,12 +6,12 @@ profile's. `resolve` says where each value comes from; asking, `/council-config`
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal, cast
 
 import structlog
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError, create_model
 
 from bot.errors import Refusal, UsageError
 from bot.service.admission.access import OPEN, Access, Requester, Rules, not_allowed
@@ -22,7 +22,7 @@ from bot.view.wording import channels as wording
 from bot.view.wording import worth
 from bot.view.wording.commands import not_asked, of_profiles
 from council.document.conversation import Source
-from council.profile import Depth, Profile
+from council.profile import OVERRIDES, Profile, chosen, optional, word_for
 from storage.overrides import Overrides
 from storage.scope import TERMINAL, Scope
 
@@ -36,21 +36,24 @@ BUDGETS: Mapping[str, Literal["channel_day", "channel_month"]] = {
 Who = Literal["everyone", "nobody"] | Rules
 
 
-class ChannelSettings(BaseModel):
-    """What admins have set in a channel; `None` where they haven't."""
+class ChannelSettings(create_model("_Overrides", **optional(OVERRIDES))):
+    """What admins have set in a channel, overrides of a profile among it; `None` where they haven't."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     profile: str | None = None
     profiles: Annotated[frozenset[str], Field(min_length=1)] | None = None
-    depth: Depth | None = None
-    context: Literal["thread", "message"] | None = None
-    thread: Literal["digest", "full"] | None = None
-    links: Literal["on", "off"] | None = None
     who: Who | None = None
     budget_day: Dollars | None = None
     budget_month: Dollars | None = None
     retention: Annotated[int, Field(ge=1, le=MOST_RETENTION)] | None = None
+
+    def overrides(self, profile: Profile | None) -> dict[str, str]:
+        """Return the words for what is set of a profile; what it forbids by a `false`, nobody allows."""
+        words = {key: getattr(self, key) for key in OVERRIDES}
+        return {
+            key: word for key, word in words.items() if word and getattr(profile, key, None) is not False
+        }
 
 
 NOTHING_SET = ChannelSettings()
@@ -92,24 +95,24 @@ class Setting:
 def resolve(operator: Operator, own: ChannelSettings) -> dict[str, Setting]:
     """Return what is in force in a channel, by the keys of `ChannelSettings`."""
     allowed = [name for name in operator.profiles if own.profiles is None or name in own.profiles]
-    chosen = own.profile if own.profile and own.profile in operator.profiles else operator.default
-    if allowed and chosen not in allowed:
-        chosen = allowed[0]
-    is_own = chosen != operator.default or chosen == own.profile
-    profile = operator.profiles.get(chosen)
+    named = own.profile if own.profile and own.profile in operator.profiles else operator.default
+    if allowed and named not in allowed:
+        named = allowed[0]
+    is_own = named != operator.default or named == own.profile
+    profile = operator.profiles.get(named)
 
-    def of_profile(ours: object, theirs: str) -> Setting:
-        if ours is not None:
-            return Setting(ours, wording.CHANNEL)
-        return Setting(getattr(profile, theirs, None), operator.origin(f"profiles.{chosen}.{theirs}"))
+    overrides = own.overrides(profile)
+
+    def of_profile(key: str) -> Setting:
+        if key in overrides:
+            return Setting(overrides[key], wording.CHANNEL)
+        theirs = word_for(key, getattr(profile, key, None))
+        return Setting(theirs, operator.origin(f"profiles.{named}.{key}"))
 
     return {
-        "profile": Setting(chosen, wording.CHANNEL if is_own else wording.BUILT_IN),
+        "profile": Setting(named, wording.CHANNEL if is_own else wording.BUILT_IN),
         "profiles": Setting(tuple(allowed), wording.CHANNEL if own.profiles else wording.BUILT_IN),
-        "depth": of_profile(own.depth, "depth"),
-        "context": of_profile(own.context, "context"),
-        "thread": of_profile(own.thread, "thread"),
-        "links": _links(operator, own, chosen),
+        **{key: of_profile(key) for key in OVERRIDES},
         "who": _who(operator, own),
         **{
             key: _strictest(
@@ -119,15 +122,6 @@ def resolve(operator: Operator, own: ChannelSettings) -> dict[str, Setting]:
         },
         "retention": _strictest(own.retention, operator.retention, operator, "COUNCIL_RETENTION_DAYS"),
     }
-
-
-def _links(operator: Operator, own: ChannelSettings, chosen: str) -> Setting:
-    """Return whether links are read; what the operator has forbidden, nobody allows."""
-    profile = operator.profiles.get(chosen)
-    theirs = profile.links if profile else None
-    if own.links is None or theirs is False:
-        return Setting("on" if theirs else "off", operator.origin(f"profiles.{chosen}.links"))
-    return Setting(own.links, wording.CHANNEL)
 
 
 def _who(operator: Operator, own: ChannelSettings) -> Setting:
@@ -182,16 +176,11 @@ class EffectiveSettings:
         """
         if options.moved:
             raise UsageError(not_asked(of_profiles(options.moved, self.open_profiles)))
-        profile = replace(
-            options,
-            profile=options.profile or str(self.settings["profile"].value),
-            depth=options.depth or self.own.depth,
-        ).applied(self.operator.profiles)
-        set_here = {"context": self.own.context, "thread": self.own.thread}
-        set_here = {key: value for key, value in set_here.items() if value}
-        if self.own.links is not None and profile.links is not False:
-            return profile.model_copy(update={**set_here, "links": self.own.links == "on"})
-        return profile.model_copy(update=set_here)
+        named = options.profile or str(self.settings["profile"].value)
+        profile = RunOptions(profile=named).applied(self.operator.profiles)
+        words = {**self.own.overrides(profile), **options.own}
+        allowed = {key: word for key, word in words.items() if getattr(profile, key) is not False}
+        return profile.model_copy(update={key: chosen(key, word) for key, word in allowed.items()})
 
     def asked(self, options: RunOptions) -> Profile:
         """Return the council that a question is put to, if it can go as deep as it has to.
@@ -199,7 +188,7 @@ class EffectiveSettings:
         Raises `UsageError`.
         """
         profile = self.profile(options)
-        if profile.depth == "auto" and profile.judge is None:
+        if profile.lacks_judge:
             raise UsageError(worth.NO_JUDGE)
         return profile
 

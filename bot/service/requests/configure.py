@@ -19,6 +19,7 @@ from bot.view.wording import inputs, worth
 from bot.view.wording.budgets import state
 from bot.view.wording.commands import NOT_CHANGED, of_profiles
 from council.document.conversation import Source
+from council.profile import OVERRIDES
 from storage.errors import StorageError, Used
 from storage.scope import TERMINAL
 
@@ -70,7 +71,7 @@ def _said(changed: list[str], before: EffectiveSettings, after: EffectiveSetting
     if not changed:
         yield wording.UNCHANGED
     for key in changed:
-        yield wording.changed(key, _value(before, key), _value(after, key))
+        yield wording.changed(_OPTIONS[key].label, _value(before, key), _value(after, key))
     if "retention" in changed and after.own.retention:
         yield wording.deleted_soon(after.own.retention)
 
@@ -85,7 +86,7 @@ def _shown(
 ) -> Message:
     keys = [key for key in now.settings if who.platform != TERMINAL or key not in _WITHOUT_EFFECT]
     rows = tuple(
-        (wording.called(key), wording.row(_value(now, key), now.settings[key].origin)) for key in keys
+        (_OPTIONS[key].label, wording.row(_value(now, key), now.settings[key].origin)) for key in keys
     )
     limits = now.operator.access.lists and who.platform != TERMINAL
     return Message(
@@ -119,7 +120,8 @@ def _value(now: EffectiveSettings, key: str) -> str:
         case "retention":
             return wording.retention(value if isinstance(value, int) else None)
         case _:
-            return wording.value(key, value)
+            words = dict(OVERRIDES[key].values) if key in OVERRIDES else {}
+            return wording.NOT_SET if value is None else words.get(str(value), str(value))
 
 
 def _changes(
@@ -154,7 +156,7 @@ def _contradictions(changes: Mapping[str, object], now: EffectiveSettings) -> It
     after = EffectiveSettings(now.operator, own).profile(PROFILE_DEFAULTS)
     if changes.get("links") == "on" and after.links is False:
         yield inputs.LINKS_FORBIDDEN
-    if changes.get("depth") == "auto" and after.judge is None:
+    if after.lacks_judge and "auto" in changes.values():
         yield worth.NO_JUDGE
 
 

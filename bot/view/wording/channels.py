@@ -15,24 +15,6 @@ APPLY_NEXT = "Changes apply from the next question; runs in progress keep the se
 OPERATOR_LIMITS = "Whoever runs the bot also limits who may ask, under [access] in council.toml."
 UNCHANGED = "Nothing changed: it was already set that way."
 NOTHING_CHANGED = "Nothing was changed."
-_NAMES: Mapping[str, str] = {
-    "profile": "Council that answers",
-    "profiles": "Councils that may be asked",
-    "depth": "How deep a question is taken",
-    "context": "What is read with a question",
-    "thread": "What the thread shows",
-    "links": "Links that are read",
-    "who": "Who may ask",
-    "budget_day": "Budget for a day",
-    "budget_month": "Budget for a month",
-    "retention": "Old answers",
-}
-_VALUES: Mapping[tuple[str, str], str] = {
-    ("context", "thread"): "the thread it is asked in",
-    ("context", "message"): "nothing else",
-    ("thread", "digest"): "how each corrected response begins",
-    ("thread", "full"): "whole corrected responses",
-}
 NOT_SET = "not set"
 NOT_AT_TERMINAL = "At the terminal, nothing limits who may ask or what a question may cost."
 NOBODY_NAMED = "Mention at least one person, role or user group, or write everyone or nobody"
@@ -78,19 +60,8 @@ def retention(days: int | None) -> str:
     return KEPT if days is None else f"deleted {count(days, 'day')} after the last answer"
 
 
-def changed(key: str, before: str, after: str) -> str:
-    return f"{called(key)}: it was {before}, and is now {after}."
-
-
-def called(key: str) -> str:
-    """Return what a setting is called beside its value; typed, it has its key."""
-    return _NAMES.get(key, key)
-
-
-def value(key: str, of: object) -> str:
-    """Write a setting's value that is one of a few words, or a number."""
-    said = str(of)
-    return NOT_SET if of is None else _VALUES.get((key, said), said.replace("_", " "))
+def changed(label: str, before: str, after: str) -> str:
+    return f"{label}: it was {before}, and is now {after}."
 
 
 def how_to_change(platform: str, names: Iterable[str]) -> str:

@@ -3,14 +3,12 @@
 from bot.view.wording.figures import count, dollars
 from council.document.results import DifferingPoint, JudgeReport, RunDepth, Savings
 
-DEPTH = "quick: no reviews; auto: reviews where the answers differ; full: all stages"
-DEPTH_CHANNEL = "How deep questions go here: quick, auto or full"
 AGAIN_IN_FULL = "Ask again in full"
 NO_JUDGE = (
     "Depth auto needs a judge that compares the answers: set judge_model (COUNCIL_JUDGE_MODEL), or a "
     "title_model that isn't a member's model."
 )
-NEEDS_JUDGE = "it needs a judge, which compares the answers"
+NEEDS_JUDGE = "depth auto needs a judge, which compares the answers"
 SET_JUDGE = "Set judge_model (COUNCIL_JUDGE_MODEL), or a title_model that isn't a member's model"
 QUICK = "Reviews skipped, as asked: nobody has checked the answers."
 COMPARING = "the judge compares the answers"

@@ -17,8 +17,8 @@ from tests.bot.service.test_dispatcher import TEAM, Office, office
 from tests.council.scripted import ScriptedCouncil, profile
 from tests.council.worth.test_depth import AGREED, DIFFERENT
 
-AUTO = RunOptions(depth="auto")
-QUICK = RunOptions(depth="quick")
+AUTO = RunOptions(own={"depth": "auto"})
+QUICK = RunOptions(own={"depth": "quick"})
 
 
 def judged(**settings: object) -> Profile:

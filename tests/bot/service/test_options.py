@@ -21,7 +21,7 @@ ONE = ChannelSettings(profiles=frozenset({"fast"}))
 
 def test_texts_and_typed_values_mean_the_same() -> None:
     """Slack gives texts as they are typed, Discord its own choices."""
-    expected = RunOptions(profile="fast", depth="quick")
+    expected = RunOptions(profile="fast", own={"depth": "quick"})
     assert RunOptions.read({"profile": "fast", "depth": " Quick"}) == expected
     given = {"profile": "fast", "depth": "quick", "question": "Why?", "private": None}
     assert RunOptions.read(given) == expected

@@ -195,7 +195,9 @@ async def test_a_change_that_a_crash_kept_from_the_audit_is_audited_at_the_next_
     async with open_library(tmp_path) as library:
         (tmp_path / "audit.jsonl").mkdir()  # it can't be written
         await change(opened(library), "--depth quick")
-        assert (await opened(library).in_force(HERE)).own == ChannelSettings(depth="quick")
+        assert (await opened(library).in_force(HERE)).own == ChannelSettings.model_validate(
+            {"depth": "quick"}
+        )
     (tmp_path / "audit.jsonl").rmdir()
     async with open_library(tmp_path):
         pass
@@ -340,9 +342,11 @@ def test_a_question_s_options_come_before_the_channel_s() -> None:
     """And those before the profile's."""
     here = EffectiveSettings(
         OPERATOR,
-        ChannelSettings(profile="fast", depth="quick", context="message", thread="full"),
+        ChannelSettings.model_validate(
+            {"profile": "fast", "depth": "quick", "context": "message", "thread": "full"}
+        ),
     )
-    asked = here.profile(RunOptions(depth="full"))
+    asked = here.profile(RunOptions(own={"depth": "full"}))
     assert (asked.name, asked.depth, asked.context) == ("fast", "full", "message")
     assert here.profile(RunOptions()).depth == "quick"
     assert here.profile(RunOptions(profile="default")).name == "default"
@@ -427,7 +431,9 @@ async def test_a_private_thread_has_its_channel_s_settings(tmp_path: Path) -> No
     thread = HERE.model_copy(update={"channel": "8" * 17, "thread": "8" * 17, "parent": HERE.channel})
     async with open_library(tmp_path) as library:
         await change(opened(library), "--depth quick")
-        assert (await opened(library).in_force(thread)).own == ChannelSettings(depth="quick")
+        assert (await opened(library).in_force(thread)).own == ChannelSettings.model_validate(
+            {"depth": "quick"}
+        )
 
 
 @pytest.mark.parametrize("value", ['"many"', "not json", '{"x": 1}', "null"])
