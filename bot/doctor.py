@@ -5,7 +5,7 @@ The checks are in `bot.checks` and, for the platforms, in their own packages.
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,18 +13,19 @@ from typing import TYPE_CHECKING
 
 from bot.app import operator_of
 from bot.checks.channels import ChannelChecks
-from bot.checks.check import Check, Checked, Finding, Outcome, carry_out
+from bot.checks.check import MOST_COLUMNS, Check, Checked, Finding, Outcome, carry_out, wrapped
 from bot.checks.database import ServerChecks
 from bot.checks.folder import DATABASE, FolderChecks
 from bot.checks.machine import CLOCK, Clock, machine_checks, port
 from bot.checks.models import PROVIDER, ModelChecks
 from bot.config.configuration import NOBODY_TO_ASK, Configuration, load, nearly_settings
 from bot.config.platforms import NO_PLATFORM, check, slack_is_whole
+from bot.config.profiles import VARIABLES
 from bot.config.settings import OPENROUTER, given_secrets
 from bot.errors import ConfigurationError, Problem
 from bot.view.wording.figures import count, listing
 from council.accounts import Directory
-from council.text.redaction import Redaction
+from council.text.redaction import SHORT, Redaction
 
 if TYPE_CHECKING:
     from council.models.client import ModelClient
@@ -51,10 +52,10 @@ class Examination:
         """Everything that is wrong."""
         return [finding for one in self.checked for finding in one.outcome.findings]
 
-    def text(self) -> str:
+    def text(self, width: int = MOST_COLUMNS) -> str:
         """Write it for people: a line a check, and what is wrong with its fix below."""
-        lines = (line for one in self.checked for line in one.lines())
-        return "\n".join([*lines, "", self._summary()])
+        lines = (line for one in self.checked for line in one.lines(width))
+        return "\n".join([*lines, "", *wrapped(self._summary(), 0, width)])
 
     def to_json(self) -> str:
         """Write it for programs."""
@@ -170,7 +171,10 @@ def _where_it_is_kept(configuration: Configuration) -> FolderChecks | ServerChec
 
 async def _configured(configuration: Configuration) -> Outcome:
     read = _read_from(_files(configuration))
-    said, findings = "every setting can be used", _misnamed()
+    said, findings = (
+        "every setting can be used",
+        (*_misnamed(), *_too_short(configuration), *_alone(configuration)),
+    )
     try:
         check(configuration.settings)
     except ConfigurationError as error:
@@ -204,6 +208,38 @@ def _misnamed() -> tuple[Finding, ...]:
         Finding(where, "nothing reads it", f"Call it {meant}, if that is meant", "warning")
         for where, meant in nearly_settings()
     )
+
+
+def _too_short(configuration: Configuration) -> Iterator[Finding]:
+    """Find what is too short for a model's key, such as a letter typed by mistake."""
+    settings, profiles = configuration.settings, configuration.profiles.values()
+    named = {seat.api_key_env for profile in profiles for seat in profile.seats if seat.api_key_env}
+    keys = {name: configuration.keys[name.upper()] for name in sorted(named)}
+    if settings.openrouter_base_url and settings.openrouter_api_key:  # OpenRouter's own have their form
+        keys["OPENROUTER_API_KEY"] = settings.openrouter_api_key.get_secret_value()
+    for name, key in keys.items():
+        if len(key) < SHORT:
+            yield Finding(
+                name,
+                f"it is too short for a key ({count(len(key), 'character')})",
+                "Copy the whole of it again; where a server needs no key, remove it",
+                "warning",
+            )
+
+
+def _alone(configuration: Configuration) -> Iterator[Finding]:
+    """Find councils of one member, which nobody reviews."""
+    for name, profile in configuration.profiles.items():
+        if len(profile.members) == 1:
+            key = f"profiles.{name}.members"
+            in_file = configuration.origins.get(key, "").endswith(".toml")
+            where = key if in_file else VARIABLES["members"]
+            yield Finding(
+                where,
+                f"the council has one member, {profile.members[0].name}, so nobody reviews its answer",
+                f"Add a second member to {where}, or a second seat with another persona",
+                "warning",
+            )
 
 
 async def _client(configuration: Configuration, clock: Clock, stack: AsyncExitStack) -> "ModelClient":

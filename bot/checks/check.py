@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Literal, NamedTuple
 
 import structlog
@@ -14,6 +15,8 @@ SECONDS = 15.0
 
 MARKS = {"ok": "\u2713", "skipped": "\u2013", "warning": "!", "error": "\u2717"}
 WIDTH = 20
+MOST_COLUMNS = 100_000
+"""Where nobody reads at a terminal, a line is whole."""
 
 Weight = Literal["error", "warning"]
 """An `error` keeps something from working at all; a `warning` is a risk, or a part that is missing."""
@@ -85,15 +88,28 @@ class Checked:
     name: str
     outcome: Outcome
 
-    def lines(self) -> list[str]:
-        """Write it for people: a line, and what is wrong with its fix below."""
+    def lines(self, width: int = MOST_COLUMNS) -> list[str]:
+        """Write it for people: a line, and what is wrong with its fix below; no word is broken."""
         note = "" if self.outcome.findings else self.outcome.note
-        lines = [f"{MARKS[self.outcome.state]} {self.name:<{WIDTH}}{note}".rstrip()]
-        lines += [f"    {detail}." for detail in self.outcome.details]
+        lines = [(f"{MARKS[self.outcome.state]} {self.name:<{WIDTH}}{note}".rstrip(), WIDTH + 2)]
+        lines += [(f"    {detail}.", 6) for detail in self.outcome.details]
         for finding in self.outcome.findings:
             fix = finding.fix if finding.fix.endswith("?") else f"{finding.fix}."
-            lines += [f"    {finding.where}: {finding.what}.", f"    Fix: {fix}"]
-        return lines
+            lines += [(f"    {finding.where}: {finding.what}.", 6), (f"    Fix: {fix}", 6)]
+        return [part for line, indent in lines for part in wrapped(line, indent, width)]
+
+
+def wrapped(line: str, indent: int, width: int) -> list[str]:
+    """Break a line between words, with what follows indented; addresses and ids stay whole."""
+    return wrap(
+        line,
+        width,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+        replace_whitespace=False,
+        drop_whitespace=True,
+    )
 
 
 def found(*rows: tuple[object, Finding]) -> tuple[Finding, ...]:

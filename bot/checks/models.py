@@ -285,14 +285,14 @@ class ModelChecks:
         return Outcome(
             f"{count(len(calls) - len(failures), 'call')} answered, {paid}",
             tuple(failures),
-            details=tuple(dict.fromkeys(learned)),
+            details=tuple(dict.fromkeys(filter(None, learned))),
         )
 
     def _learned(self, member: Member) -> str:
         asked = self._client.endpoint(member)
-        said = what_was_learned(asked, member.model, structured=bool(member.structured))
         where = f" at {self._target(member).address}" if member.endpoint else ""
-        return f"{member.model}{where}: {said}"
+        said = what_was_learned(asked, member.model, structured=bool(member.structured))
+        return said and f"{member.model}{where}: {said}"
 
     def _target(self, member: Member) -> failures_wording.Target:
         key = self._configuration.settings.openrouter_api_key
@@ -428,13 +428,6 @@ def _trouble(reason: str) -> Advice:
     )
 
 
-_BALLOTS: Mapping[Format | None, str] = {
-    "strict": "ballots by JSON schema",
-    "schema": "ballots by JSON schema",
-    "object_schema": "ballots as JSON",
-    "object": "ballots as JSON",
-    None: "ballots in prose",
-}
 _REFUSED: Mapping[Format | None, str] = {
     "strict": "no JSON schema of another kind",
     "schema": "no strict JSON schema",
@@ -451,7 +444,7 @@ _PARTS = {
 
 
 def what_was_learned(asked: ModelEndpoint, model: str, *, structured: bool) -> str:
-    """Return how a model is asked, and what of that had to be learned from its server's refusals."""
+    """Return what a server takes in another way than others, and what finding out cost; or nothing."""
     refused, spent, limit = asked.refused(model), asked.requests[model], asked.server.limit
     sent = next(iter(asked.server.ladder(model, refused)), None) if structured else None
     other = OTHER_LIMIT[limit]
@@ -459,10 +452,12 @@ def what_was_learned(asked: ModelEndpoint, model: str, *, structured: bool) -> s
     parts |= {format_part(each): _REFUSED[sent] for each in _REFUSED if each}
     changes = [f"{asked.prefix} added to the address"] if asked.prefix else []
     changes += [parts.get(part, f"no {part}") for part in refused]
-    changes += ["thoughts end at a tag that nothing opened"] if model in asked.thinks_unmarked else []
-    different = ", ".join(dict.fromkeys(changes))
-    learned = f"learned in {count(spent, 'refused request')}" if spent else "learned"
-    if not different:
-        learned = f"{learned} that no change would mend" if spent else "nothing had to be learned"
-    said = f"{asked.server.name} dialect; {_BALLOTS[sent]}; {learned}"
-    return f"{said}: {different}" if different else said
+    said = [f"its server wants {listing(dict.fromkeys(changes))}"] if changes else []
+    if sent not in ("strict", "schema"):
+        said.append(f"reviewers' votes come {'as JSON without a schema' if sent else 'in prose'}")
+    if model in asked.thinks_unmarked:
+        said.append("its thoughts end at a tag that nothing opened")
+    if spent:
+        cost = f"{count(spent, 'request')} refused before that was known"
+        said.append(cost if changes else f"{cost}, and no change helped")
+    return "; ".join(said)

@@ -3,10 +3,12 @@
 import asyncio
 import logging
 import sys
+from shutil import get_terminal_size
 from typing import Annotated
 
 import typer
 
+from bot.checks.check import MOST_COLUMNS
 from bot.cli.execution import FAILED, MISUSED, configured, end, refuse
 from bot.config import logs
 from bot.config.report import in_force
@@ -36,7 +38,8 @@ def doctor(
     # The findings are complete; a check's own failure is logged without values.
     logs.configure(level=logging.CRITICAL, secrets=given_secrets())
     examination = asyncio.run(diagnose(live=live))
-    say(examination.to_json() if as_json else examination.text())
+    columns = get_terminal_size().columns if sys.stdout.isatty() else MOST_COLUMNS
+    say(examination.to_json() if as_json else examination.text(columns))
     if not examination.is_well:
         raise typer.Exit(FAILED)
 

@@ -8,6 +8,9 @@ from urllib.parse import quote, quote_plus, unquote
 import orjson
 
 HIDDEN = "[hidden]"
+SHORT = 8
+"""A secret of fewer characters is hidden only as a word of its own: as a part it says nothing, and a key
+`x` would hide every x."""
 HEAD = 12
 """Characters by which a secret is known that was cut off; shorter ones say little more than its kind."""
 WORTH_CUTTING = 16  # characters of a secret that is also looked for in part
@@ -44,8 +47,8 @@ class Redaction:
         for form, is_open in forms.items():
             head = form[:HEAD] if len(form) >= WORTH_CUTTING else form
             self._forms.setdefault(head, []).append((form, is_open))
-        heads = sorted(map(re.escape, self._forms), key=len, reverse=True)
-        self._heads = re.compile("|".join(heads)) if heads else None
+        heads = map(_sought, sorted(self._forms, key=len, reverse=True))
+        self._heads = re.compile("|".join(heads)) if forms else None
 
     def hide(self, text: str) -> str:
         """Return a text without secrets."""
@@ -74,6 +77,10 @@ class Redaction:
         end = start + next(same)
         found = _BASE64.match(text, end) if is_open and end == start + len(form) else None
         return found.end() if found else end
+
+
+def _sought(head: str) -> str:
+    return re.escape(head) if len(head) >= SHORT else rf"(?<![\w/.-]){re.escape(head)}(?![\w/-]|\.\w)"
 
 
 def _forms(secret: str) -> Iterator[tuple[str, bool]]:

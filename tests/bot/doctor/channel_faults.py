@@ -9,7 +9,7 @@ TWO = f"""[profiles.default]
 members = {json.dumps(MEMBERS)}
 
 [profiles.fast]
-members = ["{MEMBERS[0]}"]
+members = ["{MEMBERS[0]}", "{MEMBERS[1]}"]
 quorum = 1
 """
 

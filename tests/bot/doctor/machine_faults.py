@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
-from tests.bot.doctor.scene import ID, Scene, setting
+from tests.bot.doctor.scene import ID, MEMBERS, Scene, setting
 
 
 def _secret_file(scene: Scene) -> None:
@@ -97,6 +97,8 @@ PLANTS: dict[str, Callable[[Scene], object]] = {
     "broken run": _broken_run,
     "row without a document": _orphan,
     "broken document": lambda s: s.write(f"data/conversations/{ID}.json", "{"),
+    "key of one letter": setting("OPENROUTER_API_KEY", "x"),
+    "council of one": setting("COUNCIL_MEMBERS", MEMBERS[0]),
     "token under another name": setting("SLAK_BOT_TOKEN", "xoxb-1"),
     "token under another name in .env": lambda s: s.write(".env", "SLAK_APP_TOKEN=x\n"),
     "platforms without a provider": _without_provider,

@@ -93,7 +93,12 @@ class Scene:
         self.env["OWN_KEY"] = OWN_KEY
         self.write(
             "council.toml",
-            f'[profiles.own]\nmembers = [{{model = "{model}", endpoint = "{address}", api_key_env = "OWN_KEY"}}]',
+            "[profiles.own]\nmembers = ["
+            + ", ".join(
+                f'{{model = "{model}", endpoint = "{address}", api_key_env = "OWN_KEY", persona = "{persona}"}}'
+                for persona in ("The Architect", "The Pragmatist")
+            )
+            + "]",
         )
 
     def sql(self, *statements: str) -> None:

@@ -289,3 +289,18 @@ class TestReport:
         hidden = scene.discord.channel(scene.guild, "staff")
         scene.discord.hide(hidden)
         assert (await scene.diagnose()).is_well
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80])
+async def test_no_line_is_broken_inside_a_word(scene: Scene, columns: int) -> None:
+    """At a terminal of so many columns, only a word that is longer sticks out."""
+    scene.env |= {
+        "COUNCIL_MEMBERS": "openai/gpt-5",
+        "COUNCIL_STATUS_HOST": "192.0.2.1",
+        "SLAK_BOT_TOKEN": "x",
+    }
+    examination = await scene.diagnose()
+    narrow = examination.text(columns)
+    assert narrow.split() == examination.text().split()
+    for line in narrow.splitlines():
+        assert len(line) <= columns or len(line.split()) == 1, line

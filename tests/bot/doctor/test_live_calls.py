@@ -32,54 +32,49 @@ async def asked_live(scene: Scene, name: str, more: str = "") -> list[str]:
         return [line.strip().replace(server.base_url, "URL") for line in lines[1:]]
 
 
+REFUSED_ONCE, REFUSED_TWICE, REFUSED_THRICE = (
+    f"{number} refused before that was known" for number in ("1 request", "2 requests", "3 requests")
+)
 LEARNED: list[tuple[str, str, str]] = [
-    (
-        "openai",
-        "",
-        (
-            "generic dialect; ballots by JSON schema; learned in 1 refused request:"
-            " max_completion_tokens instead of max_tokens."
-        ),
-    ),
-    (
-        "openai",
-        ', dialect = "openai"',
-        "openai dialect; ballots by JSON schema; nothing had to be learned.",
-    ),
+    ("openai", "", f"its server wants max_completion_tokens instead of max_tokens; {REFUSED_ONCE}."),
+    ("openai", ', dialect = "openai"', ""),
     (
         "openai-unverified",
         ", temperature = 0.3",
         (
-            "generic dialect; ballots by JSON schema; learned in 3 refused requests: max_completion_tokens"
-            " instead of max_tokens, no temperature, JSON not streamed."
+            "its server wants max_completion_tokens instead of max_tokens, no temperature and JSON not streamed; "
+            f"{REFUSED_THRICE}."
         ),
     ),
     (
         "vllm-2024",
         ', dialect = "vllm"',
         (
-            "vllm dialect; ballots as JSON; learned in 2 refused requests: instructions in the user's message,"
-            " no JSON schema."
+            "its server wants instructions in the user's message and no JSON schema; reviewers' votes come as JSON "
+            f"without a schema; {REFUSED_TWICE}."
         ),
     ),
-    ("gemma", ', dialect = "gemini"', "gemini dialect; ballots in prose; nothing had to be learned."),
+    ("gemma", ', dialect = "gemini"', "reviewers' votes come in prose."),
 ]
 
 
 @pytest.mark.parametrize(("name", "more", "said"), LEARNED)
-async def test_each_member_is_told_with_what_was_learned(
+async def test_it_is_said_what_a_server_wants_otherwise(
     scene: Scene, name: str, more: str, said: str
 ) -> None:
-    """A line for each, also where nothing was to be learned."""
+    """A line for each member, in an admin's words; none where it takes what all take."""
     lines = await asked_live(scene, name, more)
-    assert lines == [f"{model} at URL: {said}" for model in ORIGINALS[name].models[:2]]
+    assert lines == [f"{model} at URL: {said}" for model in ORIGINALS[name].models[:2] if said]
 
 
 async def test_a_refusal_that_concerns_all_models_is_counted_once(scene: Scene) -> None:
     """Mistral's, of a field that it doesn't know."""
     first, second = await asked_live(scene, "mistral")
-    learned = {"learned in 1 refused request: no stream_options.", "learned: no stream_options."}
-    assert {line.partition("; ballots by JSON schema; ")[2] for line in (first, second)} == learned
+    wanted = "its server wants no stream_options"
+    assert {line.partition(" at URL: ")[2] for line in (first, second)} == {
+        f"{wanted}; {REFUSED_ONCE}.",
+        f"{wanted}.",
+    }
 
 
 @pytest.mark.parametrize(
@@ -89,16 +84,16 @@ async def test_a_refusal_that_concerns_all_models_is_counted_once(scene: Scene) 
             True,
             ("stream", format_part("strict")),
             (
-                "ballots by JSON schema; learned in 1 refused request: /v1 added to the address, replies not"
-                " streamed, no strict JSON schema, thoughts end at a tag that nothing opened"
+                "its server wants /v1 added to the address, replies not streamed and no strict JSON schema; its"
+                f" thoughts end at a tag that nothing opened; {REFUSED_ONCE}"
             ),
         ),
         (
             False,
             ("max_tokens", "max_completion_tokens"),
             (
-                "ballots in prose; learned in 1 refused request: /v1 added to the address, no max_tokens, no"
-                " max_completion_tokens, thoughts end at a tag that nothing opened"
+                "its server wants /v1 added to the address, no max_tokens and no max_completion_tokens; reviewers' votes"
+                f" come in prose; its thoughts end at a tag that nothing opened; {REFUSED_ONCE}"
             ),
         ),
     ],
@@ -111,4 +106,4 @@ def test_everything_that_can_be_learned_is_told(
     asked.prefix = "/v1"
     asked.thinks_unmarked.add("m")
     asked.learn("m", *refused)
-    assert what_was_learned(asked, "m", structured=structured) == f"generic dialect; {said}"
+    assert what_was_learned(asked, "m", structured=structured) == said

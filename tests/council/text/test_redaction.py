@@ -34,6 +34,30 @@ def test_a_secret_is_hidden_however_it_is_written(written: str) -> None:
     assert Redaction([SECRET]).hide(f"<{written}>{written}") == f"<{HIDDEN}>{HIDDEN}"
 
 
+@pytest.mark.parametrize(
+    ("secret", "text", "shown"),
+    [
+        (
+            "x",
+            "next: set max_tokens; x-ai/grok, box.x.org",
+            "next: set max_tokens; x-ai/grok, box.x.org",
+        ),
+        (
+            "x",
+            "Bearer x, key=x; \u201cx\u201d x.",
+            f"Bearer {HIDDEN}, key={HIDDEN}; \u201c{HIDDEN}\u201d {HIDDEN}.",
+        ),
+        ("none", "nonetheless none", f"nonetheless {HIDDEN}"),
+        ("ollama", "ollama/llama3 at ollama", f"ollama/llama3 at {HIDDEN}"),
+        ("7 chars", "7 charset, 7 chars", f"7 charset, {HIDDEN}"),
+        ("8letters", "8lettersandmore", f"{HIDDEN}andmore"),
+    ],
+)
+def test_a_short_secret_is_hidden_only_as_a_word(secret: str, text: str, shown: str) -> None:
+    """A key of one letter leaves every other word as it is."""
+    assert Redaction([secret]).hide(text) == shown
+
+
 def test_texts_without_a_secret_stay() -> None:
     """Neither its kind nor a short beginning is secret."""
     text = f"{SECRET[: HEAD - 1]} is a key of OpenRouter"
@@ -43,8 +67,8 @@ def test_texts_without_a_secret_stay() -> None:
 
 def test_of_secrets_that_begin_alike_the_longest_is_hidden() -> None:
     """Otherwise the end of the longer one would be left."""
-    assert Redaction(["short", f"{SECRET}-1", f"{SECRET}-22"]).hide(f"{SECRET}-22 shorts") == (
-        f"{HIDDEN} {HIDDEN}s"
+    assert Redaction(["short", f"{SECRET}-1", f"{SECRET}-22"]).hide(f"{SECRET}-22 short") == (
+        f"{HIDDEN} {HIDDEN}"
     )
 
 
