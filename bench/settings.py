@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from bot.config.profiles import INNER_KEYS
+from bot.config.council_file import INNER_KEYS
 from bot.config.settings import Settings
 from bot.service.admission.access import Rules
 from bot.service.admission.budgets import Budgets
@@ -57,7 +57,11 @@ def rows(model: type[BaseModel]) -> Iterator[tuple[str, str, str]]:
                 default = f"`{field.default:g}`"
             case _:
                 default = f"`{field.default}`"
-        yield key.upper() if model is Settings else key, field.description or "", default
+        yield (
+            key.upper() if model is Settings else key,
+            " ".join((field.description or "").split()),
+            default,
+        )
 
 
 def tables() -> Iterator[tuple[str, str]]:

@@ -25,6 +25,7 @@ from bot.service.delivery.receipts import Sent
 from bot.service.delivery.venue import File, Venue
 from bot.service.dispatcher import Dispatcher
 from bot.service.options import RunOptions
+from bot.service.overrides import IN_FULL
 from bot.service.requests.follow_ups import Form
 from bot.service.requests.help import LABELS as PAGES
 from bot.service.requests.help import Page
@@ -37,7 +38,6 @@ from bot.view.wording.past import NOTHING_DELETED, done
 from bot.view.wording.thread import VOTES_GONE
 from council.brief import Discussion, SentFile
 from council.document.conversation import Source
-from council.profile import IN_FULL
 from storage.journal.rows import RunRow
 
 log = structlog.get_logger()

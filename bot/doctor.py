@@ -14,13 +14,19 @@ from typing import TYPE_CHECKING
 from bot.app import operator_of
 from bot.checks.channels import ChannelChecks
 from bot.checks.check import MOST_COLUMNS, Check, Checked, Finding, Outcome, carry_out, wrapped
-from bot.checks.database import ServerChecks
-from bot.checks.folder import DATABASE, FolderChecks
+from bot.checks.folder import DATABASE, FolderChecks, ServerChecks
 from bot.checks.machine import CLOCK, Clock, machine_checks, port
 from bot.checks.models import PROVIDER, ModelChecks
-from bot.config.configuration import NOBODY_TO_ASK, Configuration, load, nearly_settings
-from bot.config.platforms import NO_PLATFORM, check, slack_is_whole
-from bot.config.profiles import VARIABLES
+from bot.config.configuration import (
+    NO_PLATFORM,
+    NOBODY_TO_ASK,
+    Configuration,
+    check,
+    load,
+    nearly_settings,
+    slack_is_whole,
+)
+from bot.config.council_file import VARIABLES
 from bot.config.settings import OPENROUTER, given_secrets
 from bot.errors import ConfigurationError, Problem
 from bot.view.wording.figures import count, listing

@@ -9,19 +9,18 @@ import gc
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import NoReturn
 
 import structlog
 
 from bot.adapters import start_platforms
 from bot.app import Council, Library, open_council, open_dispatcher, open_lookup, operator_of
-from bot.config.configuration import Configuration
-from bot.config.platforms import check
+from bot.config.configuration import Configuration, check, reread
 from bot.config.ports import listening, raise_descriptors
-from bot.config.reload import compare, watch
 from bot.config.settings import Settings
 from bot.errors import ConfigurationError, Problem
 from bot.health import Health
@@ -32,6 +31,7 @@ from bot.upkeep import maintain
 from bot.view.wording import cli as wording
 from bot.worker import Worker, open_shared_queue
 from council.task_group import first_of
+from storage.errors import StorageError
 from storage.processes.locks import LOOK_SECONDS, SHARED
 
 log = structlog.get_logger()
@@ -231,3 +231,68 @@ async def _hold_platforms(configuration: Configuration, library: Library, stack:
         if not await stack.enter_async_context(library.locks.acquire(platform.lower(), wait=wait)):
             what, fix = wording.held(platform), wording.OTHER_FOLDER
             raise ConfigurationError([Problem("COUNCIL_DATA_DIR", what, fix)])
+
+
+COMPARE_SECONDS = 60.0
+"""A file that is changed on one machine after the other may differ for as long."""
+
+Swap = Callable[[Configuration], None]
+Publish = Callable[[str], Awaitable[list[str]]]
+"""Tells other processes a file's fingerprint; returns theirs."""
+
+
+async def watch(
+    configuration: Configuration, asked: asyncio.Event, swap: Swap, *, every: float = 2.0
+) -> None:
+    """Reload when the file changes, and whenever `asked`; until cancelled."""
+    path = configuration.settings.council_config
+    seen = await asyncio.to_thread(_stamp, path)
+    while True:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(every):
+                await asked.wait()
+        stamp = await asyncio.to_thread(_stamp, path)
+        if asked.is_set() or stamp != seen:
+            asked.clear()
+            seen = stamp
+            await reload(configuration, swap)
+
+
+async def reload(configuration: Configuration, swap: Swap) -> None:
+    """Read the file again, and use its profiles and its rules of access if all of it is valid.
+
+    Variables, and so the keys that are sent, stay as they were at the start.
+    """
+    try:
+        changed = await asyncio.to_thread(reread, configuration)
+    except ConfigurationError as error:
+        log.warning("configuration_unchanged", problems=[str(each) for each in error.problems])
+        return
+    if not changed.profiles:
+        log.warning("configuration_unchanged", problems=["there is no profile left in council.toml"])
+        return
+    swap(changed)
+    log.info("configuration_changed", profiles=sorted(changed.profiles))
+
+
+async def compare(
+    fingerprint: Callable[[], str], publish: Publish, *, every: float = COMPARE_SECONDS
+) -> None:
+    """Log once if other processes' files differ for longer than `every`; until cancelled."""
+    looks = 0
+    while True:
+        mine = fingerprint()
+        with suppress(StorageError):  # others have more to say about it
+            differing = [each for each in await publish(mine) if each != mine]
+            looks = looks + 1 if differing else 0
+            if looks == 2:
+                log.warning("configuration_differs", processes=len(differing))
+        await asyncio.sleep(every)
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

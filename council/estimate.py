@@ -172,16 +172,13 @@ def _calls(profile: Profile) -> Sequence[_Asked]:
         ]
     if (judge := profile.judge) and seats > 1:
         compared = _written(prompts.comparison(judge, labels)) + seats * reply
-        calls += [_Asked("judge", judge, compared, VERDICT_TOKENS)] * _comparisons(profile)
+        # Once before the reviews, once after an audited run.
+        times = 1 + bool(profile.depth_audit) if profile.asks_judge else 0
+        calls += [_Asked("judge", judge, compared, VERDICT_TOKENS)] * times
     if profile.title_model:
         titled = _written(prompts.title(profile.title_model))
         calls.append(_Asked("title", profile.title_model, titled, TITLE_TOKENS))
     return tuple(calls)
-
-
-def _comparisons(profile: Profile) -> int:
-    """Return how often the judge is asked: once before the reviews, once after an audited run."""
-    return 1 + bool(profile.depth_audit) if profile.asks_judge else 0
 
 
 def _synthesis(prompts: Prompts, member: Member, labels: Sequence[tuple[str, str]]) -> int:

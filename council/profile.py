@@ -4,9 +4,9 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Self, cast, get_args
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, Self, cast
 
 from pydantic import (
     AfterValidator,
@@ -31,57 +31,20 @@ Depth = Literal["quick", "auto", "full"]
 """`quick`: answers and the chairman; `full`: all stages; `auto`: full unless the answers agree."""
 Reasoning = Literal["off", "low", "medium", "high"]
 """How much a model is to think before it answers; each server has its own words for it."""
+# fmt: off
 DialectName = Literal[
-    "generic",
-    "openai",
-    "azure",
-    "openrouter",
-    "anthropic",
-    "gemini",
-    "mistral",
-    "groq",
-    "together",
-    "fireworks",
-    "deepseek",
-    "xai",
-    "cerebras",
-    "perplexity",
-    "cohere",
-    "moonshot",
-    "zai",
-    "dashscope",
-    "huggingface",
-    "cloudflare",
-    "databricks",
-    "deepinfra",
-    "sambanova",
-    "vercel",
-    "minimax",
-    "nebius",
-    "ollama",
-    "vllm",
-    "sglang",
-    "lmstudio",
-    "llamacpp",
-    "koboldcpp",
-    "litellm",
+    "generic", "openai", "azure", "openrouter", "anthropic", "gemini", "mistral", "groq",
+    "together", "fireworks", "deepseek", "xai", "cerebras", "perplexity", "cohere", "moonshot",
+    "zai", "dashscope", "huggingface", "cloudflare", "databricks", "deepinfra", "sambanova",
+    "vercel", "minimax", "nebius", "ollama", "vllm", "sglang", "lmstudio", "llamacpp",
+    "koboldcpp", "litellm",
 ]
 """The kinds of servers whose requests differ; `council.models.servers` says how."""
-SENT_FIELDS = frozenset(
-    {
-        "model",
-        "models",
-        "messages",
-        "stream",
-        "stream_options",
-        "temperature",
-        "max_tokens",
-        "max_completion_tokens",
-        "response_format",
-        "plugins",
-        "n",
-    }
-)
+SENT_FIELDS = frozenset({
+    "model", "models", "messages", "stream", "stream_options", "temperature", "max_tokens",
+    "max_completion_tokens", "response_format", "plugins", "n"
+})
+# fmt: on
 """Fields of a request that the program writes itself, or whose reply it can't read."""
 THINKING_FIELDS = frozenset(
     {"reasoning_effort", "reasoning", "thinking", "enable_thinking", "chat_template_kwargs"}
@@ -135,68 +98,34 @@ class Member(BaseModel):
     configuration doesn't say, and stored with the run.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    model: Text = Field(description="the provider's id of the model")
-    persona: Persona | None = Field(
-        default=None,
-        description="name from `[personas]`, or a built-in one; required where one model has two seats",
-    )
-    fallbacks: tuple[Text, ...] = Field(
-        default=(), description="models that are asked, in this order, if this one can't answer"
-    )
-    endpoint: str | None = Field(
-        default=None,
-        exclude=True,
-        description="base URL of an OpenAI-compatible server (Ollama, vLLM, LM Studio, llama.cpp) that "
-        "serves this model",
-    )
-    api_key_env: str | None = Field(
-        default=None,
-        exclude=True,
-        description="variable with that server's key, one per model and endpoint; never a platform's "
-        "token",
-    )
+    model: Text
+    """the provider's id of the model"""
+    persona: Persona | None = None
+    """name from `[personas]`, or a built-in one; required where one model has two seats"""
+    fallbacks: tuple[Text, ...] = ()
+    """models that are asked, in this order, if this one can't answer"""
+    endpoint: str | None = Field(default=None, exclude=True)
+    """base URL of an OpenAI-compatible server (Ollama, vLLM, …) that serves this model"""
+    api_key_env: str | None = Field(default=None, exclude=True)
+    """variable with that server's key, one per model and endpoint; never a platform's token"""
     endpoint_id: str | None = None
     account_id: str | None = None
-    structured: bool | None = Field(
-        default=None,
-        description="whether that server takes a JSON schema for replies; unset, the provider's list "
-        "says, or it is tried",
-    )
-    temperature: float | None = Field(
-        default=None,
-        ge=0,
-        le=2,
-        allow_inf_nan=False,
-        description="temperature of this seat's calls, instead of the profile's",
-    )
-    max_tokens: Count | None = Field(
-        default=None,
-        description="longest reply of this seat, thoughts included, instead of the profile's",
-    )
-    reasoning: Reasoning | None = Field(
-        default=None,
-        description="how much it thinks first: `off`, `low`, `medium` or `high`, in its server's own "
-        "words; unset, nothing is sent",
-    )
-    vision: bool | None = Field(
-        default=None,
-        description="whether the model is sent pictures; unset, the provider's list says, and a model "
-        "that no list knows is sent none",
-    )
-    dialect: DialectName | None = Field(
-        default=None,
-        exclude=True,
-        description="kind of server, where its host doesn't tell, as in `OPENROUTER_DIALECT`",
-    )
-    extra: JsonText = Field(
-        default="{}",
-        exclude=True,
-        repr=False,
-        description="table of further fields of the request, sent as they are: `{ top_k = 40 }`; "
-        "none that the council sends itself",
-    )
+    structured: bool | None = None
+    """whether that server takes a JSON schema for replies; unset, it is looked up or tried"""
+    temperature: float | None = Field(default=None, ge=0, le=2, allow_inf_nan=False)
+    """temperature of this seat's calls, instead of the profile's"""
+    max_tokens: Count | None = None
+    """longest reply of this seat, thoughts included, instead of the profile's"""
+    reasoning: Reasoning | None = None
+    """how much it thinks first: `off`, `low`, `medium` or `high`; unset, as the server does"""
+    vision: bool | None = None
+    """whether it is sent pictures; unset, if the provider's list says that it takes them"""
+    dialect: DialectName | None = Field(default=None, exclude=True)
+    """kind of server, where its host doesn't tell, as in `OPENROUTER_DIALECT`"""
+    extra: JsonText = Field(default="{}", exclude=True, repr=False)
+    """table of further fields of the request: `{ top_k = 40 }`; none that the council sends"""
     name: str = ""
     """How documents, step keys and people call this seat: the model's id, and where the same id
     occurs twice, `{id}#{persona-slug}`. The profile sets it."""
@@ -217,11 +146,7 @@ class Member(BaseModel):
 
     def in_a_run(self) -> "Member":
         """Return the member without what only today's configuration may name, such as its endpoint."""
-        return self.model_copy(update=_TODAYS)
-
-
-_TODAYS: Mapping[str, object] = {"endpoint": None, "api_key_env": None, "dialect": None, "extra": "{}"}
-"""What only today's configuration may say of a member, as a run keeps it."""
+        return Member.model_validate(self.model_dump())
 
 
 def _digest(endpoint: str, *more: str) -> str:
@@ -258,68 +183,43 @@ CONSTANTS: Mapping[str, str] = {
 class Override:
     """Marks a key of a profile that a channel's admins can set, too, and an asker where `question` is.
 
-    `label` stands beside its value. `channel` and `question` describe the two options, in at most the
-    100 characters that Discord shows. `values` are the words for some values.
+    The `label` stands beside its value; the options' descriptions have at most 100 characters.
     """
 
     label: str
     channel: str
     question: str = ""
-    values: tuple[tuple[str, str], ...] = ()
+    values: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 class Profile(BaseModel, frozen=True):
     """A council's members and the settings of its runs, times in seconds: each key is one row.
 
-    `council.toml` is read by it, and `docs/configuration.md` written. An `Override` makes a row an
-    option of `/council-config` and of `/council`. It is stored with every run, so that a resumed run
-    keeps the settings it started with.
+    Its sentences are those of `docs/configuration.md`. It is stored with every run, so that a resumed
+    run keeps the settings it started with.
     """
 
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
     name: Text = "default"
-    members: tuple[Seat, ...] = Field(
-        min_length=1,
-        max_length=MAX_MEMBERS,
-        description=f"1 to {MAX_MEMBERS} seats: each a model id, or a table as below",
-    )
-    chairman: Seat = Field(
-        description="the model that writes the final answer; unset, the first member's"
-    )
-    chairman_fallbacks: tuple[Seat, ...] = Field(
-        default=(), description="models that write it if the chairman fails, in this order"
-    )
-    title_model: Seat | None = Field(
-        default=None,
-        description="the model that writes titles; unset, the question's first words serve",
-    )
-    judge_model: Seat | None = Field(
-        default=None,
-        description="the judge, which compares the answers without names; unset, the title model, "
-        "unless that is a member. A member named here judges its own answer, too",
-    )
-    quorum: Count = Field(
-        default=2,
-        description="how many answers are enough when a run is stopped or stragglers are cut off",
-    )
-    chairman_notes: bool = Field(
-        default=True,
-        description="the chairman adds notes for the team: dissent, what only one member saw, what to "
-        "ask next. `false` for models of a few billion parameters, which mix them into the answer",
-    )
-    critique_mode: Literal["full", "extracted"] = Field(
-        default="full",
-        description="`full`: a member gets its peers' full reviews; `extracted`: only the points made "
-        "about its answer, the gravest first; one with none isn't asked again",
-    )
-    max_rounds: int = Field(
-        default=1,
-        ge=1,
-        le=MOST_ROUNDS,
-        description=f"rounds of review and correction, 1 to {MOST_ROUNDS}; a second one rarely helps "
-        "and costs as much again",
-    )
+    members: tuple[Seat, ...] = Field(min_length=1, max_length=MAX_MEMBERS)
+    """1 to 26 seats: each a model id, or a table as below"""
+    chairman: Seat
+    """the model that writes the final answer; unset, the first member's"""
+    chairman_fallbacks: tuple[Seat, ...] = ()
+    """models that write it if the chairman fails, in this order"""
+    title_model: Seat | None = None
+    """the model that writes titles; unset, the question's first words serve"""
+    judge_model: Seat | None = None
+    """the judge, which compares answers; unset, the title model, unless that is a member"""
+    quorum: Count = 2
+    """how many answers are enough when a run is stopped or stragglers are cut off"""
+    chairman_notes: bool = True
+    """the chairman adds notes for the team; `false` for very small models, which mix them in"""
+    critique_mode: Literal["full", "extracted"] = "full"
+    """`full`: peers' full reviews; `extracted`: only their points about an answer, the gravest first"""
+    max_rounds: int = Field(default=1, ge=1, le=MOST_ROUNDS)
+    """rounds of review and correction, 1 to 5; a second one rarely helps and costs as much"""
     depth: Annotated[
         Depth,
         Override(
@@ -327,85 +227,56 @@ class Profile(BaseModel, frozen=True):
             channel="How deep questions go here: quick, auto or full",
             question="quick: no reviews; auto: reviews where the answers differ; full: all stages",
         ),
-    ] = Field(
-        default="full",
-        description="how much is reviewed: `full`, `quick`, or `auto`, which needs a judge",
-    )
-    depth_audit: float = Field(
-        default=0.1,
-        ge=0,
-        le=1,
-        description="share of the runs that `auto` would skip that is reviewed all the same, so that "
-        "`/council-stats` shows what skipping loses",
-    )
-    strategy: Strategy = Field(
-        default="consensus", description="how the chairman combines the answers, as below"
-    )
-    criteria: EvaluationCriteria | None = Field(
-        default=None, description="what answers are judged by, as below"
-    )
-    web: bool = Field(
-        default=False,
-        description="members answer and correct with OpenRouter's web search, which costs; what is "
-        "searched for leaves further",
-    )
+    ] = "full"
+    """how much is reviewed: `full`, `quick`, or `auto`, which needs a judge"""
+    depth_audit: float = Field(default=0.1, ge=0, le=1)
+    """share of the runs that `auto` would skip which is reviewed all the same, to see the loss"""
+    strategy: Strategy = "consensus"
+    """how the chairman combines the answers, as below"""
+    criteria: EvaluationCriteria | None = None
+    """what answers are judged by, as below"""
+    web: bool = False
+    """members answer and correct with OpenRouter's web search, which costs"""
     context: Annotated[
         Literal["thread", "message"],
         Override(
             "What is read with a question",
             channel="thread: read the thread around a question; message: only the question",
-            values=(("thread", "the thread it is asked in"), ("message", "nothing else")),
+            values={"thread": "the thread it is asked in", "message": "nothing else"},
         ),
-    ] = Field(
-        default="thread",
-        description="`thread`: a question in a thread that people started is sent with the messages "
-        "before it, where the bot may read them; `message`: alone",
-    )
+    ] = "thread"
+    """`thread`: a question in people's thread is sent with the messages before it; `message`: alone"""
     thread: Annotated[
         Literal["digest", "full"],
         Override(
             "What the thread shows",
             channel="digest: how each corrected response begins; full: all of it in the thread",
-            values=(
-                ("digest", "how each corrected response begins"),
-                ("full", "whole corrected responses"),
-            ),
+            values={"digest": "how each corrected response begins", "full": "whole corrected responses"},
         ),
-    ] = Field(
-        default="digest",
-        description="what the thread shows of each corrected response: `digest`, how it begins; `full`, "
-        "all of it, in up to two messages on Discord and one on Slack",
-    )
+    ] = "digest"
+    """what the thread shows of corrected responses: `digest`, the beginnings; `full`, all"""
     links: Annotated[
         bool | None,
         Override(
             "Links that are read",
             channel="on: read the pages that a question links to; their sites see that the bot asks",
         ),
-    ] = Field(
-        default=None,
-        description="the pages that a question links to are read; their sites learn that this server "
-        "asked. Unset, they aren't, but a channel's admins may allow it; `false`: no channel may",
-    )
-    answer_format: Literal["plain", "structured"] = Field(
-        default="plain", description="`plain`, or `structured`: members answer as consultants, as below"
-    )
-    call_deadline: PositiveFloat = Field(
-        default=120.0, description="seconds for one call with all its retries"
-    )
-    idle_timeout: PositiveFloat | None = Field(
-        default=None,
-        description="seconds without any part of a reply before the call is tried again; unset, 45, and "
-        "for a server on your own network as long as the call may take",
-    )
-    stage_deadline: PositiveFloat = Field(default=300.0, description="seconds for one stage")
-    straggler_grace: float | None = Field(
-        default=None, ge=0, description="seconds to wait for the others once the quorum has answered"
-    )
-    temperature: float | None = Field(
-        default=None, ge=0, le=2, description="sampling temperature of every call"
-    )
-    max_tokens: Count | None = Field(default=None, description="length limit of every reply")
+    ] = None
+    """linked pages are read, whose sites learn it; unset, if a channel's admins allow it"""
+    answer_format: Literal["plain", "structured"] = "plain"
+    """`plain`, or `structured`: members answer as consultants, as below"""
+    call_deadline: PositiveFloat = 120.0
+    """seconds for one call with all its retries"""
+    idle_timeout: PositiveFloat | None = None
+    """seconds of silence before a call is tried again; unset, 45, on your own network none"""
+    stage_deadline: PositiveFloat = 300.0
+    """seconds for one stage"""
+    straggler_grace: float | None = Field(default=None, ge=0)
+    """seconds to wait for the others once the quorum has answered"""
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    """sampling temperature of every call"""
+    max_tokens: Count | None = None
+    """length limit of every reply"""
 
     demonstration: bool = False
     """Whether the models are the built-in ones, good for a demonstration only."""
@@ -490,49 +361,7 @@ class Profile(BaseModel, frozen=True):
 
     def in_a_run(self) -> "Profile":
         """Return the settings as a run stores them: without addresses and keys' variables."""
-        return self.model_copy(
-            update={
-                "members": tuple(member.in_a_run() for member in self.members),
-                "chairman": self.chairman.in_a_run(),
-                "chairman_fallbacks": tuple(member.in_a_run() for member in self.chairman_fallbacks),
-                "title_model": self.title_model and self.title_model.in_a_run(),
-                "judge_model": self.judge_model and self.judge_model.in_a_run(),
-            }
-        )
-
-
-OVERRIDES: Mapping[str, Override] = {
-    name: mark
-    for name, field in Profile.model_fields.items()
-    for mark in field.metadata
-    if isinstance(mark, Override)
-}
-"""What a channel can set, too, by key."""
-IN_FULL: Mapping[str, str] = {"depth": "full"}
-"""What is set for a question that is asked again in full."""
-
-
-def choices(key: str) -> tuple[str, ...]:
-    """Return the words that an override takes; a yes or no is `on` or `off`."""
-    kind = Profile.model_fields[key].annotation
-    taken = get_args(kind)
-    return ("on", "off") if bool in (kind, *taken) else taken
-
-
-def optional(keys: Iterable[str]) -> dict[str, Any]:
-    """Return a field for each of these overrides, as `create_model` takes it: a word or `None`."""
-    taken: dict[str, Any] = {key: Literal[choices(key)] for key in keys}
-    return {key: (words | None, None) for key, words in taken.items()}
-
-
-def chosen(key: str, word: str) -> object:
-    """Return the value that one of these words means."""
-    return word == "on" if "on" in choices(key) else word
-
-
-def word_for(key: str, value: object) -> object:
-    """Return the word that means a value."""
-    return ("on" if value else "off") if "on" in choices(key) else value
+        return Profile.model_validate(self.model_dump())
 
 
 def _by_model(member: Member) -> Member:

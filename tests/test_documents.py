@@ -13,7 +13,7 @@ from bot.config.settings import Settings
 from bot.health import Health
 from bot.monitoring import Status
 from bot.service.metrics import Metrics
-from council.profile import OVERRIDES
+from bot.service.overrides import OVERRIDES
 
 ROOT = Path(__file__).parent.parent
 VARIABLES = {name.upper() for name in Settings.model_fields}

@@ -14,7 +14,7 @@ from math import inf
 
 from bot.checks.check import Advice, Check, Finding, Outcome, found, wrong
 from bot.config.configuration import Configuration
-from bot.config.profiles import VARIABLES
+from bot.config.council_file import VARIABLES
 from bot.config.settings import OPENROUTER
 from bot.service.options import DEFAULT
 from bot.view.wording import failures as failures_wording

@@ -11,7 +11,7 @@ from typing import cast
 
 import typer
 
-from bot.cli import asking, budgets, data, doors, evaluation, serving, setting_up, tokens
+from bot.cli import asking, data, evaluation, serving, setting_up, tokens
 from bot.cli.execution import FAILED
 from bot.config import logs
 from bot.config.settings import given_secrets
@@ -49,8 +49,8 @@ for command in (
 OTHERS = (
     asking.retry,
     serving.worker,
-    doors.serve,
-    doors.mcp,
+    serving.serve,
+    serving.mcp,
     schema,
     evaluation.eval_,
     data.import_,
@@ -66,7 +66,7 @@ GROUPS = (
     (
         "budget",
         "What counts toward a budget.",
-        {"show": budgets.show, "set": budgets.correct, "reset": budgets.reset},
+        {"show": tokens.show, "set": tokens.correct, "reset": tokens.reset},
     ),
     (
         "token",

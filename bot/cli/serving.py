@@ -1,4 +1,4 @@
-"""Serve Discord and Slack, and connect them: manifest and invitation."""
+"""Serve Discord, Slack and programs, and connect them: manifest and invitation."""
 
 import json
 import logging
@@ -14,6 +14,13 @@ from bot.view.wording import cli as wording
 
 if TYPE_CHECKING:
     from bot.program import Role
+import os
+
+from bot.app import open_library
+from bot.cli.execution import carry_out
+from bot.doors.tokens import DEFAULT_DAY, read_limit
+from bot.errors import UsageError
+from bot.view.wording.doors import NO_MCP
 
 
 def run(
@@ -85,3 +92,58 @@ def discord() -> None:
     except ConfigurationError as error:
         refuse(error)
     say(address)
+
+
+PORT = 8808
+
+
+def serve(
+    *,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen on.")] = PORT,
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; 0.0.0.0 for every one.")
+    ] = "127.0.0.1",
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(help="A name by which programs reach it, such as a proxy's; may be repeated."),
+    ] = None,
+) -> None:
+    """Serve programs: an OpenAI-compatible endpoint at /v1, and MCP at /mcp."""
+    from bot.doors.serving import serve_programs
+
+    configuration = configured(logging.INFO)
+    offer_servers(configuration)
+    if lost := with_library(
+        configuration,
+        lambda library: serve_programs(
+            configuration, library, host=host, port=port, hosts=allow_host or ()
+        ),
+    ):
+        end(lost, LOST)
+
+
+def mcp(
+    *,
+    max_cost_day: Annotated[
+        str, typer.Option(help="The most that a day (UTC) may cost, in US dollars, or none.")
+    ] = DEFAULT_DAY,
+) -> None:
+    """Serve one agent on this machine: MCP over standard input and output."""
+    from bot.doors.serving import has_mcp, serve_stdio
+
+    if not has_mcp():
+        end(NO_MCP, MISUSED)
+    try:
+        day = read_limit(max_cost_day)
+    except UsageError as error:
+        end(str(error), MISUSED)
+    configuration = configured()
+
+    async def serve_one() -> None:
+        folder = configuration.settings.council_data_dir
+        async with open_library(folder, configuration.database) as library:
+            await serve_stdio(configuration, library, day)
+        # The SDK reads in a thread, which would keep the process until the client's next line.
+        os._exit(0)
+
+    carry_out(serve_one())

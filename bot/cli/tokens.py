@@ -1,4 +1,4 @@
-"""Let programs ask: make, list and revoke their tokens."""
+"""What programs and people may spend: tokens, made, listed and revoked; budgets, shown and corrected."""
 
 import json
 from dataclasses import asdict
@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from bot.app import Library
-from bot.cli.execution import MISUSED, configured, end, utf8, with_library
+from bot.app import Library, operator_of
+from bot.cli.execution import MISUSED, configured, end, usd, utf8, with_library
 from bot.doors import tokens
 from bot.doors.tokens import DEFAULT_DAY, DEFAULT_TIME
 from bot.errors import UsageError
@@ -77,3 +77,49 @@ def revoke(
     if not with_library(configured(), lambda library: library.tokens.revoke(name)):
         end(wording.no_token(name), MISUSED)
     say(wording.revoked(name))
+
+
+Key = Annotated[str, typer.Argument(help="A key of [budgets], such as user_day.")]
+
+
+Whose = Annotated[str, typer.Argument(metavar="ID", help="discord:ID or slack:TEAM/ID.", callback=utf8)]
+
+
+def show(
+    key: Key,
+    whose: Whose,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the amounts as JSON.")] = False,
+) -> None:
+    """Show what counts toward somebody's or a place's budget today or this month."""
+    _account(key, whose, as_json=as_json)
+
+
+def correct(
+    key: Key,
+    whose: Whose,
+    dollars: Annotated[float, typer.Argument(parser=usd, help="What counts as spent.")],
+) -> None:
+    """Correct what counts as spent today or this month; what is reserved stays reserved."""
+    _account(key, whose, dollars)
+
+
+def reset(key: Key, whose: Whose) -> None:
+    """Let nothing count as spent today or this month."""
+    _account(key, whose, 0.0)
+
+
+def _account(key: str, whose: str, dollars: float | None = None, *, as_json: bool = False) -> None:
+    from bot.terminal.budgets import Account
+
+    configuration = configured()
+
+    async def run(library: Library) -> str:
+        try:
+            account = Account(library, operator_of(configuration, {}), key, whose)
+            counted = await (account.show() if dollars is None else account.set(dollars))
+        except UsageError as error:
+            end(str(error), MISUSED)
+        return json.dumps(asdict(counted)) if as_json else counted.text
+
+    say(with_library(configuration, run))

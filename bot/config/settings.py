@@ -142,98 +142,65 @@ class Settings(BaseSettings):
     """What the environment says."""
 
     model_config = SettingsConfigDict(
-        env_file=".env", extra="ignore", env_ignore_empty=True, hide_input_in_errors=True
+        use_attribute_docstrings=True,
+        env_file=".env",
+        extra="ignore",
+        env_ignore_empty=True,
+        hide_input_in_errors=True,
     )
 
-    openrouter_api_key: Secret | None = Field(default=None, description="key of the model provider")
+    openrouter_api_key: Secret | None = None
+    """key of the model provider"""
     openrouter_base_url: Address | None = Field(
         default=None,
-        description=f"address of the model provider, any OpenAI-compatible one; {OPENROUTER} unless set",
+        description=f"address of the model provider, {OPENROUTER} unless set",
     )
-    openrouter_dialect: DialectName | None = Field(
-        default=None,
-        description="kind of server at that address, where its host doesn't tell: vllm, litellm, …",
-    )
-    council_members: Names | None = Field(
-        default=None, description="model ids of the members, separated by commas"
-    )
-    council_chairman: str | None = Field(
-        default=None, description="model id of the chairman, the first member unless set"
-    )
-    council_title_model: str | None = Field(
-        default=None, description="model id that writes titles; unset, the question's first words serve"
-    )
-    council_judge_model: str | None = Field(
-        default=None,
-        description="model id that compares answers, without names; unset, the title model does",
-    )
-    council_config: Path = Field(
-        default=Path("council.toml"), description="file with the council's profiles"
-    )
-    council_data_dir: Path = Field(
-        default=Path("data"), description="folder of conversations, index and journal"
-    )
-    council_admins: Admins | None = Field(
-        default=None,
-        description="admins besides the platforms' own (discord:ID,slack:ID): they may stop any run, "
-        "delete any answer, change a channel's settings, and hear of what only an operator can mend",
-    )
-    council_retention_days: int | None = Field(
-        default=None,
-        ge=1,
-        le=MOST_RETENTION,
-        description="days from a conversation's last answer until it is deleted; unset, it is kept",
-    )
-    council_retention_messages: bool = Field(
-        default=False,
-        description="whether retention deletes the council's cards and threads about an answer, too",
-    )
-    council_demo: bool = Field(
-        default=False,
-        description="whether Discord and Slack are served without a provider, by the built-in model",
-    )
-    database_url: ServerAddress | None = Field(
-        default=None,
-        description="address of a PostgreSQL database that keeps everything instead of the data folder: "
-        "postgresql://NAME:PASSWORD@SERVER/DATABASE",
-    )
-    discord_token: Secret | None = Field(
-        default=None, description="bot token of the Discord application"
-    )
-    discord_api_base_url: PlatformAddress | None = Field(
-        default=None, description="address of Discord's API, ends in /api/v10"
-    )
-    discord_message_content: bool = Field(
-        default=False,
-        description="whether the thread around a mention is read; needs the message content intent",
-    )
-    slack_bot_token: Secret | None = Field(default=None, description="Slack bot token, xoxb-…")
-    slack_app_token: Secret | None = Field(
-        default=None, description="Slack app-level token for Socket Mode, xapp-…"
-    )
-    slack_signing_secret: Secret | None = Field(
-        default=None, description="Slack signing secret for HTTP mode"
-    )
-    slack_http_host: str = Field(
-        default=LOCAL,
-        description="address on which Slack's HTTP mode listens; 0.0.0.0 is every one",
-    )
-    slack_http_port: int | None = Field(
-        default=None, ge=1, le=65535, description="port of Slack's HTTP mode"
-    )
-    slack_api_url: PlatformAddress | None = Field(
-        default=None, description="address of Slack's API, ends in /api/"
-    )
-    council_status_host: str = Field(
-        default=LOCAL,
-        description="address on which health checks and metrics are served; 0.0.0.0 is every one",
-    )
-    council_status_port: int | None = Field(
-        default=None,
-        ge=1,
-        le=65535,
-        description="port of health checks and metrics; unset, nothing listens",
-    )
+    openrouter_dialect: DialectName | None = None
+    """kind of server at that address, where its host doesn't tell: vllm, litellm, …"""
+    council_members: Names | None = None
+    """model ids of the members, separated by commas"""
+    council_chairman: str | None = None
+    """model id of the chairman, the first member unless set"""
+    council_title_model: str | None = None
+    """model id that writes titles; unset, the question's first words serve"""
+    council_judge_model: str | None = None
+    """model id that compares answers, without names; unset, the title model does"""
+    council_config: Path = Path("council.toml")
+    """file with the council's profiles"""
+    council_data_dir: Path = Path("data")
+    """folder of conversations, index and journal"""
+    council_admins: Admins | None = None
+    """list of those who may stop any run and delete any answer: discord:ID,slack:ID"""
+    council_retention_days: int | None = Field(default=None, ge=1, le=MOST_RETENTION)
+    """number of days from a conversation's last answer until it is deleted"""
+    council_retention_messages: bool = False
+    """whether retention deletes the council's cards and threads about an answer, too"""
+    council_demo: bool = False
+    """whether Discord and Slack are served without a provider, by the built-in model"""
+    database_url: ServerAddress | None = None
+    """address of a PostgreSQL database that keeps everything instead of the data folder"""
+    discord_token: Secret | None = None
+    """bot token of the Discord application"""
+    discord_api_base_url: PlatformAddress | None = None
+    """address of Discord's API, ends in /api/v10"""
+    discord_message_content: bool = False
+    """whether the thread around a mention is read; needs the message content intent"""
+    slack_bot_token: Secret | None = None
+    """Slack bot token, xoxb-…"""
+    slack_app_token: Secret | None = None
+    """Slack app-level token for Socket Mode, xapp-…"""
+    slack_signing_secret: Secret | None = None
+    """Slack signing secret for HTTP mode"""
+    slack_http_host: str = LOCAL
+    """address on which Slack's HTTP mode listens; 0.0.0.0 is every one"""
+    slack_http_port: int | None = Field(default=None, ge=1, le=65535)
+    """port of Slack's HTTP mode"""
+    slack_api_url: PlatformAddress | None = None
+    """address of Slack's API, ends in /api/"""
+    council_status_host: str = LOCAL
+    """address on which health checks and metrics are served; 0.0.0.0 is every one"""
+    council_status_port: int | None = Field(default=None, ge=1, le=65535)
+    """port of health checks and metrics; unset, nothing listens"""
 
     @property
     def has_platform(self) -> bool:

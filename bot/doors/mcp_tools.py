@@ -31,11 +31,11 @@ from bot.past.pages import Sheet
 from bot.render.markdown import render
 from bot.service.admission.budgets import Dollars
 from bot.service.commands import OVERRIDABLE, SEARCH, SHOW
+from bot.service.overrides import choices, optional
 from bot.view.wording import doors as wording
 from bot.view.wording.terminal import TINY_MODEL
 from council.calls import JsonObject
 from council.errors import CouncilError
-from council.profile import choices, optional
 from storage.journal.rows import RunRow
 
 AT_ONCE_SECONDS = 1.5

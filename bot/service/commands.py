@@ -8,10 +8,10 @@ from typing import Literal
 from rapidfuzz import process
 
 from bot.errors import UsageError
+from bot.service.overrides import OVERRIDES, choices
 from bot.view.wording import commands as wording
 from bot.view.wording.channels import leftover
 from bot.view.wording.commands import NO_QUESTION
-from council.profile import OVERRIDES, choices
 
 OptionKind = Literal["text", "number", "choice", "profile", "conversation", "file", "flag"]
 ACTION = wording.ASK_ABOUT

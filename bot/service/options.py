@@ -6,8 +6,9 @@ from typing import Self
 
 from bot.errors import NoProfile, UsageError
 from bot.service.commands import MOVED, OVERRIDABLE, Given
+from bot.service.overrides import choices, chosen, word_for
 from bot.view.wording import commands as wording
-from council.profile import Profile, choices, chosen, word_for
+from council.profile import Profile
 from council.text import clip
 
 DEFAULT = "default"

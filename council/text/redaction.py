@@ -9,8 +9,7 @@ import orjson
 
 HIDDEN = "[hidden]"
 SHORT = 8
-"""A secret of fewer characters is hidden only as a word of its own: as a part it says nothing, and a key
-`x` would hide every x."""
+"""A secret of fewer characters is hidden only as a word: a key `x` would hide every x."""
 HEAD = 12
 """Characters by which a secret is known that was cut off; shorter ones say little more than its kind."""
 WORTH_CUTTING = 16  # characters of a secret that is also looked for in part

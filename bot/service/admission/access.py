@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from bot.errors import Refusal
 from bot.view.wording import commands as wording
@@ -38,26 +38,22 @@ NOBODY: frozenset[str] = frozenset()
 class Rules(BaseModel):
     """Lists of the platforms' ids; an empty one has no effect."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=True)
+    model_config = ConfigDict(
+        frozen=True, use_attribute_docstrings=True, extra="forbid", coerce_numbers_to_str=True
+    )
 
-    workspaces: Annotated[frozenset[str], _like(_DISCORD, "[TE][A-Z0-9]{6,}")] = Field(
-        default=NOBODY, description="Discord servers, Slack workspaces"
-    )
-    channels: Annotated[frozenset[str], _like(_DISCORD, "[CG][A-Z0-9]{6,}")] = Field(
-        default=NOBODY, description="channels, with their threads"
-    )
-    categories: Annotated[frozenset[str], _like(_DISCORD)] = Field(
-        default=NOBODY, description="Discord's categories, with their channels"
-    )
-    roles: Annotated[frozenset[str], _like(_DISCORD)] = Field(
-        default=NOBODY, description="Discord's roles"
-    )
-    groups: Annotated[frozenset[str], _like("S[A-Z0-9]{6,}")] = Field(
-        default=NOBODY, description="Slack's user groups; needs the scope `usergroups:read`"
-    )
-    users: Annotated[frozenset[str], _like(_DISCORD, "[UW][A-Z0-9]{6,}")] = Field(
-        default=NOBODY, description="people"
-    )
+    workspaces: Annotated[frozenset[str], _like(_DISCORD, "[TE][A-Z0-9]{6,}")] = NOBODY
+    """Discord servers, Slack workspaces"""
+    channels: Annotated[frozenset[str], _like(_DISCORD, "[CG][A-Z0-9]{6,}")] = NOBODY
+    """channels, with their threads"""
+    categories: Annotated[frozenset[str], _like(_DISCORD)] = NOBODY
+    """Discord's categories, with their channels"""
+    roles: Annotated[frozenset[str], _like(_DISCORD)] = NOBODY
+    """Discord's roles"""
+    groups: Annotated[frozenset[str], _like("S[A-Z0-9]{6,}")] = NOBODY
+    """Slack's user groups; needs the scope `usergroups:read`"""
+    users: Annotated[frozenset[str], _like(_DISCORD, "[UW][A-Z0-9]{6,}")] = NOBODY
+    """people"""
 
     @property
     def places(self) -> frozenset[str]:

@@ -50,24 +50,25 @@ Dollars = Annotated[float, _AsWritten, Field(gt=0, le=MOST_DOLLARS, allow_inf_na
 class Budgets(BaseModel):
     """The most that a run, and everybody or every place in a day or a month, may cost."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    run: Dollars | None = Field(default=None, description="one question")
-    user_day: Dollars | None = Field(
-        default=None, description="what one person asks in a day, in all places of a platform"
-    )
-    user_month: Dollars | None = Field(default=None, description="the same in a month")
-    channel_day: Dollars | None = Field(default=None, description="a channel with its threads, in a day")
-    channel_month: Dollars | None = Field(default=None, description="the same in a month")
-    workspace_day: Dollars | None = Field(
-        default=None,
-        description="a Slack workspace or a Discord server, in a day; Discord's direct messages count "
-        "together as one",
-    )
-    workspace_month: Dollars | None = Field(default=None, description="the same in a month")
-    unpriced_call: Annotated[float, _AsWritten, Field(ge=0, le=MOST_DOLLARS)] = Field(
-        default=UNPRICED_CALL, description="what a call without a known price is taken to cost"
-    )
+    run: Dollars | None = None
+    """one question"""
+    user_day: Dollars | None = None
+    """what one person asks in a day, in all places of a platform"""
+    user_month: Dollars | None = None
+    """the same in a month"""
+    channel_day: Dollars | None = None
+    """a channel with its threads, in a day"""
+    channel_month: Dollars | None = None
+    """the same in a month"""
+    workspace_day: Dollars | None = None
+    """a Slack workspace or a Discord server, in a day; Discord's direct messages count together as
+    one"""
+    workspace_month: Dollars | None = None
+    """the same in a month"""
+    unpriced_call: Annotated[float, _AsWritten, Field(ge=0, le=MOST_DOLLARS)] = UNPRICED_CALL
+    """what a call without a known price is taken to cost"""
 
     _own: frozenset[str] = PrivateAttr(default=frozenset())
     """Which of them whoever asks has set."""

@@ -18,11 +18,12 @@ from bot.service.admission.access import OPEN, Access, Requester, Rules, not_all
 from bot.service.admission.budgets import NO_BUDGETS, Budgets, Dollars
 from bot.service.commands import MOST_RETENTION, MOVED
 from bot.service.options import DEFAULT, RunOptions
+from bot.service.overrides import OVERRIDES, chosen, optional, word_for
 from bot.view.wording import channels as wording
 from bot.view.wording import worth
 from bot.view.wording.commands import not_asked, of_profiles
 from council.document.conversation import Source
-from council.profile import OVERRIDES, Profile, chosen, optional, word_for
+from council.profile import Profile
 from storage.overrides import Overrides
 from storage.scope import TERMINAL, Scope
 

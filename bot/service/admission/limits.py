@@ -18,40 +18,33 @@ from storage.processes.coordination import Bounds, QueueEntry
 class Limits(BaseModel):
     """How many runs there may be at once, and how many questions may wait for their turn."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    runs: PositiveInt = Field(default=32, description="runs at once")
-    runs_per_channel: PositiveInt = Field(default=4, description="of them, in one channel")
-    runs_per_user: PositiveInt = Field(default=2, description="of them, of one person")
-    waiting_per_channel: PositiveInt = Field(
-        default=100, description="questions that may wait in one channel; one more is refused"
-    )
-    waiting_per_user: PositiveInt = Field(
-        default=10, description="questions of one person that may wait"
-    )
-    cooldown: NonNegativeFloat = Field(
-        default=0.0, description="least seconds between two questions of one person"
-    )
+    runs: PositiveInt = 32
+    """runs at once"""
+    runs_per_channel: PositiveInt = 4
+    """of them, in one channel"""
+    runs_per_user: PositiveInt = 2
+    """of them, of one person"""
+    waiting_per_channel: PositiveInt = 100
+    """questions that may wait in one channel; one more is refused"""
+    waiting_per_user: PositiveInt = 10
+    """questions of one person that may wait"""
+    cooldown: NonNegativeFloat = 0.0
+    """least seconds between two questions of one person"""
 
 
 class Durability(BaseModel):
     """Time limits of runs, in seconds."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    resume_within: NonNegativeFloat = Field(
-        default=3600.0,
-        description="seconds for which an interrupted run continues at the next start by itself",
-    )
-    drain_seconds: NonNegativeFloat = Field(
-        default=25.0, description="seconds that runs get to end when the process is stopped"
-    )
-    stalled_seconds: float = Field(
-        default=90.0,
-        ge=1,
-        description="seconds of silence after which others take over a process's runs, where several "
-        "share them",
-    )
+    resume_within: NonNegativeFloat = 3600.0
+    """seconds for which an interrupted run continues at the next start by itself"""
+    drain_seconds: NonNegativeFloat = 25.0
+    """seconds that runs get to end when the process is stopped"""
+    stalled_seconds: float = Field(default=90.0, ge=1)
+    """seconds of silence after which others take over a process's runs, where several share them"""
 
 
 def entry_of(run: RunRow) -> QueueEntry:

@@ -13,13 +13,13 @@ from bot.service.admission.channels import BUDGETS, Channels, ChannelSettings, E
 from bot.service.admission.permissions import check
 from bot.service.commands import CONFIG, MOVED, Given, Option
 from bot.service.options import PROFILE_DEFAULTS
+from bot.service.overrides import OVERRIDES
 from bot.view.message import Heading, Line, Message, Pairs
 from bot.view.wording import channels as wording
 from bot.view.wording import inputs, worth
 from bot.view.wording.budgets import state
 from bot.view.wording.commands import NOT_CHANGED, of_profiles
 from council.document.conversation import Source
-from council.profile import OVERRIDES
 from storage.errors import StorageError, Used
 from storage.scope import TERMINAL
 
@@ -120,8 +120,8 @@ def _value(now: EffectiveSettings, key: str) -> str:
         case "retention":
             return wording.retention(value if isinstance(value, int) else None)
         case _:
-            words = dict(OVERRIDES[key].values) if key in OVERRIDES else {}
-            return wording.NOT_SET if value is None else words.get(str(value), str(value))
+            said = wording.NOT_SET if value is None else str(value)
+            return OVERRIDES[key].values.get(said, said) if key in OVERRIDES else said
 
 
 def _changes(

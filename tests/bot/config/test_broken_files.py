@@ -329,18 +329,20 @@ FILES: dict[str, tuple[str, list[str]]] = {
         ],
     ),
     "budgets": (
-        '[budgets]\nrun = "much"\nuser_day = 0\nmonth = 5\n',
+        '[budgets]\nrun = "much"\nuser_day = 0\nchannel_day = inf\nmonth = 5\n',
         [
             "council.toml: budgets.run: it isn't a number. Write a number without quotes, such as 0.5",
             "council.toml: budgets.user_day: it isn't above 0. Write more than 0",
+            "council.toml: budgets.channel_day: it is above 1000000. Write 1000000 or less",
             "council.toml: budgets.month: there is no such key. Did you mean user_month?",
             NOBODY,
         ],
     ),
     "access": (
-        '[access]\nallow = ["C0123456789"]\n[access.deny]\nusers = "U0123456789"\npeople = []\n',
+        '[access]\nallow = ["C0123456789"]\n[access.deny]\nusers = "U0123456789"\nchannels = ["#general"]\npeople = []\n',
         [
             "council.toml: access.allow: it isn't a table. Write [access.allow]",
+            'council.toml: access.deny.channels: \'#general\' isn\'t an id of that kind. List ids, such as ["123456789012345678", "C0123456789"]',
             'council.toml: access.deny.users: it isn\'t a list. List ids, such as ["123456789012345678", "C0123456789"]',
             "council.toml: access.deny.people: there is no such key. [access.deny] has workspaces, channels, categories, roles, groups, users",
             NOBODY,

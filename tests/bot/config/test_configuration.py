@@ -9,7 +9,6 @@ from pydantic import SecretStr
 from bot.config.configuration import Configuration, load
 from bot.config.settings import given_secrets
 from bot.errors import ConfigurationError
-from bot.service.admission.budgets import Budgets
 from council.personas import PRESETS
 from council.profile import Persona
 from council.text.redaction import Redaction
@@ -347,20 +346,6 @@ def test_all_problems_of_the_file_are_reported_at_once(env: Write) -> None:
     ]
 
 
-def test_all_problems_of_the_budgets_are_reported(env: Write) -> None:
-    """An invalid amount, one that would forbid everything, and an unknown key."""
-    env(COUNCIL_MEMBERS="a/one", OPENROUTER_API_KEY="sk-or")
-    toml('[budgets]\nrun = "much"\nuser_day = 0\nchannel_day = inf\nday = 5\n')
-    assert problems() == [
-        "council.toml: budgets.run: it isn't a number. Write a number without quotes, such as 0.5",
-        "council.toml: budgets.user_day: it isn't above 0. Write more than 0",
-        "council.toml: budgets.channel_day: it is above 1000000. Write 1000000 or less",
-        "council.toml: budgets.day: there is no such key. Did you mean user_day?",
-    ]
-    toml("[budgets]\nrun = 1\nworkspace_month = 99.5\n")
-    assert load().operations.budgets == Budgets(run=1, workspace_month=99.5)
-
-
 def test_opt_in_is_on_or_off(env: Write) -> None:
     """Its origin is known, because `/council-config` names it."""
     env(OPENROUTER_API_KEY="sk-or-1", COUNCIL_MEMBERS="a/one")
@@ -371,34 +356,6 @@ def test_opt_in_is_on_or_off(env: Write) -> None:
     [problem] = problems()
     assert problem.startswith("council.toml: access.opt_in: ")
     assert problem.endswith(". Write true or false")
-
-
-def test_all_problems_of_the_access_rules_are_reported(env: Write) -> None:
-    """Names instead of ids, and unknown lists and profiles."""
-    env(OPENROUTER_API_KEY="sk-or-1", COUNCIL_MEMBERS="a/one")
-    toml(
-        """
-        [access]
-        everybody = true
-        [access.allow]
-        channels = ["#general"]
-        people = ["U0123456"]
-        [access.deny]
-        users = [112233445566778899, "ada"]
-        """
-    )
-    fix = 'List ids, such as ["123456789012345678", "C0123456789"]'
-    lists = "workspaces, channels, categories, roles, groups, users"
-    assert problems() == [
-        f"council.toml: access.allow.channels: '#general' isn't an id of that kind. {fix}",
-        f"council.toml: access.allow.people: there is no such key. [access.allow] has {lists}",
-        f"council.toml: access.deny.users: 'ada' isn't an id of that kind. {fix}",
-        "council.toml: access.everybody: there is no such key. [access] has opt_in, allow, deny, profiles",
-    ]
-    toml('[access.profiles.fats]\nusers = ["U0123456"]\n[profiles.fast]\nmembers = ["a/one"]\n')
-    assert problems() == [
-        "council.toml: access.profiles.fats: there is no such profile. Did you mean fast?"
-    ]
 
 
 @pytest.mark.parametrize(

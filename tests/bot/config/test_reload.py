@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.config.configuration import Configuration, load
-from bot.config.reload import compare, reload, watch
+from bot.serve import compare, reload, watch
 from storage.errors import DatabaseError
 
 FILE = Path("council.toml")

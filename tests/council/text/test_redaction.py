@@ -35,27 +35,17 @@ def test_a_secret_is_hidden_however_it_is_written(written: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("secret", "text", "shown"),
+    ("secret", "text"),
     [
-        (
-            "x",
-            "next: set max_tokens; x-ai/grok, box.x.org",
-            "next: set max_tokens; x-ai/grok, box.x.org",
-        ),
-        (
-            "x",
-            "Bearer x, key=x; \u201cx\u201d x.",
-            f"Bearer {HIDDEN}, key={HIDDEN}; \u201c{HIDDEN}\u201d {HIDDEN}.",
-        ),
-        ("none", "nonetheless none", f"nonetheless {HIDDEN}"),
-        ("ollama", "ollama/llama3 at ollama", f"ollama/llama3 at {HIDDEN}"),
-        ("7 chars", "7 charset, 7 chars", f"7 charset, {HIDDEN}"),
-        ("8letters", "8lettersandmore", f"{HIDDEN}andmore"),
+        ("x", "next: max_tokens; x-ai/grok, box.x.org; Bearer *x*, key=*x*, \u201c*x*\u201d *x*."),
+        ("none", "nonetheless *none*"),
+        ("ollama", "ollama/llama3 at *ollama*"),
+        ("8letters", "*8letters*andmore"),
     ],
 )
-def test_a_short_secret_is_hidden_only_as_a_word(secret: str, text: str, shown: str) -> None:
-    """A key of one letter leaves every other word as it is."""
-    assert Redaction([secret]).hide(text) == shown
+def test_a_short_secret_is_hidden_only_as_a_word(secret: str, text: str) -> None:
+    """Where it is marked: a key of one letter leaves every other word as it is."""
+    assert Redaction([secret]).hide(text.replace("*", "")) == text.replace(f"*{secret}*", HIDDEN)
 
 
 def test_texts_without_a_secret_stay() -> None:

@@ -29,6 +29,7 @@ from storage.scope import Scope
 from tests.council.scripted import profile
 from tests.library import open_library
 
+QUICK = ChannelSettings.model_validate({"depth": "quick"})
 HERE = Source(platform="discord", workspace="1" * 17, channel="2" * 17, user="3" * 17)
 PLACE = Requester(workspace="1" * 17, places=frozenset({"2" * 17}))
 FAST = profile(name="fast", depth="auto")
@@ -195,9 +196,7 @@ async def test_a_change_that_a_crash_kept_from_the_audit_is_audited_at_the_next_
     async with open_library(tmp_path) as library:
         (tmp_path / "audit.jsonl").mkdir()  # it can't be written
         await change(opened(library), "--depth quick")
-        assert (await opened(library).in_force(HERE)).own == ChannelSettings.model_validate(
-            {"depth": "quick"}
-        )
+        assert (await opened(library).in_force(HERE)).own == QUICK
     (tmp_path / "audit.jsonl").rmdir()
     async with open_library(tmp_path):
         pass
@@ -342,9 +341,7 @@ def test_a_question_s_options_come_before_the_channel_s() -> None:
     """And those before the profile's."""
     here = EffectiveSettings(
         OPERATOR,
-        ChannelSettings.model_validate(
-            {"profile": "fast", "depth": "quick", "context": "message", "thread": "full"}
-        ),
+        QUICK.model_copy(update={"profile": "fast", "context": "message", "thread": "full"}),
     )
     asked = here.profile(RunOptions(own={"depth": "full"}))
     assert (asked.name, asked.depth, asked.context) == ("fast", "full", "message")
@@ -431,9 +428,7 @@ async def test_a_private_thread_has_its_channel_s_settings(tmp_path: Path) -> No
     thread = HERE.model_copy(update={"channel": "8" * 17, "thread": "8" * 17, "parent": HERE.channel})
     async with open_library(tmp_path) as library:
         await change(opened(library), "--depth quick")
-        assert (await opened(library).in_force(thread)).own == ChannelSettings.model_validate(
-            {"depth": "quick"}
-        )
+        assert (await opened(library).in_force(thread)).own == QUICK
 
 
 @pytest.mark.parametrize("value", ['"many"', "not json", '{"x": 1}', "null"])
