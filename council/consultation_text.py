@@ -46,12 +46,14 @@ def read_opinion(text: str, kind: type[AnOpinion]) -> Reading[AnOpinion]:
     if found is None:
         return Reading(None, "it is not a JSON object", text)
     fields = _tidied(_unwrapped(found))
-    words = _detailed(fields) or text
+    detailed = as_object(fields.get("response")).get("detailed")
+    words = detailed if isinstance(detailed, str) and detailed.strip() else text
     try:
         opinion = kind.model_validate(fields)
     except ValidationError as error:
         return Reading(None, _problem(error), words)
-    if mended and not _has_one_score(text):
+    keys = [*_SCORE_KEY.finditer(text)]
+    if mended and not (len(keys) == 1 and _SCORE.match(text, keys[0].end())):
         return Reading(None, "confidence.score: it must appear once, as a whole number", words)
     return Reading(opinion, "", words)
 
@@ -96,11 +98,6 @@ def _unambiguous(pairs: list[tuple[str, object]]) -> JsonObject:
     if len(fields) < len(pairs):
         raise ValueError("a key appears twice")
     return fields
-
-
-def _has_one_score(text: str) -> bool:
-    keys = [*_SCORE_KEY.finditer(text)]
-    return len(keys) == 1 and _SCORE.match(text, keys[0].end()) is not None
 
 
 def _unwrapped(fields: JsonObject) -> JsonObject:
@@ -183,11 +180,6 @@ def _graded(objection: object) -> object:
     return objection
 
 
-def _detailed(fields: JsonObject) -> str:
-    detailed = as_object(fields.get("response")).get("detailed")
-    return detailed if isinstance(detailed, str) and detailed.strip() else ""
-
-
 def _list(value: object) -> list[object]:
     items = _items(value)
     return items if isinstance(value, list) else [value]
@@ -198,19 +190,10 @@ def _items(value: object) -> list[object]:
 
 
 def _problem(error: ValidationError) -> str:
-    problems = [
-        f"{'.'.join(map(str, each['loc']))}: {_said(each['type'], each['msg'])}"
-        for each in error.errors(include_input=False, include_url=False)
-    ]
+    known = {"missing": "it is missing", "string_pattern_mismatch": "it is empty"}
+    problems: list[str] = []
+    for each in error.errors(include_input=False, include_url=False):
+        message = known.get(each["type"]) or f"{each['msg'][0].lower()}{each['msg'][1:]}"
+        problems.append(f"{'.'.join(map(str, each['loc']))}: {message}")
     more = f"; and {len(problems) - PROBLEMS} more" if len(problems) > PROBLEMS else ""
     return "; ".join(problems[:PROBLEMS]) + more
-
-
-def _said(kind: str, message: str) -> str:
-    match kind:
-        case "missing":
-            return "it is missing"
-        case "string_pattern_mismatch":
-            return "it is empty"
-        case _:
-            return f"{message[0].lower()}{message[1:]}"

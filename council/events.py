@@ -249,20 +249,6 @@ Event = (
     | ContextRead
     | FilesRead
 )
-_AboutRun = (
-    CallSpent
-    | AnswerStreamed
-    | AnswerWithdrawn
-    | DepthChosen
-    | TitleCompleted
-    | RunCompleted
-    | RunFailed
-    | RunQueued
-    | RunAdmitted
-    | RunHeld
-    | HistoryShortened
-    | ContextRead
-)
 
 Emit = Callable[[Event], None]
 """Hears events at once and returns at once: an observer can't hold up a run."""
@@ -274,100 +260,68 @@ def to_json(event: Event) -> JsonObject:
         case StageStarted():
             return {"type": f"{event.stage}_start", "round": event.round, "members": [*event.members]}
         case StageCompleted():
-            results = [result.dump() for result in event.results]
-            complete: JsonObject = {
-                "type": f"{event.stage}_complete",
-                "data": results[0] if event.stage == "stage3" else results,
-                "round": event.round,
-            }
-            if event.aggregate_ranking is not None:
-                complete["metadata"] = {
-                    "label_to_model": dict(event.label_to_model or {}),
-                    "aggregate_ranking": event.aggregate_ranking.dump(),
-                    **({"scores": event.scores.dump()} if event.scores else {}),
-                }
-            return complete
-        case MemberStarted():
-            return {"type": "member_start", **_member(event)}
-        case MemberAnswered():
-            return {
-                "type": "member_complete",
-                **_member(event),
-                "data": event.result.dump(),
-                "latency_ms": event.latency_ms,
-                "usage": _usage(event.usage),
-            }
-        case MemberRetried():
-            return {
-                "type": "member_retry",
-                **_member(event),
-                "wait": round(event.wait, 3),
-                "failure": _failure(event.failure),
-            }
-        case MemberFailed():
-            return {"type": "member_failed", **_member(event), "failure": _failure(event.failure)}
+            return _completed(event)
+        case MemberStarted() | MemberAnswered() | MemberRetried() | MemberFailed():
+            return _of_member(event)
+        case CallSpent(step, usage):
+            return {"type": "call_spent", "step": step, "usage": usage.model_dump(exclude_none=True)}
+        case AnswerStreamed(member, text):
+            return {"type": "stage3_token", "member": member, "data": text}
+        case DepthChosen(depth):
+            return {"type": "depth_chosen", "data": depth.dump()}
+        case TitleCompleted(title):
+            return {"type": "title_complete", "data": {"title": title}}
+        case RunCompleted(run_id, conversation_id):
+            return {"type": "complete", "run_id": run_id, "conversation_id": conversation_id}
+        case RunFailed(run_id, message, failures):
+            causes = {who: _failure(why) for who, why in failures.items()}
+            return {"type": "error", "run_id": run_id, "message": message, "failures": causes}
         case FilesRead():
             files, links = ([each.dump() for each in listed] for listed in (event.files, event.links))
-            return {
-                "type": "files_read",
-                "files": files,
-                "links": links,
-                "earlier": [*event.earlier],
-            }
-        case _:
-            return _of_run(event)
-
-
-def _of_run(event: _AboutRun) -> JsonObject:
-    match event:
-        case CallSpent():
-            return {"type": "call_spent", "step": event.step, "usage": _usage(event.usage)}
-        case AnswerStreamed():
-            return {"type": "stage3_token", "member": event.member, "data": event.text}
-        case AnswerWithdrawn():
-            return {"type": "stage3_withdrawn", "member": event.member}
-        case DepthChosen():
-            return {"type": "depth_chosen", "data": event.depth.dump()}
-        case TitleCompleted():
-            return {"type": "title_complete", "data": {"title": event.title}}
-        case RunCompleted():
-            return {
-                "type": "complete",
-                "run_id": event.run_id,
-                "conversation_id": event.conversation_id,
-            }
-        case RunFailed():
-            return {
-                "type": "error",
-                "run_id": event.run_id,
-                "message": event.message,
-                "failures": {who: _failure(why) for who, why in event.failures.items()},
-            }
-        case _:
-            return _before(event)
-
-
-def _before(event: RunQueued | RunAdmitted | RunHeld | HistoryShortened | ContextRead) -> JsonObject:
-    match event:
-        case RunQueued():
-            return {"type": "queued", "position": event.position}
+            return {"type": "files_read", "files": files, "links": links, "earlier": [*event.earlier]}
         case RunAdmitted():
             return {"type": "admitted"}
-        case RunHeld():
-            return {"type": "held", "message": event.message}
-        case HistoryShortened():
-            return {"type": "history_shortened", **asdict(event)}
-        case ContextRead():
-            return {"type": "context_read", **asdict(event)}
+        case _:
+            return {"type": _AS_THEY_ARE[type(event)], **asdict(event)}
 
 
-def _member(event: MemberStarted | MemberAnswered | MemberRetried | MemberFailed) -> JsonObject:
-    return {"stage": event.stage, "round": event.round, "member": event.member}
+_AS_THEY_ARE: Mapping[type[Event], str] = {
+    AnswerWithdrawn: "stage3_withdrawn",
+    RunQueued: "queued",
+    RunHeld: "held",
+    HistoryShortened: "history_shortened",
+    ContextRead: "context_read",
+}
+
+
+def _completed(event: StageCompleted) -> JsonObject:
+    results = [result.dump() for result in event.results]
+    data = results[0] if event.stage == "stage3" else results
+    complete: JsonObject = {"type": f"{event.stage}_complete", "data": data, "round": event.round}
+    if event.aggregate_ranking is not None:
+        complete["metadata"] = {
+            "label_to_model": dict(event.label_to_model or {}),
+            "aggregate_ranking": event.aggregate_ranking.dump(),
+            **({"scores": event.scores.dump()} if event.scores else {}),
+        }
+    return complete
+
+
+def _of_member(event: MemberStarted | MemberAnswered | MemberRetried | MemberFailed) -> JsonObject:
+    common = {"stage": event.stage, "round": event.round, "member": event.member}
+    match event:
+        case MemberStarted():
+            return {"type": "member_start", **common}
+        case MemberAnswered(result=result, latency_ms=latency):
+            usage = event.usage.model_dump(exclude_none=True)
+            answered = {"data": result.dump(), "latency_ms": latency, "usage": usage}
+            return {"type": "member_complete", **common, **answered}
+        case MemberRetried():
+            wait = round(event.wait, 3)
+            return {"type": "member_retry", **common, "wait": wait, "failure": _failure(event.failure)}
+        case MemberFailed():
+            return {"type": "member_failed", **common, "failure": _failure(event.failure)}
 
 
 def _failure(failure: Failure) -> JsonObject:
     return failure.model_dump(mode="json", exclude_defaults=True)
-
-
-def _usage(usage: Usage) -> JsonObject:
-    return usage.model_dump(exclude_none=True)
