@@ -25,8 +25,7 @@ LONGEST_HELD = 400
 """Characters of a stream that are held back at most."""
 PART = 8
 """So many characters of a longer boundary in a row are a copy of it, whatever their word is."""
-MOST_FOLDED = 20_000
-"""Characters that are remembered; all of Unicode would take a hundred megabytes."""
+MOST_FOLDED = 20_000  # characters that are remembered; all of Unicode would take 100 MB
 ALIKE = 80.0
 """The per cent by which a word resembles the boundary that it was meant to be."""
 
@@ -34,7 +33,7 @@ _PLAIN = str.maketrans("[]", "()")
 _REMOVED = "\ufdd0"
 """What takes a boundary's place until its fence is removed; Unicode has no such character."""
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|[nrtbf])")  # as JSON writes a character
-_WORD = re.compile(rf"(?<![\w-])(?=[\w-]*?\d)[\w-]{{{PART},}}")  # a boundary has a digit
+_DIGIT = re.compile(r"\d[\w-]{3,}")  # a boundary has some, and this is found sooner than words are
 _LAST_WORD = re.compile(r"(?<![\w-])[\w-]{1,80}\Z")
 _OPEN_BRACKET = re.compile(
     r"\[(?:[^\]]{0,20}|[ \t]*(?:begin|end)[ \t]+[^\s\[\]]{0,80}[ \t]*)\Z", re.IGNORECASE
@@ -145,10 +144,13 @@ def _spans(boundary: str, text: str) -> list[tuple[int, int]]:
     found = [copy.span() for copy in _copy(boundary).finditer(folded)]
     if len(mark) > PART:  # a short one is copied whole or not at all
         parts = [mark[at : at + PART] for at in range(len(mark) - PART + 1)]
-        for word in _WORD.finditer(text):
-            said = folded[word.start() : word.end()].replace(" ", "")
+        for digit in _DIGIT.finditer(text):
+            start = digit.start()
+            while start and (text[start - 1].isalnum() or text[start - 1] in "-_"):
+                start -= 1
+            said = folded[start : digit.end()].replace(" ", "")
             if fuzz.ratio(said, mark) >= ALIKE or any(part in said for part in parts):
-                found.append(word.span())
+                found.append((start, digit.end()))
     return found
 
 

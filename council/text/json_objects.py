@@ -36,7 +36,6 @@ _QUOTED = re.compile(r"[ \t]*+>")
 _ESCAPES = re.compile(
     r"\\u(?:d[89ab]\w\w\\ud[c-f]|(?P<half>d[89a-f]))\w\w|\\.", re.IGNORECASE | re.DOTALL
 )
-_BRACKETS = ("()", "[]", "{}")
 
 
 def as_object(value: object) -> JsonObject:
@@ -116,7 +115,7 @@ def spans(text: str) -> list[Span]:
 
 def mend(text: str) -> object:
     """Return what is in broken JSON, `None` where a repair would take long or finds nothing."""
-    if len(text) > LONGEST_MENDED or any(_depth(text, *kind) > DEEPEST for kind in _BRACKETS):
+    if len(text) > LONGEST_MENDED or any(_depth(text, *kind) > DEEPEST for kind in ("()", "[]", "{}")):
         return None
     import json_repair
 

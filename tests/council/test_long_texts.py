@@ -10,9 +10,11 @@ import pytest
 from council.consultation import CodeSnippet, Opinion, fenced
 from council.consultation_text import read_opinion
 from council.document.changes import ORDERED_LIMIT, share_changed, summarize_changes
+from council.echo import CorrectionInputs, fault
 from council.reviews.ballot_text import parse_ranking
 from council.reviews.ballots import read_ballot, read_scores, read_sections
 from council.reviews.extraction import extract_critiques_from_rankings
+from council.text.fence import stripped
 from tests.council.reviews.ballots import LABELS
 
 pytestmark = pytest.mark.soak  # time is measured, and a busy machine would fail the suite
@@ -86,6 +88,16 @@ def code(text: str) -> object:
     return fenced(CodeSnippet(code=text))
 
 
+def unfenced(text: str) -> object:
+    """Take a boundary out of a text."""
+    return stripped("7eb9d05934df77dc", text)
+
+
+def judged(text: str) -> object:
+    """Judge a correction."""
+    return fault(text, CorrectionInputs("Why?", "So.", "Correct it.", [text[:99]], [text[99:]], LABELS))
+
+
 @pytest.mark.parametrize(
     ("read", "start", "repeated"),
     [
@@ -136,6 +148,14 @@ def code(text: str) -> object:
         (opinion, "{", '){"'),
         (opinion, "", "score "),
         (code, "", "`"),
+        (unfenced, "", "[begin "),
+        (unfenced, "", "7eb9d05934df77d "),
+        (unfenced, "7eb9d05934df77dc", "*[ "),
+        (unfenced, "7eb9d05934df77dc", "\\n"),
+        (unfenced, "", "a1-"),
+        (judged, "", "\n"),
+        (judged, "", "1. "),
+        (judged, "sorry", ", I can "),
     ],
 )  # fmt: skip
 def test_work_grows_with_the_text(read: Reader, start: str, repeated: str) -> None:
