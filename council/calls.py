@@ -202,16 +202,6 @@ Ask = Callable[[Call], Awaitable[Reply]]
 """Makes one call to its end, retries included; raises `ModelError` when it fails for good."""
 
 
-F = TypeVar("F")
-
-
-def wrap(innermost: F, *layers: Callable[[F], F]) -> F:
-    """Return what passes through these layers to the innermost, the first layer first."""
-    for layer in reversed(layers):
-        innermost = layer(innermost)
-    return innermost
-
-
 class Steps(Protocol):
     """What a run remembers of its own calls: a replayed run asks nothing twice."""
 

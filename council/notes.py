@@ -129,7 +129,9 @@ def _unmarked_parts(text: str) -> tuple[str, str]:
     for at in reversed(range(len(lines))):
         note = _NOTE.match(lines[at].strip())
         size += len(lines[at])
-        is_paragraph = not (note or at == 0 or lines[at - 1].strip() or _is_inner(lines[at]))
+        # Blank and indented lines and bullets continue a note after a blank line.
+        is_inner = not lines[at].strip() or lines[at][:1].isspace() or _STATEMENT.match(lines[at])
+        is_paragraph = not (note or at == 0 or lines[at - 1].strip() or is_inner)
         if size > LONGEST or is_paragraph:
             break
         if note:
@@ -141,11 +143,6 @@ def _unmarked_parts(text: str) -> tuple[str, str]:
     if len(keywords) < ENOUGH_KEYWORDS or not answer:
         return text, ""
     return answer, "".join(lines[begin:])
-
-
-def _is_inner(line: str) -> bool:
-    """Return whether a line can continue a note after a blank line."""
-    return not line.strip() or line[:1].isspace() or bool(_STATEMENT.match(line))
 
 
 def _ready(mark: str, text: str, *, below: bool) -> int:

@@ -27,7 +27,7 @@ from council.calls import (
 )
 from council.cancel import Cancellation, Stop
 from council.document.conversation import FailedCall, RunUsage
-from council.errors import Cause, CouncilError, Failure, ModelError
+from council.errors import CouncilError, Failure, ModelError
 from council.events import (
     AnswerStreamed,
     AnswerWithdrawn,
@@ -157,7 +157,11 @@ class Session:
         # In a replay, what was heard before the cancellation counts as it did then.
         if self._steps.recall(call) is None:
             if calls.cause is not None:
-                return self._not_made(stage, member, calls.cause)
+                why = Failure(cause=calls.cause, attempts=0)
+                if why.is_account:
+                    return self._failed(stage, member, why)
+                self.was_stopped |= why.cause == "stopped"
+                return why
             stage.begin()
             self.emit(MemberStarted(stage.stage, member.name, stage.round))
         call, outcome = await self._step(call, calls, request)
@@ -216,13 +220,6 @@ class Session:
             on_text=stream if answer else None,
             on_withdrawn=withdraw if answer else None,
         )
-
-    def _not_made(self, cancellation: StageCancellation, member: Member, cause: Cause) -> Failure:
-        why = Failure(cause=cause, attempts=0)
-        if why.is_account:
-            return self._failed(cancellation, member, why)
-        self.was_stopped |= cause == "stopped"
-        return why
 
     def _failed(self, cancellation: StageCancellation, member: Member, why: Failure) -> Failure:
         stage, number = cancellation.stage, cancellation.round

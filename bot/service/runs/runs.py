@@ -21,7 +21,7 @@ from bot.service.runs.observing import Observation
 from bot.service.runs.preparing import Preparation, Sources
 from bot.service.runs.recording import Recorder, utc_now
 from council.brief import Brief, Discussion
-from council.calls import Ask, Call, Reply, wrap
+from council.calls import Ask, Call, Reply
 from council.cancel import Stop
 from council.document.conversation import AssistantMessage
 from council.errors import CouncilError, RunForgotten, RunStopped
@@ -71,7 +71,7 @@ class Runs:
                 emit(RunFailed(run.id, run.error.message, run.error.failures))
                 return None
             observed = Observation(self.metrics)
-            told = wrap(emit, observed.of_events, self._logged(run))
+            told = observed.of_events(self._logged(run)(emit))
             try:
                 message = await self._answer(run, told, stop or Stop(), sources, observed)
             except RunSuperseded:  # it is another worker's to end
