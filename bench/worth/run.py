@@ -192,7 +192,7 @@ def became(item: EvalItem, correction: Stage2_5Result) -> str:
     """Return in a few words what became of a first answer."""
     if correction.fallback:
         return f"no correction: {correction.fallback.cause}"
-    if correction.kept_because is not None or correction.original_response == correction.text:
+    if correction.original_response == correction.text:
         return "kept"
     before, after = (right(item, text) for text in (correction.original_response, correction.text))
     if before == after:
@@ -215,6 +215,12 @@ def count(found: Counter[str], item: EvalItem, arms: Mapping[str, AssistantMessa
         found[f"{review.model}: reviews"] += 1
         found[f"{review.model}: reviews cut off"] += review.truncated
         found[f"{review.model}: reviews without a ranking"] += not review.parsed_ranking
+        for point in review.points or ():
+            if point.kind == "objection":
+                author = (full.label_to_model or {})[point.label]
+                found[f"{author}: objections"] += 1
+                found[f"{author}: objections that quote its answer"] += point.found is True
+                found[f"{author}: objections that quote what isn't there"] += point.found is False
     for each in full.stage2_5 or ():
         was = "right" if right(item, each.original_response) else "wrong"
         found[f"{each.model}: {was} first answers, {became(item, each)}"] += 1
