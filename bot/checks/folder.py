@@ -1,4 +1,4 @@
-"""The data folder: whether it is writable, private and consistent, and has room."""
+"""Where everything is kept: whether the data folder or the database is usable, private and sound."""
 
 import asyncio
 import errno

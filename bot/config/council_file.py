@@ -1,4 +1,4 @@
-"""Read `council.toml` without its invalid parts, and name them."""
+"""Read `council.toml`: what is wrong in it, what to write instead, and its profiles, completed."""
 
 import hashlib
 import json
