@@ -9,7 +9,7 @@ of it, or beside it: they are counted, and neither heard nor part of a reply.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import cast
 
@@ -222,56 +222,42 @@ class Completion:
     def reply(self, call: Call, latency_ms: int, price: Callable[[str], Price | None]) -> Reply:
         """Return the answer; raises `ModelError` if there is none, with what it cost all the same."""
         self.close()
-        text = without_sources(answer_in(self.text, call.messages))
-        if not text.strip():
-            text = self._in_thoughts(call.schema)
-        if (cause := self._cause(text)) is not None:
-            raise ModelError(self._failure(cause, call, price))
+        text, usage = without_sources(answer_in(self.text, call.messages)), self.spent(call, price)
+        required = cast("list[str]", (call.schema or {}).get("required") or [])
+        if not text.strip():  # some servers take what was asked for for a thought
+            text = (object_in(whole(self.thoughts), required) or "") if required else ""
+        if (why := self._failure(text, call, usage)) is not None:
+            raise ModelError(why)
         return Reply(
             text=text,
-            usage=self.spent(call, price),
+            usage=usage,
             latency_ms=latency_ms,
             truncated=self.finish_reason in _CUT_OFF | _WINDOW_FULL,
             answered_by=self._fallback(call),
             citations=tuple(self._citations.values()),
         )
 
-    def _in_thoughts(self, schema: JsonObject | None) -> str:
-        """Return the object that was asked for: some servers take it for a thought."""
-        required = cast("list[str]", schema.get("required") or []) if schema else []
-        return (object_in(whole(self.thoughts), required) or "") if required else ""
-
-    def _cause(self, text: str) -> Cause | None:
+    def _failure(self, text: str, call: Call, usage: Usage) -> Failure | None:
         """Return why there is no answer, `None` if this is one."""
-        reason = self.finish_reason
+        reason, said, limit = self.finish_reason, self.text.strip(), None
+        cause: Cause = "empty"
         if reason is None:
-            return "truncated"
-        if reason in _FILTERED or self.refusal:
-            return "filtered"
-        if reason in _BROKEN:
-            return "unavailable"
-        if text:
+            cause, detail = "truncated", "the stream ended before the reply did"
+        elif reason in _FILTERED or self.refusal:
+            cause, detail = "filtered", self.refusal
+        elif reason in _BROKEN:
+            cause, detail = "unavailable", "the provider broke the reply off"
+        elif text:
             return None
-        if reason in _WINDOW_FULL and not self._filter.thoughts:
-            return "too_long"
-        is_cut = reason in _CUT_OFF | _WINDOW_FULL and not self.text.strip()
-        return "only_thoughts" if is_cut else "empty"
-
-    def _failure(self, cause: Cause, call: Call, price: Callable[[str], Price | None]) -> Failure:
-        usage, limit = self.spent(call, price), None
-        match cause:
-            case "truncated":
-                detail = "the stream ended before the reply did"
-            case "unavailable":
-                detail = "the provider broke the reply off"
-            case "empty":
-                markup = "it wrote markup, such as a tool's call, and no answer"
-                detail = markup if self.text.strip() else f"finish reason: {self.finish_reason}"
-            case "only_thoughts":
-                known = usage.completion_tokens if usage.source == "measured" else None
-                detail, limit = "", call.max_tokens or known
-            case _:
-                detail = self.refusal
+        elif reason in _WINDOW_FULL and not self.thoughts:
+            cause, detail = "too_long", ""
+        elif said:
+            detail = "it wrote markup, such as a tool's call, and no answer"
+        elif reason in _CUT_OFF | _WINDOW_FULL:
+            cause, detail = "only_thoughts", ""
+            limit = call.max_tokens or (usage.completion_tokens if usage.source == "measured" else None)
+        else:
+            detail = f"finish reason: {reason}"
         return Failure(cause=cause, detail=shorten(detail, self._secrets), usage=usage, limit=limit)
 
     def billed(self, failure: Failure, call: Call, price: Callable[[str], Price | None]) -> Failure:
@@ -306,24 +292,21 @@ class Completion:
         return not (self._length or self._reasoned)
 
     def _fallback(self, call: Call) -> str | None:
-        return answering_fallback(call.member.model, call.member.fallbacks, self.model)
+        """Return the fallback that answered, `None` where the asked model did or an unknown one.
 
-
-def answering_fallback(asked: str, fallbacks: Sequence[str], answered: str | None) -> str | None:
-    """Return the fallback that answered, `None` where the asked model did or an unknown one.
-
-    Providers answer with an id or a dated variant of it; of several ids that fit, the longest
-    counts: `openai/gpt-5-mini-2025-08-07` isn't `openai/gpt-5`.
-    """
-    if answered is None or not fallbacks:
-        return None
-    fitting = [
-        model
-        for model in (asked, *fallbacks)
-        if answered == model or answered.startswith((f"{model}-", f"{model}:", f"{model}@"))
-    ]
-    best = max(fitting, key=len, default=asked)
-    return None if best == asked else best
+        Providers answer with an id or a dated variant of it; of several ids that fit, the longest
+        counts: `openai/gpt-5-mini-2025-08-07` isn't `openai/gpt-5`.
+        """
+        asked, fallbacks, answered = call.member.model, call.member.fallbacks, self.model
+        if answered is None or not fallbacks:
+            return None
+        fitting = [
+            model
+            for model in (asked, *fallbacks)
+            if answered == model or answered.startswith((f"{model}-", f"{model}:", f"{model}@"))
+        ]
+        best = max(fitting, key=len, default=asked)
+        return None if best == asked else best
 
 
 def _error(body: JsonObject, choice: JsonObject) -> object:

@@ -417,16 +417,11 @@ def body_of_call(call: Call, server: Server, refused: Collection[str] = ()) -> J
 
 
 def _response_format(chosen: Format, schema: JsonObject) -> JsonObject:
-    match chosen:
-        case "object":
-            return {"type": "json_object"}
-        case "object_schema":
-            return {"type": "json_object", "schema": schema}
-        case "schema":
-            return {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}
-        case "strict":
-            shape = {"name": "reply", "strict": True, "schema": schema}
-            return {"type": "json_schema", "json_schema": shape}
+    carried: JsonObject = {"schema": schema}
+    if chosen in ("object", "object_schema"):
+        return {"type": "json_object"} | (carried if chosen == "object_schema" else {})
+    strict: JsonObject = {"strict": True} if chosen == "strict" else {}
+    return {"type": "json_schema", "json_schema": {"name": "reply"} | strict | carried}
 
 
 def _messages(
