@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator
 
 from council.document.results import Severity
 from council.reviews.ballot_text import listed_ranking
-from council.text.json_objects import DEEPEST, JsonObject, Span, objects, parsed
+from council.text.json_objects import DEEPEST, JsonObject, Span, objects
 
 
 def _listed(value: object) -> list[object]:
@@ -26,10 +26,6 @@ def _texts(value: object) -> list[str]:
 
 def _lines(value: object) -> str:
     return "\n".join(_texts(value))
-
-
-def _line(value: object) -> str:
-    return " ".join(_lines(value).split())
 
 
 def _grade(value: object) -> Severity | None:
@@ -60,6 +56,9 @@ def _labelled(value: object) -> list[JsonObject]:
         ]
     items = cast("list[object]", value) if isinstance(value, list) else []
     objects = [_by_key(cast("JsonObject", each)) for each in items if isinstance(each, dict)]
+    for each in objects:  # weaknesses may come instead of critiques, or beside them
+        weaknesses = [line for text in _texts(each.get("weaknesses")) for line in text.splitlines()]
+        each["critiques"] = [*_critiques(each.get("critiques")), *_critiques(weaknesses)]
     return [each for each in objects if isinstance(each.get("label"), str)]
 
 
@@ -112,16 +111,15 @@ class Critique(BaseModel):
 
     text: _Remark = ""
     severity: Annotated[Severity | None, BeforeValidator(_grade)] = None
-    quote: Annotated[str, BeforeValidator(_line)] = ""
+    quote: _Remark = ""
 
 
 class Review(BaseModel):
-    """A review of one answer; weaknesses may come instead of critiques."""
+    """A review of one answer."""
 
     label: str
     strengths: _Remark = ""
     critiques: Annotated[list[Critique], BeforeValidator(_critiques)] = []
-    weaknesses: _Remark = ""
     scores: object = None
 
 
@@ -166,36 +164,25 @@ class JsonBallot(BaseModel):
     @property
     def has_remarks(self) -> bool:
         """Whether a review says anything."""
-        return any(
-            remark.strip()
-            for each in self.reviews
-            for remark in (each.strengths, each.weaknesses, *(point.text for point in each.critiques))
-        )
+        remarks = ((each.strengths, *(point.text for point in each.critiques)) for each in self.reviews)
+        return any(remark.strip() for said in remarks for remark in said)
 
     def without_copies(self, texts: Iterable[str]) -> "JsonBallot":
         """Return the ballot without remarks that say nothing but words of these texts."""
-        known = {word for text in texts for word in _words(text)}
+        known = {word for text in texts for word in _WORDS.findall(text.casefold())}
 
         def kept(remark: str) -> str:
-            said = _words(remark)
+            said = _WORDS.findall(remark.casefold())
             certain = said[:-1] if len(said) > _CERTAIN else said
             return "" if known and known.issuperset(certain) else remark
 
-        reviews = [
-            review.model_copy(
-                update={
-                    "strengths": kept(review.strengths),
-                    "critiques": [each for each in review.critiques if kept(each.text)],
-                    "weaknesses": kept(review.weaknesses),
-                }
+        reviews = list[Review]()
+        for each in self.reviews:
+            critiques = [critique for critique in each.critiques if kept(critique.text)]
+            reviews.append(
+                each.model_copy(update={"strengths": kept(each.strengths), "critiques": critiques})
             )
-            for review in self.reviews
-        ]
         return self.model_copy(update={"reviews": reviews})
-
-
-def _words(text: str) -> list[str]:
-    return _WORDS.findall(text.casefold())
 
 
 _WORDS = re.compile(r"\w+")
@@ -217,15 +204,6 @@ def all_json_ballots(text: str) -> Iterator[JsonBallot]:
             if isinstance(each, dict):
                 yield JsonBallot.of(cast("JsonObject", each))
         level = [inner for each in level for inner in _inner(each)]
-
-
-def listed_names(text: str) -> list[str]:
-    """Return the names in a text that is a JSON list, best first."""
-    try:
-        found = parsed(text)
-    except ValueError:
-        return []
-    return _ranked(cast("object", found)) if isinstance(found, list) else []
 
 
 def _unwrapped(fields: JsonObject) -> JsonObject:

@@ -13,10 +13,8 @@ A ballot is asked for, not guessed. What isn't certain isn't counted, and is ask
 
 import re
 import unicodedata
-from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
 
 MAX_LINE = 1_000
 """Characters of a line that are looked at; a whole council fits in half as many."""
@@ -84,7 +82,7 @@ _TIED = re.compile(
     r"\s*(?:[=~&/+\u2248\u2265]|\W*tied?\b|(?:,|and\b)\s*(?:(?:response|answer)\s+)?(?-i:[A-Z])\b(?!'))",
     re.IGNORECASE,
 )
-_ENDS = re.compile(r"\s*(?:$|[.;:!(|#]|,\s|-(?!>)|(?:because|since|with)\b)", re.IGNORECASE)
+_ENDS = re.compile(r"\s*(?:$|[.;:!(|#]|,(?:\s|$)|-(?!>)|(?:because|since|with)\b)", re.IGNORECASE)
 _SCORED = re.compile(r"\W*\d")
 
 
@@ -228,28 +226,16 @@ def unwrapped(text: str, languages: Collection[str]) -> str:
     return text
 
 
-class BallotLines:
-    """The lines of a review, by the places of JSON objects in it."""
+def is_quoted(text: str, at: int, lines: Sequence[TextLine]) -> bool:
+    """Return whether what begins at a place in a text is quoted; `lines` are the text's.
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._lines = read_lines(text)
-        self._starts = [0, *accumulate(map(len, text.splitlines(keepends=True)))]
-
-    def number(self, at: int) -> int:
-        """Return the line of a place in the text, from 0."""
-        return bisect_right(self._starts, at) - 1
-
-    def quote(self, at: int) -> bool:
-        """Return whether what begins at this place is quoted.
-
-        That is so in quotation marks, and where a line or the words before it announce another's.
-        """
-        line = self.number(at)
-        before = self._text[max(self._starts[line], at - MAX_LINE) : at]
-        clause = _CLAUSE.split(plain(before))[-1].rstrip(" :")
-        announced = [*self._lines[line].before, *([f"{clause}:"] if clause else [])]
-        return before.endswith(_MARKS) or any(map(is_attributed, announced))
+    That is so in quotation marks, and where a line or the words before it announce another's.
+    """
+    *above, last = f"{text[:at]}.".splitlines()
+    before = last[:-1][-MAX_LINE:]
+    clause = _CLAUSE.split(plain(before))[-1].rstrip(" :")
+    announced = [*lines[len(above)].before, *([f"{clause}:"] if clause else [])]
+    return before.endswith(_MARKS) or any(map(is_attributed, announced))
 
 
 def is_attributed(before: str) -> bool:
@@ -299,7 +285,9 @@ def _letters(lines: Sequence[TextLine], start: int) -> tuple[list[str], int]:
         elif not rows and row is None:
             if chain := _chain(text):
                 return chain, at
-            if not _leads_in(text):
+            # (best to worst), | Rank | Answer |
+            is_framed = text.endswith(":") or text[:1] + text[-1:] in ("()", "||")
+            if not (is_framed and _LEADS_IN.search(text)) or _WORST_FIRST.search(text):
                 break
         elif _is_uncertain(text, row):
             return [], at
@@ -337,12 +325,6 @@ def _continues(last: int | None, number: int | None, text: str, *, gap: bool) ->
     if last is not None or number is not None:
         return last is not None and number is not None and (not gap or number == last + 1)
     return not gap or bool(_LABEL.fullmatch(text))
-
-
-def _leads_in(text: str) -> bool:
-    """Return whether a line can come between header and list: `(best to worst)`, `| Rank | Answer |`."""
-    framed = text.endswith(":") or text[:1] + text[-1:] in ("()", "||")
-    return framed and bool(_LEADS_IN.search(text)) and not _WORST_FIRST.search(text)
 
 
 def _chain(text: str) -> list[str]:

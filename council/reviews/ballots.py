@@ -15,20 +15,13 @@ from typing import cast
 
 from council.calls import object_schema
 from council.document.results import ReviewPoint, Stage2Result
-from council.reviews.ballot_json import (
-    JsonBallot,
-    Review,
-    all_json_ballots,
-    listed_names,
-    read_json_ballots,
-)
+from council.reviews.ballot_json import JsonBallot, Review, all_json_ballots, read_json_ballots
 from council.reviews.ballot_text import (
-    BallotLines,
-    TextLine,
     answers_named,
     begins_ranking,
     by_letter,
     is_attributed,
+    is_quoted,
     label_named,
     listed_ranking,
     plain,
@@ -130,16 +123,15 @@ def read_ballot(
     nothing but words of the `copied` texts are left out.
     """
     read_by_label = answers or {}
-    theirs = [question, *read_by_label.values()]
     body = out_of_string(unwrapped(text, ("markdown", "md")))
-    written, prose = _written_ballots(body, labels, theirs)
+    written, prose = _written_ballots(body, labels, [question, *read_by_label.values()])
     listed, line = ranking_at(prose, labels)
     own = _last_to_rank(written)
     scores: Scored = {}
     kept, counted = text, tuple(listed)
     if own is not None:
         said = own.ballot.without_copies(copied)
-        is_listed = listed and (not said.ranking or line > BallotLines(body).number(own.span.end - 1))
+        is_listed = listed and (not said.ranking or line >= len(body[: own.span.end].splitlines()))
         ranking = listed if is_listed else said.ranking
         counted = tuple(ranking) if len(ranking) > 1 else ()
         scores = _scores(said, criteria)
@@ -161,10 +153,7 @@ def read_labels(text: str, labels: Sequence[str], *, answers: Collection[str] = 
     written, prose = _written_ballots(out_of_string(text), labels, answers)
     if (own := _last_to_rank(written)) and len(own.ballot.ranking) > 1:
         return own.ballot.ranking
-    label_of = partial(label_named, known=by_letter(labels))
-    names = listed_names(unwrapped(text, ("", "json")))
-    named = JsonBallot(ranking=names).in_labels(label_of).ranking
-    return named if len(named) > 1 else listed_ranking(unwrapped(prose, ("",)), labels)
+    return listed_ranking(unwrapped(prose, ("", "json")), labels)
 
 
 def with_ranking(text: str, ranking: Sequence[str]) -> str:
@@ -223,14 +212,14 @@ def _written_ballots(
     every = (each for answer in answers for each in all_json_ballots(answer))
     theirs = {each.in_labels(label_of).model_dump_json() for each in every}
     squeezed = [*map(_squeezed, answers)]
-    lines, own, prose = BallotLines(text), list[_Written](), text
+    lines, own, prose = read_lines(text), list[_Written](), text
     for ballot, span in ballots:
         said = text[span.start : span.end]
         # An answer may keep its object from being found, but not from being the same text.
         is_theirs = ballot.model_dump_json() in theirs or any(
             _squeezed(said) in each for each in squeezed
         )
-        if not is_theirs and not lines.quote(span.start):
+        if not is_theirs and not is_quoted(text, span.start, lines):
             own.append(_Written(ballot, span))
         if span.closed:  # what isn't may have swallowed a list below it
             prose = prose[: span.start] + re.sub(r"\S", " ", said) + prose[span.end :]
@@ -254,15 +243,11 @@ def _points(ballot: JsonBallot, answers: Mapping[str, str]) -> Iterator[ReviewPo
             yield point(kind="strength", text=praise)
         for critique in review.critiques:
             if text := " ".join(critique.text.split()):
-                quote = critique.quote or None
-                found = is_quoted(quote, answer) if quote and answer is not None else None
+                quote = " ".join(critique.quote.split()) or None
+                found = _is_there(quote, answer) if quote and answer is not None else None
                 yield point(
                     kind="objection", text=text, severity=critique.severity, quote=quote, found=found
                 )
-        for weakness in filter(
-            None, (" ".join(each.split()) for each in review.weaknesses.splitlines())
-        ):
-            yield point(kind="objection", text=weakness)
 
 
 def _rendered(ballot: JsonBallot, ranking: Sequence[str], scores: Scored) -> str:
@@ -278,13 +263,13 @@ def _rendered(ballot: JsonBallot, ranking: Sequence[str], scores: Scored) -> str
 
 
 def _against(review: Review) -> str:
-    points = [
-        f"[{point.severity or 'medium'}] {point.text.strip()}"
-        + (f" (\u201c{point.quote}\u201d)" if point.quote else "")
-        for point in review.critiques
-        if point.text.strip()
-    ]
-    return "\n".join([*points, *filter(None, [review.weaknesses.strip()])])
+    points: list[str] = []
+    for point in review.critiques:
+        grade = f"[{point.severity}] " if point.severity else ""
+        quote = f" (\u201c{' '.join(point.quote.split())}\u201d)" if point.quote.strip() else ""
+        if text := point.text.strip():
+            points.append(f"{grade}{text}{quote}")
+    return "\n".join(points)
 
 
 def _remark(title: str, text: str) -> list[str]:
@@ -328,7 +313,8 @@ def read_scores(text: str, labels: Collection[str], criteria: Sequence[str]) -> 
     is_block = False
     for line in read_lines(unwrapped(text, ("markdown", "md"))) if criteria else ():
         row = _ROW.fullmatch(line.text)
-        if _is_score_header(line):
+        is_own = not line.block and not any(map(is_attributed, line.before))
+        if is_own and line.text.strip(" #:=-").upper() == SCORES.rstrip(":"):
             is_block, scores = True, {}
         elif is_block and row:
             items = filter(None, map(_ITEM.fullmatch, re.split("[,;]", row[2])))
@@ -338,11 +324,6 @@ def read_scores(text: str, labels: Collection[str], criteria: Sequence[str]) -> 
         elif line.text:
             is_block = False
     return scores
-
-
-def _is_score_header(line: TextLine) -> bool:
-    is_own = not line.block and not any(map(is_attributed, line.before))
-    return is_own and line.text.strip(" #:=-").upper() == SCORES.rstrip(":")
 
 
 def scores_of(given: object, criteria: Sequence[str]) -> dict[str, int]:
@@ -515,7 +496,7 @@ def _begins_ballot(raw: str) -> bool:
 
 # Quotations ---------------------------------------------------------------------------------------
 
-_MARKUP = re.compile(r"^[ \t]*(?:[-+>][ \t]+)+|!?\[([^\]\n]*)\]\([^)\s]*\)|[*_`~#\\]", re.MULTILINE)
+_MARKUP = re.compile(r"^[ \t]*(?:[-+>][ \t]+)+|!?\[([^\[\]\n]*)\]\([^()\s]*\)|[*_`~#\\]", re.MULTILINE)
 _QUOTES = (
     "\"'\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u00ab\u00bb\u2039\u203a\u300c\u300d\u300e\u300f"
 )
@@ -524,7 +505,7 @@ _OMITTED = re.compile(r"[\[(]?\.{3,}[\])]?")
 _BEGIN, _END = r"(?<![0-9a-z])(?<!\d[.,])", r"(?![0-9a-z]|[.,]\d)"
 
 
-def is_quoted(quote: str, answer: str) -> bool | None:
+def _is_there(quote: str, answer: str) -> bool | None:
     """Return whether a quotation is in an answer that `_quotable` gave; `None` if it says too little.
 
     Words may be left out with dots: what is on either side is looked up in order.

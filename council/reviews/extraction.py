@@ -95,12 +95,7 @@ def extract_critiques_from_rankings(
     """
     found: dict[str, list[CritiqueItem]] = {label: [] for label in label_to_model}
     for result in stage2_results:
-        given = (
-            {"parsed_ranking": cast("list[str]", []), **result}
-            if isinstance(result, Mapping)
-            else result
-        )
-        review = Stage2Result.model_validate(given)
+        review = Stage2Result.model_validate({"parsed_ranking": [], **dict(result)})
         made: Counter[str] = Counter()
         for label, text, severity in _points(review, label_to_model):
             made[label] += 1
@@ -140,17 +135,11 @@ def _in_sentences(text: str, known: Mapping[str, str]) -> Iterator[tuple[str, st
                 about = below
             graded = _GRADED.match(sentence)
             words = _any_of(_CLEARED).sub(" ", sentence.lower())
-            if about in known and not _OTHERS.search(words) and (graded or _objects(words)):
-                grade = cast("Severity", graded[1]) if graded else _grade(words)
-                yield known[about], sentence[graded.end() if graded else 0 :][:LONGEST_POINT], grade
-
-
-def _objects(words: str) -> bool:
-    return any(_any_of(each).search(words) for each in (_GRAVE, _LACKING, _MINOR))
-
-
-def _grade(words: str) -> Severity | None:
-    return "low" if _any_of(_MINOR).search(words) else "high" if _any_of(_GRAVE).search(words) else None
+            lacking, grave, minor = (_any_of(each).search(words) for each in (_LACKING, _GRAVE, _MINOR))
+            if about in known and not _OTHERS.search(words) and (graded or lacking or grave or minor):
+                grade = "low" if minor else "high" if grave else None
+                text = sentence[graded.end() if graded else 0 :][:LONGEST_POINT]
+                yield known[about], text, cast("Severity", graded[1]) if graded else grade
 
 
 def _merged(items: Iterable[CritiqueItem]) -> list[CritiqueItem]:

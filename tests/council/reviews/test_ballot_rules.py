@@ -4,11 +4,12 @@ import orjson
 import pytest
 
 from council.reviews.ballot_text import (
-    BallotLines,
     begins_ranking,
     is_attributed,
+    is_quoted,
     parse_ranking,
     plain,
+    read_lines,
     unwrapped,
     without_ranking,
 )
@@ -101,9 +102,8 @@ def test_whose_words_a_line_announces(line: str, *, expected: bool) -> None:
 )
 def test_an_object_is_quoted_by_what_precedes_it(before: str, *, expected: bool) -> None:
     """By a quotation mark, or by words that announce somebody else's."""
-    lines = BallotLines(f"{before}{{}}")
-    assert lines.quote(len(before)) is expected
-    assert lines.number(len(before)) == before.count("\n")
+    text = f"{before}{{}}"
+    assert is_quoted(text, len(before), read_lines(text)) is expected
 
 
 @pytest.mark.parametrize("text", ["```markdown\na", "markdown\na\n```", "markdown\na", "```py\na\n```"])
@@ -193,12 +193,12 @@ def said(**fields: object) -> str:
 
 
 def test_a_ballot_in_json_is_rendered_as_a_review() -> None:
-    """Labels are spelled out, remarks are stripped, and a critique without a severity is a medium one."""
+    """Labels are spelled out, remarks are stripped, and a critique without a severity has none."""
     critiques = [{"text": " Slow. ", "severity": " High "}, {"text": "Long"}]
     reviews = [{"label": "b", "strengths": "  Fast. \n", "critiques": critiques}]
     ballot = read_ballot(said(reviews=reviews, ranking=["b", "a"]), THREE)
     assert ballot.text == (
-        "Response B\nStrengths: Fast.\nWeaknesses:\n> [high] Slow.\n> [medium] Long\n\n"
+        "Response B\nStrengths: Fast.\nWeaknesses:\n> [high] Slow.\n> Long\n\n"
         "FINAL RANKING:\n1. Response B\n2. Response A"
     )
     assert ballot.ranking == ("Response B", "Response A")
@@ -227,8 +227,7 @@ def test_anothers_object_interrupts_no_list() -> None:
 def test_a_ranking_of_two_labels_alone_counts() -> None:
     """As a list of JSON, too."""
     assert read_labels('["b", "a"]', THREE) == ["Response B", "Response A"]
-    placed = '[{"place": 2, "label": "a"}, {"place": 1, "label": "b"}]'
-    assert read_labels(placed, THREE) == ["Response B", "Response A"]
+    assert read_labels('```json\n[\n  "b",\n  "a"\n]\n```', THREE) == ["Response B", "Response A"]
 
 
 def test_one_label_is_no_ranking_wherever_it_is_written() -> None:
