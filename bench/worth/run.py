@@ -22,6 +22,7 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 from random import Random
+from string import ascii_uppercase
 from typing import Any
 from unittest.mock import patch
 
@@ -30,14 +31,13 @@ import structlog
 from pydantic import BaseModel
 
 from bot.config.configuration import load
+from bot.evaluation.questions import EvalQuestion
 from council.accounts import Directory
 from council.brief import Brief
 from council.calls import Call, Outcome, Reply
 from council.document.conversation import AssistantMessage
 from council.document.results import Stage2_5Result
 from council.errors import Failure, ModelError
-from council.evaluation.checkers import is_right
-from council.evaluation.items import EvalItem, read_items
 from council.models.client import ModelClient
 from council.profile import Profile
 from council.prompts import prompts
@@ -79,9 +79,26 @@ def in_plain_text(profile: Profile) -> Profile:
     return profile.model_copy(update={"members": (*members,)})
 
 
-def right(item: EvalItem, text: str) -> bool:
+def read_items() -> list[EvalQuestion]:
+    """Read the questions as they were first asked: choices are listed, and named by their words."""
+    items: list[EvalQuestion] = []
+    for line in (HERE / "questions.jsonl").read_bytes().splitlines():
+        row, target = orjson.loads(line), str(orjson.loads(line)["target"])
+        asked, choices = row["input"], row.get("choices", ())
+        if not all(choice in asked for choice in choices):
+            listed = (
+                f"{letter}) {each}" for letter, each in zip(ascii_uppercase, choices, strict=False)
+            )
+            asked = "\n".join([asked, "", *listed])
+        is_number = target.replace(".", "", 1).isdigit()
+        scorer = "match" if is_number else "pattern"
+        items.append(EvalQuestion(row["id"], asked, (target,), scorer=scorer))
+    return items
+
+
+async def right(item: EvalQuestion, text: str) -> bool:
     """Score a reply."""
-    return bool(is_right(item, text))
+    return await item.score(text, None) == 1
 
 
 class Kept:
@@ -136,7 +153,7 @@ class Bench:
         self._client, self._allows = client, PARTS[options.part]
         self._servers: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
-    async def ask(self, item: EvalItem, call: Call) -> Reply:
+    async def ask(self, item: EvalQuestion, call: Call) -> Reply:
         """Make a call. Raises `ModelError` where it isn't one of this part's."""
         if not self._allows(call.step.partition(".")[0], call.member.name):
             raise ModelError(Failure(cause="not_needed", attempts=0))
@@ -154,7 +171,7 @@ class Bench:
 
 
 async def answered(
-    bench: Bench, options: Options, profile: Profile, item: EvalItem, wording: str
+    bench: Bench, options: Options, profile: Profile, item: EvalQuestion, wording: str
 ) -> dict[str, AssistantMessage]:
     """Take one question as far as this part goes, with corrections and, in `whole`, without; by arm."""
     kept = Kept(options, item.id, wording)
@@ -162,7 +179,7 @@ async def answered(
         kept.first(each.name) for each in profile.members
     ):
         return {}
-    if options.part in ("reviews", "corrections") and not right(item, kept.first(STRONGEST)):
+    if options.part in ("reviews", "corrections") and not await right(item, kept.first(STRONGEST)):
         return {}
     drawn = Random(f"{options.seed}:{item.id}")  # noqa: S311 - a run that continues draws the same
     drawn_seed, boundary = drawn.getrandbits(53), f"{drawn.getrandbits(64):016x}"
@@ -170,7 +187,7 @@ async def answered(
     async def arm(name: str, kept: Kept) -> AssistantMessage:
         done = await deliberate(
             Brief(
-                question=item.prompt,
+                question=item.asked,
                 profile=profile.model_copy(update={"corrects": name != WITHOUT}),
                 seed=drawn_seed,
                 boundary=boundary,
@@ -188,29 +205,30 @@ async def answered(
     return found
 
 
-def became(item: EvalItem, correction: Stage2_5Result) -> str:
+async def became(item: EvalQuestion, correction: Stage2_5Result) -> str:
     """Return in a few words what became of a first answer."""
     if correction.fallback:
         return f"no correction: {correction.fallback.cause}"
     if correction.original_response == correction.text:
         return "kept"
-    before, after = (right(item, text) for text in (correction.original_response, correction.text))
+    before = await right(item, correction.original_response)
+    after = await right(item, correction.text)
     if before == after:
         return f"rewritten, {'right' if after else 'wrong'} as before"
     return "mended" if after else "spoilt"
 
 
-def count(found: Counter[str], item: EvalItem, arms: Mapping[str, AssistantMessage]) -> None:
+async def count(found: Counter[str], item: EvalQuestion, arms: Mapping[str, AssistantMessage]) -> None:
     """Count what the replies to a question came to."""
     for name, message in arms.items():
         if message.stage3.source == "chairman":
             found[f"{name}: answers"] += 1
-            found[f"{name}: right answers"] += right(item, message.stage3.response)
+            found[f"{name}: right answers"] += await right(item, message.stage3.response)
     if not (full := arms.get("full")):
         return
     for answer in full.stage1:
         found[f"{answer.model}: first answers"] += 1
-        found[f"{answer.model}: right first answers"] += right(item, answer.response)
+        found[f"{answer.model}: right first answers"] += await right(item, answer.response)
     for review in full.stage2:
         found[f"{review.model}: reviews"] += 1
         found[f"{review.model}: reviews cut off"] += review.truncated
@@ -222,8 +240,8 @@ def count(found: Counter[str], item: EvalItem, arms: Mapping[str, AssistantMessa
                 found[f"{author}: objections that quote its answer"] += point.found is True
                 found[f"{author}: objections that quote what isn't there"] += point.found is False
     for each in full.stage2_5 or ():
-        was = "right" if right(item, each.original_response) else "wrong"
-        found[f"{each.model}: {was} first answers, {became(item, each)}"] += 1
+        was = "right" if await right(item, each.original_response) else "wrong"
+        found[f"{each.model}: {was} first answers, {await became(item, each)}"] += 1
 
 
 async def main() -> None:
@@ -237,7 +255,7 @@ async def main() -> None:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     os.environ["COUNCIL_CONFIG"] = str(HERE / "council.toml")
     profile = load().profiles["default"].model_copy(update=PATIENCE)
-    items = read_items((HERE / "questions.jsonl").read_text())
+    items = read_items()
     found = {wording: Counter[str]() for wording in options.wording}
     async with ModelClient(Directory([profile]).find) as client:
         bench = Bench(client, options)
@@ -246,7 +264,7 @@ async def main() -> None:
             words = WORDINGS.get(wording, {})
             with patch.multiple(prompts, **words) if words else nullcontext():
                 seats = in_plain_text(profile) if words else profile
-                count(found[wording], item, await answered(bench, options, seats, item, wording))
+                await count(found[wording], item, await answered(bench, options, seats, item, wording))
     for wording, counts in found.items():
         print(f"\n{wording}, seed {options.seed}")
         print(*(f"{number:5} {name}" for name, number in sorted(counts.items())), sep="\n")

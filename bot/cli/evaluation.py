@@ -1,6 +1,6 @@
 """Measure what a council is worth on questions of one's own."""
 
-from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -9,31 +9,17 @@ import typer
 from bot.app import Library
 from bot.cli.execution import FAILED, MISUSED, configured, end, offer_servers, usd, utf8, with_library
 from bot.errors import Refusal
-
-
-class EvalSource(StrEnum):
-    """The data sets that questions are read from."""
-
-    jsonl = "jsonl"
-    inspect = "inspect"
-    deepeval = "deepeval"
-
-
-class EvalFormat(StrEnum):
-    """The formats that results are exported to."""
-
-    inspect = "inspect"
-    every_eval_ever = "every-eval-ever"
+from bot.view.wording.evaluation import NO_EXTRA
 
 
 def eval_(
-    file: Annotated[Path | None, typer.Argument(help="The questions, as JSON lines.")] = None,
+    file: Annotated[Path | None, typer.Argument(help="The questions: CSV, JSON or JSON lines.")] = None,
     *,
     profile: Annotated[str, typer.Option(help="The council.")] = "default",
     arms: Annotated[
         str | None,
         typer.Option(
-            help="What is compared, separated by commas; all of them unless named.", callback=utf8
+            help="What is compared, separated by commas, where that isn't the usual.", callback=utf8
         ),
     ] = None,
     judge: Annotated[
@@ -44,29 +30,14 @@ def eval_(
         float, typer.Option(min=0, max=1, help="The difference in score that doesn't matter.")
     ] = 0.05,
     pilot: Annotated[
-        int, typer.Option(min=0, help="How many questions choose the best single member.")
+        int, typer.Option(min=1, help="How many questions choose the best single member.")
     ] = 20,
-    drop_saturated: Annotated[
-        bool,
-        typer.Option(
-            "--drop-saturated", help="Leave out what it answered right each time in the pilot."
-        ),
-    ] = False,
-    labels: Annotated[
-        Path | None, typer.Option(help="Verdicts by people, to see whether the judge can be trusted.")
-    ] = None,
     max_cost: Annotated[
         float | None,
         typer.Option(parser=usd, help="US dollars that it may cost, earlier times included."),
     ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Don't ask before it begins.")] = False,
     seed: Annotated[int, typer.Option(help="Another seed is another evaluation.")] = 0,
-    report: Annotated[Path | None, typer.Option(help="Write the result as an HTML page, too.")] = None,
-    export: Annotated[
-        EvalFormat | None, typer.Option(help="Write the result in another program's format, too.")
-    ] = None,
-    source: Annotated[
-        EvalSource, typer.Option("--from", help="Whose format the file has.")
-    ] = EvalSource.jsonl,
     from_history: Annotated[
         bool,
         typer.Option("--from-history", help="Take this terminal's past questions that people voted on."),
@@ -78,7 +49,9 @@ def eval_(
     The same command continues what was interrupted, and pays for nothing twice. Exit codes: 0 finished,
     1 stopped or no valid arm, 2 a file or an option can't be used.
     """
-    from bot.evaluation.command import EvalOptions, configured_for, evaluate
+    if find_spec("inspect_ai") is None:
+        end(NO_EXTRA, MISUSED)
+    from bot.evaluation.command import EvalOptions, evaluate
 
     options = EvalOptions(
         file=file,
@@ -88,27 +61,19 @@ def eval_(
         baseline=baseline,
         margin=margin,
         pilot=pilot,
-        drop_saturated=drop_saturated,
-        labels=labels,
         max_cost=max_cost,
+        yes=yes,
         seed=seed,
-        report=report,
-        export=export.value if export else None,
-        source=source.value,
         from_history=from_history,
         as_json=as_json,
     )
+    configuration = offer_servers(configured())
 
     async def run(library: Library) -> bool:
         try:
-            summary = await evaluate(configuration, library, options)
+            return await evaluate(configuration, library, options)
         except Refusal as error:
             end(str(error), MISUSED)
-        return summary.evaluated.stopped is None and summary.has_valid_arm
 
-    try:
-        configuration = configured_for(offer_servers(configured()), options)
-    except Refusal as error:
-        end(str(error), MISUSED)
     if not with_library(configuration, run):
         raise typer.Exit(FAILED)

@@ -7,8 +7,8 @@ browser shows can reach it by another (DNS rebinding); pages of other origins ar
 import asyncio
 import re
 import signal
-from collections.abc import Awaitable, Callable, Iterable
-from contextlib import AsyncExitStack, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -142,12 +142,7 @@ async def serve_stdio(configuration: Configuration, library: Library, day: float
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
-    async with AsyncExitStack() as stack:
-        await hold_data(configuration, library, stack)
-        council = await stack.enter_async_context(open_council(configuration, library))
-        queue = ProgramQueue(configuration.operations.limits, library.journal)
-        dispatcher = open_dispatcher(configuration, library, council, queue)
-        door = _open_door(dispatcher, library, council, queue, holds=True)
+    async with local_door(configuration, library) as door:
         await door.resume(stdio=True)
         server = Tools(door, lambda _: caller).server()
 
@@ -156,12 +151,27 @@ async def serve_stdio(configuration: Configuration, library: Library, day: float
                 await server.run(incoming, outgoing, server.create_initialization_options())
 
         serving = {asyncio.create_task(answer()), asyncio.create_task(ended.wait())}
-        watching = asyncio.create_task(door.watch())
         try:
             await asyncio.wait(serving, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in (*serving, watching):
+            for task in serving:
                 task.cancel()
+
+
+@asynccontextmanager
+async def local_door(configuration: Configuration, library: Library) -> AsyncGenerator[Door]:
+    """Open a door for one program on this machine. Raises `ConfigurationError`."""
+    async with AsyncExitStack() as stack:
+        await hold_data(configuration, library, stack)
+        council = await stack.enter_async_context(open_council(configuration, library))
+        queue = ProgramQueue(configuration.operations.limits, library.journal)
+        dispatcher = open_dispatcher(configuration, library, council, queue)
+        door = _open_door(dispatcher, library, council, queue, holds=True)
+        watching = asyncio.create_task(door.watch())
+        try:
+            yield door
+        finally:
+            watching.cancel()
             await dispatcher.tasks.drain(DRAIN_SECONDS)
 
 

@@ -1,1 +1,1 @@
-"""`council eval`: questions through the arms, and what came of it."""
+"""Evaluations on Inspect (`inspect-ai`): its data sets, scorers and logs, with the council's arms."""

@@ -1,14 +1,12 @@
 """The judge: one reader of anonymous answers says where they differ and which is better.
 
-`compare` asks once about any number of answers, `prefer` twice about two, in both orders. The judge is
-the profile's `judge`. It never learns who wrote what, its reply is read leniently but never guessed,
-and what can't be read after a second request is a `Failure` of the cause `malformed`.
+It is the profile's `judge` and never learns who wrote what. Its reply is read leniently but never
+guessed, and what can't be read after a second request is a `Failure` of the cause `malformed`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Literal, cast
+from typing import cast
 
 from council.calls import AskAgain, Reply, object_schema
 from council.cancel import Cancellation
@@ -29,19 +27,6 @@ UNREAD = Failure(cause="malformed")
 Labelled = Sequence[tuple[str, str]]
 """Answers under their labels: `Response A`, and what it says."""
 ReadComparison = Comparison | AskAgain[Comparison | Failure]
-
-
-@dataclass(frozen=True, slots=True)
-class Preference:
-    """Which of two answers is better, asked in both orders.
-
-    Where the verdict depends on the order it is a tie, and `favours` says which place won both times.
-    `comparison` is the one that read the first answer first.
-    """
-
-    better: Literal["first", "second"] | None
-    favours: Literal["earlier", "later"] | None
-    comparison: Comparison
 
 
 def comparison_schema(labels: Sequence[str]) -> JsonObject:
@@ -73,33 +58,6 @@ async def compare(
         prompt=partial(session.prompts.comparison, judge, answers), schema=comparison_schema(labels)
     )
     return await session.ask_beside(step, judge, request, read, cancellation)
-
-
-async def prefer(
-    session: Session, step: str, judge: Member, first: str, second: str, cancellation: Cancellation
-) -> Preference | Failure:
-    """Ask the judge about two texts, in both orders one after the other."""
-    orders = (("forward", first, second), ("backward", second, first))
-    found: list[Comparison] = []
-    for order, above, below in orders:
-        answers = (("Response A", above), ("Response B", below))
-        comparison = await compare(session, f"{step}:{order}", judge, answers, cancellation)
-        if isinstance(comparison, Failure):
-            return comparison
-        found.append(comparison)
-    return settle(*found)
-
-
-def settle(forward: Comparison, backward: Comparison) -> Preference:
-    """Return the verdict of two comparisons of the same texts, the second in the other order."""
-    first, second = "Response A", "Response B"
-    match forward.better, backward.better:
-        case (better, other) if better and better == other:
-            return Preference(None, "earlier" if better == first else "later", forward)
-        case (better, other) if {better, other} == {first, second}:
-            return Preference("first" if better == first else "second", None, forward)
-        case _:
-            return Preference(None, None, forward)
 
 
 def read_comparison(text: str, labels: Sequence[str], texts: Sequence[str] = ()) -> Comparison | None:

@@ -1,309 +1,152 @@
-"""What `council eval` says: its result in words, its progress, and why it can't run."""
+"""What `council eval` says: its result in words, what it costs, and why it can't run."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from bot.view.wording import figures
-from council.evaluation.arms import Missing
-from council.evaluation.comparison import LEAST_DECIDED, Against, ArmFigures, Flips, Invalid, detectable
-from council.evaluation.items import EvalItem
+from bot.view.wording.figures import count, dollars, duration
+from council.evaluation import BEST, COUNCILS, FULL, LEAST_DECIDED, Against, ArmFigures, Invalid, Missing
 
+NO_EXTRA = "Evaluations need Inspect: pip install 'council-bot[eval]', or make install EXTRAS=eval."
 RUNS_ELSEWHERE = "This evaluation is running in another process."
 NO_FILE = "Name a file of questions, or use --from-history."
 FILE_AND_HISTORY = "Name a file of questions or use --from-history, not both."
 NO_HISTORY = "No question asked in this terminal has people's votes yet: there is nothing to evaluate."
 NEEDS_JUDGE = (
-    "Some questions can't be checked without a judge: set judge_model in council.toml, or use --judge."
+    "Some answers can only be judged by a model: set judge_model in council.toml, or use --judge."
 )
 AUTO_NEEDS_JUDGE = "The arm auto needs a judge: set judge_model in council.toml, or use --judge."
-NOT_BELIEVED = "judge not trusted"
-TRUSTED = 0.6
-"""Cohen's kappa below which a judge's verdicts count for nothing."""
-PILOT, QUESTIONS = "Pilot", "Questions"
+NO_PROFILE = "There is no profile {}; there are {}."
+ASK, NOT_ASKED = "Go on? [y/N]", "Nothing was asked."
+FAILED = "Inspect couldn't go on: {}"
+UNREADABLE = "{} can't be read: {}."
+IN_ROW = "row {}: {}"
+TWICE = "its id, {}, is an earlier row's"
+NOT_UTF8 = "it isn't UTF-8"
+NO_QUESTION = "it has no question"
+NO_INPUT = "it has no question, for which there is the column question or input"
+NO_TARGET = "it has no right answer, for which there is the column answer or target"
+NO_CHOICE = "its right answer is none of its choices, or there are more than 26"
+NO_GROUP = "its pattern has no group that holds the answer"
+NO_SCORER = "it can't be scored by {}; there are {}, and choice is for choices"
+PROGRESS = "{} of {} questions"
+OPEN = "Every answer is in {}; to read them: inspect view --log-dir {}"
+BETTER_THAN = "It is more helpful than this answer, which people voted against: {}"
+FAULT = "It doesn't have this fault that somebody named: {}"
+LONGER_REPLIES = (
+    "Without max_tokens a reply is taken to be {:,} tokens long: longer ones can pass {} by the "
+    "difference."
+)
+STOPPED = "Stopped; the same command continues."
+STOPPED_FOR_COST = "Stopped before {} were passed; the same command with a higher --max-cost continues."
 _WHY: dict[Missing, str] = {
     "no_answer": "have no answer",
     "no_review": "have no review",
     "no_correction": "have no correction",
     "no_chairman": "have no answer by the chairman",
-    "no_ranking": "have no ranking",
+    "no_majority": "are answered in prose, which can't be counted",
     "not_judged": "have no verdict",
 }
-_DECIDED = {
-    "better": "better",
-    "worse": "worse",
-    "within_margin": "no different by more than the margin",
-    "undecided": "undecided",
-}
-
-
-def no_such_profile(name: str, known: Sequence[str]) -> str:
-    return f"There is no profile {name}; there are {', '.join(known)}."
-
-
-def unreadable(path: str, why: str) -> str:
-    return f"{path} can't be read: {why}."
 
 
 def problems(path: str, found: Sequence[str]) -> str:
-    shown = [f"  {each}" for each in found[:20]]
     more = [f"  and {len(found) - 20} more"] if len(found) > 20 else []
-    return "\n".join([f"{path} can't be used:", *shown, *more])
+    return "\n".join([f"{path} can't be used:", *(f"  {each}" for each in found[:20]), *more])
 
 
-def plan(questions: int, members: int, arms: int, pilot: int, judged: int) -> str:
-    """Return what is about to run, before the first call."""
-    by = "" if not judged else f", {judged} of them by the judge"
-    first = f"The pilot asks each member {pilot} of them three times. " if pilot else ""
+def plan(questions: int, members: int, arms: int, judged: int, cost: float, unpriced: int) -> str:
+    """Return what is about to run and what it will cost, before the first call."""
+    by = f", {judged} of them scored by the judge" if judged else ""
+    unknown = f"; {count(unpriced, 'call')} without a known price at an estimate" if unpriced else ""
     return (
-        f"{figures.count(questions, 'question')}{by}, {figures.count(members, 'member')}, "
-        f"{figures.count(arms, 'arm')}. {first}The rule is on record. Ctrl-C stops; the same command "
-        "continues."
+        f"{count(questions, 'question')}{by}, {count(members, 'member')}, {count(arms, 'arm')}: "
+        f"about {dollars(cost) if cost else '$0'}{unknown}. What was paid for before isn't paid again. "
+        "Ctrl-C stops; the same command continues."
     )
-
-
-def progress(done: int, of: int, seconds: float | None, dollars: float | None) -> str:
-    if done == of:
-        return f"{done} of {of}"
-    left = "" if seconds is None else f", about {figures.duration(seconds)} left"
-    cost = "" if not dollars else f", about {figures.dollars(dollars)} more"
-    return f"{done} of {of}{left}{cost}"
 
 
 def invalid(found: Invalid) -> str:
     return f"{found.missing} of {found.of} questions {_WHY[found.cause]}"
 
 
-def written(what: str, path: str) -> str:
-    return f"{what}: {path}"
+def sentence(arms: Sequence[ArmFigures], best: str, baseline: str) -> str:
+    """Return in one sentence how the council did beside the baseline, and what it cost."""
+    other = next(each for each in arms if each.name == baseline)
+    rest = [each for each in arms if each is not other] or [other]
+    council = max(rest, key=lambda each: (each.name == FULL, each.name in COUNCILS))
+    called = "The council" if council.name == FULL else council.name
+    if council.invalid or council.score is None:
+        return f"{called} has no result{f': {invalid(council.invalid)}' if council.invalid else ''}."
+    said = f"{called} was right on {_right(council)} questions"
+    name = f"{best} alone" if best and baseline == BEST else baseline
+    if other is council:
+        return f"{said}."
+    if other.invalid or other.score is None:
+        return f"{said}; {name} has no result to compare it with."
+    beside = _right(other) if other.n != council.n else f"{other.score * other.n:g}"
+    if council.cost is None or other.cost is None:
+        times = "what it cost isn't known"
+    else:
+        paid, took = (council.cost, other.cost), (council.tokens, other.tokens)
+        over, under = paid if other.cost else took
+        ratio = over / under if under else 1.0
+        shown = f"{ratio:.0f}" if ratio >= 9.5 else f"{ratio:.2g}"
+        times = f"it cost {shown} times as much" if other.cost else f"it took {shown} times the tokens"
+    return f"{said}, {name} on {beside}; {times}."
 
 
-def may_pass(max_cost: float, reply_tokens: int) -> str:
-    return (
-        f"Without max_tokens a reply is taken to be {reply_tokens:,} tokens long: "
-        f"longer ones can pass {figures.dollars(max_cost)} by the difference."
-    )
+def _right(arm: ArmFigures) -> str:
+    return f"{(arm.score or 0) * arm.n:g} of {arm.n}"
 
 
-def stopped(why: str, max_cost: float | None) -> str:
-    if why == "max_cost":
-        most = figures.dollars(max_cost or 0)
-        return f"Stopped before {most} were passed; the same command with a higher --max-cost continues."
-    return "Stopped; the same command continues."
+def line(arm: ArmFigures, baseline: str) -> str:
+    """Return one arm in words."""
+    if arm.invalid:
+        return f"{arm.name}: invalid, {invalid(arm.invalid)}."
+    said = f"{arm.name}: right on {_right(arm)}"
+    if arm.n >= LEAST_DECIDED and arm.score is not None and arm.interval:
+        said += f" ({arm.score:.0%}; {arm.interval.low:.0%} to {arm.interval.high:.0%})"
+    if arm.against:
+        said += f", {_against(arm.against, baseline)}"
+    cost = "unknown cost" if arm.cost is None else dollars(arm.cost) if arm.cost else "no cost"
+    return f"{said}; {cost}, {count(arm.tokens, 'token')}, {duration(arm.seconds)} in all."
 
 
-def points(value: float) -> str:
-    """Return a difference of shares in points: `+4`, `\u221212`, `0`."""
-    whole = round(100 * value)
-    return f"{whole:+d}".replace("-", "\u2212") if whole else "0"
-
-
-def share(figure: ArmFigures) -> str:
-    """Return a score as a share, from ten questions on; below, as a count."""
-    if figure.score is None or figure.interval is None:
-        return "invalid"
-    if figure.n < LEAST_DECIDED:
-        return f"{figure.score * figure.n:g} of {figure.n}"
-    low, high = figure.interval
-    return f"{figure.score:.0%} ({low:.0%} to {high:.0%})"
-
-
-def against(found: Against | None) -> str:
-    if found is None:
-        return ""
+def _against(found: Against, baseline: str) -> str:
     if found.pairs < LEAST_DECIDED:
-        return _counted(found)
-    low, high = found.interval
-    decided = _DECIDED[found.decision]
-    return f"{points(found.difference)} ({points(low)} to {points(high)}), {decided}"
+        more = found.difference * found.pairs
+        beside = f"{abs(more):.3g} {'more' if more > 0 else 'fewer'} than" if more else "as many as"
+        return f"{beside} {baseline}"
+    low, high = (f"{100 * each:+.0f}".replace("-", "\u2212") for each in found.interval)
+    if found.decision == "undecided":
+        return f"undecided beside {baseline} ({low} to {high} points)"
+    if found.decision == "within_margin":
+        return f"within the margin of {baseline} ({low} to {high} points)"
+    return f"{abs(100 * found.difference):.0f} points {found.decision} than {baseline} ({low} to {high})"
 
 
-def _counted(found: Against) -> str:
-    """Return a difference as a count: `+2 of 9`."""
-    more = found.difference * found.pairs
-    return f"{more:+.3g} of {found.pairs}".replace("-", "\u2212") if more else f"0 of {found.pairs}"
-
-
-def cost(dollars: float | None) -> str:
-    if dollars is None:
-        return "unknown"
-    return figures.dollars(dollars) if dollars else figures.NO_COST
-
-
-def flipped(found: Flips) -> str:
-    """Return what stage 2.5 did to members' answers."""
-    said = (
-        f"Stage 2.5 put {figures.count(found.wrong_to_right, 'wrong answer')} right and spoilt "
-        f"{figures.count(found.right_to_wrong, 'right one')}"
-    )
-    changed = f"; {found.unjudged} more changed, and nobody can say which way" if found.unjudged else ""
-    return f"{said}{changed}."
-
-
-def says(
+def notes(
     arms: Sequence[ArmFigures],
-    flips: Flips,
+    flips: Mapping[str, Mapping[str, int]],
+    saturated: Sequence[str],
+    questions: int,
     *,
-    questions: int,
-    baseline: str,
-    kappa: float | None,
-    judged_by_member: bool,
-    stopped_for: str | None,
-) -> tuple[str, ...]:
-    """Return in a few sentences what came out, and what that can't show."""
-    return tuple(
-        _said(arms, flips, questions, baseline, kappa, judged_by_member, stopped_for is not None)
-    )
-
-
-def _said(
-    arms: Sequence[ArmFigures],
-    flips: Flips,
-    questions: int,
-    baseline: str,
-    kappa: float | None,
-    judged_by_member: bool,
     is_stopped: bool,
+    judged_by_member: bool,
 ) -> Iterator[str]:
-    if flips.right_to_wrong > flips.wrong_to_right:
-        yield f"Stage 2.5 spoils more than it mends: {_lower(flipped(flips))}"
-    elif any(each.name.startswith("full") or each.name == "pick" for each in arms):
-        yield flipped(flips)
-    compared = [each for each in arms if each.against]
-    for each in sorted(compared, key=lambda one: one.name != "full")[:1]:
-        yield f"{each.name} against {baseline}: {against(each.against)}."
-    for each in arms:
-        if each.invalid:
-            yield f"{each.name} is invalid: {invalid(each.invalid)}."
-    if kappa is not None and kappa < TRUSTED:
-        agreed = f"its verdicts agree with the hand labels by a kappa of {kappa:.2f}"
-        yield f"{NOT_BELIEVED.capitalize()}: {agreed}."
+    """Yield what else came out, and what that can't show."""
+    for name, found in flips.items():
+        mended, spoilt, unknown = found.values()
+        changed = f"; nobody can say of {unknown} more" if unknown else ""
+        yield f"Stage 2.5 mended {mended} and spoilt {spoilt} answers of {name}{changed}."
+    if saturated:
+        yield f"{', '.join(saturated)}: always right in the pilot, so nothing can be shown to be better."
     if judged_by_member:
         yield "The judge is a member's model and judged its own answers."
     if is_stopped:
         yield "The evaluation was stopped, so these are the questions that it reached."
+    widths = [each.against.interval.high - each.against.interval.low for each in arms if each.against]
     if questions < LEAST_DECIDED:
-        asked = figures.count(questions, "question")
-        yield f"{asked} can't show a difference; from ten on one can be decided."
-    elif width := detectable(arms):
-        yield (
-            f"{figures.count(questions, 'question')} can't show a difference below about "
-            f"{max(1, round(100 * width))} points, nor what other questions would give."
-        )
-
-
-def _lower(sentence: str) -> str:
-    return sentence.removeprefix("Stage 2.5 ").replace("put ", "it put ", 1)
-
-
-def no_such_arm(why: str) -> str:
-    return f"{why[:1].upper()}{why[1:]}."
-
-
-def no_label(line: int) -> str:
-    return f"line {line}: it needs id, arm, and better, which is arm, baseline or tie"
-
-
-WHEN, ASKED, MEMBERS, CHAIRMAN, RULE = "Date", "Questions", "Members", "Chairman", "Rule"
-CHOSEN, SATURATED, JUDGE, SEED, NONE = "Best member", "Saturated", "Judge", "Seed", "none"
-INVALID = "invalid"
-SCORES = "Share of right answers"
-SCORES_NOTE = "A dot is an arm's score, its line the 95 % interval."
-DIFFERENCES_NOTE = (
-    "Points above or below the baseline, paired by question, with 95 % intervals. A difference in the "
-    "shaded margin doesn't matter."
-)
-TOKENS = "Tokens for one question"
-TOKENS_NOTE = "All tokens of an arm, prompts and replies, as if it had been run alone."
-FOOTER = "Answers are by AI models. This file is self-contained."
-HEADS = (
-    "Arm",
-    "Questions",
-    "Score",
-    "Against the baseline",
-    "At equal length",
-    "Words",
-    "Cost",
-    "Tokens",
-    "Seconds",
-    "Cut off",
-    "Member missing",
-)
-
-
-def report_title(questions: str) -> str:
-    return f"What the council was worth on {questions}"
-
-
-def differences(baseline: str) -> str:
-    return f"Difference from {baseline}"
-
-
-def asked(reached: int, of: int) -> str:
-    return str(of) if reached == of else f"{reached} of {of}"
-
-
-def rule(baseline: str, margin: float) -> str:
-    return f"against {baseline}, margin {100 * margin:g} points"
-
-
-def judged_by(model: str, order_bias: float | None, kappa: float | None) -> str:
-    bias = "" if order_bias is None else f", the order decided {order_bias:.0%}"
-    agreed = "no hand labels" if kappa is None else f"kappa {kappa:.2f}"
-    return f"{model}{bias}, {agreed}"
-
-
-def figures_row(each: ArmFigures, why_invalid: str | None) -> tuple[str, ...]:
-    """Return an arm's row of the table of all figures."""
-    controlled = "" if each.length_controlled is None else points(each.length_controlled)
-    return (
-        each.name,
-        str(each.n),
-        f"{INVALID}: {why_invalid}" if why_invalid else share(each),
-        against(each.against),
-        controlled,
-        f"{each.words:.0f}",
-        cost(each.cost),
-        f"{each.tokens:,}",
-        f"{each.seconds:,.0f}",
-        str(each.truncated),
-        str(each.absent),
-    )
-
-
-def decided(found: Against) -> str:
-    if found.pairs < LEAST_DECIDED:
-        return _counted(found)
-    word = "within margin" if found.decision == "within_margin" else found.decision
-    return f"{points(found.difference)}, {word}"
-
-
-def verdict(score: float | None, missing: Missing | None) -> str:
-    if missing:
-        return f"no result: {_WHY[missing].replace('have', 'has', 1)}"
-    if score is None:
-        return "not judged"
-    return {1.0: "right", 0.0: "wrong"}.get(score, "tie")
-
-
-def right_arms(right: Sequence[str], of: int) -> str:
-    return f"{len(right)} of {of} arms right"
-
-
-def wanted(item: EvalItem) -> str:
-    """Return what a right answer is."""
-    if item.target:
-        return f"Right: {' or '.join(item.target)}"
-    return f"A good answer says: {'; '.join(item.rubric)}"
-
-
-REPORT, EXPORT, HISTORY = "Report", "Export", "history"
-
-
-def not_written(path: str, why: str) -> str:
-    return f"{path} can't be written: {why.lower()}."
-
-
-def better_than(answer: str, reasons: Sequence[str]) -> Iterator[str]:
-    """Return what an answer has to do where people didn't find the council's helpful."""
-    yield f"It is more helpful than this answer, which people voted against: {answer}"
-    for reason in reasons:
-        yield f"It doesn't have this fault that somebody named: {reason}"
+        asked = count(questions, "question")
+        yield f"{asked} can't show a difference; from {LEAST_DECIDED} on one can be decided."
+    elif widths:
+        least = max(1, round(50 * max(widths)))
+        yield f"{questions} questions can't show a difference below about {least} points."

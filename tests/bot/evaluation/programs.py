@@ -23,18 +23,7 @@ PRICES: list[Json] = [
     {"id": model, "context_length": 8_000, "pricing": {"prompt": "0.000001", "completion": "0.000002"}}
     for model in (*QUALITY, "judge/one")
 ]
-ARMS = (
-    "member:openai/gpt-5",
-    "member:anthropic/claude",
-    "member:google/gemini",
-    "best",
-    "self_consistency",
-    "pick",
-    "union",
-    "stage1",
-    "full_without_2_5",
-    "full",
-)
+ARMS = ("best", "self_consistency", "stage1", "second_look", "full_without_2_5", "full")
 
 
 def stage_of(exchange: Exchange) -> str:
@@ -42,7 +31,7 @@ def stage_of(exchange: Exchange) -> str:
     prompt = exchange.prompt
     if exchange.model == "judge/one":
         return "judge"
-    if "Your peers reviewed your answer" in prompt:
+    if "Your peers reviewed your answer" in prompt or "No peer review of your answer" in prompt:
         return "correction"
     if "You are the chairman of the council" in prompt:
         return "synthesis"
@@ -58,7 +47,7 @@ def known(exchange: Exchange) -> Turn:
     prompt = re.sub(r"\b[0-9a-f]{16}\b", "", exchange.prompt)
     drawn = zlib.crc32(f"{exchange.model} {prompt}".encode()) % 1000 / 1000
     right = drawn < QUALITY[exchange.model]
-    return Turn(f"I tried each key.\nAnswer: {door if right else 999}")
+    return Turn(f"I tried each key.\nANSWER: {door if right else 999}")
 
 
 def write_questions(folder: Path, count: int, *more: Json) -> None:

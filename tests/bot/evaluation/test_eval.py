@@ -1,13 +1,19 @@
-"""`council eval` from outside: what it prints, what it pays for, and when it stops."""
+"""`council eval` from outside: what it prints, logs and pays for, and when it stops."""
 
 import asyncio
 import signal
-from collections import Counter
+import zipfile
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import cast
 
+import orjson
 import pytest
+from inspect_ai.log import read_eval_log
 
+from bot.config.configuration import load
+from bot.errors import Refusal
+from bot.evaluation.command import EvalOptions, evaluate
 from tests.bot.evaluation.programs import (
     ARMS,
     arms_of,
@@ -17,21 +23,70 @@ from tests.bot.evaluation.programs import (
     stage_of,
     write_questions,
 )
-from tests.model_server import Exchange, Json, Turn
-from tests.test_program import Program
+from tests.library import open_library
+from tests.model_server import Exchange, Json, ModelServer, Turn
+from tests.test_program import Program, at_a_terminal
 
-QUICK = ("eval", "q.jsonl", "--pilot", "2")
+QUICK = ("eval", "q.jsonl", "--pilot", "2", "--json")
+LONG = "The lock was held too long, and nobody was warned before it happened again."
 
 
-async def test_a_result_is_json_alone_with_every_field(tmp_path: Path) -> None:
-    """Progress goes to standard error; a file of questions ends with 0."""
+class Here:
+    """`council eval` in this process: loading Inspect takes seconds."""
+
+    def __init__(self, folder: Path, server: ModelServer, capsys: pytest.CaptureFixture[str]) -> None:
+        self.folder = folder
+        self.server = server
+        self._capsys = capsys
+        self.err = self.out = ""
+
+    async def __call__(self, **options: object) -> bool:
+        """Return whether it exits with 0; raises `Refusal` where it exits with 2."""
+        chosen = {"file": self.folder / "q.jsonl", "pilot": 2, "as_json": True, **options}
+        async with open_library(self.folder / "data") as library:
+            try:
+                return await evaluate(load(), library, EvalOptions(**chosen))  # type: ignore[arg-type]
+            finally:
+                self.out, self.err = self._capsys.readouterr()
+
+    @property
+    def found(self) -> Json:
+        """What was printed as JSON; outside of the program, its log goes to standard output, too."""
+        return cast("Json", orjson.loads(self.out[self.out.index('{\n  "schema"') :]))
+
+
+@pytest.fixture
+async def here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> AsyncGenerator[Here]:
+    """Evaluate with models of known quality and prices."""
+    monkeypatch.chdir(tmp_path)
+    async with evaluated(tmp_path) as (council, server):
+        for name, value in council.environment.items():
+            monkeypatch.setenv(name, value)
+        yield Here(tmp_path, server, capsys)
+
+
+async def test_a_result_is_json_alone_and_its_rule_is_logged_first(tmp_path: Path) -> None:
+    """Every field of the specification; what it will cost and its progress are on standard error."""
     write_questions(tmp_path, 12)
-    async with evaluated(tmp_path) as (council, _):
-        ended = await council(*QUICK, "--json", "--seed", "3")
+    rules: list[object] = []
+    async with evaluated(tmp_path) as (council, server):
+
+        def answer(exchange: Exchange) -> Turn:
+            if len(server.history) == 1:
+                [log] = (tmp_path / "logs").glob("*.eval")
+                with zipfile.ZipFile(log) as opened:
+                    started = orjson.loads(opened.read("_journal/start.json"))
+                rules.append(started["eval"]["metadata"]["rule"])
+            return known(exchange)
+
+        server.always("*", answer)
+        ended = await council(*QUICK, "--seed", "3")
     found = result(ended)
     assert ended.code == 0
     assert [*found] == [
-        "schema", "questions", "seed", "rule", "arms", "flips", "saturated", "judge", "stopped", "says",
+        "schema", "questions", "seed", "rule", "arms", "flips", "saturated", "judge", "stopped", "log", "says",
     ]  # fmt: skip
     assert (found["questions"], found["seed"], found["stopped"], found["judge"]) == (12, 3, None, None)
     assert found["rule"] == {"baseline": "best", "margin": 0.05}
@@ -43,297 +98,224 @@ async def test_a_result_is_json_alone_with_every_field(tmp_path: Path) -> None:
         assert (arm["n"], arm["invalid"]) == (12, None)
         assert (arm["against_baseline"] is None) == (name == "best")
     best, full = arms_of(found)["best"], arms_of(found)["full"]
-    assert best == arms_of(found)["member:openai/gpt-5"] | {"name": "best", "against_baseline": None}
     assert cast("float", full["cost"]) > 5 * cast("float", best["cost"])
     assert set(cast("Json", full["against_baseline"])) == {"difference", "interval", "decision"}
-    assert "12 questions, 3 members, 10 arms." in ended.err
-    assert "14 of 14" in ended.err
-
-
-async def test_arms_share_their_calls(tmp_path: Path) -> None:
-    """A question costs what its dearest arm does and a chairman for each other one; no answer twice."""
-    write_questions(tmp_path, 1)
-    async with evaluated(tmp_path) as (council, server):
-        ended = await council(
-            "eval", "q.jsonl", "--pilot", "0", "--arms", "members,stage1,full,union", "--json"
-        )
-        asked = Counter(map(stage_of, server.history))
-    assert ended.code == 0
-    # Without a pilot the council's own ranking chooses the best.
-    assert asked == {"answer": 3, "review": 3, "correction": 3, "synthesis": 3}
-
-
-async def test_the_same_command_pays_for_nothing_twice(tmp_path: Path) -> None:
-    """Another arm asks only what it has for itself; another seed is another evaluation."""
-    write_questions(tmp_path, 3)
-    async with evaluated(tmp_path) as (council, server):
-        first = await council(*QUICK, "--arms", "full", "--json")
-        paid = len(server.history)
-        second = await council(*QUICK, "--arms", "full", "--json")
-        again = len(server.history)
-        await council(*QUICK, "--arms", "full,union", "--json")
-        added = len(server.history)
-        await council(*QUICK, "--arms", "full", "--seed", "1")
-        other = len(server.history)
-    assert result(first) == result(second)
-    assert again == paid
-    assert added == paid + 3
-    assert other == added + paid
-
-
-async def test_a_reply_without_a_limit_can_pass_the_most_it_may_cost(tmp_path: Path) -> None:
-    """Whoever sets a limit for money and none for length reads what that leaves open."""
-    write_questions(tmp_path, 1)
-    async with evaluated(tmp_path, max_tokens=None) as (council, _):
-        ended = await council("eval", "q.jsonl", "--pilot", "0", "--arms", "stage1", "--max-cost", "1")
-    assert (
-        "Without max_tokens a reply is taken to be 2,000 tokens long: "
-        "longer ones can pass $1.00 by the difference."
-    ) in ended.err.splitlines()
-
-
-async def test_a_most_that_is_no_amount_is_refused(tmp_path: Path) -> None:
-    """Before anything is read; so is what is to count toward a budget."""
-    council = Program(tmp_path)
-    for amount in ("inf", "nan", "1_0", "\u0661", "-1", "2000000"):
-        for command in (
-            ("eval", "q.jsonl", f"--max-cost={amount}"),
-            ("budget", "set", "user_day", "slack:T1/U1", "--", amount),
-        ):
-            ended = await council(*command)
-            assert (ended.code, ended.out) == (2, "")
-            said = " ".join(ended.err.replace("\u2502", "").split())
-            assert "in US dollars from 0 to 1,000,000" in said
-
-
-async def test_an_evaluation_is_kept_in_a_database_too(tmp_path: Path, postgres: str) -> None:
-    """With `DATABASE_URL` it is continued from there, and nothing is in the data folder."""
-    write_questions(tmp_path, 2)
-    async with evaluated(tmp_path, postgres) as (council, server):
-        part = await council(*QUICK, "--arms", "stage1", "--json")
-        paid = len(server.history)
-        whole = await council(*QUICK, "--arms", "stage1", "--json")
-        again = len(server.history)
-    assert (part.code, again) == (0, paid)
-    assert result(part) == result(whole)
-    assert not (tmp_path / "data").exists()
-
-
-async def test_a_killed_evaluation_continues_without_paying_again(tmp_path: Path) -> None:
-    """After kill -9 only what was in flight is asked again, and the result is the same."""
-    write_questions(tmp_path, 6)
-    (tmp_path / "whole").mkdir()
-    write_questions(tmp_path / "whole", 6)
-    async with evaluated(tmp_path / "whole") as (council, server):
-        whole = await council(*QUICK, "--json")
-        needed = len(server.history)
-    async with evaluated(tmp_path) as (council, server):
-        held = asyncio.Event()
-
-        def answer(exchange: Exchange) -> Turn:
-            if len(server.history) == 60:
-                server.gate = asyncio.Event()
-                held.set()
-            return known(exchange)
-
-        server.always("*", answer)
-        process = await council.start(*QUICK, "--json")
-        await held.wait()
-        in_flight = server.in_flight
-        process.send_signal(signal.SIGKILL)
-        await process.communicate()
-        assert server.gate is not None
-        server.gate.set()
-        server.gate = None
-        ended = await council(*QUICK, "--json")
-        asked = len(server.history)
-    assert result(ended) == result(whole) | {
-        "arms": result(ended)["arms"]  # how long each call took differs
+    flips = cast("Json", found["flips"])
+    assert [*flips] == ["wrong_to_right", "right_to_wrong", "unjudged", "members"]
+    assert str(found["says"]).startswith("The council was right on ")
+    assert "12 questions, 3 members, 6 arms: about $" in ended.err
+    assert "12 of 12 questions" in ended.err
+    [rule] = rules
+    assert rule == {"baseline": "best", "margin": 0.05, "pilot": 2, "seed": 3} | {
+        "questions": cast("Json", rule)["questions"]
     }
-    for name, arm in arms_of(result(ended)).items():
-        assert arm | {"seconds": 0} == arms_of(result(whole))[name] | {"seconds": 0}
-    assert needed < asked <= needed + in_flight + 12  # what the server had begun meanwhile
+    log = await asyncio.to_thread(read_eval_log, str(found["log"]))
+    assert (log.status, len(log.samples or ())) == ("success", 12)
+    assert log.results is not None
+    scores = {each.name: each.metrics["accuracy"].value for each in log.results.scores}
+    assert scores == {
+        name: pytest.approx(arm["score"], abs=1e-6) for name, arm in arms_of(found).items()
+    }
 
 
-async def test_the_most_it_may_cost_is_never_passed(tmp_path: Path) -> None:
+async def test_a_manager_reads_one_sentence(here: Here) -> None:
+    """And one line for each arm, and how to open the log; a second time, nothing is paid again."""
+    write_questions(here.folder, 3)
+    assert await here(as_json=False)
+    paid, first = len(here.server.history), here.out.splitlines()
+    assert first[0].startswith("The council was right on ")
+    assert " of 3 questions, openai/gpt-5 alone on " in first[0]
+    assert first[0].endswith(" times as much.")
+    assert [line.partition(":")[0] for line in first[2:8]] == [*ARMS]
+    assert first[-1].startswith("Every answer is in ")
+    assert first[-1].endswith(f"inspect view --log-dir {here.folder}/logs")
+    assert await here(as_json=False)
+    assert (len(here.server.history), here.out.splitlines()[:8]) == (paid, first[:8])
+    assert await here(arms="full,auto,quick,member:google/gemini", judge="judge/one")
+    assert set(arms_of(here.found)) == {"best", "full", "auto", "quick", "member:google/gemini"}
+    added = [stage_of(each) for each in here.server.history[paid:]]
+    assert set(added) <= {"judge", "synthesis"}  # another arm pays for what it has for itself
+    assert await here(seed=1)
+    assert len(here.server.history) > paid + len(added) + 40  # another seed is another evaluation
+
+
+async def test_the_most_it_may_cost_is_never_passed(here: Here) -> None:
     """It stops before the call that might, says so, and continues with more; together, too."""
-    write_questions(tmp_path, 8)
-    async with evaluated(tmp_path) as (council, server):
-        spent: list[float] = []
+    write_questions(here.folder, 8)
+    spent: list[float] = []
 
-        def count(exchange: Exchange) -> Turn:
-            turn = known(exchange)
-            prompt, reply = len(exchange.prompt) / 4, len(str(turn.text)) / 4
-            spent.append(prompt / 1e6 + 2 * reply / 1e6)
-            return turn
+    def count(exchange: Exchange) -> Turn:
+        turn = known(exchange)
+        spent.append(len(exchange.prompt) / 4 / 1e6 + 2 * len(str(turn.text)) / 4 / 1e6)
+        return turn
 
-        server.always("*", count)
-        stopped = await council(*QUICK, "--max-cost", "0.01", "--json")
-        at_first, calls = sum(spent), len(server.history)
-        still = await council(*QUICK, "--max-cost", "0.01", "--json")
-        more = len(server.history) - calls
-        finished = await council(*QUICK, "--max-cost", "1", "--json")
-    found = result(stopped)
-    assert (stopped.code, found["stopped"]) == (1, "max_cost")
-    assert "with a higher --max-cost continues" in stopped.err
+    here.server.always("*", count)
+    assert not await here(max_cost=0.01)
+    at_first, calls = sum(spent), len(spent)
+    assert here.found["stopped"] == "max_cost"
+    assert "Stopped before $0.01 were passed; the same command with a higher --max-cost" in here.err
     assert 0.005 < at_first <= 0.01
-    assert (still.code, more) == (1, 0)
-    assert (finished.code, result(finished)["stopped"]) == (0, None)
+    assert not await here(max_cost=0.01)
+    assert len(spent) == calls
+    assert await here(max_cost=1)
+    assert here.found["stopped"] is None
 
 
-async def test_an_arm_that_silently_never_runs_is_invalid(tmp_path: Path) -> None:
+async def test_an_arm_that_silently_never_runs_is_invalid(here: Here) -> None:
     """Every review fails: the council still answers, but nothing in it was reviewed."""
-    write_questions(tmp_path, 4)
-    async with evaluated(tmp_path) as (council, server):
-        refused = Turn(status=400, error={"message": "no", "code": 400})
-        server.always("*", lambda each: refused if stage_of(each) == "review" else known(each))
-        ended = await council(*QUICK, "--json")
-    arms = arms_of(result(ended))
-    for name in ("full", "full_without_2_5", "pick", "union"):
+    write_questions(here.folder, 4)
+    refused = Turn(status=400, error={"message": "no", "code": 400})
+    here.server.always("*", lambda each: refused if stage_of(each) == "review" else known(each))
+    assert await here()
+    arms = arms_of(here.found)
+    for name in ("full", "full_without_2_5"):
         assert arms[name]["score"] is arms[name]["interval"] is arms[name]["against_baseline"] is None
-        assert arms[name]["n"] == 0
-    assert arms["full"]["invalid"] == "4 of 4 questions have no review"
-    assert arms["stage1"]["invalid"] is None
-    assert "full is invalid: 4 of 4 questions have no review." in str(result(ended)["says"])
-    assert ended.code == 0
+        assert (arms[name]["n"], arms[name]["invalid"]) == (0, "4 of 4 questions have no review")
+    assert arms["stage1"]["invalid"] is arms["second_look"]["invalid"] is None
+    assert str(here.found["says"]).startswith(
+        "The council has no result: 4 of 4 questions have no review."
+    )
 
 
-async def test_a_council_without_a_member_has_a_result(tmp_path: Path) -> None:
-    """The member's own arm is invalid; the council's counts whom it missed."""
-    write_questions(tmp_path, 4)
-    async with evaluated(tmp_path) as (council, server):
-        server.always("google/gemini", Turn(status=400, error={"message": "no", "code": 400}))
-        ended = await council(*QUICK, "--json")
-    arms = arms_of(result(ended))
+async def test_a_member_that_fails_leaves_the_council_its_result(here: Here) -> None:
+    write_questions(here.folder, 4)
+    here.server.always("google/gemini", Turn(status=400, error={"message": "no", "code": 400}))
+    assert await here(arms="members,full")
+    arms = arms_of(here.found)
     assert arms["member:google/gemini"]["invalid"] == "4 of 4 questions have no answer"
     assert (arms["full"]["invalid"], arms["full"]["n"]) == (None, 4)
 
 
-async def test_a_saturated_question_is_named_and_may_be_left_out(tmp_path: Path) -> None:
-    """The best member answers it right each time in the pilot, so it can't tell the arms apart."""
-    write_questions(tmp_path, 3)
-    async with evaluated(tmp_path) as (council, server):
-
-        def answer(exchange: Exchange) -> Turn:
-            easy = exchange.model == "openai/gpt-5" and "door 2?" in exchange.prompt
-            return Turn("Answer: 2") if easy and stage_of(exchange) == "answer" else known(exchange)
-
-        server.always("*", answer)
-        kept = result(await council("eval", "q.jsonl", "--pilot", "3", "--json"))
-        left = result(await council("eval", "q.jsonl", "--pilot", "3", "--drop-saturated", "--json"))
-    saturated = cast("list[str]", kept["saturated"])
-    assert "q2" in saturated
-    assert left["saturated"] == saturated
-    assert arms_of(kept)["full"]["n"] == 3
-    assert arms_of(left)["full"]["n"] == 3 - len(saturated)
-
-
-JUDGED: Json = {
-    "input": "Why does the queue of door 1 stall? What is the code of door 1?",
-    "rubric": ["names the lock", "says when"],
-}
-
-
-def judging(better: str) -> str:
-    """Return a judge's reply."""
-    return (
-        '{"differences": [{"point": "the lock", "checkable": false}], "recommendation": "different", '
-        f'"steering": [], "better": "{better}"}}'
-    )
-
-
-async def test_a_judge_that_goes_by_the_place_is_exposed(tmp_path: Path) -> None:
-    """Each of its verdicts depends on the order: all are ties, and the bias is told."""
-    write_questions(tmp_path, 0, *({**JUDGED, "id": f"j{number}"} for number in range(4)))
-    async with evaluated(tmp_path) as (council, server):
-        server.always("judge/one", Turn(judging("Response A")))
-        server.always("chair/man", Turn("The lock is held by full."))
-        words = ("--pilot", "0", "--judge", "judge/one", "--arms", "best,full", "--json")
-        ended = await council("eval", "q.jsonl", *words)
-    found = result(ended)
-    assert found["judge"] == {"model": "judge/one", "order_bias": 1.0, "kappa": None}
-    assert [arm["score"] for arm in arms_of(found).values()] == [0.5, 0.5]
-
-
-async def test_a_judge_that_people_contradict_is_not_trusted(tmp_path: Path) -> None:
-    """Kappa comes from hand labels; below 0.6 the result says so."""
-    write_questions(tmp_path, 0, *({**JUDGED, "id": f"j{number}"} for number in range(4)))
-    labels = [
-        f'{{"id": "j{number}", "arm": "full", "better": "{better}", "why": "a\u2028b"}}'
-        for number, better in enumerate(("baseline", "arm", "baseline", "tie"))
+async def test_what_no_checker_scores_a_judge_grades(here: Here) -> None:
+    """By Inspect's question, through the council's own calls; a reply without a grade is no verdict."""
+    rows: list[Json] = [
+        {"id": f"j{number}", "input": f"Why did door {number} stall?", "target": LONG}
+        for number in range(4)
     ]
-    (tmp_path / "labels.jsonl").write_text("\n".join(labels), encoding="utf-8")
-    async with evaluated(tmp_path) as (council, server):
+    write_questions(here.folder, 0, *rows)
+    here.server.always("*", Turn("The lock was held."))
+    here.server.always("judge/one", Turn("It does.\n\nGRADE: C"))
+    assert await here(judge="judge/one", arms="best,self_consistency,full")
+    assert here.found["judge"] == {"model": "judge/one"}
+    arms = arms_of(here.found)
+    assert [arms[name]["score"] for name in ("best", "full")] == [1, 1]
+    assert "answered in prose" in str(arms["self_consistency"]["invalid"])
+    paid = len(here.server.history)
+    assert await here(judge="judge/one", arms="best,full")
+    assert len(here.server.history) == paid
+    here.server.always("judge/two", Turn("I can't say."))
+    assert not await here(judge="judge/two", arms="best,full")
+    assert arms_of(here.found)["full"]["invalid"] == "4 of 4 questions have no verdict"
 
-        def longer(exchange: Exchange) -> Turn:
-            first, second = exchange.prompt.find("by full"), exchange.prompt.find("I tried")
-            return Turn(judging("Response A" if first < second else "Response B"))
 
-        server.always("judge/one", longer)
-        server.always("chair/man", Turn("The lock is held by full."))
-        words = ("--pilot", "0", "--judge", "judge/one", "--arms", "best,full", "--json")
-        ended = await council("eval", "q.jsonl", *words, "--labels", "labels.jsonl")
-    judge = cast("Json", result(ended)["judge"])
-    assert judge["order_bias"] == 0
-    assert cast("float", judge["kappa"]) < 0.6
-    assert "Judge not trusted" in str(result(ended)["says"])
+async def test_replies_that_break_checkers_are_wrong_and_end_nothing(here: Here) -> None:
+    write_questions(
+        here.folder, 3, {"id": "long", "input": "What is the code of door 0?", "target": "9" * 5000}
+    )
+    odd = ["1e9999999", "9" * 5000, " " * 1200 + "x", "ANSWER:" + "\n" * 1200]
+    here.server.always("*", lambda each: Turn(odd[len(each.prompt) % 4]))
+    assert await here(arms="best,stage1")
+    assert [arm["n"] for arm in arms_of(here.found).values()] == [4, 4]
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("options", "said"),
     [
-        (("eval", "missing.jsonl"), "missing.jsonl can't be read: no such file or directory."),
-        (("eval",), "Name a file of questions, or use --from-history."),
-        (
-            ("eval", "bad.jsonl"),
-            "bad.jsonl can't be used:\n  line 1: it has neither a target nor a rubric",
-        ),
-        (("eval", "q.jsonl", "--arms", "fuller"), "There is no arm fuller; there are members, auto, "),
-        (
-            ("eval", "q.jsonl", "--arms", "auto"),
-            "The arm auto needs a judge: set judge_model in council.toml",
-        ),
-        (("eval", "q.jsonl", "--profile", "x"), "There is no profile x; there are default."),
-        (
-            ("eval", "judged.jsonl"),
-            "Some questions can't be checked without a judge: set judge_model in",
-        ),
-        (("eval", "q.jsonl", "--margin", "2"), "Invalid value for '--margin'"),
+        ({"file": Path("missing.jsonl")}, "missing.jsonl can't be read: no such file or directory."),
+        ({"file": None}, "Name a file of questions, or use --from-history."),
+        ({"from_history": True}, "Name a file of questions or use --from-history, not both."),
+        ({"file": None, "from_history": True}, "has people's votes yet: there is nothing to evaluate."),
+        ({"arms": "fuller"}, "There is no arm fuller; there are members, "),
+        ({"baseline": "fuller"}, "There is no arm fuller; there are members, "),
+        ({"arms": "auto"}, "The arm auto needs a judge: set judge_model in council.toml"),
+        ({"profile": "x"}, "There is no profile x; there are default."),
+        ({"file": Path("judged.jsonl")}, "Some answers can only be judged by a model: set judge_model"),
     ],
 )
-async def test_what_cannot_be_evaluated_is_refused(
-    tmp_path: Path, words: tuple[str, ...], said: str
+async def test_what_cannot_be_evaluated_is_refused(here: Here, options: Json, said: str) -> None:
+    """Before anything is asked."""
+    write_questions(here.folder, 2)
+    (here.folder / "judged.jsonl").write_bytes(orjson.dumps({"input": "?", "target": LONG}))
+    with pytest.raises(Refusal) as refused:
+        await here(**options)
+    assert said in str(refused.value)
+    assert here.server.history == []
+
+
+async def test_a_killed_evaluation_continues_without_paying_again(tmp_path: Path) -> None:
+    """After kill -9 only what was in flight is asked again; Ctrl-C keeps what is done, too."""
+    write_questions(tmp_path, 6)
+    async with evaluated(tmp_path) as (council, server):
+        stops = {40: signal.SIGKILL, 90: signal.SIGINT}
+        in_flight, out, err = 0, b"", b""
+        for at, how in stops.items():
+            held = asyncio.Event()
+
+            def answer(exchange: Exchange, at: int = at, held: asyncio.Event = held) -> Turn:
+                if len(server.history) == at:
+                    server.gate = asyncio.Event()
+                    held.set()
+                return known(exchange)
+
+            server.always("*", answer)
+            process = await council.start(*QUICK)
+            await held.wait()
+            in_flight += server.in_flight
+            process.send_signal(how)
+            out, err = await process.communicate()
+            assert server.gate is not None
+            server.gate.set()
+            server.gate = None
+        assert b'"stopped": "interrupted"' in out
+        assert b"Stopped; the same command continues." in err
+        ended = await council(*QUICK)
+        asked = len(server.history)
+    assert ended.code == 0
+    assert {arm["n"] for arm in arms_of(result(ended)).values()} == {6}
+    (tmp_path / "whole").mkdir()
+    write_questions(tmp_path / "whole", 6)
+    async with evaluated(tmp_path / "whole") as (council, server):
+        await council(*QUICK)
+        needed = len(server.history)
+    assert asked <= needed + in_flight + 24  # what the server had begun meanwhile
+
+
+async def test_an_evaluation_is_kept_in_a_database_too(
+    here: Here, postgres: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before anything is asked, with exit code 2."""
-    write_questions(tmp_path, 2)
-    (tmp_path / "bad.jsonl").write_text('{"id": "a", "input": "?"}', encoding="utf-8")
-    (tmp_path / "judged.jsonl").write_text(
-        '{"id": "a", "input": "?", "rubric": ["b"]}', encoding="utf-8"
+    """With `DATABASE_URL` it is continued from there."""
+    from bot.app import open_library as open_any
+
+    del monkeypatch
+    write_questions(here.folder, 2)
+    paid = 0
+    for _ in range(2):
+        async with open_any(here.folder / "none", postgres) as library:
+            options = EvalOptions(file=here.folder / "q.jsonl", pilot=2, arms="stage1")
+            assert await evaluate(load(), library, options)
+        assert paid in (0, len(here.server.history))
+        paid = len(here.server.history)
+    assert not (here.folder / "none").exists()
+
+
+async def test_a_person_is_asked_before_it_costs_anything(tmp_path: Path) -> None:
+    """Where somebody watches and named no limit; anything but yes asks no model."""
+    write_questions(tmp_path, 1)
+    async with evaluated(tmp_path) as (council, server):
+        shown, code = await at_a_terminal(council, "eval", "q.jsonl", "--arms", "stage1", typed="n\n")
+        assert (code, server.history) == (1, [])
+        assert "about $" in shown
+        assert "Go on? [y/N]" in shown
+        assert "Nothing was asked." in shown
+
+
+async def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
+    """And neither help nor anything else of the program loads Inspect."""
+    hide = (
+        "import importlib.util as u, sys; find = u.find_spec; sys.modules['inspect_ai'] = None; "
+        "u.find_spec = lambda name, *rest: None if name == 'inspect_ai' else find(name, *rest)"
     )
-    async with evaluated(tmp_path) as (council, server):
-        ended = await council(*words)
-    assert ended.code == 2
-    assert said in ended.err
-    assert server.history == []
-
-
-async def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
-    """It ends with 1 and what it has; the same command continues."""
-    write_questions(tmp_path, 8)
-    async with evaluated(tmp_path) as (council, server):
-        held = asyncio.Event()
-
-        def answer(exchange: Exchange) -> Turn:
-            if len(server.history) == 150:
-                server.gate = asyncio.Event()
-                held.set()
-            return known(exchange)
-
-        server.always("*", answer)
-        process = await council.start(*QUICK, "--json")
-        await held.wait()
-        process.send_signal(signal.SIGINT)
-        out, err = await process.communicate()
-    assert process.returncode == 1
-    assert b'"stopped": "interrupted"' in out
-    assert b"Stopped; the same command continues." in err
+    council = Program(tmp_path, {}, hide)
+    ended, helped = await council("eval", "q.csv"), await council("eval", "--help")
+    assert (ended.code, helped.code) == (2, 0)
+    assert "pip install 'council-bot[eval]'" in ended.err

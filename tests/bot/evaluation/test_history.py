@@ -2,18 +2,16 @@
 
 from pathlib import Path
 
-from bot.evaluation.history import voted_items
+from bot.evaluation.command import voted_questions
 from council.brief import Brief
 from council.calls import Call, Reply
 from council.document.conversation import AssistantMessage, Source, Vote
 from council.document.results import Stage3Result
-from council.evaluation.checkers import checker_of
 from council.profile import Member
 from council.usage import Usage
 from storage.journal.rows import RunRow
 from storage.scope import Scope
 from storage.selections import Selections
-from tests.bot.evaluation.programs import evaluated
 from tests.council.scripted import profile
 from tests.library import open_library
 from tests.storage.examples import NOW, answer, new_id
@@ -64,14 +62,14 @@ async def test_questions_that_people_voted_on_are_taken(tmp_path: Path) -> None:
                 stored.conversation.id, "And then?", said("?", True), title="?", source=source, now=NOW
             )
             await library.index.upsert(followed)
-        items = {item.input: item for item in await voted_items(library)}
-    assert set(items) == set(kept)
-    assert items["Shard now?"].target == ("Not yet.",)
-    assert items["Which queue?"].rubric == (
+        found = {each.asked: each async for each in voted_questions(library)}
+    assert set(found) == set(kept)
+    assert found["Shard now?"].targets == ("Not yet.",)
+    assert found["Which queue?"].targets[0].splitlines() == [
         "It is more helpful than this answer, which people voted against: None.",
         "It doesn't have this fault that somebody named: it ignores our load",
-    )
-    assert {checker_of(item) for item in items.values()} == {"judge"}
+    ]
+    assert all(each.is_judged for each in found.values())
 
 
 async def test_a_deleted_question_is_deleted_from_evaluations_too(tmp_path: Path) -> None:
@@ -94,16 +92,3 @@ async def test_a_deleted_question_is_deleted_from_evaluations_too(tmp_path: Path
         await library.forgetting.forget(chosen, by="ada")
         left = await library.database.read("SELECT key FROM steps", ())
     assert [row["key"] for row in left] == [f"{other}/ab/stage1.1:m"]
-
-
-async def test_without_votes_there_is_nothing_to_evaluate(tmp_path: Path) -> None:
-    """And a file beside it is one too many."""
-    (tmp_path / "q.jsonl").write_text('{"id": "a", "input": "?", "target": "1"}', encoding="utf-8")
-    async with evaluated(tmp_path) as (council, _):
-        none = await council("eval", "--from-history")
-        both = await council("eval", "q.jsonl", "--from-history")
-    assert (none.code, both.code) == (2, 2)
-    assert none.err == (
-        "No question asked in this terminal has people's votes yet: there is nothing to evaluate.\n"
-    )
-    assert both.err == "Name a file of questions or use --from-history, not both.\n"

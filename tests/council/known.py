@@ -10,8 +10,7 @@ from random import Random
 from council.brief import Brief
 from council.calls import Call, MemorySteps, Reply
 from council.errors import Failure, ModelError
-from council.evaluation.answering import Answering
-from council.evaluation.items import EvalItem
+from council.evaluation import Answering, Item
 from council.profile import Profile
 from council.usage import Usage
 from tests.council.scripted import ballot, profile
@@ -20,11 +19,10 @@ CHAIR = "chair/man"
 WRONG = "Answer: 999"
 
 
-def numbered(count: int) -> tuple[EvalItem, ...]:
+def numbered(count: int) -> tuple[Item, ...]:
     """Return questions whose answer is their number."""
     return tuple(
-        EvalItem(id=f"q{number}", input=f"What is the code of door {number}?", target=(str(number),))
-        for number in range(1, count + 1)
+        Item(f"q{number}", f"What is the code of door {number}?") for number in range(1, count + 1)
     )
 
 

@@ -1,1 +1,0 @@
-"""An evaluation: questions through the arms, checked, judged and compared."""

@@ -1,0 +1,86 @@
+"""`inspect eval TASK --model council/default`: any task of Inspect's asks a council."""
+
+import asyncio
+import sysconfig
+from pathlib import Path
+
+import pytest
+from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
+
+from tests.bot.evaluation.programs import evaluated, stage_of
+from tests.test_program import PLAIN, Program
+
+INSPECT = str(Path(sysconfig.get_path("scripts")) / "inspect")
+TASK = """
+from inspect_ai import Task, task
+from inspect_ai.dataset import Sample
+from inspect_ai.scorer import match
+from inspect_ai.solver import generate, system_message, use_tools
+from inspect_ai.tool import think
+
+@task
+def doors(tools=False):
+    samples = [Sample(input=f"What is the code of door {n}?", target=str(n)) for n in range(1, 4)]
+    first = [use_tools(think())] if tools else [system_message("Be brief about keys.")]
+    return Task(dataset=samples, solver=[*first, generate()], scorer=match(numeric=True))
+"""
+
+
+async def inspected(council: Program, model: str, *words: str) -> tuple[str, EvalLog | None]:
+    """Evaluate the task with a council, and return what was printed and the newest log."""
+    (council.folder / "doors.py").write_text(TASK, encoding="utf-8")
+    process = await asyncio.create_subprocess_exec(
+        INSPECT,
+        *("eval", "doors.py", "--model", model, "--display", "plain", *words),
+        cwd=council.folder,
+        env={**PLAIN, **council.environment, "XDG_DATA_HOME": str(council.folder / "inspect")},
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    out, _ = await process.communicate()
+
+    def newest() -> EvalLog | None:
+        logs = list_eval_logs(str(council.folder / "logs"))
+        return read_eval_log(logs[0]) if logs else None
+
+    return out.decode(), await asyncio.to_thread(newest)
+
+
+async def test_a_task_runs_through_a_profile(tmp_path: Path) -> None:
+    """In process, with journal, budgets and conversations; tokens and cost are the whole council's."""
+    async with evaluated(tmp_path) as (council, server):
+        _, log = await inspected(council, "council/default")
+        asked = [stage_of(each) for each in server.history]
+        prompt = server.history[0].prompt
+    assert log is not None
+    assert log.status == "success"
+    assert (len(asked), asked.count("synthesis")) == (3 * 10, 3)
+    assert "Be brief about keys." in prompt
+    for sample in log.samples or ():
+        assert sample.output.model == "council/default"
+        assert sample.output.metadata is not None
+        assert sample.output.metadata["source"] == "chairman"
+        assert sample.output.usage is not None
+        assert (sample.output.usage.total_cost or 0) > 0
+    assert len([*(tmp_path / "data" / "conversations").glob("*.json")]) == 3
+
+
+@pytest.mark.parametrize(
+    ("model", "words", "said"),
+    [
+        ("council/default", ("-T", "tools=true"), "tool"),
+        ("council/nobody", (), "nobody"),
+    ],
+)
+async def test_what_a_council_cannot_do_is_said(
+    tmp_path: Path, model: str, words: tuple[str, ...], said: str
+) -> None:
+    """The sample fails with a sentence, and no model is asked."""
+    async with evaluated(tmp_path) as (council, server):
+        _, log = await inspected(council, model, *words)
+    assert log is not None
+    assert log.status == "error"
+    assert log.error is not None
+    assert said in log.error.message
+    assert server.history == []
