@@ -394,7 +394,7 @@ class ModelClient:
         """
         body = await self._get(self.endpoint(member), "models")
         # Together sends a bare array.
-        listed = body.get("data") if isinstance(body, dict) else body
+        listed = as_object(cast("object", body)).get("data") if isinstance(body, dict) else body
         models = cast("list[object]", listed) if isinstance(listed, list) else []
         return [cast("JsonObject", model) for model in models if isinstance(model, dict)]
 
@@ -407,7 +407,7 @@ class ModelClient:
         body = await self._get(self.endpoint(), "key")
         return as_object(as_object(body).get("data"))
 
-    async def _get(self, endpoint: ModelEndpoint, page: str) -> JsonObject | list[object]:
+    async def _get(self, endpoint: ModelEndpoint, page: str) -> object:
         try:
             return await self._page(endpoint, page)
         except ModelError as error:
@@ -420,7 +420,7 @@ class ModelClient:
                 endpoint.prefix = ""
                 raise error from None
 
-    async def _page(self, endpoint: ModelEndpoint, page: str) -> JsonObject | list[object]:
+    async def _page(self, endpoint: ModelEndpoint, page: str) -> object:
         timeouts = {"timeout": _timeouts(self._idle_timeout)}
         request = httpx.Request(
             "GET", endpoint.page(page), headers=endpoint.headers, extensions=timeouts

@@ -189,25 +189,22 @@ def parse(data: bytes) -> JsonObject:
     Raises `ModelError` (malformed) for anything else.
     """
     value = parse_page(data)
-    first = next(iter(value), None) if isinstance(value, list) else value
+    first = next(iter(cast("list[object]", value)), None) if isinstance(value, list) else value
     if not isinstance(first, dict):
         raise ModelError(Failure(cause="malformed", detail="not a JSON object"))
     return cast("JsonObject", first)
 
 
-def parse_page(data: bytes) -> JsonObject | list[object]:
-    """Return the JSON object or array in a text; raises `ModelError` (malformed) for anything else."""
+def parse_page(data: bytes) -> object:
+    """Return what a JSON text says; raises `ModelError` (malformed) where it is none."""
     try:
-        value: object = orjson.loads(data)
+        return orjson.loads(data)
     except orjson.JSONDecodeError:
-        # orjson refuses the lone half of a surrogate pair, which is legal JSON, and what isn't UTF-8.
+        # orjson refuses half a surrogate pair, which is legal, a byte order mark, and what isn't UTF-8.
         try:
-            value = json.loads(data.decode(errors="replace"))
+            return json.loads(data.decode("utf-8-sig", errors="replace"))
         except (ValueError, RecursionError) as error:
             raise ModelError(Failure(cause="malformed", detail="not JSON")) from error
-    if isinstance(value, dict | list):
-        return cast("JsonObject | list[object]", value)
-    raise ModelError(Failure(cause="malformed", detail="not a JSON object or array"))
 
 
 async def refusal(response: httpx.Response, secrets: Redaction) -> RefusedCall:
@@ -217,8 +214,8 @@ async def refusal(response: httpx.Response, secrets: Redaction) -> RefusedCall:
     except (ModelError, httpx.RequestError):
         body = b""  # the status says enough, and decides
     try:
-        error: object = orjson.loads(body)
-    except orjson.JSONDecodeError:
+        error = parse_page(body)
+    except ModelError:
         text = body.decode(errors="replace").strip()
         error = "" if text.startswith("<") or len(text) > EXCERPT_LENGTH else text
     wait = retry_after(response.headers, datetime.now(UTC))

@@ -20,9 +20,10 @@ from pydantic_ai import profiles, providers
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.providers import Provider
 
-from council.calls import Call
+from council.calls import ChatMessage
 from council.models.servers import known_server
 from council.reviews.ballots import ballot_schema
+from tests.council.models.scene import call
 from tests.model_servers.matrix import opened
 from tests.model_servers.stand_in import KEY, ORIGINALS
 
@@ -72,15 +73,10 @@ async def asked(name: str) -> dict[str, dict[str, Any]]:
     async with opened(name, KEY, is_named=True) as (server, council):
         profile = await council.client.catalog.resolve(council.profile())
         for member in profile.members:
-            call = Call(
-                step=f"stage2.1:{member.model}",
-                member=member,
-                prompt=lambda: ({"role": "user", "content": "Rank Response A and B as JSON."},),
-                deadline=30.0,
-                max_tokens=64,
-                schema=ballot_schema(["Response A", "Response B"]),
-            )
-            await council.client.ask(call)
+            question: ChatMessage = {"role": "user", "content": "Rank Response A and B as JSON."}
+            schema = ballot_schema(["Response A", "Response B"])
+            settings: dict[str, Any] = {"deadline": 30.0, "max_tokens": 64, "schema": schema}
+            await council.client.ask(call(member.model, question, member=member, **settings))
     return {str(exchange.model): exchange.request for exchange in reversed(server.history)}
 
 

@@ -708,14 +708,15 @@ async def test_the_environments_proxy_is_used_except_for_this_machine(
 async def test_the_model_list_is_fetched_with_the_councils_key() -> None:
     """From beside the completions; a bare array is one, too, and a list of another shape is empty."""
     listed: list[JsonObject] = [{"id": MODEL}, {"id": "x-ai/grok-4"}]
-    bodies: list[Any] = [{"data": listed}, listed, {"models": ["llama3"]}]
+    marked = b'\xef\xbb\xbf[{"id": "x-ai/grok-4"}]'
+    bodies: list[Any] = [{"data": listed}, listed, marked, {"models": ["llama3"]}]
 
     def models(asked: Exchange) -> Turn:
         assert asked.headers["Authorization"] == f"Bearer {KEY}"
         return Turn(body=bodies.pop(0))
 
     async with ModelServer(models=models) as provider, opened(provider) as client:
-        assert [await client.models() for _ in range(3)] == [listed, listed, []]
+        assert [await client.models() for _ in range(4)] == [listed, listed, listed[1:], []]
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,8 @@ PASSING = {"rate_limited", "unavailable", "malformed"}
 
 def exchange(row: Row) -> Turn:
     """Return what a server sends in a row."""
-    return Turn(status=row["status"], headers=row.get("headers", {}), body=row["body"].encode())
+    body = row["body"].encode(row.get("charset", "utf-8"))
+    return Turn(status=row["status"], headers=row.get("headers", {}), body=body)
 
 
 async def test_what_a_server_says_has_its_cause() -> None:
