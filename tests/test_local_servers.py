@@ -76,7 +76,8 @@ async def at_a_terminal(folder: Path, port: int, typed: str) -> tuple[str, int |
     seen = Watched(process, ours)
     question = await seen.until("[y/N]:")
     seen.press(typed)
-    shown = f"{question}[y/N]:{await seen.rest()}".replace("\r", "")
+    # The prompt's last blank is on the screen before or after the key, as it comes.
+    shown = f"{question}[y/N]:{(await seen.rest()).lstrip(' ')}".replace("\r", "")
     code, _ = await seen.ended()
     return shown, code
 
