@@ -11,7 +11,7 @@ from council.document.results import Comparison, DifferingPoint
 from council.errors import Failure
 from council.profile import Member
 from council.session import Session
-from council.worth.judge import Preference, compare, prefer, read_comparison, settle
+from council.worth.judge import compare, read_comparison
 from tests.council.scripted import Clock, ScriptedCouncil, failure, profile
 
 LABELS = ["Response A", "Response B", "Response C"]
@@ -154,41 +154,6 @@ async def test_a_judge_that_fails_is_data(script: str | Failure) -> None:
     council = ScriptedCouncil(script={"judge": script}, steps=MemorySteps())
     found = await compare(session(council), "judge.1:j", Member(model="j"), ANSWERS, Stop().members)
     assert isinstance(found, Failure)
-
-
-def _better(label: str | None) -> Comparison:
-    return Comparison(same=False, better=label and f"Response {label}")
-
-
-@pytest.mark.parametrize(
-    ("forward", "backward", "better", "favours"),
-    [
-        ("A", "B", "first", None),
-        ("B", "A", "second", None),
-        ("A", "A", None, "earlier"),
-        ("B", "B", None, "later"),
-        (None, "A", None, None),
-        (None, None, None, None),
-    ],
-)
-def test_a_verdict_that_depends_on_the_order_is_a_tie(
-    forward: str | None, backward: str | None, better: str | None, favours: str | None
-) -> None:
-    """And it says which place it favours."""
-    found = settle(_better(forward), _better(backward))
-    assert (found.better, found.favours) == (better, favours)
-
-
-async def test_two_texts_are_compared_in_both_orders() -> None:
-    """A judge that always likes the first place best prefers neither."""
-    council = ScriptedCouncil(script={"judge": json.dumps(said(same="different", better="Response A"))})
-    found = await prefer(session(council), "judge.1:j", Member(model="j"), "Yes.", "No.", Stop().members)
-    assert isinstance(found, Preference)
-    assert (found.better, found.favours) == (None, "earlier")
-    assert [call.step for call in council.calls] == ["judge.1:j:forward", "judge.1:j:backward"]
-    first, second = (call.messages[1]["content"] for call in council.calls)
-    assert first.index("Yes.") < first.index("No.")
-    assert second.index("No.") < second.index("Yes.")
 
 
 def test_the_judge_is_the_judge_model_else_a_title_model_that_is_no_member() -> None:
