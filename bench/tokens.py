@@ -21,7 +21,7 @@ from council.calls import Call, MemorySteps, Reply
 from council.profile import Depth, Profile
 from council.run import deliberate
 from council.usage import Usage, estimate_tokens
-from tests.council.scripted import Clock, labels_in
+from tests.council.scripted import Clock, in_form, labels_in
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 BEGIN, END = "<!-- counted by bench.tokens: begin -->\n", "<!-- counted by bench.tokens: end -->\n"
@@ -109,6 +109,8 @@ def shared(text: str, other: str) -> int:
 def _reply(call: Call, stage: str, length: int, number: int) -> str:
     if stage == "judge":
         return AGREED
+    if stage == "stage2_5":
+        return in_form(call, text(length - len(in_form(call, "")), number))
     if stage != "stage2":
         return text(length, number)
     places = "\n".join(f"{at}. {label}" for at, label in enumerate(sorted(labels_in(call)), 1))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import cached_property
+from hashlib import sha256
 from typing import Annotated, Literal, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
@@ -215,6 +216,15 @@ class Brief(BaseModel):
         """The pictures of its files, each once, in the order in which prompts name them."""
         found = {one.sha256: one for file in self.files for one in file.pictures}
         return tuple(found.values())
+
+    @cached_property
+    def reply_mark(self) -> str:
+        """What parts the corrected answer from the replies above it.
+
+        It follows from what is drawn for the run, so a run of an earlier version has one, too. No
+        prompt holds the seed: nobody can know the mark before an author is given it.
+        """
+        return sha256(f"{self.seed} {self.boundary}".encode()).hexdigest()[:16]
 
     @cached_property
     def language(self) -> str:

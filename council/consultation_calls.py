@@ -31,7 +31,7 @@ R = TypeVar("R", Stage1Result, Stage2_5Result)
 
 
 def schema(profile: Profile, *, critics: Sequence[str] | None = None) -> JsonObject | None:
-    """Return the JSON schema of an answer, or of a reply to `critics`; `None` for plain text."""
+    """Return the JSON schema of an answer, or of one after `critics`; `None` for plain text."""
     if profile.answer_format == "plain":
         return None
     kind = Opinion if critics is None else Rebuttal

@@ -48,8 +48,8 @@ class CorrectionInputs:
     labels: Sequence[str]
 
 
-def fault(reply: str, given: CorrectionInputs, *, keeps: bool = False) -> Cause | None:
-    """Return why a reply is no correction; `None` if it is one, or `keeps` the answer with a reason."""
+def fault(reply: str, given: CorrectionInputs) -> Cause | None:
+    """Return why a reply is no correction; `None` if it is one."""
     words, own, asked = _words(reply), _words(given.original), _words(given.question)
     if words == own:
         return None
@@ -57,8 +57,6 @@ def fault(reply: str, given: CorrectionInputs, *, keeps: bool = False) -> Cause 
     only_asks = words == asked or (reply.rstrip().endswith(_ASKS) and _share(words, [asked]) == 1)
     if only_asks or _share(words, [prompt]) >= TAKEN:
         return "echoed_prompt"
-    if keeps:
-        return None
     # An author doesn't know the labels, unless the question has some.
     earlier = f"{given.question}\n{given.original}"
     if not (_LABEL.search(earlier) or _RANKS.search(earlier)) and (

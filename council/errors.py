@@ -52,6 +52,8 @@ Cause = Literal[
     "sent_ranking",  # one that ranks or reviews instead of answering
     "changed_language",  # one in neither the question's language nor its author's
     "declined",  # one that declines to answer
+    "unanswered",  # one that doesn't answer the objections in the form that it was asked for
+    "too_small",  # the model can't check objections, so it isn't asked to correct its answer
     "over_budget",  # what is left for the run is reserved for the final answer, or used up
     "stopped",  # somebody pressed Stop
     "straggler",  # cut off by the profile's `straggler_grace`

@@ -22,7 +22,7 @@ from council.usage import BYTES_PER_TOKEN, Price, tokens
 TITLE_TOKENS = 50
 VERDICT_TOKENS = 600
 WITHDRAWN_TOKENS = 1_500
-"""What the chairman reads of sentences that members have withdrawn, at most."""
+"""What the chairman reads at most of sentences that members withdrew, and of objections they reject."""
 RANKING_TOKENS = 60
 """Of the ranking in the chairman's prompt, for each member: its place, its ballot, its differences."""
 
@@ -156,15 +156,18 @@ def _calls(profile: Profile) -> Sequence[_Asked]:
             original="",
             label=labels[0][0],
             critiques=[(name, "") for name, _ in labels[1:]],
+            objections=[""],
+            is_json=bool(member.structured),
         )
-        correction = _written(again) + reply + critiques
+        # Beside the reviews, which are of all answers, it reads what they hold against its own.
+        correction = _written(again) + reply + critiques + critiques // max(seats - 1, 1)
         for _ in range(rounds):
             calls.append(_Asked("stage2", member, review, reply))
-            if profile.corrects:
+            if profile.corrects and prompts.corrects:
                 calls.append(_Asked("stage2_5", member, correction, reply, profile.web))
     if seats > 1:
         reviews = min(profile.critique_tokens, seats * reply)
-        heard = seats * (reply + RANKING_TOKENS) + WITHDRAWN_TOKENS
+        heard = seats * (reply + RANKING_TOKENS) + 2 * WITHDRAWN_TOKENS
         heard += reviews if STRATEGIES[profile.strategy].reads_reviews else 0
         calls += [
             _Asked("stage3", member, heard + _synthesis(prompts, member, labels), reply)

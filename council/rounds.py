@@ -14,7 +14,7 @@ from council import consultation_calls
 from council.calls import AskAgain, ChatMessage, Reply
 from council.consultation import for_reviewers, spoken_text
 from council.document.conversation import peer_critiques
-from council.document.corrections import Round, corrected, maintained, overall, record
+from council.document.corrections import Round, corrected, kept, maintained, overall, record
 from council.document.results import (
     CritiqueItem,
     IterationRound,
@@ -32,7 +32,16 @@ from council.events import StageCompleted, StageStarted
 from council.offload import offload
 from council.profile import Member
 from council.prompts.opening import shorten
-from council.prompts.prompts import Prompts, labels_only
+from council.prompts.prompts import FAULTS, Prompts, labels_only
+from council.replies import (
+    PeerObjection,
+    handed_over,
+    listed,
+    named,
+    objections_about,
+    read_replies,
+    reply_schema,
+)
 from council.reviews.ballot_text import without_ranking
 from council.reviews.ballots import (
     ballot_schema,
@@ -52,7 +61,6 @@ from council.text.json_objects import JsonObject
 # Built once: an annotation is evaluated whenever its function is defined, and these are inner ones.
 ReadReview = Stage2Result | AskAgain[Stage2Result]
 ReadCorrection = Stage2_5Result | Failure | AskAgain[Stage2_5Result | Failure]
-Judged = tuple[Stage2_5Result, Cause | None]
 
 LABELS_TOKENS = 1_000
 """Room for a ranking alone, and for a model that thinks before it writes one."""
@@ -202,6 +210,71 @@ class _Reviewer:
         return self.prompts.brief.profile.criteria.names if self.prompts.brief.profile.criteria else ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Author:
+    """A member that answers the objections to its answer, and corrects it if one holds.
+
+    `critiques` is what the document has of the reviews; the prompt has `reviews` and `objections`.
+    """
+
+    session: Session
+    member: Member
+    answer: MemberAnswer
+    label: str
+    reviews: Sequence[Stage2Result]
+    objections: Sequence[PeerObjection]
+    critiques: str
+    given: CorrectionInputs
+    round: int
+
+    def request(self) -> Request:
+        """Ask for replies and a corrected answer, by a schema where its endpoint takes one."""
+        profile = self.session.brief.profile
+        form = consultation_calls.schema(profile, critics=[review.model for review in self.reviews])
+        is_json = form is not None or bool(self.member.structured)
+        return Request(
+            prompt=partial(self.prompt, is_json=is_json),
+            schema=reply_schema(form) if is_json else None,
+            plain=partial(self.prompt, is_json=form is not None),
+        )
+
+    def prompt(self, *, is_json: bool) -> tuple[ChatMessage, ...]:
+        """Hand over the reviews without their ranks, shortened to their room, and the objections."""
+        room = self.session.brief.profile.critique_tokens
+        texts = [without_ranking(review.ranking) for review in self.reviews]
+        critics = [review.model for review in self.reviews]
+        return self.session.prompts.correction(
+            self.member,
+            original=spoken_text(self.answer.text, self.answer.consultation),
+            label=self.label,
+            critiques=[*zip(critics, shorten(texts, room), strict=True)],
+            objections=shorten([*listed(self.objections)], room),
+            is_json=is_json,
+        )
+
+    async def read(self, reply: Reply) -> ReadCorrection:
+        """Read a reply as a correction, or ask once more for one."""
+        mark, ours, number = self.session.brief.reply_mark, self.given.prompt, len(self.objections)
+        size = len(self.answer.text) + len(reply.text)
+        said = await offload(size, read_replies, reply.text, mark, number, ours)
+        if said is None:
+            return self._again("unanswered")
+        replies = named(self.member.name, self.objections, said)
+        if said.answer is None or not any(each.holds for each in replies):
+            return kept(self.answer, self.critiques, replies, after=self.round)
+        below = reply.model_copy(update={"text": said.answer})
+        below = await consultation_calls.read(self.session, self.member, below, after=self.round)
+        if cause := await offload(size, fault, below.text, self.given):
+            return self._again(cause)
+        result = await offload(size, corrected, self.answer, self.critiques, below, replies)
+        if result.unstructured is not None:
+            return AskAgain(self.session.prompts.no_correction(result.unstructured), result)
+        return result
+
+    def _again(self, cause: Cause) -> AskAgain[Stage2_5Result | Failure]:
+        return AskAgain(self.session.prompts.no_correction(FAULTS[cause]), Failure(cause=cause))
+
+
 class _Table:
     """One round of the members who gave an answer."""
 
@@ -286,48 +359,36 @@ class _Table:
         return for_reviewers(answer.text, answer.consultation)
 
     async def _correct(self, name: str, stage: StageCancellation) -> Stage2_5Result:
+        session, label, answer = self._session, self._label_of[name], self._answers[name]
         peers = [await self._reviewing[peer] for peer in self._names if peer != name]
         reviews = [peer for peer in peers if isinstance(peer, Stage2Result)]
-        answer, member = self._answers[name], self._members[name]
-        if not self._session.brief.profile.corrects:
-            return maintained(answer, "" if self._by_points else peer_critiques(name, reviews))
+        objections = objections_about(label, reviews)
+        critiques = "" if self._by_points else peer_critiques(name, reviews)
+        if not session.brief.profile.corrects:
+            return maintained(answer, critiques)
         if self._by_points:
             points = await self._points(name, reviews)
             if not points:
                 return maintained(answer)
+            objections = handed_over(points, objections)
             critiques = format_critiques_for_refinement(points)
-            prompt = partial(self._by_point, member, points)
-        else:
-            critiques = peer_critiques(name, reviews)
-            prompt = partial(self._by_review, member, reviews)
-            is_open = self._session.prompts.corrects_all or not reviews
-            label = self._label_of[name]
-            if not is_open and all(review.objects_to(label) is False for review in reviews):
+        if not session.prompts.corrects:
+            if reviews and not objections and all(review.points is not None for review in reviews):
                 return maintained(answer, critiques)
-
-        session, number = self._session, self._data.round_number
-
-        def judged(said: Reply) -> Judged:
-            result = corrected(answer, critiques, said)
-            keeps = result.kept_because is not None
-            return result, fault(said.text, self._inputs(name, reviews), keeps=keeps)
-
-        async def read(reply: Reply) -> ReadCorrection:
-            said = await consultation_calls.read(session, member, reply, after=number)
-            size = len(answer.text) + len(said.text)
-            result, cause = await offload(size, judged, said)
-            if cause:
-                return AskAgain(session.prompts.no_correction(cause), Failure(cause=cause))
-            return consultation_calls.or_again(result)
-
-        critics = [review.model for review in reviews]
-        schema = consultation_calls.schema(session.brief.profile, critics=critics)
-        penalty = session.prompts.repeat_penalty
-        request = Request(prompt=prompt, schema=schema, repeat_penalty=penalty)
-        result = await session.ask(stage, member, request, read)
-        if isinstance(result, Failure):
-            return corrected(answer, critiques, result)
-        return result
+            return corrected(answer, critiques, Failure(cause="too_small", attempts=0))
+        author = _Author(
+            session,
+            self._members[name],
+            answer,
+            label,
+            reviews=() if self._by_points else reviews,
+            objections=objections,
+            critiques=critiques,
+            given=self._inputs(name, reviews),
+            round=self._data.round_number,
+        )
+        result = await session.ask(stage, author.member, author.request(), author.read)
+        return corrected(answer, critiques, result) if isinstance(result, Failure) else result
 
     async def _points(self, name: str, reviews: list[Stage2Result]) -> list[CritiqueItem]:
         label = self._label_of[name]
@@ -337,37 +398,11 @@ class _Table:
         return found[label]
 
     def _inputs(self, name: str, reviews: list[Stage2Result]) -> CorrectionInputs:
-        brief = self._session.brief
         return CorrectionInputs(
-            question=brief.question,
+            question=self._session.brief.question,
             original=self._answers[name].text,
             prompt=self._session.prompts.instructions(self._label_of[name]),
             reviews=[review.ranking for review in reviews],
             others=[self._answers[peer].text for peer in self._names if peer != name],
             labels=[*self._labels],
-        )
-
-    def _spoken(self, name: str) -> str:
-        answer = self._answers[name]
-        return spoken_text(answer.text, answer.consultation)
-
-    def _by_point(self, member: Member, points: list[CritiqueItem]) -> tuple[ChatMessage, ...]:
-        brief = self._session.brief
-        short = shorten([point.critique_text for point in points], brief.profile.critique_tokens)
-        handed = [
-            point.model_copy(update={"critique_text": text})
-            for point, text in zip(points, short, strict=True)
-        ]
-        original = self._spoken(member.name)
-        return self._session.prompts.refinement(member, original=original, critiques=handed)
-
-    def _by_review(self, member: Member, reviews: list[Stage2Result]) -> tuple[ChatMessage, ...]:
-        brief = self._session.brief
-        texts = [without_ranking(review.ranking) for review in reviews]
-        short = shorten(texts, brief.profile.critique_tokens)
-        return self._session.prompts.correction(
-            member,
-            original=self._spoken(member.name),
-            label=self._label_of[member.name],
-            critiques=[(review.model, text) for review, text in zip(reviews, short, strict=True)],
         )

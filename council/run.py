@@ -20,6 +20,7 @@ from council.cancel import Cancellation, Stop
 from council.consultation import chairman_view
 from council.document.changes import dropped
 from council.document.conversation import AssistantMessage, timestamp
+from council.document.corrections import Round
 from council.document.results import (
     AnswerSource,
     DepthReason,
@@ -53,7 +54,7 @@ ReadFinal = Stage3Result | Failure | AskAgain[Stage3Result | Failure]
 
 TITLE_LENGTH = 80
 WITHDRAWN_TOKENS = 1_500
-"""What the chairman reads of sentences that members have withdrawn."""
+"""What the chairman reads of sentences that members have withdrawn, and of objections they reject."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +203,7 @@ async def _synthesis(
     withdrawn = await offload(
         sum(len(each.original_response) for each in corrections), _withdrawn, corrections
     )
+    rejected = _rejected(last)
     critiques = shorten([review.ranking for review in last.reviews], profile.critique_tokens)
 
     async def write(member: Member, source: AnswerSource) -> Stage3Result | Failure:
@@ -227,6 +229,7 @@ async def _synthesis(
                 for label, name in last.labels.items()
             ],
             withdrawn=withdrawn,
+            rejected=rejected,
             ranking=last.ranking,
             votes=votes,
             scores=last.scores,
@@ -269,6 +272,27 @@ def _withdrawn(corrections: Sequence[Stage2_5Result]) -> list[tuple[str, str]]:
     ]
     short = shorten([text for _, text in found], WITHDRAWN_TOKENS)
     return [(member, text) for (member, _), text in zip(found, short, strict=True) if text]
+
+
+def _rejected(held: Round) -> list[tuple[str, str]]:
+    """Return the objections that their answers' authors reject, each with its reason.
+
+    An objection that quotes what the answer doesn't say is none that anybody need decide.
+    """
+    unfounded = {
+        (review.model, point.text)
+        for review in held.reviews
+        for point in review.points or ()
+        if point.found is False
+    }
+    found = [
+        (each.model, f"{reply.critic}: {reply.objection}\n\n{each.model}: {reply.reason}")
+        for each in held.corrections
+        for reply in each.replies or ()
+        if not reply.holds and (reply.critic, reply.objection) not in unfounded
+    ]
+    short = shorten([text for _, text in found], WITHDRAWN_TOKENS)
+    return [(author, text) for (author, _), text in zip(found, short, strict=True)]
 
 
 def _chair_candidates(session: Session, ranked: Sequence[str]) -> Iterator[tuple[Member, AnswerSource]]:

@@ -340,11 +340,12 @@ def council_member(request: Json) -> str:
     form = cast("Json", request.get("response_format") or {})
     if form.get("type") == "json_schema":
         schema = cast("Json", cast("Json", form["json_schema"])["schema"])
-        return orjson.dumps(instance(schema, labels)).decode()
+        made = cast("Json", instance(schema, labels))
+        return orjson.dumps(mended(made, request) if "replies" in made else made).decode()
     model = request.get("model")
     task = prompt[-TASK_LENGTH:]
     if "REFINED RESPONSE" in task or "corrected answer" in task:
-        return f"{model} holds, having read its peers, that it depends on the load."
+        return corrected(prompt, f"{model} holds, having read its peers, that it depends on the load.")
     if "FINAL RANKING" in task and len(labels) > 1:
         reviews = "\n".join(f"{label}: clear, but short on reasons." for label in labels)
         places = "\n".join(f"{place}. {label}" for place, label in enumerate(labels, start=1))
@@ -354,6 +355,26 @@ def council_member(request: Json) -> str:
     if "title" in task:
         return "It depends on the load"
     return f"{model} thinks that it depends on the load."
+
+
+def corrected(prompt: str, answer: str) -> str:
+    """Write a corrected answer in the form that a prompt asks for, below the mark that it gives."""
+    marks = re.findall(r"this mark alone:\n\n(\w+)\n", prompt)
+    return f"1. holds: it was checked.\n\n{marks[-1]}\n\n{answer}" if marks else answer
+
+
+def mended(made: Json, request: Json) -> Json:
+    """Return a reply by the schema of corrections, of an author who finds that the objection holds."""
+    first = {"objection": 1, "holds": True, "reason": "It was checked."}
+    text = f"{request.get('model')} holds, having read its peers, that it depends on the load."
+    return {"replies": [first], "answer": made["answer"] if isinstance(made["answer"], dict) else text}
+
+
+def begun(said: str, words: str) -> str:
+    """Begin a reply with these words: where it is a correction, the answer below its mark."""
+    return re.sub(
+        r"\A(?:1\. holds: [^\n]*\n\n\w+\n\n)?", lambda form: f"{form[0]}{words}", said, count=1
+    )
 
 
 def instance(schema: Json, labels: Sequence[str], root: Json | None = None, name: str = "") -> object:
@@ -381,7 +402,7 @@ def instance(schema: Json, labels: Sequence[str], root: Json | None = None, name
             return schema.get("minimum", 1)
         case "boolean":
             return False
-        case "null":
+        case "null" | ["string", "null"]:
             return None
         case _:
             return labels[0] if labels and "label" in name else "clear, but short on reasons"

@@ -202,7 +202,7 @@ async def test_injected_text_changes_nothing(stage: str, scope: Scope, tmp_path:
     result = await told(tmp_path, INJECTED, *steps(stage, *affected))
     assert result.troubled >= 1
     assert result.message is not None
-    refused = "sent_ranking" if stage == "stage2_5" else None
+    refused = "unanswered" if stage == "stage2_5" else None
     assert {failed.failure.cause for failed in result.message.failures} <= {refused}
     corrections = [each.corrected_response for each in result.message.stage2_5 or []]
     assert stage != "stage2_5" or "Ignore your instructions" not in " ".join(corrections)

@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from bot.terminal.ask import say_bytes
-from tests.model_server import Exchange, Turn, council_member
+from tests.model_server import Exchange, Turn, begun, council_member
 from tests.test_program import Ended, Program, asked
 
 ESCAPES = "\x1b[2J\x1b]0;owned\x07\x1b]8;;http://evil.example\x1b\\"
@@ -42,7 +42,7 @@ class Watched(io.StringIO):
 
 def hostile(exchange: Exchange) -> Turn:
     """Answer in hostile words, in the form that was asked for."""
-    return Turn(f"{HOSTILE}\n\n{council_member(exchange.request)}")
+    return Turn(begun(council_member(exchange.request), f"{HOSTILE}\n\n"))
 
 
 async def answered(folder: Path) -> str:

@@ -14,7 +14,7 @@ import pytest
 
 from tests.discord_server import DiscordServer
 from tests.launcher import start
-from tests.model_server import Exchange, Json, ModelServer, Turn, council_member
+from tests.model_server import Exchange, Json, ModelServer, Turn, begun, council_member
 from tests.slack_server import SlackServer
 from tests.test_team_chat import servers, until
 
@@ -77,7 +77,7 @@ async def logging_at(
 
 def answer(request: Json) -> str:
     """Answer as a member does, in marked words."""
-    return f"{ANSWER} {council_member(request)}"
+    return begun(council_member(request), f"{ANSWER} ")
 
 
 def quoting(exchange: Exchange) -> Turn:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from itertools import islice
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -21,6 +22,8 @@ TextKind = Literal["answer", "review", "correction", "title", "final"]
 
 TITLE_MODEL = "openai/gpt-5-mini"
 _LABEL = re.compile(r"Response [A-Z]\b")
+_OBJECTIONS = re.compile(r"^Objections to your answer:\n\n.*?\n\[end ", re.MULTILINE | re.DOTALL)
+_NUMBERED = re.compile(r"^(\d+)\. (.+)$", re.MULTILINE)
 _MARK = re.compile(r"\bthis mark\b[^\n]*:\n\n(\S+)\n")
 
 
@@ -69,7 +72,7 @@ class Example:
             case "review":
                 return self._review(model, prompt)
             case "correction":
-                return self._of("corrections", model)
+                return self._correction(model, prompt)
             case "title":
                 return self.cast.title
             case "final":
@@ -90,6 +93,26 @@ class Example:
         ]
         return json.dumps({"reviews": reviews, "ranking": ranking}, ensure_ascii=False)
 
+    def _correction(self, model: str, prompt: str) -> str:
+        """Return a member's replies to the objections in this prompt, and its answer."""
+        known = _replies(self.name).get(model, {})
+        asked = _OBJECTIONS.search(prompt)
+        said = [
+            (number, reply)
+            for number, objection in (_NUMBERED.findall(asked[0]) if asked else ())
+            for reply in islice((reply for words, reply in known.items() if words in objection), 1)
+        ]
+        answer = self._of("corrections", model)
+        if _MARK.search(prompt):
+            lines = [f"{number}. {reply}" for number, reply in said]
+            return "\n".join([*lines, "", _marked(prompt), "", answer])
+        split = [(number, *reply.split(": ", 1)) for number, reply in said]
+        replies = [
+            {"objection": int(number), "holds": verdict == "holds", "reason": reason}
+            for number, verdict, reason in split
+        ]
+        return json.dumps({"replies": replies, "answer": answer}, ensure_ascii=False)
+
     def _label(self, member: str, prompt: str) -> str | None:
         """Return the label above a member's answer; `None` if the prompt doesn't contain that answer."""
         before, found, _ = prompt.partition(self._of("answers", member))
@@ -97,13 +120,19 @@ class Example:
 
     def _final(self, prompt: str) -> str:
         """Return the chairman's answer, with its notes below the mark from this prompt."""
-        mark = _MARK.search(prompt)
-        if mark is None:
-            raise LookupError("the chairman was given no mark for its notes")
+        mark = _marked(prompt)
         is_whole = all(member in prompt for member in self.members)
         notes = self.text("notes.md" if is_whole else "notes-without-mistaken.md")
         final = self.text("final.md")
-        return f"{final}\n\n{mark[1]}\n{notes}" if notes else final
+        return f"{final}\n\n{mark}\n{notes}" if notes else final
+
+
+def _marked(prompt: str) -> str:
+    """Return the mark that a prompt gives, above which and below which something else is written."""
+    mark = _MARK.search(prompt)
+    if mark is None:
+        raise LookupError("the prompt gives no mark")
+    return mark[1]
 
 
 def _short(member: str) -> str:
@@ -117,6 +146,13 @@ def _folder() -> Traversable:
 @cache
 def _text(*path: str) -> str:
     return _folder().joinpath(*path).read_text(encoding="utf-8").strip()
+
+
+@cache
+def _replies(name: str) -> Mapping[str, Mapping[str, str]]:
+    """Return what each author replies to an objection, by some of its words; nobody need object."""
+    path = _folder().joinpath(name, "replies.toml")
+    return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
 @cache

@@ -17,8 +17,6 @@ from council.text import clip, sentence_ends
 
 BEGINNING = 400
 """How many characters of a corrected response a digest shows, about."""
-REASON_LENGTH = 200
-"""How much is said of why a member kept its answer."""
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _REFERENCE = re.compile(r"\[\d{1,2}\](?!\()")
 """How Perplexity's models refer to a page that they cite."""
@@ -92,8 +90,7 @@ def _standing(view: RunView, seat: Seat, answer: Stage1Result, *, exact: bool) -
     elif seat.correction and seat.correction.maintained:
         yield wording.NOT_REVISED
     elif seat.correction:
-        reason = " ".join((seat.correction.kept_because or "").split())
-        yield wording.kept_because(clip(reason, REASON_LENGTH)) if reason else wording.KEPT
+        yield wording.KEPT
     for what, result in (("answer", seat.answer), ("correction", seat.correction)):
         if result and result.answered_by:
             yield wording.fallback(what, result.answered_by)

@@ -11,6 +11,7 @@ from bot.view.card import correction
 from bot.view.consultants import moved as consultation_moved
 from bot.view.member import full_name, label_of, names, peers, score_of, standing, text
 from bot.view.message import Block, Heading, Line, Message, Prose, Table
+from bot.view.objections import replied
 from bot.view.ranking import counted_votes, explained, missing, places, ranked, scores, votes
 from bot.view.state import Answered, Failed, RunView, Seat
 from bot.view.wording import figures, worth
@@ -145,6 +146,7 @@ def _member(view: RunView, seat: Seat, answer: Stage1Result) -> Iterator[Block]:
     if view.number == 1:
         yield Heading(wording.ORIGINAL, 3)
         yield from text(view, answer.response, answer)
+    yield from replied(view, seat)
     if seat.correction and not isinstance(seat.correcting, Failed):
         yield Heading(wording.CORRECTED, 3)
         if seat.has_changed:

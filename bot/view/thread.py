@@ -18,7 +18,7 @@ from bot.view.ranking import explained, missing, ranked, scores
 from bot.view.state import Failed, RunView, Seat
 from bot.view.wording import figures
 from bot.view.wording import thread as wording
-from council.document.results import Stage1Result, Stage2_5Result
+from council.document.results import Stage1Result
 from council.text import clip
 
 SENTENCE = SUMMARY - 25
@@ -98,30 +98,32 @@ def _in_short(view: RunView, member: _Member) -> Iterator[tuple[str, str]]:
     """Return a member's rank, the gravest objection to its answer, and what it changed, a line each."""
     seat, said = member.seat, member.said
     name = names(view)[seat.name]
-    if rank := view.rank(seat.name):
-        yield f"{figures.rank(rank)} {name}", wording.average(figures.position(rank.mean_position))
-    else:
-        yield name, wording.NO_RANK
+    rank = view.rank(seat.name)
+    stands = wording.average(figures.position(rank.mean_position)) if rank else wording.NO_RANK
+    verdicts = [each.holds for (critic, _), each in said.replies.items() if critic != name]
+    if verdicts:
+        stands = f"{stands}; {wording.replied(len(verdicts), sum(verdicts))}"
+    yield f"{figures.rank(rank)} {name}" if rank else name, stands
     if found := said.gravest:
         critic, point = found
-        by = wording.objection_by(critic)
+        reply = said.replies.get((critic, point.text))
+        by = wording.objection_by(critic, holds=reply.holds if reply else None)
         yield by, summary([point], SUMMARY - len(by))
     elif said.undivided:
         yield wording.OBJECTION, wording.NOT_TOLD
     elif said.clear:
         yield wording.OBJECTION, wording.NOBODY
     if seat.correction:
-        yield wording.CHANGED, _correction(member, seat.correction)
+        yield wording.CHANGED, _correction(member)
 
 
-def _correction(member: _Member, correction: Stage2_5Result) -> str:
+def _correction(member: _Member) -> str:
     seat, answer, passage = member.seat, member.answer, member.passage
     if isinstance(seat.correcting, Failed):
         is_stopped = seat.correcting.failure.cause == "stopped"
         return wording.STOPPED if is_stopped else wording.FAILED
     if not any(moved(seat, answer)):
-        reason = " ".join((correction.kept_because or "").split())
-        return wording.kept_in_short(clip(reason, SUMMARY)) if reason else wording.KEPT_IN_SHORT
+        return wording.KEPT_IN_SHORT
     much = wording.much(share(seat, answer))
     if passage is None:
         return much
@@ -135,7 +137,7 @@ def _digest(view: RunView, member: _Member) -> Iterator[Block]:
     seat, answer = member.seat, member.answer
     yield Heading(names(view)[seat.name])
     yield standing(view, seat, answer, exact=False)
-    yield from objections(seat, member.said)
+    yield from objections(view, seat, member.said)
     if seat.has_changed and (passage := member.passage):
         yield Heading(wording.WHAT_CHANGED, 3)
         rows = ((wording.BEFORE, passage.before), (wording.NOW, passage.after))

@@ -6,45 +6,32 @@ contracts ask for them: `stage2_5` pairs each first answer with the last one (th
 here and nowhere else, and so are a run's rounds from a stored document.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from council.calls import Reply
+from council.consultation import Debate
 from council.document import results
 from council.document.changes import detect_significant_changes, share_changed, summarize_changes
 from council.document.conversation import AssistantMessage, handed
 from council.document.results import Stage2_5Result
 from council.errors import Failure
-from council.text import clip
 
 _OF_ITS_AUTHOR = ("answered_by", "truncated", "citations", "unstructured")
-_IN_BOTH = ("model", "change_summary", "kept_because", "consultation", *_OF_ITS_AUTHOR)
-
-KEEP = "KEEP:"
-"""What a correction begins with whose author keeps its answer; the reason follows."""
-LONGEST_REASON = 600
-"""Characters of a reason; what is longer is shortened."""
-_KEEPS = re.compile(
-    r"[^\w]*(?:[^\n:]{1,40}:[^\w]*(?=KEEP:))?(?:KEEP\b|Keep:(?=.*$))[\s:*_.-]*(?P<reason>(?s:.*))"
-)
-"""A name may come first, as *Corrected answer:*. In other letters than asked for, it counts only in one
-line: more may be an answer's list."""
+_IN_BOTH = ("model", "change_summary", "replies", "consultation", *_OF_ITS_AUTHOR)
 
 
 def corrected(
-    answer: results.MemberAnswer, critiques: str, received: Reply | str | Failure
+    answer: results.MemberAnswer,
+    critiques: str,
+    received: Reply | str | Failure,
+    replies: list[results.ObjectionReply] | None = None,
 ) -> Stage2_5Result:
     """Return an answer as corrected by a model's reply; after a failure, the answer before it."""
     before = answer.text
     reply = received if isinstance(received, Reply) else None
     text = before if isinstance(received, Failure) else reply.text if reply else str(received)
-    is_text = not isinstance(received, Failure) and (reply is None or reply.consultation is None)
-    if is_text and (keeps := _KEEPS.fullmatch(text)):
-        reason = clip(keeps["reason"].strip(), LONGEST_REASON)
-        update = {"maintained": False, "kept_because": reason, "peer_critiques": critiques}
-        return maintained(answer).model_copy(update=update)
     changed = detect_significant_changes(before, text)
     return Stage2_5Result(
         model=answer.model,
@@ -54,9 +41,21 @@ def corrected(
         changed=changed,
         change_summary=summarize_changes(before, text) if changed else None,
         fallback=received if isinstance(received, Failure) else None,
+        replies=replies,
         consultation=(reply or answer).consultation,
         **(_taken(reply, _OF_ITS_AUTHOR) if reply else {}),
     )
+
+
+def kept(
+    answer: results.MemberAnswer, critiques: str, replies: list[results.ObjectionReply], *, after: int
+) -> Stage2_5Result:
+    """Return the correction of a model that keeps its answer `after` this round's reviews."""
+    update: dict[str, object] = {"maintained": False, "replies": replies}
+    if answer.consultation:
+        debate = Debate(round=after + 1, position_changed=False)
+        update["consultation"] = answer.consultation.model_copy(update={"debate": debate})
+    return maintained(answer, critiques).model_copy(update=update)
 
 
 def maintained(answer: results.MemberAnswer, critiques: str = "") -> Stage2_5Result:
@@ -84,8 +83,9 @@ def overall(steps: Sequence[Stage2_5Result]) -> Stage2_5Result:
     began = results.Stage1Result(model=first.model, response=first.original_response)
     whole = corrected(began, first.peer_critiques, last.text)
     author = _taken((rewritten or given)[-1], _OF_ITS_AUTHOR)
-    kept = {"consultation": last.consultation, "kept_because": last.kept_because}
-    return whole.model_copy(update={**author, **kept})
+    # Like the reviews beside them, the replies are round 1's; `iteration.rounds` has the others.
+    update = {**author, "consultation": last.consultation, "replies": first.replies}
+    return whole.model_copy(update=update)
 
 
 def record(round_data: results.IterationRound, corrections: Iterable[Stage2_5Result]) -> None:

@@ -145,12 +145,24 @@ class Stage2Result(Record):
         return False if is_form or label in self.cleared else None
 
 
+class ObjectionReply(Record):
+    """An author's reply to one objection: whether it holds, and how the author checked it.
+
+    Where nobody objected, `critic` is the author itself, and `objection` the error that it found.
+    """
+
+    critic: str
+    objection: str
+    holds: bool
+    reason: str = ""
+
+
 class Stage2_5Result(Record):  # noqa: N801 - the data model's own name
     """One member's correction, beside its first answer and its peers' critiques.
 
     `fallback` is why the answer before is kept; `change_summary` says how the text moved.
-    `maintained`: no critique was made of it, so the member wasn't asked again. `kept_because`: it read
-    the critiques and keeps its answer, for this reason.
+    `maintained`: no critique was made of it, so the member wasn't asked again. `replies`: what it
+    replied to each objection, `None` where it wasn't asked or gave no reply.
     `consultation` is that of the corrected response, `unstructured` why a consultant gave none.
     """
 
@@ -163,7 +175,7 @@ class Stage2_5Result(Record):  # noqa: N801 - the data model's own name
     answered_by: str | None = None
     fallback: Failure | None = None
     maintained: bool = False
-    kept_because: str | None = None
+    replies: list[ObjectionReply] | None = None
     truncated: bool = False
     citations: tuple[Citation, ...] = ()
     consultation: Consultation | None = None
@@ -406,7 +418,7 @@ class RefinementResult(Record):
     critiques_addressed: list[str] = Field(default_factory=list[str])
     changes_made: bool = False
     change_summary: str | None = None
-    kept_because: str | None = None
+    replies: list[ObjectionReply] | None = None
     change: float | None = None
     answered_by: str | None = None
     truncated: bool = False

@@ -22,7 +22,6 @@ BALLOT = "Review each answer, then rank them, best first. Reply as JSON."
 # A grammar holds the model to each form, and it repeats whatever a prompt says about it.
 RANKING = "Then rank them, best first. Reply as JSON."
 CONSULTATION = "Reply as JSON: your answer, and how sure you are of it from 1 (a guess) to 10."
-DEBATE = "Say also whether you changed your position, and what you object to or took over."
 
 _WORD = re.compile(r"\w+")
 
@@ -31,8 +30,8 @@ class ShortPrompts(Prompts):
     """The council's prompts with short forms: a grammar holds the built-in model to each."""
 
     takes_notes = False
+    corrects = False  # its corrections were its first answers made worse
     consultation = CONSULTATION
-    debate = DEBATE
 
     def _structured_ballot(self, labels: Sequence[str]) -> list[str]:
         del labels
@@ -43,7 +42,6 @@ class BarePrompts(ShortPrompts):
     """The question and the answers alone."""
 
     repeat_penalty = 1.0  # none: the model's own reaches into the prompt, whose words are to be repeated
-    corrects_all = False  # asked again for no reason, it makes its answer worse
 
     def answer(self, member: Member) -> tuple[ChatMessage, ...]:
         persona = [_system(member.persona.prompt)] if member.persona else []
@@ -53,17 +51,6 @@ class BarePrompts(ShortPrompts):
         del member
         listed = "\n\n".join(f"{label}: {text}" for label, text in answers)
         return (_user(f"{self.brief.question}\n\n{listed}\n\n{BALLOT}"),)
-
-    def correction(
-        self, member: Member, *, original: str, label: str, critiques: Sequence[tuple[str, str]]
-    ) -> tuple[ChatMessage, ...]:
-        del label
-        said = "\n\n".join(text for _, text in critiques)
-        return (
-            *self.answer(member),
-            _assistant(original),
-            _user("\n\n".join(filter(None, (said, self.brief.question)))),
-        )
 
     def synthesis(self, member: Member, given: Material) -> tuple[ChatMessage, ...]:
         """Ask for the final answer after the members' answers, each as a turn of its own.

@@ -31,6 +31,10 @@ NOTES = (
     "write the rest in {language}. Write the mark nowhere else."
 )
 CHANGED = "- CHANGED: which claim was dropped, added or corrected after the reviews, and by whom.\n"
+OPEN = (
+    "Authors reject the objections above. Decide for each which of the two is right, by its merits, and "
+    "say so in your answer, or in your notes where it stays open."
+)
 REPEATED = 600
 """A question of at most so many characters is asked again below long answers: small models forget it."""
 
@@ -89,13 +93,15 @@ class Material:
     """What the chairman writes its answer from.
 
     `responses` are triples of label, member and text; `withdrawn` are pairs of member and what it took
-    back after the reviews, which only the notes need; `votes` are the ballots that count,
+    back after the reviews, which only the notes need; `rejected` are pairs of member and an objection
+    to its answer that it rejects, with its reason; `votes` are the ballots that count,
     reviewer -> labels, best first; `reviews` are pairs of critic and text. `skipped` says why there were
     none.
     """
 
     responses: Sequence[tuple[str, str, str]]
     withdrawn: Sequence[tuple[str, str]] = ()
+    rejected: Sequence[tuple[str, str]] = ()
     ranking: AggregateRanking | None = None
     votes: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     scores: ScoringMatrix | None = None
@@ -126,8 +132,13 @@ def synthesis(
             opening.fence(brief, f"What {member_name} said before the reviews and no longer says", text)
             for member_name, text in (given.withdrawn if mark else ())
         ),
+        *(
+            opening.fence(brief, f"An objection that {author} rejects, and its reason", text)
+            for author, text in given.rejected
+        ),
         *(opening.fence(brief, f"Review by {critic}", text) for critic, text in read),
         *opening.without_boundary(brief, _weighed(given, strategy.instruction)),
+        *([OPEN] if given.rejected else []),
         *([NOTES.format(mark=mark, language=brief.language, changed=changed)] if mark else []),
         f"Now answer the question itself, in {brief.language}, beginning with {strategy.begins_with}.",
         *([opening.asked(brief)] if len(brief.question) <= REPEATED else []),

@@ -12,7 +12,6 @@ from typing import ClassVar
 from council.brief import Brief
 from council.calls import ChatMessage
 from council.criteria import EvaluationCriteria
-from council.document.corrections import KEEP
 from council.document.results import CritiqueItem, format_critiques_for_refinement
 from council.errors import Cause
 from council.profile import Member
@@ -25,34 +24,74 @@ PEERS_REVIEWED = (
     "Your peers reviewed your answer without knowing whose it was. Your answer is {label}; what they "
     "say of other labels is about other answers."
 )
-ANSWER_AGAIN = (
-    "Correct your answer: accept what is right in the critiques, keep what was right before, and where "
-    "a critique is mistaken stand by your answer and give the reason."
+NO_OBJECTION = "None of your peers objects to your answer."
+NO_REVIEW = "No peer review of your answer reached you. Review it yourself."
+VERIFY = (
+    "Answer each objection before anything else. Reviewers are often wrong, and a right answer that is "
+    "changed is worse than one that is left as it is. So don't take their word: recompute, look at the "
+    "page of the file, or find an example that decides it. An objection holds only if your own check "
+    "shows an error in your answer, or that it lacks what the question asks for. One that only wants "
+    "other words, another order or more detail doesn't hold."
 )
-REVIEW_YOURSELF = (
-    "No peer review of your answer reached you. Review it yourself: look for errors, gaps and "
-    "unclear places, keep what is right, and answer the question again."
+VERIFY_ALONE = (
+    "Check it once more before anything else: recompute, look at the page of the file, or find an "
+    "example that decides it. A right answer that is changed is worse than one that is left as it is."
+)
+LINES = (
+    "Reply in this form. First one line for each number, in their order, which says whether the "
+    "objection holds and, in one sentence, how you checked it:\n\n"
+    "1. holds: <how you checked it>\n2. doesn't hold: <how you checked it>"
+)
+LINES_ALONE = (
+    "Reply in this form. First one line for each error that you have found, if any, in one "
+    "sentence:\n\n1. holds: <the error, and how you found it>"
+)
+WORDS = "Keep the words `holds`, `doesn't hold` and KEEP in English and write the rest in {language}."
+MARK = "Then a line that holds this mark alone:\n\n{mark}\n\n"
+BELOW = (
+    "Below it, if nothing holds, write KEEP and nothing else. If something holds, write the whole "
+    "corrected answer there, {form}"
+)
+JSON = (
+    "Reply as one JSON object and nothing else. Under `replies`: one entry for each {number}, in their "
+    "order, with `objection` (its number), `holds` (true or false) and `reason` (in one sentence, how "
+    "you checked it). Under `answer`: null if nothing holds; if something holds, the whole corrected "
+    "answer, {form}"
+)
+CORRECTED_FORM = (
+    "in {language}, for a reader who has seen neither the first one nor the reviews. Only what an "
+    "objection that holds names may differ from your answer; everything else stays word for word. No "
+    "preface, no list of changes, and nothing of the reviews or these instructions."
+)
+CORRECTED_CONSULTATION = (
+    "as an object of the form of your first one, with `debate` besides, in {language}. Only what an "
+    "objection that holds names may differ from it."
 )
 FAULTS: Mapping[Cause, str] = {
-    "echoed_prompt": "repeats the instructions",
-    "echoed_reviews": "repeats the reviews",
-    "echoed_answer": "repeats another model's answer",
-    "sent_ranking": "reviews answers instead of giving one",
-    "changed_language": "isn't in the language of the question",
-    "declined": "declines to answer",
+    "echoed_prompt": "it repeats the instructions",
+    "echoed_reviews": "it repeats the reviews",
+    "echoed_answer": "it repeats another model's answer",
+    "sent_ranking": "it reviews answers instead of giving one",
+    "changed_language": "it isn't in the language of the question",
+    "declined": "it declines to answer",
+    "unanswered": "it isn't in the form that was asked for",
 }
 """Why a reply is no correction."""
+AGAIN = (
+    "That can't be used: {fault}. Send the whole reply again, in the form that was asked for: what you "
+    "found of each objection, then (but not in JSON) a line that holds this mark alone:\n\n{mark}\n\n"
+    "Then KEEP (in JSON null), or the whole corrected answer in {language}."
+)
 CRITIQUED = (
     "Earlier you answered a question, and your peers reviewed the answer without knowing whose it was. "
     "These are the points they made about yours, the gravest first."
 )
 REFINE = (
     "Where a point is right, correct the answer by it; where it is mistaken, stand by your answer and "
-    "give the reason where a reader needs it. Keep what was right before. If no point holds, write "
-    f"{KEEP} and then why, in a sentence."
+    "give the reason where a reader needs it. Keep what was right before."
 )
 REFINED_FORM = (
-    "Otherwise give the whole answer, in {language}, for a reader who has seen neither the first one "
+    "Give the whole answer, in {language}, for a reader who has seen neither the first one "
     "nor the points: no preface, no list of changes."
 )
 FORM = (
@@ -88,8 +127,8 @@ class Prompts:
     brief: Brief
     repeat_penalty: ClassVar[float | None] = None
     """The penalty for repetition where a prompt's words are to be repeated, if the set has one."""
-    corrects_all: ClassVar[bool] = True
-    """Whether an answer is also corrected if no review criticized it."""
+    corrects: ClassVar[bool] = True
+    """Whether members are asked to correct their answers: a model that is too small spoils them."""
     takes_notes: ClassVar[bool] = True
     """Whether the chairman is asked for notes, if the run has a mark for them."""
     consultation: ClassVar[str] = (
@@ -165,60 +204,59 @@ class Prompts:
             "`differences`, `recommendation`, `steering` and `better`, in this order, and nothing else.",
         )
 
-    def no_correction(self, fault: Cause) -> str:
+    def no_correction(self, fault: str) -> str:
         """Ask once more for a correction instead of what was sent."""
-        return (
-            f"That can't be used: it {FAULTS[fault]}. Answer the question itself, in "
-            f"{self.brief.language}, and write nothing else."
-        )
+        mark, language = self.brief.reply_mark, self.brief.language
+        return AGAIN.format(fault=fault, mark=mark, language=language)
 
     def instructions(self, label: str) -> str:
         """Return our instructions to a member that corrects its answer, without the texts it reads."""
-        brief = self.brief
+        tasks = (self._task(count, is_json=is_json) for count in (0, 1) for is_json in (False, True))
         said = [
             opening.ROLE,
-            rule(brief.boundary),
-            f"Answer the question in {brief.language}.",
+            rule(self.brief.boundary),
+            f"Answer the question in {self.brief.language}.",
             PEERS_REVIEWED.format(label=label),
-            ANSWER_AGAIN,
+            *(NO_OBJECTION, NO_REVIEW),
+            *(part for task in tasks for part in task),
+            *map(self.no_correction, FAULTS.values()),
         ]
-        said += [REVIEW_YOURSELF, *self._corrected_form(), CRITIQUED, REFINE, REFINED_FORM]
-        return "\n".join([*said, *(self.no_correction(each) for each in FAULTS)])
+        return "\n".join(said)
 
     def correction(
-        self, member: Member, *, original: str, label: str, critiques: Sequence[tuple[str, str]]
+        self,
+        member: Member,
+        *,
+        original: str,
+        label: str,
+        critiques: Sequence[tuple[str, str]],
+        objections: Sequence[str],
+        is_json: bool = False,
     ) -> tuple[ChatMessage, ...]:
-        """Hand a member its own answer with its peers' reviews, to correct itself (stage 2.5).
+        """Hand a member its own answer with what its peers say of it, to correct itself (stage 2.5).
 
         The conversation of stage 1 continues, with the answer as the member's own turn, so a provider
-        that caches prompts reuses the first part. `critiques` are pairs of critic and text.
+        that caches prompts reuses the first part. `critiques` are pairs of critic and text, `objections`
+        the numbered lines of what is held against the answer.
         """
         brief = self.brief
-        parts = [PEERS_REVIEWED.format(label=label)] if critiques else []
+        parts = [PEERS_REVIEWED.format(label=label)] if critiques or objections else []
         parts += (
             opening.fence(brief, f"Peer evaluation from {critic}", text) for critic, text in critiques
         )
-        parts += [ANSWER_AGAIN if critiques else REVIEW_YOURSELF, *self._corrected_form()]
+        if objections:
+            parts.append(opening.fence(brief, "Objections to your answer", "\n".join(objections)))
+        else:
+            parts.append(NO_OBJECTION if critiques else NO_REVIEW)
+        texts = [unmarked(brief.reply_mark, part) for part in parts]
+        task = self._task(len(objections), is_json=is_json)
         return (
             *self.answer(member),
             {"role": "assistant", "content": unmarked(brief.boundary, original)},
-            {"role": "user", "content": "\n\n".join(parts)},
-        )
-
-    def refinement(
-        self, member: Member, *, original: str, critiques: Sequence[CritiqueItem]
-    ) -> tuple[ChatMessage, ...]:
-        """Hand a member its own answer with the points made about it, to correct itself (stage 2.5)."""
-        brief = self.brief
-        *context, _ = opening.question(brief, member)
-        return opening.chat(
-            brief,
-            member,
-            *context,
-            *self._form(debate=True),
-            build_refinement_prompt(
-                brief.question, original, critiques, brief.profile.criteria, boundary=brief.boundary
-            ),
+            {
+                "role": "user",
+                "content": "\n\n".join([*texts, *task]),
+            },
         )
 
     def synthesis(self, member: Member, given: Material) -> tuple[ChatMessage, ...]:
@@ -240,20 +278,21 @@ class Prompts:
             "title alone, without quotes or a full stop.",
         )
 
-    def _corrected_form(self) -> list[str]:
-        form = (
-            f"Give the whole corrected answer, in {self.brief.language}, for a reader who has seen "
-            "neither the first one nor the reviews. No preface, no list of changes, and nothing of the "
-            "reviews or these instructions."
-        )
-        keeps = f"If your answer needs no correction, write {KEEP} and then why, in a sentence."
-        is_plain = self.brief.profile.answer_format == "plain"
-        return [keeps, form] if is_plain else [form, *self._form(debate=True)]
+    def _task(self, objections: int, *, is_json: bool) -> list[str]:
+        """Say how objections are answered, and what follows the replies."""
+        brief, is_plain = self.brief, self.brief.profile.answer_format == "plain"
+        form = (CORRECTED_FORM if is_plain else CORRECTED_CONSULTATION).format(language=brief.language)
+        verify = VERIFY if objections else VERIFY_ALONE
+        if is_json:
+            number = "number" if objections else "error that you have found, if any"
+            debate = [] if is_plain else [self.debate]
+            return [verify, *debate, JSON.format(number=number, form=form)]
+        lines = LINES if objections else LINES_ALONE
+        below = MARK.format(mark=brief.reply_mark) + BELOW.format(form=form)
+        return [verify, lines, WORDS.format(language=brief.language), below]
 
-    def _form(self, *, debate: bool = False) -> list[str]:
-        if self.brief.profile.answer_format == "plain":
-            return []
-        return [self.consultation, self.debate] if debate else [self.consultation]
+    def _form(self) -> list[str]:
+        return [] if self.brief.profile.answer_format == "plain" else [self.consultation]
 
     def _ballot(self, member: Member, labels: Sequence[str]) -> list[str]:
         criteria = self.brief.profile.criteria

@@ -13,7 +13,7 @@ from council.errors import Failure, ModelError
 from council.evaluation import Answering, Item
 from council.profile import Profile
 from council.usage import Usage
-from tests.council.scripted import ballot, profile
+from tests.council.scripted import ballot, in_form, profile
 
 CHAIR = "chair/man"
 WRONG = "Answer: 999"
@@ -66,7 +66,8 @@ class KnownModels:
             is_right = draw >= self.spoils if was_right else draw < self.mends
         else:
             is_right = draw < self.quality[call.member.name]
-        return f"I tried each key.\nAnswer: {door}" if is_right else f"I tried each key.\n{WRONG}"
+        text = f"I tried each key.\n{f'Answer: {door}' if is_right else WRONG}"
+        return in_form(call, text) if stage == "stage2_5" else text
 
 
 def answering(models: KnownModels, seats: Profile | None = None, *, seed: int = 0) -> Answering:

@@ -1,6 +1,7 @@
 """A scripted council: a fake `ask` that replies as a test says and remembers its calls."""
 
 import asyncio
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -56,6 +57,34 @@ def ballot(call: Call) -> str:
     return f"{reviews}\n\nFINAL RANKING:\n{ranking}"
 
 
+def mark_in(call: Call) -> str:
+    """Return the mark that a prompt for a correction gives."""
+    return re.findall(r"holds this mark alone:\n\n(\w+)\n", call.messages[-1]["content"])[0]
+
+
+def in_form(call: Call, answer: str, verdict: str = "holds") -> str:
+    """Write a corrected answer below replies that find every objection right, as the form has it."""
+    numbered = re.findall(r"^(\d+)\. ", objections_in(call), re.MULTILINE) or ["1"]
+    if call.schema is not None:
+        replies = [
+            {"objection": int(number), "holds": verdict == "holds", "reason": "It says so itself."}
+            for number in numbered
+        ]
+        whole = json.loads(answer) if answer.lstrip().startswith("{") else answer
+        return json.dumps({"replies": replies, "answer": whole})
+    lines = "\n".join(f"{number}. {verdict}: it says so itself." for number in numbered)
+    return f"{lines}\n\n{mark_in(call)}\n\n{answer}"
+
+
+def objections_in(call: Call) -> str:
+    """Return the objections that a prompt for a correction numbers, its own words apart."""
+    prompts = "\n\n".join(each["content"] for each in call.messages)
+    found = re.findall(
+        r"^Objections to your answer:\n\n(.*?)\n\[end ", prompts, re.DOTALL | re.MULTILINE
+    )
+    return found[-1] if found else ""
+
+
 def asking(question: str) -> Callable[[Call], str]:
     """Return a chairman whose notes name a fact it would want to know."""
 
@@ -79,6 +108,8 @@ class ScriptedCouncil:
     finished: list[str] = field(default_factory=list[str])
     truncated: set[str] = field(default_factory=set[str])
     """Stages whose replies are cut off by their length."""
+    as_written: bool = False
+    """Whether scripted corrections are whole replies; else each is the answer below the form."""
     answered_by: str | None = None
     """The fallback that answers in these stages."""
     events: list[Event] = field(default_factory=list[Event])
@@ -98,6 +129,8 @@ class ScriptedCouncil:
         said = line(call) if callable(line) else line
         if isinstance(said, Failure):
             raise ModelError(said)
+        if stage == "stage2_5" and not self.as_written:
+            said = in_form(call, said)
         if call.on_text:
             call.on_text(said)
         self.finished.append(call.step)

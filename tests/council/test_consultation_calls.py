@@ -9,6 +9,7 @@ from council.consultation_calls import form_schema
 from council.document.results import Stage1Result, Stage2_5Result
 from council.events import MemberAnswered
 from council.profile import Member, Persona, Profile
+from council.replies import reply_schema
 from tests.council.consultations import AGAIN, DEBATE, FIRST, REPLY, faults
 from tests.council.scripted import FOUR, ScriptedCouncil, failure, profile
 
@@ -85,7 +86,7 @@ async def test_a_correction_continues_from_the_reply_and_names_the_critics() -> 
     [call] = [call for call in scripted.calls if call.step == f"stage2_5.1:{GPT}"]
     said = [message["content"] for message in call.messages if message["role"] == "assistant"]
     assert [json.loads(text) for text in said] == [REPLY]
-    assert call.schema == form_schema(Rebuttal, FOUR[1:])
+    assert call.schema == reply_schema(form_schema(Rebuttal, FOUR[1:]))
 
 
 async def test_the_chairman_reads_how_sure_each_is() -> None:

@@ -6,14 +6,13 @@ import pytest
 
 from council.calls import Call, MemorySteps
 from council.document.conversation import AssistantMessage
-from council.document.corrections import corrected
-from council.document.results import Stage1Result, Stage2_5Result
+from council.document.results import Stage2_5Result
 from council.echo import CorrectionInputs, fault
 from council.errors import Cause, Failure
-from council.events import MemberFailed, StageCompleted
+from council.events import MemberFailed
 from council.reviews.ballot_text import without_ranking
 from tests.council.reviews.ballots import LABELS
-from tests.council.scripted import FOUR, ScriptedCouncil, profile
+from tests.council.scripted import FOUR, ScriptedCouncil
 
 QUESTION = "A train leaves at 14:40 and arrives at 17:05. How long does the journey take?"
 OWN = (
@@ -124,7 +123,6 @@ def test_the_question_alone_is_no_correction_of_an_answer_that_repeated_it() -> 
     """Although its words were in the author's own answer."""
     repeating = replace(GIVEN, original=f"{QUESTION}\n\n{OWN}")
     assert fault(QUESTION, repeating) == "echoed_prompt"
-    assert fault(QUESTION, repeating, keeps=True) == "echoed_prompt"
 
 
 def test_a_part_of_the_question_is_no_correction() -> None:
@@ -177,7 +175,7 @@ async def test_an_echo_is_asked_for_once_more() -> None:
     message = (await council.run()).message
     assert of(message, FOUR[0]).corrected_response == "Shard by tenant, in May."
     again = next(call for call in council.calls if call.step == f"{STEP}:again")
-    assert again.messages[-2] == {"role": "assistant", "content": "Response C"}
+    assert again.messages[-2]["content"].endswith("\n\nResponse C")
     assert "reviews answers instead of giving one" in again.messages[-1]["content"]
     assert "in English" in again.messages[-1]["content"]
     assert message.usage is not None
@@ -225,62 +223,6 @@ async def test_a_run_of_an_earlier_version_continues_from_its_echo() -> None:
     assert of(message, FOUR[0]).corrected_response == "Shard by tenant."
 
 
-async def test_an_author_may_keep_its_answer_and_say_why() -> None:
-    """It isn't a failure, and the reason is kept with the correction."""
-    council = ScriptedCouncil(script={STEP: "KEEP: the critics overlook the cost of moving."})
-    message = (await council.run()).message
-    kept = of(message, FOUR[0])
-    assert kept.corrected_response == kept.original_response
-    assert kept.kept_because == "the critics overlook the cost of moving."
-    assert (kept.changed, kept.fallback, kept.maintained) == (False, None, False)
-    assert kept.peer_critiques
-    assert message.failures == []
-    [done] = [
-        each for each in council.events if isinstance(each, StageCompleted) and each.stage == "stage2_5"
-    ]
-    assert kept in done.results
-    assert "write KEEP: and then why" in council.prompt(STEP)
-    message.check()
-
-
-@pytest.mark.parametrize(
-    ("reply", "reason"),
-    [
-        ("KEEP: it is right.", "it is right."),
-        ("Corrected answer: KEEP: it is right.", "it is right."),
-        ("**My answer:**\n\nKEEP: it is right.", "it is right."),
-        ("**KEEP:** it is right.", "it is right."),
-        ("KEEP", ""),
-        ("KEEP - it is right.", "it is right."),
-        ("Keep: it is right.", "it is right."),
-        ("Keep: the index.\nDrop: the cache.", None),
-        ("Keep the data in one place.", None),
-        ("KEEPING it is right.", None),
-        (f"KEEP: {'a ' * 400}", f"{'a ' * 298}a\u2026"),
-    ],
-)
-def test_what_keeps_an_answer(reply: str, reason: str | None) -> None:
-    """The keyword from the prompt, and a reason, which is shortened if it is long."""
-    result = corrected(Stage1Result(model="a", response="First."), "", reply)
-    assert result.kept_because == reason
-    assert (result.corrected_response == "First.") == (reason is not None)
-
-
-async def test_what_was_kept_is_told_round_after_round() -> None:
-    """The last round's reason is the answer's."""
-    script = {f"stage2_5.{number}:{FOUR[0]}": f"KEEP: reason {number}" for number in (1, 2)}
-    message = (await ScriptedCouncil(script={**script}).run(profile(max_rounds=2))).message
-    assert of(message, FOUR[0]).kept_because == "reason 2"
-    assert message.iteration is not None
-    told = [
-        each.kept_because
-        for round_ in message.iteration.rounds
-        for each in round_.refinements
-        if each.model == FOUR[0]
-    ]
-    assert told == ["reason 1", "reason 2"]
-
-
 @pytest.mark.parametrize(
     ("text", "left"),
     [
@@ -307,15 +249,6 @@ def test_a_review_can_be_read_without_its_ballot(text: str, left: str) -> None:
     assert without_ranking(text) == left
 
 
-async def test_the_prompts_own_words_are_no_reason_to_keep_an_answer() -> None:
-    """It is asked once more, as any echo is."""
-    council = ScriptedCouncil(
-        script={STEP: "KEEP: and then why, in a sentence.", f"{STEP}:again": "KEEP: it is right."}
-    )
-    message = (await council.run()).message
-    assert of(message, FOUR[0]).kept_because == "it is right."
-
-
 async def test_authors_are_shown_no_ranking() -> None:
     """They read the critique; the document keeps each review whole."""
     council = ScriptedCouncil()
@@ -331,11 +264,11 @@ async def test_authors_are_shown_no_ranking() -> None:
     "reply",
     [
         (
-            "KEEP: Your peers reviewed your answer without knowing whose it was. Your answer is {label}; what they "
+            "Your peers reviewed your answer without knowing whose it was. Your answer is {label}; what they "
             "say of other labels is about other answers."
         ),
-        "That can't be used: it repeats the instructions.",
-        "Correct your answer: accept what is right in the critiques, keep what was right before.",
+        "That can't be used: it repeats the instructions. Send the whole reply again.",
+        "An objection holds only if your own check shows an error in your answer.",
     ],
 )
 async def test_our_own_words_never_count_as_a_correction(reply: str) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from typing import cast
 
 import pytest
 
@@ -12,7 +13,7 @@ from council.models.client import ModelClient
 from council.run import Deliberation, deliberate
 from council.text.json_objects import JsonObject
 from tests.council.scripted import Clock, ScriptedCouncil, as_called
-from tests.model_server import Exchange, ModelServer, Turn, council_member
+from tests.model_server import Exchange, ModelServer, Turn, corrected, council_member
 
 THOUGHT = "I am lab, and Response B is mine. They want a ranking."
 STYLES: dict[str, Callable[[str], str]] = {
@@ -110,9 +111,12 @@ async def test_a_member_that_thinks_before_it_keeps_its_answer_keeps_it() -> Non
     """The word that was asked for comes after the thoughts."""
 
     def say(request: JsonObject) -> str:
-        prompt = str(request["messages"])
-        if re.search("REFINED RESPONSE|corrected answer", prompt[-400:]):
-            return "<think>\nThe critiques are wrong. I keep it.\n</think>\n\nKEEP: they name no error."
+        messages = cast("list[dict[str, str]]", request["messages"])
+        prompt = "\n\n".join(each["content"] for each in messages)
+        if re.search("REFINED RESPONSE|corrected answer", prompt[-600:]):
+            return (
+                f"<think>\nThe critiques are wrong. I keep it.\n</think>\n\n{corrected(prompt, 'KEEP')}"
+            )
         return council_member(request)
 
     result, _ = await held(say)

@@ -15,7 +15,7 @@ from tests.crashes.people import Asked, People
 from tests.crashes.trap import Moment, Trap
 from tests.discord_server import DiscordServer
 from tests.launcher import Process, start
-from tests.model_server import Exchange, Json, ModelServer, council_member
+from tests.model_server import Exchange, Json, ModelServer, begun, council_member
 from tests.slack_server import SlackServer
 
 WATCHED = """
@@ -44,7 +44,7 @@ class Talk:
         """Play any part in a council, under the next number."""
         number = next(self._numbers)
         self.requests[number] = request
-        return f"Reply {number}: {council_member(request)}"
+        return begun(council_member(request), f"Reply {number}: ")
 
 
 @dataclass(eq=False, slots=True)

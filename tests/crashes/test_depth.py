@@ -42,3 +42,19 @@ async def test_the_judge_is_not_asked_again_after_a_kill(tmp_path: Path, audit: 
     # Of the members, only what was in flight at the kill is asked once more.
     needed = len(answer.usage.calls) if answer.usage else 0
     assert needed <= len(asked) <= needed + len(MEMBERS)
+
+
+async def test_replies_to_objections_survive_a_kill(tmp_path: Path) -> None:
+    """What authors found of each objection comes from the journal: nobody is asked for it twice."""
+    async with scene(tmp_path) as played:
+        at_the_chairman = Moment("call asked", 3 * len(MEMBERS) + 1)
+        assert await played.ask_at_terminal("Should we shard?", at_the_chairman) == -signal.SIGKILL
+        before = [each.model for each in played.models.history]
+        assert await played.ask_at_terminal("Should we shard?") == 0
+        [answer] = answers(played.data).values()
+        after = [each.model for each in played.models.history][len(before) :]
+    assert [[reply.holds for reply in each.replies or ()][:1] for each in answer.stage2_5 or ()] == [
+        [True]
+    ] * len(MEMBERS)
+    assert all("having read its peers" in each.corrected_response for each in answer.stage2_5 or ())
+    assert len(after) <= 1  # the chairman's, which was in flight

@@ -166,6 +166,7 @@ def check(name: str, folder: Path, platform: str, *places: str, address: str | N
             if (said := now.get(file, "")) != others.get(file, ""):
                 own.mkdir(parents=True, exist_ok=True)
                 (own / file).write_text(said)
+    assert str(RECORDED.parents[2]) not in "".join(now.values()), "a place on this machine"
     before, changes = recorded(name, places), list[str]()
     for file in sorted({*now, *before}):
         sides = before.get(file, "").splitlines(), now.get(file, "").splitlines()

@@ -14,6 +14,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict
 
 from council.errors import Cause
+from council.replies import reply_schema
 from council.reviews.ballots import ballot_schema
 from tests.model_server import (
     CHARACTERS_PER_TOKEN,
@@ -23,6 +24,7 @@ from tests.model_server import (
     Turn,
     council_member,
     instance,
+    mended,
 )
 
 EXCHANGES = Path(__file__).parent / "exchanges"
@@ -400,11 +402,15 @@ def member(request: Json) -> str:
     schema, _ = schema_of(request)
     if form_of(request) == "json_object" and labels and "as JSON" in prompt:
         schema = ballot_schema(labels)
+    elif form_of(request) == "json_object" and "Under `replies`" in prompt:
+        schema = reply_schema(None)
     if not schema:
         if CONCLUDE in prompt[-TASK_LENGTH:]:
             return CONCLUSION.format(request["model"])
         return council_member(request)
     said = cast("Json", instance(schema, labels))
+    if "replies" in said:
+        said = mended(said, request)
     if ranking := cast("list[str] | None", said.get("ranking")):
         said["ranking"] = sorted(ranking)
     return orjson.dumps(said).decode()

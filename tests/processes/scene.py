@@ -20,7 +20,7 @@ from tests.crashes.people import Asked, People
 from tests.crashes.scene import MEMBERS
 from tests.discord_server import DiscordServer
 from tests.launcher import Process, start
-from tests.model_server import Json, ModelServer, council_member
+from tests.model_server import Json, ModelServer, begun, council_member
 from tests.ports import free_port
 from tests.processes.balancer import Balancer
 from tests.processes.records import body_of, recorded_replies
@@ -62,7 +62,7 @@ class Talk:
         """Play any part in a council, under the next number."""
         self._numbers += 1
         self._replies.setdefault(body_of(request), []).append(self._numbers)
-        return f"Reply {self._numbers}: {council_member(request)}"
+        return begun(council_member(request), f"Reply {self._numbers}: ")
 
     @property
     def calls(self) -> int:

@@ -57,6 +57,8 @@ _CAUSES: Mapping[Cause, str] = {
     "sent_ranking": "it sent a review instead of an answer",
     "changed_language": "it changed language",
     "declined": "it declined to answer",
+    "unanswered": "it didn't answer the objections in the form that it was asked for",
+    "too_small": "the model is too small to check objections",
     "over_budget": "the budget for this run is used up",
     "stopped": "it was stopped",
     "straggler": "too slow; the others went ahead",

@@ -27,6 +27,7 @@ OBJECTIONS = "Objections"
 WHAT_CHANGED = "What changed"
 BEFORE, NOW = "Before", "Now"
 OBJECTION, CHANGED = "Gravest objection", "Changed"
+NOT_FOUND = "quotes words that aren't in the answer"
 NO_RANK = "not ranked"
 NOT_TOLD = "not divided; see Full reviews"
 NOBODY = "none"
@@ -63,10 +64,6 @@ OWN_REVIEW = "No peer's review came back, so it reviewed its own answer."
 CUT_OFF = "It reached its length limit and ends here."
 REVIEWS = "Reviews"
 REVIEW_CUT_OFF = "The review reached its length limit and ends here."
-
-
-def kept_because(reason: str) -> str:
-    return f"It kept its answer: \u201c{reason}\u201d"
 
 
 def of_round(number: int) -> str:
@@ -146,8 +143,26 @@ def undivided(critics: Iterable[str]) -> str:
     return f"Not divided: {listing(critics)} (Full reviews)"
 
 
-def objection_by(critic: str) -> str:
-    return f"{OBJECTION}, by {critic}"
+def objection_by(critic: str, *, holds: bool | None) -> str:
+    verdict = {None: "", True: " (it holds)", False: " (doesn't hold)"}[holds]
+    return f"{OBJECTION}, by {critic}{verdict}"
+
+
+def reply(reason: str, *, holds: bool, is_kept: bool) -> str:
+    """Return an author's reply to an objection."""
+    if not holds:
+        return f"doesn't hold: {reason}" if reason else "doesn't hold."
+    verdict = "it holds, but nothing was changed." if is_kept else "it holds."
+    return f"{verdict} \u201c{reason}\u201d" if reason else verdict
+
+
+def found_itself(error: str) -> str:
+    return f"found an error itself: {error}"
+
+
+def replied(objections: int, hold: int) -> str:
+    holding = f"{hold} holds" if hold == 1 else f"{hold} hold"
+    return f"{count(objections, 'objection')}, {holding}"
 
 
 def average(position: str) -> str:
@@ -156,10 +171,6 @@ def average(position: str) -> str:
 
 def begins(name: str) -> str:
     return f"{name}: {BEGINNING}"
-
-
-def kept_in_short(reason: str) -> str:
-    return f"{KEPT_IN_SHORT}: \u201c{reason}\u201d"
 
 
 def added(much: str, sentence: str) -> str:

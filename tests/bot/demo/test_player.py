@@ -12,6 +12,7 @@ from bot.terminal.demo import demo
 from council.document.conversation import AssistantMessage
 from council.events import AnswerStreamed, Emit, Event, RunCompleted, TitleCompleted
 from council.profile import Profile
+from council.replies import objections_about
 from storage.index.statistics import Typical
 
 MIGRATION = example("migration")
@@ -56,6 +57,20 @@ async def test_every_part_is_played_and_read(name: str) -> None:
     corrections = {each.model: each.corrected_response for each in stored.stage2_5 or []}
     answers = {answer.model: answer.response for answer in stored.stage1}
     assert all((corrections[model] == answers[model]) == (name == "backup") for model in played.members)
+
+
+@pytest.mark.usefixtures("capfd")
+@pytest.mark.parametrize("name", ["migration", "tenants", "webhook"])
+async def test_every_objection_is_answered(name: str) -> None:
+    """With a reason; some don't hold."""
+    stored = message(await heard(example(name)))
+    labels = {model: label for label, model in (stored.label_to_model or {}).items()}
+    for each in stored.stage2_5 or ():
+        raised = objections_about(labels[each.model], stored.stage2)
+        replies = each.replies or []
+        assert [reply.objection for reply in replies] == [objection.text for objection in raised]
+        assert all(reply.reason for reply in replies)
+        assert any(reply.holds for reply in replies)
 
 
 @pytest.mark.usefixtures("capfd")

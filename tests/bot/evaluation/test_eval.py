@@ -24,7 +24,7 @@ from tests.bot.evaluation.programs import (
     write_questions,
 )
 from tests.library import open_library
-from tests.model_server import Exchange, Json, ModelServer, Turn
+from tests.model_server import Exchange, Json, ModelServer, Turn, corrected
 from tests.test_program import Program, at_a_terminal
 
 QUICK = ("eval", "q.jsonl", "--pilot", "2", "--json")
@@ -193,7 +193,7 @@ async def test_what_no_checker_scores_a_judge_grades(here: Here) -> None:
         for number in range(4)
     ]
     write_questions(here.folder, 0, *rows)
-    here.server.always("*", Turn("The lock was held."))
+    here.server.always("*", lambda each: Turn(corrected(each.prompt, "The lock was held.")))
     here.server.always("judge/one", Turn("It does.\n\nGRADE: C"))
     assert await here(judge="judge/one", arms="best,self_consistency,full")
     assert here.found["judge"] == {"model": "judge/one"}

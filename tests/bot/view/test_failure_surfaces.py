@@ -143,7 +143,16 @@ BY_THE_ASKER: list[tuple[Cause, str, str]] = [
 ]
 OUR_DOING = {
     *("echoed_prompt", "echoed_reviews", "echoed_answer", "sent_ranking", "changed_language"),
-    *("declined", "stopped", "straggler", "stage_deadline", "not_needed", "format_refused"),
+    *(
+        "declined",
+        "unanswered",
+        "too_small",
+        "stopped",
+        "straggler",
+        "stage_deadline",
+        "not_needed",
+        "format_refused",
+    ),
     "descriptors",  # a run waits for one; only the doctor's own call fails
 }
 

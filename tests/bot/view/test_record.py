@@ -295,17 +295,3 @@ def test_cited_pages_are_listed_below_what_cites_them() -> None:
         "- \\*A\\* page: https://a.example/x_y\n- b.example: https://b.example/z\n\n"
         "### Corrected response"
     ) in shown
-
-
-def test_why_a_member_kept_its_answer_is_said_in_its_own_words() -> None:
-    """On one line, and no markup of its reason's counts."""
-    kept = CORRECTIONS[GPT].model_copy(
-        update={
-            "corrected_response": ANSWERS[GPT].response,
-            "changed": False,
-            "kept_because": "the critics are\nwrong about *locks*.",
-        }
-    )
-    corrections = [kept if each.model == GPT else each for each in CORRECTIONS.values()]
-    shown = text(stored(stage2_5=corrections), f"member:{GPT}")
-    assert "It kept its answer: \u201cthe critics are wrong about \\*locks\\*.\u201d" in shown

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import pytest
 
 from council.calls import Call
-from council.document.corrections import KEEP
 from council.document.results import RunDepth
 from council.errors import Failure
 from council.events import DepthChosen, StageStarted, to_json
@@ -220,7 +219,7 @@ async def test_an_audited_run_is_reviewed_all_the_same() -> None:
 
 async def test_reviews_that_changed_no_answer_changed_nothing() -> None:
     """That needs no judge: the audit's second call is saved."""
-    scripted = council(stage2_5=f"{KEEP} It is right.")
+    scripted = council(stage2_5="KEEP")
     depth = await depth_of(scripted, auto(depth_audit=ALWAYS))
     assert (depth.audited, depth.changed) == (True, False)
     assert [call.step for call in scripted.calls if call.step.startswith("judge")] == [JUDGE]
