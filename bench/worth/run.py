@@ -242,6 +242,9 @@ async def count(found: Counter[str], item: EvalQuestion, arms: Mapping[str, Assi
     for each in full.stage2_5 or ():
         was = "right" if await right(item, each.original_response) else "wrong"
         found[f"{each.model}: {was} first answers, {await became(item, each)}"] += 1
+        for reply in each.replies or ():
+            found[f"{each.model}: objections it answered"] += 1
+            found[f"{each.model}: objections it said hold"] += reply.holds
 
 
 async def main() -> None:
