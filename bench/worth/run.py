@@ -4,7 +4,7 @@ python -m bench.worth.run stage1         the first answers
 python -m bench.worth.run reviews        the others' reviews of the strongest member's right answers
 python -m bench.worth.run corrections    these, and its corrections of them in one wording
 python -m bench.worth.run whole          every call of every question
-python -m bench.worth.run count          none: what the kept ones come to
+python -m bench.worth.run count          no call: counts what is kept
 
 Each goes on where it stopped, by the prompts and readers of the product as checked out.
 """
@@ -219,7 +219,7 @@ async def became(item: EvalQuestion, correction: Stage2_5Result) -> str:
 
 
 async def count(found: Counter[str], item: EvalQuestion, arms: Mapping[str, AssistantMessage]) -> None:
-    """Count what the replies to a question came to."""
+    """Add what is known of a question to the counts."""
     for name, message in arms.items():
         if message.stage3.source == "chairman":
             found[f"{name}: answers"] += 1

@@ -93,7 +93,7 @@ def demo(
 
 
 def overriding(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command an option for each key of a profile that a question can set, after `profile`."""
+    """Add an option for each profile key that a question can set, after `profile`."""
     written = signature(command)
     parameters = [one for one in written.parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
     after = 1 + next(number for number, one in enumerate(parameters) if one.name == "profile")

@@ -5,7 +5,7 @@ import signal
 import zipfile
 from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import orjson
 import pytest
@@ -40,12 +40,12 @@ class Here:
         self._capsys = capsys
         self.err = self.out = ""
 
-    async def __call__(self, **options: object) -> bool:
+    async def __call__(self, **options: Any) -> bool:
         """Return whether it exits with 0; raises `Refusal` where it exits with 2."""
-        chosen = {"file": self.folder / "q.jsonl", "pilot": 2, "as_json": True, **options}
+        own: dict[str, Any] = {"file": self.folder / "q.jsonl", "pilot": 2, "as_json": True}
         async with open_library(self.folder / "data") as library:
             try:
-                return await evaluate(load(), library, EvalOptions(**chosen))  # type: ignore[arg-type]
+                return await evaluate(load(), library, EvalOptions(**own | options))
             finally:
                 self.out, self.err = self._capsys.readouterr()
 
