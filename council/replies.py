@@ -98,7 +98,7 @@ def reply_schema(answer: JsonObject | None) -> JsonObject:
     if answer:
         whole = {"anyOf": [answer, {"type": "null"}]}
     reply = object_schema(
-        objection={"type": "integer"}, holds={"type": "boolean"}, reason={"type": "string"}
+        objection={"type": "integer"}, reason={"type": "string"}, holds={"type": "boolean"}
     )
     return object_schema(replies={"type": "array", "items": reply}, answer=whole)
 

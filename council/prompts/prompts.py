@@ -38,8 +38,8 @@ VERIFY_ALONE = (
     "example that decides it. A right answer that is changed is worse than one that is left as it is."
 )
 LINES = (
-    "Reply in this form. First one line for each number, in their order, which says whether the "
-    "objection holds and, in one sentence, how you checked it:\n\n"
+    "Reply in this form. First one line for each number, in their order: `holds` if your answer has "
+    "this fault, else `doesn't hold`, and in one sentence, how you checked it:\n\n"
     "1. holds: <how you checked it>\n2. doesn't hold: <how you checked it>"
 )
 LINES_ALONE = (
@@ -54,9 +54,9 @@ BELOW = (
 )
 JSON = (
     "Reply as one JSON object and nothing else. Under `replies`: one entry for each {number}, in their "
-    "order, with `objection` (its number), `holds` (true or false) and `reason` (in one sentence, how "
-    "you checked it). Under `answer`: null if nothing holds; if something holds, the whole corrected "
-    "answer, {form}"
+    "order, with `objection` (its number), `reason` (in one sentence, how you checked it) and `holds` "
+    "(true if your answer has this fault, false if it hasn't). Under `answer`: null if nothing holds; "
+    "if something holds, the whole corrected answer, {form}"
 )
 CORRECTED_FORM = (
     "in {language}, for a reader who has seen neither the first one nor the reviews. Only what an "

@@ -677,11 +677,11 @@ class TestWaysIn:
     async def test_a_bots_mention_gets_a_reason_once_an_hour(self, tmp_path: Path) -> None:
         """Below it; a workflow's event names no user. Bots that answer each other soon stop."""
         async with at_work(tmp_path) as place:
-            for seconds, is_said in ((0, True), (60, False), (60, False), (3600, True)):
+            hour = -place.clock() % 3600
+            for seconds, is_said in ((hour, True), (60, False), (60, False), (3600, True)):
                 place.clock.advance(seconds)
-                mention = place.slack.post(
-                    place.general, place.bob, f"<@{place.slack.team.bot.id}> Shard?"
-                )
+                said = f"<@{place.slack.team.bot.id}> Shard?"
+                mention = place.slack.post(place.general, place.bob, said)
                 event = {"user": None, "bot_id": "B999", "subtype": "bot_message", "username": "Flow"}
                 await place.deliver("app_mention", mention, event)
                 await place.dispatcher.tasks.settled()
