@@ -51,7 +51,7 @@ def doctor(
 
 def init() -> None:
     """Set up a council of your own: a few questions, then `.env` is written."""
-    from bot.terminal.init.dialogue import init as set_up
+    from bot.terminal.init import init as set_up
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         end(wording.NO_TERMINAL, MISUSED)

@@ -316,7 +316,7 @@ def token_advice(token: str) -> Advice | None:
         if token.count(".") >= TOKEN_DOTS:
             return None
     return Advice(
-        "it isn't a bot token: a bot token has three parts separated by dots, unlike a client secret",
+        "it isn't a bot token, which has three parts separated by dots, unlike a client secret",
         _COPY,
     )
 

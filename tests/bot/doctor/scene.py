@@ -23,29 +23,13 @@ from tests.ports import free_port
 from tests.slack_server import SlackServer
 
 KEY = "sk-or-v1-0123456789abcdef0123456789abcdef"
-
-
 OWN_KEY = "own-0123456789abcdef"
-
-
 SIGNING_SECRET = "8f742231b10e8888abcd99yyyzzz85a5"  # noqa: S105 - the documentation's example
-
-
 MEMBERS = ("openai/gpt-5", "anthropic/claude-sonnet-4.5", "google/gemini-2.5-pro")
-
-
 PRICES = {"prompt": "0.000001", "completion": "0.00001"}
-
-
 GOOD_KEY: Json = {"limit": 100, "limit_remaining": 74.5, "is_free_tier": False, "usage": 25.5}
-
-
 BOT_TOKEN = ".".join((base64.b64encode(b"1234567890123456789").decode(), "GhIjKl", "s" * 38))
-
-
 ID = "7f3d2c1b-0a9e-4d8c-b7a6-5f4e3d2c1b0a"
-
-
 NOWHERE = "http://127.0.0.1:9"  # the port `discard`, where nobody listens
 
 

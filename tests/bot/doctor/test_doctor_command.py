@@ -100,12 +100,6 @@ class TestCommand:
         )
         assert [*folder.iterdir()] == []
 
-    async def test_wrong_usage_exits_with_2(self, scene: Scene) -> None:
-        """As every command."""
-        code, _, err = await self.run(scene, "--lively")
-        assert code == 2
-        assert "--lively" in err
-
     @pytest.mark.parametrize("form", [(), ("--json",), ("--live",)])
     async def test_no_secret_is_shown(self, scene: Scene, form: tuple[str, ...]) -> None:
         """Whoever refuses a token may repeat it, and a channel may be called like one."""

@@ -11,7 +11,6 @@ import pytest
 import pytest_asyncio
 
 from bot.config.configuration import load
-from bot.view.wording import init as wording
 from bot.view.wording.cli import NO_TERMINAL
 from tests.bot.doctor.scene import BOT_TOKEN, NOWHERE, refusals
 from tests.bot.terminal.test_demo import Watched
@@ -47,9 +46,9 @@ def let_go():
     fcntl.ioctl(0, termios.TIOCNOTTY)
 atexit.register(let_go)
 from bot.checks import models
-from bot.terminal.init import members, provider
+from bot.terminal import init
 from council import demonstration, local
-models.OPENROUTER = members.OPENROUTER = provider.OPENROUTER = "{openrouter}"
+models.OPENROUTER = init.OPENROUTER = "{openrouter}"
 demonstration.available = lambda: True
 # A machine that is busy may take long to answer: the menu is the same every time.
 local.find_servers.__defaults__ = ({{"Ollama": {ollama}}}, 60.0)
@@ -62,7 +61,7 @@ NUMBER, HIDDEN_KEY = "Number [1]: ", "OpenRouter key (it isn't shown): "
 WHICH, CHAIR, ASK = "Members, separated by commas", "Chairman, who", "see that it answers?"
 WHERE, WRITE = "Number [4]: ", "Write this? [Y/n]: "
 DISCORD, SLACK_BOT, SLACK_APP = "Discord bot token", "Slack bot token", "Slack app-level token"
-MONTH = "The most that all questions of a month may cost"
+MONTH = "Dollars (press Enter for no limit)"
 OPENROUTER_PATH = [
     (NUMBER, "1"),
     (HIDDEN_KEY, KEY),
@@ -77,6 +76,7 @@ OPENROUTER_PATH = [
     (WRITE, ""),
 ]
 LAST = len(OPENROUTER_PATH) - 1
+LEFT = "Stopped. Nothing was written."
 
 
 async def asleep(pid: int) -> None:
@@ -101,6 +101,7 @@ class Desk:
     environment: dict[str, str] = field(default_factory=dict[str, str])
     address: str = ""
     said: str = ""
+    columns: int = 200
 
     @property
     def dotenv(self) -> str:
@@ -117,7 +118,7 @@ class Desk:
         process = await start(
             "init",
             cwd=self.folder,
-            env=PLAIN | COVERAGE | self.environment | {"TERM": "xterm", "COLUMNS": "200"},
+            env=PLAIN | COVERAGE | self.environment | {"TERM": "xterm", "COLUMNS": str(self.columns)},
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
@@ -180,7 +181,7 @@ async def test_an_openrouter_key_and_both_platforms(desk: Desk) -> None:
     for part in (
         "  openai/gpt-6        $1.00 / $10.00",
         "A short question may cost about $0.25, by the models' prices.",
-        "The most it can cost: $0.0028.",
+        "It costs $0.0028 at most.",
         "4 calls answered, $0.",
         "client_id=1234567890123456789&",
         ".venv/bin/council manifest slack",
@@ -188,6 +189,20 @@ async def test_an_openrouter_key_and_both_platforms(desk: Desk) -> None:
         "make run",
     ):
         assert part in desk.said
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+async def test_no_line_is_broken_inside_a_word(desk: Desk, columns: int) -> None:
+    """The terminal would break a longer one; an address alone stays whole."""
+    desk.columns = columns
+    wrong = {HIDDEN_KEY: "", WHICH: "a", DISCORD: "x", SLACK_BOT: APP, MONTH: "a"}
+    mistakes = [[(asked, wrong[asked])] if asked in wrong else [] for asked, _ in OPENROUTER_PATH]
+    path = [(NUMBER, "3"), (WHICH, ""), (CHAIR, ""), (ASK, ""), (WHERE, ""), (WRITE, "n")]
+    assert await desk.answer(*path) == 1
+    steps = zip(mistakes, OPENROUTER_PATH, strict=True)
+    assert await desk.answer(*(each for first, step in steps for each in (*first, step))) == 0
+    for line in desk.said.splitlines():
+        assert len(line) <= columns or len(line.split()) == 1, line
 
 
 async def test_a_monthly_budget_is_written_beside_what_is_there(
@@ -212,7 +227,7 @@ async def test_a_monthly_budget_is_written_beside_what_is_there(
         ("SLACK_BOT_TOKEN is set already. Keep it?", ""),
     ]
     assert await desk.answer(*kept) == 0
-    assert wording.NOTHING_TO_WRITE in desk.said
+    assert "Nothing needs to be written." in desk.said
 
 
 async def test_what_is_written_can_be_used(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -287,8 +302,8 @@ async def test_the_demonstration_needs_nothing_written(desk: Desk) -> None:
     """And a Discord token alone is written where it is wanted."""
     assert await desk.answer((NUMBER, "4"), (WHERE, "4")) == 0
     assert desk.files() == {}
-    assert wording.DEMONSTRATION_READY in desk.said
-    assert wording.NOTHING_TO_WRITE in desk.said
+    assert "The demonstration model is installed and needs no setting." in desk.said
+    assert "Nothing needs to be written." in desk.said
 
 
 async def test_a_second_time_keeps_what_is_there(desk: Desk) -> None:
@@ -304,7 +319,7 @@ async def test_a_second_time_keeps_what_is_there(desk: Desk) -> None:
         (MONTH, ""),
     ]
     assert await desk.answer(*path) == 0
-    assert wording.NOTHING_TO_WRITE in desk.said
+    assert "Nothing needs to be written." in desk.said
     assert desk.files() == {".env": text}
     assert (desk.folder / ".env").stat().st_mtime_ns == before.st_mtime_ns
 
@@ -315,7 +330,7 @@ async def test_a_no_at_the_last_question_leaves_everything(desk: Desk) -> None:
     path = [(NUMBER, "3"), (WHICH, ""), (CHAIR, ""), (ASK, "n"), (WHERE, "4")]
     assert await desk.answer(*path, ("replace the values above?", "")) == 1
     assert desk.files() == {".env": DOTENV}
-    assert wording.LEFT in desk.said
+    assert LEFT in desk.said
     assert f"COUNCIL_MEMBERS: removed (now: {MEMBERS})" in desk.said
 
 
@@ -330,7 +345,7 @@ async def test_a_wrong_key_is_reported_and_asked_for_again(desk: Desk) -> None:
     ]
     assert await desk.answer(*path) == 0
     assert "it contains a character that no key has: '\\u2026'" in desk.said
-    assert wording.KEY_NEEDED in desk.said
+    assert "A key is needed." in desk.said
     assert "OPENROUTER_API_KEY: the provider refuses the key." in desk.said
     assert desk.files() == {}
 
@@ -371,10 +386,10 @@ async def test_tokens_are_checked_by_their_form(desk: Desk) -> None:
         *((SLACK_BOT, APP), (SLACK_BOT, BOT), (SLACK_APP, BOT), (SLACK_APP, "")),
     ]
     assert await desk.answer(*path) == 0
-    assert "a bot token has three parts separated by dots" in desk.said
+    assert "which has three parts separated by dots" in desk.said
     assert "it is an app-level token (xapp-)" in desk.said
     assert "those begin with xapp-" in desk.said
-    assert wording.SLACK_LATER in desk.said
+    assert "Slack needs both tokens, so neither is written." in desk.said
     assert desk.files() == {}
 
 
@@ -404,7 +419,7 @@ async def test_leaving_at_any_question_leaves_no_file(desk: Desk, number: int, t
     path = [*OPENROUTER_PATH[:number], (OPENROUTER_PATH[number][0], typed)]
     path = [(question, "n" if question == ASK and said != typed else said) for question, said in path]
     assert await desk.answer(*path, end="") == 1
-    assert desk.said.rstrip().endswith(wording.LEFT)
+    assert desk.said.rstrip().endswith(LEFT)
     assert "Traceback" not in desk.said
     assert desk.files() == {}
 
@@ -422,7 +437,7 @@ async def test_leaving_while_models_are_asked_leaves_no_file(desk: Desk) -> None
     while desk.openrouter.in_flight < 4:
         await asyncio.sleep(0.001)
     terminal.press(ETX)
-    assert (await terminal.rest()).rstrip().endswith(wording.LEFT)
+    assert (await terminal.rest()).rstrip().endswith(LEFT)
     assert (await terminal.ended())[0] == 1
     assert desk.files() == {}
 

@@ -32,6 +32,8 @@ ELSEWHERE = {
     "bot/doctor.py": "the same",
     "bot/service/delivery/unshown.py": "an error of the program's own, which nobody reads",
     "bot/slack/checks.py": "the same",
+    "bot/terminal/init.py": "a question is put where its answer is read",
+    "bot/terminal/plan.py": "the same",
     "bot/inputs/walls.py": "paths into a page, which nobody reads",
     "bot/slack/typed.py": "Slack's own words for what it can't show",
     "bot/monitoring.py": "a metric's help is read by programs, beside its name",

@@ -1,19 +1,26 @@
-"""What is set already, what is to be written, and the writing: each file is replaced whole."""
+"""What `council init` finds, what it is to write, and the writing: each file is replaced whole."""
 
 import os
 import re
 import signal
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from bot.config.editing import with_council, with_table, with_variables
-from bot.config.settings import SecretFile, dotenv_variables, header, sources, variables
+from bot.config.settings import (
+    SecretFile,
+    dotenv_variables,
+    header,
+    secret_names,
+    sources,
+    variables,
+)
 from bot.errors import ConfigurationError, Problem
 from bot.service.options import DEFAULT
-from bot.terminal.ask import say, warn
-from bot.view.wording import init as wording
+from bot.terminal.ask import warn
+from bot.view.wording.figures import listing
 from storage.atomic import read_regular, replace_file
 
 LARGEST_FILE = 2**20
@@ -42,7 +49,7 @@ class Existing:
         try:
             tomllib.loads(council_text)
         except tomllib.TOMLDecodeError as error:
-            raise _unreadable(council, error, wording.CORRECT) from error
+            raise _unreadable(council, error, "Correct it, or move it away") from error
         return cls(dotenv, dotenv_text, council, council_text, in_dotenv)
 
     @property
@@ -80,6 +87,16 @@ class Plan:
         """Whether a team will ask on a platform."""
         return bool(self.discord_token) or self.has_slack
 
+    def tables(self) -> list[str]:
+        """Return the tables that `council.toml` gets, as it has them."""
+        tables: list[str] = []
+        if self.council:
+            members, chairman = self.council
+            tables.append(f"[profiles.{DEFAULT}]\nmembers = {members}\nchairman = {chairman}")
+        if self.monthly:
+            tables.append(f"[budgets]\nworkspace_month = {self.monthly}")
+        return tables
+
     def changes(self, existing: Existing) -> dict[str, str]:
         """Return the variables that neither `.env` nor the environment has.
 
@@ -93,38 +110,34 @@ class Plan:
             if value not in (existing.in_dotenv.get(name.lower(), ""), given.get(name) or None)
         }
 
-    def overridden(self) -> list[str]:
-        """Name the variables of the environment that count instead of these."""
+    def shown(self, existing: Existing) -> tuple[list[str], bool]:
+        """Return the lines that show what will be written, and whether that replaces anything."""
+        changes = self.changes(existing)
+        before = {name: existing.in_dotenv.get(name.lower(), "") for name in changes}
+        lines = [f"\nTo be written to {existing.dotenv}:"] if changes else []
+        for name, value in changes.items():
+            now = f" (now: {_masked(name, before[name])})" if before[name] else ""
+            lines.append(
+                f"  {name} = {_masked(name, value)}{now}" if value else f"  {name}: removed{now}"
+            )
+        for table in self.tables():
+            lines += [f"\nTo be written to {existing.council}:", table]
+        replaces_council = bool(self.council) and DEFAULT in tomllib.loads(existing.council_text).get(
+            "profiles", {}
+        )
+        if replaces_council:
+            lines.append("The members and the chairman that it has now are replaced.")
         given = os.environ
-        names = [
+        overriding = [
             name for name, value in self.variables.items() if given.get(name, value) not in ("", value)
         ]
-        secrets = (name for name in self.variables if name in wording.MASKED)
-        return [*names, *(twin for name in secrets if given.get(twin := f"{name}_FILE"))]
-
-    def show(self, existing: Existing) -> bool:
-        """Show what will be written; return whether it replaces anything."""
-        changes, replaces = self.changes(existing), False
-        if changes:
-            say(wording.to_write(existing.dotenv))
-        for name, value in changes.items():
-            before = existing.in_dotenv.get(name.lower(), "")
-            shown, was = (_PASSWORD.sub("//", each) for each in (value, before))
-            say(wording.change(name, shown, was) if before else wording.addition(name, shown))
-            replaces = replaces or bool(before)
-        if self.council:
-            members, chairman = self.council
-            say(wording.to_write(existing.council))
-            say(wording.profile(DEFAULT, members, chairman))
-            if _has_default(existing.council_text):
-                say(wording.INSTEAD)
-                replaces = True
-        if self.monthly:
-            say(wording.to_write(existing.council))
-            say(wording.budget(self.monthly))
-        if overridden := self.overridden():
-            say(wording.overridden(overridden))
-        return replaces
+        overriding += [
+            f"{name}_FILE" for name in self.variables if _is_secret(name) and given.get(f"{name}_FILE")
+        ]
+        if overriding:
+            names = listing(overriding)
+            lines.append(f"Set in the environment, which overrides .env: {names}. Unset it there.")
+        return lines, replaces_council or any(before.values())
 
     def contents(self, existing: Existing) -> dict[Path, str]:
         """Return the files' new text. Raises `ConfigurationError` where one can't be changed."""
@@ -134,11 +147,11 @@ class Plan:
             if self.council:
                 text = with_council(text, *self.council)
             if self.monthly:
-                text = with_table(text, ("budgets",), {wording.MONTHLY_KEY: self.monthly})
+                text = with_table(text, ("budgets",), {"workspace_month": self.monthly})
         except ValueError as error:
-            lines = [wording.profile(DEFAULT, *self.council)] if self.council else []
-            lines += [wording.budget(self.monthly)] if self.monthly else []
-            what, fix = wording.NOT_EDITABLE, wording.by_hand("\n\n".join(lines))
+            what = "it is written in a way that can't be changed here safely"
+            tables = "\n\n".join(self.tables())
+            fix = f"Put this into it yourself, then run `council init` again:\n\n{tables}"
             raise ConfigurationError([Problem(str(existing.council), what, fix)]) from error
         if text != existing.council_text:
             contents[existing.council] = text
@@ -147,22 +160,27 @@ class Plan:
         return contents
 
 
-def write(contents: Mapping[Path, str]) -> bool:
+def _is_secret(name: str) -> bool:
+    return name.lower().removesuffix("_file") in secret_names()
+
+
+def _masked(name: str, value: str) -> str:
+    return "\u2022" * 4 if _is_secret(name) else _PASSWORD.sub("//", value)
+
+
+def write(contents: Mapping[Path, str], tell: Callable[[str], None]) -> bool:
     """Replace the files, each whole and for its owner alone; return whether that was possible."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the last question is answered
     try:
-        return all(_replace(path, text) for path, text in contents.items())
+        for path, text in contents.items():
+            try:
+                replace_file(path.resolve(), text.encode())
+            except OSError as error:
+                warn(f"{path} can't be written ({error.strerror}).")
+                return False
+            tell(f"{path} has been written; only you can read it.")
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _replace(path: Path, text: str) -> bool:
-    try:
-        replace_file(path.resolve(), text.encode())
-    except OSError as error:
-        warn(wording.not_written(path, error.strerror))
-        return False
-    say(wording.written(path))
     return True
 
 
@@ -172,13 +190,9 @@ def _text(path: Path) -> str:
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else wording.NOT_UTF8
-        raise _unreadable(path, why, wording.READABLE) from error
+        why = error.strerror if isinstance(error, OSError) else "it isn't UTF-8 text"
+        raise _unreadable(path, why, "Save it as text that this user may read") from error
 
 
 def _unreadable(path: Path, why: object, fix: str) -> ConfigurationError:
-    return ConfigurationError([Problem(str(path), wording.unreadable(why), fix)])
-
-
-def _has_default(text: str) -> bool:
-    return DEFAULT in tomllib.loads(text).get("profiles", {})
+    return ConfigurationError([Problem(str(path), f"it can't be read ({why})", fix)])
