@@ -24,7 +24,6 @@ class Directory:
         self.add(profiles)
 
     def add(self, profiles: Iterable[Profile]) -> None:
-        """Add the councils of a configuration."""
         for profile in profiles:
             for seat in profile.seats:
                 seats = self._seats.setdefault((profile.name, seat.model), {})

@@ -38,7 +38,6 @@ class History(BaseModel):
 
     @property
     def is_empty(self) -> bool:
-        """Whether the question begins its conversation."""
         return not (self.turns or self.left_out)
 
 
@@ -145,7 +144,6 @@ class Discussion(BaseModel):
 
     @property
     def texts(self) -> Iterator[str]:
-        """All texts of its messages, files included."""
         for message in self.messages:
             yield message.text
             yield from (file.text for file in message.files)

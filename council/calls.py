@@ -82,7 +82,6 @@ class Meter:
 
     @property
     def usage(self) -> Usage | None:
-        """What the requests used so far; `None` if none cost anything."""
         return total(self._used) if self._used else None
 
 
@@ -131,7 +130,6 @@ class Call:
 
     @cached_property
     def messages(self) -> tuple[ChatMessage, ...]:
-        """The prompt's messages."""
         return self.prompt()
 
     @property
@@ -225,13 +223,10 @@ class MemorySteps:
         self.outcomes: dict[str, Outcome] = {}
 
     def recall(self, call: Call) -> Outcome | None:
-        """Return the recorded outcome of a call's step, or `None`."""
         return self.outcomes.get(call.step)
 
     async def record(self, call: Call, outcome: Outcome) -> None:
-        """Keep the outcome of a call's step."""
         self.outcomes[call.step] = outcome
 
     def has_begun(self, stage: str) -> bool:
-        """Return whether any step of a stage's round has ended."""
         return any(step.startswith(f"{stage}:") for step in self.outcomes)

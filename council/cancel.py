@@ -30,11 +30,9 @@ class Cancellation:
             cancel(self.cause)
 
     def expire(self, cause: Cause, after: float) -> None:
-        """Cancel with `cause` in `after` seconds, unless closed before."""
         self._timers.append(asyncio.get_running_loop().call_later(after, self.cancel, cause))
 
     def close(self) -> None:
-        """Cancel the timers."""
         for timer in self._timers:
             timer.cancel()
 
@@ -82,7 +80,6 @@ class Stop:
 
     @property
     def pressed(self) -> bool:
-        """Whether the members' calls were ended by a press."""
         return self.members.cause == "stopped"
 
     def press(self) -> None:

@@ -142,12 +142,10 @@ def _advice(advice: JsonObject) -> JsonObject:
 
 
 def _present(fields: JsonObject) -> JsonObject:
-    """Leave out what is null: it says no more than a missing field."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
 def _strings(value: object) -> list[str]:
-    """Return a list of texts, whatever form it came in."""
     said = (_string(each) for each in _list(value))
     return [text for text in said if text.strip()]
 

@@ -71,7 +71,6 @@ class EvaluationCriteria(BaseModel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The criteria's names, in their order."""
         return tuple(criterion.name for criterion in self.criteria)
 
     def __str__(self) -> str:

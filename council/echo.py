@@ -49,7 +49,6 @@ class CorrectionInputs:
 
 
 def fault(reply: str, given: CorrectionInputs) -> Cause | None:
-    """Return why a reply is no correction; `None` if it is one."""
     words, own, asked = _words(reply), _words(given.original), _words(given.question)
     if words == own:
         return None

@@ -46,7 +46,6 @@ class StageEstimate:
 
     @property
     def tokens(self) -> int:
-        """Prompts and replies together."""
         return self.prompt_tokens + self.completion_tokens
 
 
@@ -73,26 +72,21 @@ class Estimate:
 
     @property
     def calls(self) -> int:
-        """All calls, each once."""
         return sum(stage.calls for stage in self.stages)
 
     @property
     def tokens(self) -> int:
-        """All tokens, of prompts and replies."""
         return sum(stage.tokens for stage in self.stages)
 
     @property
     def cost(self) -> float:
-        """US dollars."""
         return sum(stage.cost for stage in self.stages)
 
     @property
     def unpriced(self) -> int:
-        """Calls without a known price."""
         return sum(stage.unpriced for stage in self.stages)
 
     def of(self, stage: StageName) -> float:
-        """Return the dollars of one stage."""
         return sum(each.cost for each in self.stages if each.stage == stage)
 
 
@@ -107,7 +101,6 @@ class _Asked(NamedTuple):
 
 
 def estimate(brief: Brief, price_of: PriceOf, unpriced_call: float = UNPRICED_CALL) -> Estimate:
-    """Return what a run of this brief may cost."""
     asked = [*_foreseen(brief)]
     # Whoever replaces the chairman is asked instead of it, so the dearest of them counts.
     line = [call for call in asked if call.stage == "stage3"]
@@ -123,7 +116,6 @@ def estimate(brief: Brief, price_of: PriceOf, unpriced_call: float = UNPRICED_CA
 
 
 def reply_tokens(profile: Profile) -> int:
-    """Return the assumed length of a council's replies."""
     return profile.max_tokens or REPLY_TOKENS
 
 

@@ -265,8 +265,6 @@ def _to_nobody(event: object) -> None:
 
 
 async def _sample(session: Session, member: Member, number: int) -> ArmAnswer | None:
-    """Return one more first answer of a member."""
-
     async def read(reply: Reply) -> Stage1Result | AskAgain[Stage1Result]:
         said = await consultation_calls.read(session, member, reply)
         nonlocal sample

@@ -26,7 +26,6 @@ class _ThrottledThread:
         self._took = self._ended = 0.0
 
     async def do(self, work: Callable[[*Arguments], Result], *arguments: *Arguments) -> Result:
-        """Return what some work returns."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, self._after_rest, partial(work, *arguments))
 

@@ -83,7 +83,6 @@ class Persona(BaseModel):
 
     @property
     def slug(self) -> str:
-        """The name in lower case, its words joined by hyphens: `the-devils-advocate`."""
         words = re.findall(r"\w+", self.name.lower().replace("'", "").replace("\u2019", ""))
         return "-".join(words)
 

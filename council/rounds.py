@@ -138,7 +138,6 @@ class _Reviewer:
 
     @property
     def order(self) -> list[str]:
-        """The labels it ranks."""
         return [label for label, _ in self.labelled]
 
     @property
@@ -151,11 +150,9 @@ class _Reviewer:
         )
 
     def prompt(self) -> tuple[ChatMessage, ...]:
-        """Ask for a review."""
         return self.prompts.review(self.member, self.labelled)
 
     def plain_prompt(self) -> tuple[ChatMessage, ...]:
-        """Ask for one in prose."""
         unstructured = self.member.model_copy(update={"structured": False})
         return self.prompts.review(unstructured, self.labelled)
 
@@ -339,7 +336,6 @@ class _Table:
         )
 
     def _note(self, held: Round) -> None:
-        """Record what became of the answers in this round."""
         data = self._data
         data.label_to_model = held.labels
         record(data, held.corrections)

@@ -323,7 +323,6 @@ def _each_once(line: Iterable[tuple[Member, AnswerSource]]) -> Iterator[tuple[Me
 
 
 def _only(session: Session, answer: Stage1Result) -> Stage3Result:
-    """Return the only answer there is as the final one: one model, not reviewed."""
     result = Stage3Result(
         model=answer.model,
         response=answer.response,
@@ -355,7 +354,6 @@ def _verbatim(
 
 
 async def _title(session: Session, cancellation: Cancellation) -> str:
-    """Return the conversation's title: from the title model if there is one, else the question."""
     member = session.brief.profile.title_model
     if member and session.brief.history.is_empty:
         prompt = partial(session.prompts.title, member)

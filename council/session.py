@@ -307,7 +307,6 @@ class Session:
         return self._accounts.seen_whole(member, why)
 
     def can_ask(self, member: Member) -> bool:
-        """Return whether a member's account hasn't been refused."""
         return self._accounts.calls(member).cause is None
 
     def tokens(self, *stages: str) -> int:
@@ -315,7 +314,6 @@ class Session:
         return sum(usage.tokens for key, usage in self._usage.items() if key.partition(":")[0] in stages)
 
     def usage(self) -> RunUsage:
-        """Return what the run used: by call, by stage and in all."""
         stages: dict[str, list[Usage]] = {}
         for key, usage in self._usage.items():
             stages.setdefault(key.partition(".")[0], []).append(usage)
@@ -406,8 +404,6 @@ def _refuses_schema(outcome: Outcome, call: Call) -> bool:
 
 def _log(call: Call, why: Failure) -> None:
     """Log a call that failed, but not what a server sent: it may quote the question."""
-    # Of what breaks once a server has sent something, the HTTP client's words may quote it.
-    quotes_nobody = why.cause in ("no_server", "connection")
     log.info(
         "call_failed",
         step=call.step,
@@ -415,5 +411,5 @@ def _log(call: Call, why: Failure) -> None:
         cause=why.cause,
         status=why.status,
         attempts=why.attempts,
-        connection=why.detail if quotes_nobody else None,
+        connection=why.detail if why.reason.quotes == "log" else None,
     )

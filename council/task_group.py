@@ -34,7 +34,6 @@ class TaskGroup(asyncio.TaskGroup):
     _cancelled_before = 0
 
     async def __aenter__(self) -> Self:
-        """Begin."""
         self._cancelled_before = _running().cancelling()
         return await super().__aenter__()
 
@@ -44,7 +43,6 @@ class TaskGroup(asyncio.TaskGroup):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Wait for every task."""
         had_cancelled = self._has_cancelled
         try:
             await super().__aexit__(kind, error, traceback)

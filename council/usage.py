@@ -50,7 +50,6 @@ class Usage(BaseModel):
 
     @property
     def tokens(self) -> int:
-        """Prompt and completion together."""
         return self.prompt_tokens + self.completion_tokens
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import structlog
 
 from bot.view.wording import failures as wording
-from bot.view.wording.failures import OperatorCause, Target
+from bot.view.wording.failures import Remedy, Target
 from council.calls import Call
 from council.errors import Failure, ModelError
 from council.events import Emit, Event, MemberFailed
@@ -15,9 +15,7 @@ from council.profile import Member, Profile
 
 log = structlog.get_logger()
 
-Failed = Iterable[tuple[str, Failure]]
-"""Members' names and why they failed."""
-Tell = Callable[[OperatorCause], None]
+Tell = Callable[[Remedy], None]
 
 
 def _as_recorded(call: Call) -> Member:
@@ -35,27 +33,16 @@ class Remedies:
     find: Callable[[Call], Member] = _as_recorded
     has_key: bool = True
 
-    def advice(self, profile: Profile, failed: Failed) -> list[str]:
-        """Return what to do, each thing once, without full stops."""
-        found = (wording.remedy(why, self._target(profile, name)) for name, why in failed)
-        return [*dict.fromkeys(fix for fix in found if fix)]
-
-    def told(self, profile: Profile, failed: Failed) -> list[str]:
-        """Return sentences that say what failed, why, and what to do; the same remedy only once."""
-        said: dict[str, str] = {}
+    def of(self, profile: Profile, failed: Iterable[tuple[str, Failure]]) -> list[Remedy]:
+        """Return what to do about members' failures, by their names: each thing once."""
+        found: dict[str, Remedy] = {}
         for name, why in failed:
             where = self._target(profile, name)
-            if (fix := wording.remedy(why, where)) and (sentence := wording.told(why, where)):
-                said.setdefault(fix, sentence)
-        return [*said.values()]
-
-    def operators(self, profile: Profile, failed: Failed) -> list[OperatorCause]:
-        """Return what only an operator can mend, each thing once."""
-        said: dict[str, OperatorCause] = {}
-        for name, why in failed:
-            if cause := wording.operator_cause(why, self._target(profile, name)):
-                said.setdefault(cause.remedy, cause)
-        return [*said.values()]
+            if fix := wording.remedy(why, where):
+                is_operators = why.reason.fault == "operator"
+                said = Remedy(where.model, wording.reason(why, where), fix, is_operators)
+                found.setdefault(fix, said)
+        return [*found.values()]
 
     def logged(self, profile: Profile, emit: Emit, tell: Tell | None = None) -> Emit:
         """Return an `emit` that logs each remedy once; never what a provider said, which may quote.
@@ -66,20 +53,21 @@ class Remedies:
 
         def hear(event: Event) -> None:
             if isinstance(event, MemberFailed):
-                why, where = event.failure, self._target(profile, event.member)
-                fix = wording.remedy(why, where)
-                if fix and fix not in known:
-                    known.add(fix)
+                why = event.failure
+                for found in self.of(profile, [(event.member, why)]):
+                    if found.remedy in known:
+                        continue
+                    known.add(found.remedy)
                     log.warning(
                         "member_failed",
-                        model=where.model,
-                        account=where.account,
+                        model=found.model,
+                        account=self._target(profile, event.member).account,
                         cause=why.cause,
                         status=why.status,
-                        remedy=f"{fix}.",
+                        remedy=f"{found.remedy}.",
                     )
-                    if tell and why.is_account and (cause := wording.operator_cause(why, where)):
-                        tell(cause)
+                    if tell and why.is_account:
+                        tell(found)
             emit(event)
 
         return hear

@@ -166,8 +166,8 @@ class Asker:
         if message is None:
             return None
         failed = ((each.member, each.failure) for each in message.failures)
-        for remedy in self.runs.endings.remedies.told(run.brief.profile, failed):
-            warn(remedy)
+        for remedy in self.runs.endings.remedies.of(run.brief.profile, failed):
+            warn(remedy.sentence)
         return run.conversation_id
 
     async def _record_stop(self, run_id: str) -> None:

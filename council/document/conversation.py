@@ -220,7 +220,6 @@ class Conversation(Record):
 
     @property
     def answers(self) -> list[AssistantMessage]:
-        """The answers, oldest first."""
         return [message for message in self.messages if isinstance(message, AssistantMessage)]
 
     @property

@@ -20,7 +20,7 @@ import orjson
 import structlog
 
 from council.calls import Call, Reply
-from council.errors import Cause, Failure, ModelError
+from council.errors import CAUSES, Cause, Failure, ModelError
 from council.models.costs import UNPRICED_CALL, Catalog
 from council.models.refusals import (
     KEY,
@@ -59,13 +59,6 @@ MOST_REFUSALS = 5
 """Refused requests that may be spent on learning what one model's server takes."""
 VERSION = "/v1"
 _HAS_VERSION = re.compile(r"/v\d")
-PASSING: frozenset[Cause] = frozenset(
-    (
-        *("rate_limited", "unavailable", "no_server", "connection"),
-        *("lost", "silence", "truncated", "malformed", "empty"),
-    )
-)
-"""Causes that may be gone a moment later; every other one would fail the same way again."""
 LONGEST_WAIT = 300.0
 """Seconds: a provider that asks for a longer wait isn't asked again."""
 
@@ -97,7 +90,7 @@ class Retries:
         """
         cause, made = error.failure.cause, len(earlier) + 1
         is_enough = cause == "empty" and any(each.cause == cause for each in earlier)
-        if cause not in PASSING or made >= self.max_attempts or is_enough:
+        if not CAUSES[cause].again or made >= self.max_attempts or is_enough:
             return None
         least, most = 0.0, min(self.longest, self.first * self.growth ** (made - 1))
         if isinstance(error, RefusedCall):
@@ -275,7 +268,7 @@ class ModelClient:
                     reply = await self._ask_model(endpoint, asked, started, ends_at)
                 except ModelError as error:
                     failures.append(error.failure)
-                    if error.failure.concerns in ("account", "text") or clock() >= ends_at:
+                    if error.failure.reason.concerns in ("account", "text") or clock() >= ends_at:
                         break
                     continue
                 if model != member.model:
@@ -568,7 +561,6 @@ def _address(url: str) -> httpx.URL:
 
 
 def last_word(failure: Failure, earlier: Sequence[Failure]) -> Failure:
-    """Return a call's last failure, with the number of its attempts."""
     detail = failure.detail
     if failure.cause == "deadline" and earlier and earlier[-1].status:
         detail = shorten(f"{detail}; before that: {earlier[-1].detail}")

@@ -180,7 +180,6 @@ class Catalog:
 
 
 def read_listings(models: Iterable[JsonObject]) -> dict[str, ModelListing]:
-    """Read a provider's model list, by the models' ids."""
     return {name: _listing(model) for model in models if isinstance(name := model.get("id"), str)}
 
 

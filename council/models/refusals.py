@@ -269,7 +269,6 @@ def refused(
 
 
 def too_large(what: str) -> ModelError:
-    """Return the error of a reply, or a part of one, that is over its limit."""
     return ModelError(Failure(cause="too_large", detail=f"{what} is over the size limit"))
 
 

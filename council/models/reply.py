@@ -98,12 +98,10 @@ class Completion:
 
     @property
     def finished(self) -> bool:
-        """Whether the reply is complete."""
         return self.finish_reason is not None
 
     @property
     def text(self) -> str:
-        """The answer so far, without thoughts."""
         return self._filter.answer
 
     @property
@@ -117,7 +115,6 @@ class Completion:
         return self._filter.closed_without_opening
 
     def take_chunk(self, chunk: JsonObject) -> None:
-        """Take one event of a stream, parsed."""
         choice = _first(chunk.get("choices"))
         message = as_object(choice.get("delta"))
         if not message and not self._length:  # a whole reply, sent as an event
@@ -238,7 +235,6 @@ class Completion:
         )
 
     def _failure(self, text: str, call: Call, usage: Usage) -> Failure | None:
-        """Return why there is no answer, `None` if this is one."""
         reason, said, limit = self.finish_reason, self.text.strip(), None
         cause: Cause = "empty"
         if reason is None:
@@ -266,7 +262,7 @@ class Completion:
         Every request that was sent is paid for, also what was lost of its reply, until somebody says
         otherwise. One that was refused, by its status or before the first word, costs nothing.
         """
-        was_refused = failure.concerns is not None or failure.cause == "rate_limited"
+        was_refused = failure.reason.concerns is not None or failure.cause == "rate_limited"
         is_free = (
             was_refused and self._is_blank and self.usage is None
             if self._has_begun

@@ -118,7 +118,6 @@ class EventReader:
         self._after_return = False
 
     def feed(self, piece: bytes) -> Iterator[JsonObject | None]:
-        """Yield the events that a piece completes."""
         if b"\r" in piece or self._after_return:
             if self._after_return:
                 piece = piece.removeprefix(b"\n")
@@ -135,7 +134,6 @@ class EventReader:
             self._grow(len(rest))
 
     def rest(self) -> Iterator[JsonObject | None]:
-        """Yield the events that the stream's end completes."""
         return self.feed(b"\n\n")
 
     def _read(self, line: bytes) -> Iterator[JsonObject | None]:

@@ -100,7 +100,6 @@ class ThoughtFilter:
         self._thoughts.append(text)
 
     def feed(self, piece: str) -> None:
-        """Take the next piece."""
         if self._is_plain and "\n" not in piece:  # nearly every token
             self._say(piece)
             return

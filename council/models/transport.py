@@ -81,7 +81,6 @@ class Transport(httpx.AsyncBaseTransport):
         )
 
     async def aclose(self) -> None:
-        """Close every connection."""
         if self._session is not None:
             await self._session.close()
 

@@ -50,7 +50,6 @@ class Redaction:
         self._heads = re.compile("|".join(heads)) if forms else None
 
     def hide(self, text: str) -> str:
-        """Return a text without secrets."""
         if self._heads is None:
             return text
         kept: list[str] = []

@@ -19,7 +19,6 @@ _QUESTION_LENGTH = 200
 LONGEST_PREFIX = 200
 """Characters of a title by which it is found: no index takes a text of any length."""
 _UNNAMED = str(Profile.model_fields["name"].default)
-_NOT_ITS_FAULT = ("stopped", "not_needed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,7 +259,7 @@ def _seats(answer: AssistantMessage) -> Iterable[SeatRow]:
     places = {place.model: place for place in ranking.places} if ranking else {}
     winner = next(iter(places), None)
     corrections = {one.model: one for one in answer.stage2_5 or [] if one.fallback is None}
-    failed = {one.member for one in answer.failures if one.failure.cause not in _NOT_ITS_FAULT}
+    failed = {one.member for one in answer.failures if one.failure.reason.fault != "council"}
     members = _members(answer)
     calls = _calls(answer, members)
     latencies = answer.usage.latencies if answer.usage else {}

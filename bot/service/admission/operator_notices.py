@@ -13,7 +13,7 @@ import structlog
 from bot.errors import VenueError
 from bot.service.admission.notices import Notice, Send
 from bot.service.admission.permissions import Admins
-from bot.view.wording.failures import OperatorCause
+from bot.view.wording.failures import Remedy
 from council.document.conversation import Source
 from storage.errors import StorageError
 from storage.journal.operator_notices import NoticeRecord, Subject
@@ -44,7 +44,7 @@ class OperatorNotices:
         self._begun: set[asyncio.Task[None]] = set()
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
-    async def tell(self, where: Source, causes: Sequence[OperatorCause]) -> bool:
+    async def tell(self, where: Source, causes: Sequence[Remedy]) -> bool:
         """Tell whoever doesn't know yet; return whether an admin has been told of every cause today.
 
         It returns after some seconds in any case, and continues in the background.
@@ -59,13 +59,13 @@ class OperatorNotices:
             return False
         return bool(known) and all(known)
 
-    def begin(self, where: Source, cause: OperatorCause) -> None:
+    def begin(self, where: Source, cause: Remedy) -> None:
         """Tell whoever doesn't know yet, in the background."""
         task = asyncio.create_task(self._tell(where, cause))
         self._begun.add(task)
         task.add_done_callback(self._begun.discard)
 
-    async def _tell(self, where: Source, cause: OperatorCause) -> None:
+    async def _tell(self, where: Source, cause: Remedy) -> None:
         await self.tell(where, [cause])
 
     async def settled(self) -> None:
@@ -80,10 +80,10 @@ class OperatorNotices:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _about(self, cause: OperatorCause) -> Subject:
+    async def _about(self, cause: Remedy) -> Subject:
         return await self._record.about(cause.remedy, self._record.now())
 
-    async def _start(self, where: Source, cause: OperatorCause) -> list[asyncio.Task[None]]:
+    async def _start(self, where: Source, cause: Remedy) -> list[asyncio.Task[None]]:
         """Begin to tell the admins who are still to be told of a cause."""
         moment, about = self._record.now(), await self._about(cause)
         people = {
@@ -113,7 +113,7 @@ class OperatorNotices:
         key: str,
         to: _Recipient,
         where: Source,
-        cause: OperatorCause,
+        cause: Remedy,
         about: Subject,
         person: str,
         telling: MentionState,

@@ -1,6 +1,5 @@
 """Ends runs: answered, failed, stopped, or given up."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import structlog
@@ -11,7 +10,7 @@ from bot.service.metrics import Metrics
 from bot.service.remedies import Remedies
 from bot.view.wording.failures import INTERRUPTED, explain
 from council.document.conversation import AssistantMessage, Conversation
-from council.errors import Failure, RunError
+from council.errors import RunError
 from council.events import Emit, Event, RunFailed
 from storage.documents.conversations import Conversations
 from storage.errors import StorageError
@@ -44,13 +43,15 @@ class Endings:
         if isinstance(error, StorageError):
             log.error("run_failed", reason=error)  # only this says where the file is
         failures = error.failures if isinstance(error, RunError) else {}
+        remedies = self.remedies.of(run.brief.profile, failures.items())
+        owed = [each for each in remedies if each.is_operators]
         words = explain(
             error,
             run.id,
             at_terminal=run.origin.platform == TERMINAL,
             is_program=run.origin.program is not None,
-            remedies=self.remedies.advice(run.brief.profile, failures.items()),
-            admin_knows=await self._tell_operators(run, failures),
+            remedies=[each.remedy for each in remedies],
+            admin_knows=bool(owed and self.operators and await self.operators.tell(run.origin, owed)),
         )
         await self._close(run, status, EndReason(message=words, failures=failures))
         emit(RunFailed(run.id, words, failures))
@@ -101,13 +102,6 @@ class Endings:
         except StorageError:  # there is none yet, or it can't be read now: a Retry finds what there is
             return False
         return answer_in(conversation, run) is not None
-
-    async def _tell_operators(self, run: RunRow, failures: Mapping[str, Failure]) -> bool:
-        """Tell admins what only an operator can mend; return whether they know."""
-        causes = self.remedies.operators(run.brief.profile, failures.items())
-        if not (causes and self.operators):
-            return False
-        return await self.operators.tell(run.origin, causes)
 
 
 def answer_in(conversation: Conversation, run: RunRow) -> AssistantMessage | None:

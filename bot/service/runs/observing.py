@@ -11,9 +11,6 @@ from council.calls import Call, Reply
 from council.errors import ModelError
 from council.events import Emit, Event, MemberStarted, StageCompleted, StageStarted
 
-OVER_BUDGET = "over_budget"
-"""The cause of a call that was never made, for no budget had room for it."""
-
 
 @dataclass(slots=True)
 class Observation:
@@ -30,7 +27,7 @@ class Observation:
         try:
             yield partial(self.metrics.answered, call.member.model)
         except ModelError as error:
-            if error.failure.cause != OVER_BUDGET:
+            if error.failure.cause != "over_budget":  # it was never made
                 self.metrics.failed(call.member.model, error.failure)
             raise
 

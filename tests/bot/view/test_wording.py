@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 
 from bot.view.wording.card import agreement, thread
-from bot.view.wording.failures import cause, causes, explain, failure
+from bot.view.wording.failures import causes, explain, failure
 from bot.view.wording.figures import (
     duration,
     listing,
@@ -19,7 +19,7 @@ from bot.view.wording.figures import (
     tokens,
 )
 from council.document.results import Agreement, Rank
-from council.errors import Cause, Failure, NoAnswers, RunForgotten, RunStopped
+from council.errors import Failure, NoAnswers, RunForgotten, RunStopped
 from council.events import ContextRead
 from council.text import clip
 from council.usage import Usage
@@ -153,12 +153,6 @@ def test_an_unknown_error_shows_the_run_and_nothing_of_itself() -> None:
     )
 
 
-@pytest.mark.parametrize("known", get_args(Cause))
-def test_every_cause_has_words(known: Cause) -> None:
-    """No cause is shown by its name in the code."""
-    assert "_" not in cause(Failure(cause=known))
-
-
 def test_a_failure_quotes_its_provider_shortly() -> None:
     """Attempts are counted; the provider's sentence is quoted, on one line, cut at a word."""
     busy = Failure(cause="rate_limited", attempts=3, detail="Rate limit\nreached. ")
@@ -169,19 +163,6 @@ def test_a_failure_quotes_its_provider_shortly() -> None:
         "it was silent for too long, after 2 attempts (“nothing arrived for 45 s”)"
     )
     assert failure(Failure(cause="bad_request", detail="long " * 50)).endswith("long long…”)")
-
-
-@pytest.mark.parametrize(
-    ("known", "said"),
-    [
-        ("no_server", "no server is running at its address, after 4 attempts"),
-        ("connection", "no connection to the provider, after 4 attempts"),
-        ("lost", "the connection was lost, after 4 attempts"),
-    ],
-)
-def test_a_failed_connection_is_described_in_our_words(known: Cause, said: str) -> None:
-    """The HTTP client's words don't help anybody."""
-    assert failure(Failure(cause=known, attempts=4, detail="ReadError: [Errno 104]")) == said
 
 
 def test_an_accounts_refusal_is_said_once_for_all_its_members() -> None:
