@@ -1,20 +1,25 @@
-"""Start the adapters of the configured platforms; one process at a time listens to Discord."""
+"""The running program, and its adapters of the platforms; one process at a time listens to Discord."""
 
 import asyncio
 import math
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import structlog
 from pydantic import SecretStr
 
-from bot.app import Library
-from bot.config.ports import listening
+from bot.app import Council, Library, open_lookup
+from bot.checks.machine import listening
+from bot.config.configuration import Configuration
 from bot.errors import ConfigurationError, Problem, VenueError
+from bot.health import Health
 from bot.past.lookup import Lookup
-from bot.program import Program
 from bot.service.delivery.outbox import Outbox, SharedRateLimits
-from bot.view.wording import cli as wording
+from bot.service.dispatcher import Dispatcher
+from bot.service.metrics import Metrics
+from bot.worker import Worker
 from council.task_group import first_of
 from storage.database import Database
 from storage.errors import DatabaseError
@@ -28,9 +33,40 @@ HOLDER_FIRST_SECONDS = 4.0
 """How long a database must be back before another process may take Discord from the one that has it."""
 
 
-async def start_platforms(program: Program, lookup: Lookup) -> None:
+Endings = list[Callable[[], Awaitable[str]]]
+"""What ends the process by itself: each waits until something is lost for good, and returns why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What a process does: receive questions, carry out runs, or both."""
+
+    receives: bool = True
+    works: bool = True
+
+
+EVERYTHING = Role()
+
+
+@dataclass(slots=True)
+class Program:
+    """The running program; `stack` closes what was opened."""
+
+    configuration: Configuration
+    library: Library
+    council: Council
+    dispatcher: Dispatcher
+    metrics: Metrics
+    health: Health
+    stack: AsyncExitStack
+    role: Role
+    worker: Worker | None = None
+    endings: Endings = field(default_factory=Endings)
+
+
+async def start_platforms(program: Program) -> None:
     """Start what is configured; the SDKs are loaded only then."""
-    settings = program.configuration.settings
+    settings, lookup = program.configuration.settings, open_lookup(program.library)
     if settings.discord_token:
         await _start_discord(program, lookup, settings.discord_token)
     if settings.slack_bot_token:
@@ -138,9 +174,8 @@ async def _start_slack(program: Program, lookup: Lookup, token: SecretStr) -> No
         with listening("SLACK_HTTP", settings.slack_http_host, settings.slack_http_port):
             await stack.enter_async_context(bot)
     except VenueError as error:
-        raise ConfigurationError(
-            [Problem("SLACK_BOT_TOKEN", str(error), wording.CHECK_SLACK)]
-        ) from error
+        fix = "Check the tokens, and that SLACK_API_URL is right or unset"
+        raise ConfigurationError([Problem("SLACK_BOT_TOKEN", str(error), fix)]) from error
     if program.worker:
         program.worker.venues["slack"] = bot.venue_of
     health.platforms["Slack"] = bot.is_connected

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from bot.service.dispatcher import Dispatcher
-from bot.view.wording import cli as wording
 from storage.database import Database
 from storage.errors import StorageError
 
@@ -33,16 +32,16 @@ class Health:
     async def troubles(self) -> list[str]:
         """Return why the program can't serve right now, in sentences; none if it can."""
         if self.phase != "serving":
-            return [wording.phase(self.phase)]
+            return [f"The council is {self.phase}."]
         lost = [name for name, is_connected in (await self.connected()).items() if not is_connected]
-        return [wording.not_connected(name) for name in lost] + await self._trouble_of_the_journal()
+        return [f"{name} isn't connected." for name in lost] + await self._trouble_of_the_journal()
 
     async def _trouble_of_the_journal(self) -> list[str]:
         async with self._writing:  # however often this is called, at most one write waits
             try:
                 await self.database.check_writable(asyncio.get_running_loop().time() + WRITE_SECONDS)
             except TimeoutError:
-                return [wording.journal_busy(WRITE_SECONDS)]
+                return [f"The journal has been busy for {WRITE_SECONDS:.0f} s."]
             except StorageError as error:
-                return [wording.journal_trouble(error.told_in_chat)]
+                return [f"The journal has a problem: {error.told_in_chat}."]
             return []

@@ -9,6 +9,7 @@ place for anybody else's: until its request is there, a connection is a plain so
 import asyncio
 import errno
 import logging
+import resource
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -23,7 +24,6 @@ from aiohttp.http import HttpRequestParser
 from aiohttp.http_exceptions import HttpProcessingError
 
 from bot.config.logs import Repeats
-from bot.config.ports import most_connections
 
 log = structlog.get_logger()
 
@@ -35,6 +35,10 @@ LARGE = 16 * 1024
 """Bytes from which on the HTTP server reads a request while it arrives: the kernel keeps little more."""
 AGAIN_SECONDS = 1.0
 """How long nothing is accepted after there was no descriptor for it."""
+SHARE = 10
+"""A port's connections take at most one in so many of the process's descriptors."""
+MOST_DESCRIPTORS = 65_536
+"""What the process asks for, where its hard limit allows it: more would help nobody here."""
 NO_ROUTE = "no_route"
 """Why a request is refused that nothing answers."""
 
@@ -386,3 +390,25 @@ def _without_traceback(record: logging.LogRecord) -> bool:
 
 _LOGGER = logging.getLogger("aiohttp.server.council")
 _LOGGER.addFilter(_without_traceback)
+
+
+def most_connections() -> int:
+    """Return how many connections a port may take."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(1, _bounded(soft) // SHARE)
+
+
+def raise_descriptors() -> None:
+    """Let this process open as many files and connections as the system allows it, up to a bound."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _bounded(hard)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    except (OSError, ValueError) as error:  # a sandbox may forbid it
+        log.warning("descriptors_not_raised", reason=error)
+
+
+def _bounded(limit: int) -> int:
+    return MOST_DESCRIPTORS if limit == resource.RLIM_INFINITY else min(limit, MOST_DESCRIPTORS)

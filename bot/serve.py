@@ -8,33 +8,59 @@ import asyncio
 import gc
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import NoReturn
 
 import structlog
 
-from bot.adapters import start_platforms
-from bot.app import Council, Library, open_council, open_dispatcher, open_lookup, operator_of
+from bot.adapters import EVERYTHING, Program, Role, start_platforms
+from bot.app import Library, open_council, open_dispatcher, operator_of
+from bot.checks.machine import listening
 from bot.config.configuration import Configuration, check, reread
-from bot.config.ports import listening, raise_descriptors
 from bot.config.settings import Settings
 from bot.errors import ConfigurationError, Problem
 from bot.health import Health
-from bot.program import EVERYTHING, Program, Role
+from bot.http_server import raise_descriptors
 from bot.service.metrics import Metrics
 from bot.service.run_tasks import RunQueue
 from bot.upkeep import maintain
-from bot.view.wording import cli as wording
 from bot.worker import Worker, open_shared_queue
 from council.task_group import first_of
 from storage.errors import StorageError
 from storage.processes.locks import LOOK_SECONDS, SHARED
 
 log = structlog.get_logger()
+
+
+HANDOVER_SECONDS = 5.0
+"""How much longer than its drain a process that is being replaced may take."""
+
+
+async def hold_data(configuration: Configuration, library: Library, stack: AsyncExitStack) -> None:
+    """Keep a database from being moved. Raises `ConfigurationError`."""
+    if configuration.database:
+        holding = library.locks.acquire(SHARED, wait=LOOK_SECONDS, shared=True)
+        if not await stack.enter_async_context(holding):
+            what = "what this database holds is being copied or replaced"
+            fix = "Start again when council migrate or council restore has ended"
+            raise ConfigurationError([Problem("DATABASE_URL", what, fix)])
+
+
+async def _hold_platforms(configuration: Configuration, library: Library, stack: AsyncExitStack) -> None:
+    """Allow only one process to serve a platform from this folder: two would resume the same runs."""
+    await hold_data(configuration, library, stack)
+    if configuration.database:
+        return
+    settings = configuration.settings
+    tokens = {"Discord": settings.discord_token, "Slack": settings.slack_bot_token}
+    wait = configuration.operations.durability.drain_seconds + HANDOVER_SECONDS
+    for platform in (name for name, token in tokens.items() if token):
+        if not await stack.enter_async_context(library.locks.acquire(platform.lower(), wait=wait)):
+            what = f"another council run serves {platform} from this folder"
+            fix = "Stop it first, or use another folder for this one"
+            raise ConfigurationError([Problem("COUNCIL_DATA_DIR", what, fix)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,19 +72,18 @@ class Surfaces:
 
     check: Callable[[Settings], None]
     hold: Callable[[Configuration, Library, AsyncExitStack], Awaitable[None]]
-    start: Callable[[Program, Council], Awaitable[None]]
+    start: Callable[[Program], Awaitable[None]]
     queue: RunQueue | None = None
 
 
-HANDOVER_SECONDS = 5.0
-"""How much longer than its drain a process that is being replaced may take."""
+PLATFORMS = Surfaces(check=check, hold=_hold_platforms, start=start_platforms)
 
 
 async def serve(
     configuration: Configuration,
     library: Library,
     role: Role = EVERYTHING,
-    surfaces: Surfaces | None = None,
+    surfaces: Surfaces = PLATFORMS,
 ) -> str | None:
     """Do what the role says until SIGTERM or SIGINT, then let runs end, if there is time.
 
@@ -67,7 +92,6 @@ async def serve(
     can be written any more.
     """
     settings = configuration.settings
-    surfaces = surfaces or Surfaces(check=check, hold=_hold_platforms, start=_start_platforms)
     surfaces.check(settings)
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -77,10 +101,18 @@ async def serve(
     failed.add_done_callback(lambda _: ended.set())
     raise_descriptors()
     tune_interpreter()
+
+    async def until_ended() -> None:
+        await ended.wait()
+
     async with AsyncExitStack() as stack:
         health, metrics = Health(library.database), Metrics()
         if settings.council_status_port and surfaces.queue is None:
-            await _show_status(settings, health, metrics, stack)
+            from bot.monitoring import Status
+
+            host, port = settings.council_status_host, settings.council_status_port
+            with listening("COUNCIL_STATUS", host, port):
+                await stack.enter_async_context(Status(health, metrics).serve(host, port))
         council = await stack.enter_async_context(open_council(configuration, library, metrics))
         shared_queue = None
         if configuration.database and surfaces.queue is None:
@@ -89,13 +121,21 @@ async def serve(
             )
         queue = surfaces.queue or shared_queue
         dispatcher = health.dispatcher = open_dispatcher(configuration, library, council, queue)
-        program = Program(configuration, library, dispatcher, metrics, health, stack, role)
-        if shared_queue:
-            program.worker = Worker(dispatcher, shared_queue)
-        await _before(ended, _start(program, council, surfaces))
+        worker = Worker(dispatcher, shared_queue) if shared_queue else None
+        program = Program(
+            configuration, library, council, dispatcher, metrics, health, stack, role, worker
+        )
+
+        async def started() -> bool:
+            await _start(program, surfaces)
+            log.info("ready")
+            return True
+
+        if not await first_of(started, until_ended):
+            log.info("ended_before_ready")
         try:
             health.phase = "serving"
-            lost = await first_of(partial(_wait, ended), *program.endings)
+            lost = await first_of(until_ended, *program.endings)
             if lost is not None:
                 log.error("lost_for_good", connection=lost)
         finally:
@@ -108,86 +148,40 @@ async def serve(
         return lost
 
 
-async def _wait(ended: asyncio.Event) -> None:
-    await ended.wait()
-
-
-async def _before(ended: asyncio.Event, start: Coroutine[object, object, None]) -> None:
-    """Start, unless the end comes first, which aborts the start."""
-    starting, ending = asyncio.create_task(start), asyncio.create_task(ended.wait())
-    await asyncio.wait({starting, ending}, return_when=asyncio.FIRST_COMPLETED)
-    ending.cancel()
-    if starting.done():
-        await starting
-        log.info("ready")
-    else:
-        starting.cancel()
-        await asyncio.wait({starting})
-        log.info("ended_before_ready")
-
-
-async def _start_platforms(program: Program, council: Council) -> None:
-    del council
-    await start_platforms(program, open_lookup(program.library))
-
-
-async def _start(program: Program, council: Council, surfaces: Surfaces) -> None:
+async def _start(program: Program, surfaces: Surfaces) -> None:
     configuration, library, stack = program.configuration, program.library, program.stack
     await surfaces.hold(configuration, library, stack)
-    await _watch(configuration, council, program, stack)
-    await surfaces.start(program, council)
+    _watch(program)
+    await surfaces.start(program)
     if program.worker and program.role.works:
-        failed = await stack.enter_async_context(
-            program.worker.working(configuration.operations.limits, configuration.operations.durability)
-        )
-        program.endings.append(partial(_ended_by, failed))
-    days = configuration.settings.council_retention_days
-    upkeep = asyncio.create_task(
-        maintain(
-            library,
-            days,
-            messages=configuration.settings.council_retention_messages,
-        )
+        operations = configuration.operations
+        working = program.worker.working(operations.limits, operations.durability)
+        program.endings.append(await stack.enter_async_context(working))
+    settings = configuration.settings
+    upkeep = maintain(
+        library, settings.council_retention_days, messages=settings.council_retention_messages
     )
-    stack.callback(upkeep.cancel)
+    stack.callback(asyncio.create_task(upkeep).cancel)
 
 
-async def _ended_by(failed: Callable[[], Awaitable[NoReturn]]) -> str:
-    return await failed()
-
-
-async def _show_status(
-    settings: Settings, health: Health, metrics: Metrics, stack: AsyncExitStack
-) -> None:
-    from bot.monitoring import Status
-
-    host, port = settings.council_status_host, settings.council_status_port or 0
-    with listening("COUNCIL_STATUS", host, port):
-        status = Status(health, metrics)
-        await stack.enter_async_context(status.serve(host, port))
-
-
-async def _watch(
-    configuration: Configuration, council: Council, program: Program, stack: AsyncExitStack
-) -> None:
+def _watch(program: Program) -> None:
     """Apply changed councils while the bot runs: when the file changes, and at SIGHUP.
 
     Look whether other processes have the same file.
     """
-    dispatcher, publish = program.dispatcher, program.library.locks.publish
-    fingerprint = configuration.fingerprint
+    fingerprint = program.configuration.fingerprint
 
     def swap(changed: Configuration) -> None:
         nonlocal fingerprint
         fingerprint = changed.fingerprint
-        council.directory.add(changed.profiles.values())
-        dispatcher.reconfigure(operator_of(changed, changed.profiles))
+        program.council.directory.add(changed.profiles.values())
+        program.dispatcher.reconfigure(operator_of(changed, changed.profiles))
 
     asked = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, asked.set)
     watching = {
-        asyncio.create_task(watch(configuration, asked, swap)),
-        asyncio.create_task(compare(lambda: fingerprint, publish)),
+        asyncio.create_task(watch(program.configuration, asked, swap)),
+        asyncio.create_task(compare(lambda: fingerprint, program.library.locks.publish)),
     }
 
     async def end() -> None:
@@ -195,7 +189,7 @@ async def _watch(
             task.cancel()
         await asyncio.wait(watching)
 
-    stack.push_async_callback(end)
+    program.stack.push_async_callback(end)
 
 
 def tune_interpreter() -> None:
@@ -209,28 +203,6 @@ def tune_interpreter() -> None:
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
     sys.setswitchinterval(0.0005)
-
-
-async def hold_data(configuration: Configuration, library: Library, stack: AsyncExitStack) -> None:
-    """Keep a database from being moved. Raises `ConfigurationError`."""
-    if configuration.database:
-        holding = library.locks.acquire(SHARED, wait=LOOK_SECONDS, shared=True)
-        if not await stack.enter_async_context(holding):
-            raise ConfigurationError([Problem("DATABASE_URL", wording.MOVING, wording.WAIT)])
-
-
-async def _hold_platforms(configuration: Configuration, library: Library, stack: AsyncExitStack) -> None:
-    """Allow only one process to serve a platform from this folder: two would resume the same runs."""
-    await hold_data(configuration, library, stack)
-    if configuration.database:
-        return
-    settings = configuration.settings
-    tokens = {"Discord": settings.discord_token, "Slack": settings.slack_bot_token}
-    wait = configuration.operations.durability.drain_seconds + HANDOVER_SECONDS
-    for platform in (name for name, token in tokens.items() if token):
-        if not await stack.enter_async_context(library.locks.acquire(platform.lower(), wait=wait)):
-            what, fix = wording.held(platform), wording.OTHER_FOLDER
-            raise ConfigurationError([Problem("COUNCIL_DATA_DIR", what, fix)])
 
 
 COMPARE_SECONDS = 60.0

@@ -1,19 +1,21 @@
 """The machine: files with secrets, the status port, the clock."""
 
 import asyncio
+import errno
+import os
 import socket
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 
 from bot.checks.check import Check, Finding, Outcome, wrong
 from bot.config.configuration import Configuration
-from bot.config.ports import listening
 from bot.config.settings import dotenv_variables, secret_names
-from bot.errors import ConfigurationError
+from bot.errors import ConfigurationError, Problem
 from storage.processes.locks import PLATFORMS, SHARED, FileLocks
 
 SECRETS, STATUS, CLOCK = "Secret files", "Status port", "Clock"
@@ -93,6 +95,29 @@ async def status_port(configuration: Configuration) -> Outcome:
     return await port(
         configuration, "COUNCIL_STATUS", settings.council_status_host, settings.council_status_port
     )
+
+
+@contextmanager
+def listening(variables: str | tuple[str, str], host: str, port: int | None) -> Generator[None]:
+    """Check that a server can listen there; name the setting if not. Raises `ConfigurationError`.
+
+    `variables` are what the names of both settings begin with, or those of the host and the port.
+    """
+    host_name, port_name = (
+        (f"{variables}_HOST", f"{variables}_PORT") if isinstance(variables, str) else variables
+    )
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+            what = f"{host} isn't an address of this machine"
+            fix = "Set 127.0.0.1 for a proxy on this machine, or 0.0.0.0 for every address"
+            raise ConfigurationError([Problem(host_name, what, fix)]) from error
+        if error.errno not in (errno.EADDRINUSE, errno.EACCES):
+            raise
+        what = f"nothing can listen on port {port} ({os.strerror(error.errno)})"
+        fix = "Set another, or stop the program that uses it"
+        raise ConfigurationError([Problem(port_name, what, fix)]) from error
 
 
 async def port(configuration: Configuration, variables: str, host: str, number: int) -> Outcome:

@@ -13,7 +13,7 @@ from bot.terminal.ask import say
 from bot.view.wording import cli as wording
 
 if TYPE_CHECKING:
-    from bot.program import Role
+    from bot.serve import Role
 import os
 
 from bot.app import open_library
@@ -31,21 +31,20 @@ def run(
     ] = False,
 ) -> None:
     """Run the Discord and Slack bot."""
-    from bot.program import Role
+    from bot.serve import Role
 
     _serve(Role(works=not receive_only))
 
 
 def worker() -> None:
     """Carry out the runs that council run accepts, on this machine or another."""
-    from bot.program import Role
+    from bot.serve import Role
 
     _serve(Role(receives=False))
 
 
 def _serve(role: "Role") -> None:
-    from bot.program import EVERYTHING
-    from bot.serve import serve
+    from bot.serve import EVERYTHING, serve
 
     configuration = configured(logging.INFO)
     if role != EVERYTHING and not configuration.database:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from pydantic import SecretStr, ValidationError
 
@@ -32,10 +32,10 @@ from bot.config.settings import (
     Settings,
     address,
     dotenv_variables,
+    given_settings,
     header,
     revealing,
     secret_names,
-    sources,
     variables,
 )
 from bot.errors import ConfigurationError, Problem
@@ -125,8 +125,9 @@ def load() -> Configuration:
         reason = error.strerror if isinstance(error, OSError) else "it isn't UTF-8 text"
         fix = "Save it as text that this user may read"
         raise ConfigurationError([Problem(".env", f"it can't be read: {reason}", fix)]) from error
-    origins = {name.upper(): source for name, source in sources().items()}
-    settings = _settings(origins, problems)
+    values, sources = given_settings()
+    origins = {name.upper(): source for name, source in sources.items()}
+    settings = _settings(values, origins, problems)
     return _put_together(settings, variables(), origins, problems)
 
 
@@ -191,24 +192,21 @@ def nearly_settings() -> Iterator[tuple[str, str]]:
                 yield f"{name} in {where}", meant
 
 
-def _settings(origins: dict[str, str], problems: list[Problem]) -> Settings:
+def _settings(values: dict[str, object], origins: dict[str, str], problems: list[Problem]) -> Settings:
     """Return the settings, with the default of each that is invalid."""
     try:
-        settings = Settings()
+        return Settings.model_validate(values)
     except ValidationError as error:
-        defaults: dict[str, Any] = {}
         for detail in error.errors():
             name = str(detail["loc"][0])
-            known = Settings.model_fields[name]
-            defaults[name] = known.default
             file = origins[name.upper()].partition("by ")[2]
-            said = " ".join((known.description or "").split())
+            said = " ".join((Settings.model_fields[name].description or "").split())
             fix = f"It {'says' if said.startswith('whether') else 'is the'} {said}"
             if file:
                 fix = "Name a readable file that contains nothing else"
             problems.append(Problem(file or name.upper(), reason(detail), fix))
-        settings = Settings(**defaults)
-    return settings
+            values.pop(name, None)
+        return Settings.model_validate(values)
 
 
 def _access_problems(path: Path, access: Access, profiles: Iterable[str]) -> Iterator[Problem]:

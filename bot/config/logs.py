@@ -15,12 +15,11 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, MutableMapping
-from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from textwrap import indent
 from types import TracebackType
-from typing import Any, Literal, TextIO, cast
+from typing import Any, TextIO, cast
 
 import structlog
 from structlog.typing import Processor, WrappedLogger
@@ -30,79 +29,6 @@ from bot.view.message import escaped, escaped_line
 from council.errors import ModelError
 from council.text.redaction import HIDDEN, Redaction
 from storage.errors import StorageError
-
-ValueKind = Literal["id", "number", "code", "name", "path", "sentence", "error"]
-"""What a field holds.
-
-    id        the bot's or a platform's key
-    number    how many, how long, whether
-    code      one of a known set of words: a cause, a status, a scope
-    name      what whoever runs the council has called a profile or a model
-    path      one of the bot's files or folders
-    sentence  the bot's own words
-    error     an exception: its type, its numbers, and its message where the words are the bot's own
-"""
-
-FIELDS: Mapping[str, ValueKind] = {
-    "account": "name",
-    "admin": "id",
-    "again_in": "number",
-    "attempts": "number",
-    "budget": "code",
-    "carried_over": "number",
-    "cause": "code",
-    "channel": "id",
-    "code": "code",
-    "complete": "number",
-    "connection": "sentence",
-    "conversation": "id",
-    "conversations": "number",
-    "copy": "path",
-    "days": "number",
-    "did_you_mean": "name",
-    "dollars": "number",
-    "id": "id",
-    "interaction": "id",
-    "key": "code",
-    "clock_last_seen": "code",
-    "lane": "code",
-    "learned": "sentence",
-    "settings": "code",
-    "table": "code",
-    "logger": "code",
-    "message": "id",
-    "messages": "id",
-    "missing": "number",
-    "model": "name",
-    "names": "path",
-    "of_dollars": "number",
-    "orphaned": "number",
-    "place": "code",
-    "port": "number",
-    "problems": "sentence",
-    "processes": "number",
-    "profiles": "name",
-    "reason": "error",
-    "remedy": "sentence",
-    "repeated": "number",
-    "run": "id",
-    "runs": "number",
-    "scopes": "code",
-    "seconds": "number",
-    "set_aside": "path",
-    "shard": "number",
-    "stale": "number",
-    "server": "name",
-    "status": "number",
-    "step": "code",
-    "template": "sentence",
-    "where": "code",
-    "until": "code",
-    "urgency": "code",
-    "waiting": "number",
-    "workspace": "id",
-}
-"""What a line above DEBUG may carry beside its event; whatever holds people's words isn't here."""
 
 OUR_WORDS = (StorageError, VenueError, ConfigurationError)
 """Errors whose messages are made of the bot's own words and paths, and the system's."""
@@ -116,9 +42,54 @@ _ALWAYS = frozenset({"event", "level", "timestamp", "_record", "_from_structlog"
 """What the processors before and after this one put there."""
 _EVENT = re.compile(r"[a-z][a-z0-9_]*")
 _CODE = re.compile(r"[A-Za-z0-9_.:/#@+-]{0,200}")
-_LONGEST = 2000
 _TOKEN = re.compile(r"xox[a-z]-[\w-]{6,}|council_[0-9a-f]{12,}")
 """One of Slack's tokens, or a program's: no setting names those."""
+_LONGEST = 2000
+
+
+def _line(text: str) -> str:
+    return escaped_line(text[:_LONGEST])
+
+
+def _number(value: object) -> object | None:
+    return value if isinstance(value, int | float) else None
+
+
+def _code(value: object) -> object | None:
+    is_code = isinstance(value, str) and _CODE.fullmatch(value)
+    return value if is_code or isinstance(value, int) else None
+
+
+def _text(value: object) -> object | None:
+    return _line(str(value)) if isinstance(value, str | Path) else None
+
+
+def _error(value: object) -> object | None:
+    return _told(value) if isinstance(value, BaseException) else None
+
+
+Fit = Callable[[object], object | None]
+"""Returns a value in the form of its kind; `None` if it isn't of that kind."""
+_KINDS: tuple[tuple[Fit, str], ...] = (
+    # the bot's or a platform's key
+    (_code, "admin channel conversation id interaction message messages run workspace"),
+    # how many, how long, whether
+    (_number, "again_in attempts carried_over complete conversations days dollars missing of_dollars"),
+    (_number, "orphaned port processes repeated runs seconds shard stale status waiting"),
+    # one of a known set of words: a cause, a status, a scope
+    (_code, "budget cause clock_last_seen code key lane logger place scopes settings step table"),
+    (_code, "until urgency where"),
+    # what people who run the council have called a profile, a model or a server
+    (_text, "account did_you_mean model profiles server"),
+    # one of the bot's files or folders
+    (_text, "copy names set_aside"),
+    # the bot's own words
+    (_text, "connection learned problems remedy template"),
+    # an exception: its type, its numbers, and its message where the words are the bot's own
+    (_error, "reason"),
+)
+FIELDS: Mapping[str, Fit] = {name: fit for fit, names in _KINDS for name in names.split()}
+"""What a line above DEBUG may carry beside its event; whatever holds people's words isn't here."""
 
 
 def configure(
@@ -138,7 +109,7 @@ def configure(
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         allow_listed,
-        Redacted(Redaction(secrets)),
+        _redacted(secrets),
     ]
     structlog.configure(
         processors=[*shared, render],
@@ -261,29 +232,16 @@ def _traces(error: BaseException) -> Iterator[TracebackType]:
         trace = trace.tb_next
 
 
-@dataclass(frozen=True, slots=True)
-class Redacted:
-    """Hides secrets in every field of a line; a structlog processor."""
+def _redacted(secrets: Iterable[str]) -> Processor:
+    """Return a structlog processor that hides secrets in every field of a line."""
+    hide = Redaction(secrets).hide
 
-    secrets: Redaction
+    def hidden(value: object) -> object:
+        if isinstance(value, list):
+            return [*map(hidden, cast("list[object]", value))]
+        return _TOKEN.sub(HIDDEN, hide(value)) if isinstance(value, str) else value
 
-    def __call__(
-        self, logger: WrappedLogger, method: str, event: MutableMapping[str, Any]
-    ) -> MutableMapping[str, Any]:
-        """Process one event."""
-        del logger, method
-        for key, value in event.items():
-            event[key] = self._hidden(value)
-        return event
-
-    def _hidden(self, value: object) -> object:
-        match value:
-            case str():
-                return _TOKEN.sub(HIDDEN, self.secrets.hide(value))
-            case list():
-                return [*map(self._hidden, cast("list[object]", value))]
-            case _:
-                return value
+    return lambda _, __, event: {key: hidden(value) for key, value in event.items()}
 
 
 def _library_message(event: MutableMapping[str, Any], *, is_debug: bool) -> list[str]:
@@ -304,43 +262,13 @@ def _library_message(event: MutableMapping[str, Any], *, is_debug: bool) -> list
     return ["template"]
 
 
-def _fitting(kind: ValueKind | None, value: object) -> object | None:
-    """Return a value in the form of its kind; `None` if it isn't of that kind."""
-    if kind is None or value is None:
+def _fitting(fit: Fit | None, value: object) -> object | None:
+    if fit is None or value is None:
         return None
     if isinstance(value, list | tuple | set | frozenset):
-        fits = [_fitting(kind, each) for each in cast("Iterable[object]", value)]
-        return [fit for fit in fits if fit is not None] if None not in fits else None
-    return _KINDS[kind](value)
-
-
-def _number(value: object) -> object | None:
-    return value if isinstance(value, int | float) else None
-
-
-def _code(value: object) -> object | None:
-    if isinstance(value, int):
-        return value
-    return value if isinstance(value, str) and _CODE.fullmatch(value) else None
-
-
-def _text(value: object) -> object | None:
-    return _line(str(value)) if isinstance(value, str | Path) else None
-
-
-def _error(value: object) -> object | None:
-    return _told(value) if isinstance(value, BaseException) else None
-
-
-_KINDS: Mapping[ValueKind, Callable[[object], object | None]] = {
-    "id": _code,
-    "number": _number,
-    "code": _code,
-    "name": _text,
-    "path": _text,
-    "sentence": _text,
-    "error": _error,
-}
+        fits = [_fitting(fit, each) for each in cast("Iterable[object]", value)]
+        return fits if None not in fits else None
+    return fit(value)
 
 
 def _told(error: BaseException) -> str:
@@ -391,7 +319,3 @@ def _anything(value: object) -> object:
     if value is None or isinstance(value, int | float):
         return value
     return _line(value if isinstance(value, str) else repr(value))
-
-
-def _line(text: str) -> str:
-    return escaped_line(text[:_LONGEST])

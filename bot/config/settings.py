@@ -10,18 +10,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, get_args
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
-from pydantic.fields import FieldInfo
-from pydantic_settings import (
-    BaseSettings,
-    DotEnvSettingsSource,
-    NoDecode,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-)
+from dotenv import dotenv_values
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 from bot.service.commands import MOST_RETENTION
 from council.profile import DialectName
@@ -134,20 +127,14 @@ ServerAddress = Annotated[
 """The address of a database, of which the password is secret."""
 Address = Annotated[str, AfterValidator(address)]
 PlatformAddress = Annotated[str, AfterValidator(_platforms)]
-Names = Annotated[list[str], NoDecode, BeforeValidator(_split)]
+Names = Annotated[list[str], BeforeValidator(_split)]
 Admins = Annotated[Names, AfterValidator(_admins)]
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """What the environment says."""
 
-    model_config = SettingsConfigDict(
-        use_attribute_docstrings=True,
-        env_file=".env",
-        extra="ignore",
-        env_ignore_empty=True,
-        hide_input_in_errors=True,
-    )
+    model_config = ConfigDict(use_attribute_docstrings=True, hide_input_in_errors=True)
 
     openrouter_api_key: Secret | None = None
     """key of the model provider"""
@@ -207,43 +194,6 @@ class Settings(BaseSettings):
         """Whether there is a token or an id of Discord or Slack."""
         return bool(self.discord_token or self.slack_bot_token)
 
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Put each source's `…_FILE` variables right after its plain ones."""
-        del file_secret_settings
-        return (
-            init_settings,
-            env_settings,
-            SecretFiles(settings_cls, _environment()),
-            dotenv_settings,
-            SecretFiles(settings_cls, _filled(dotenv_variables())),
-        )
-
-
-class SecretFiles(PydanticBaseSettingsSource):
-    """The secrets in files that one source's `…_FILE` variables name; read only if they take effect."""
-
-    def __init__(self, settings_cls: type[BaseSettings], given: Mapping[str, str]) -> None:
-        super().__init__(settings_cls)
-        self._given = given
-
-    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        """Return a secret's file, or `None`."""
-        del field  # part of the interface
-        return self().get(field_name), field_name, False
-
-    def __call__(self) -> dict[str, Any]:
-        """Return the files of all secrets that come from files."""
-        paths = {name: self._given.get(f"{name}_file") for name in secret_names()}
-        return {name: SecretFile(Path(path)) for name, path in paths.items() if path}
-
 
 def secret_names() -> set[str]:
     """Name the settings that are secrets."""
@@ -261,7 +211,7 @@ def variables() -> dict[str, str]:
 
 def dotenv_variables() -> Mapping[str, str | None]:
     """Return the variables of `.env`, in lower case; raises `OSError` and `UnicodeDecodeError`."""
-    return DotEnvSettingsSource(Settings, env_file=Settings.model_config.get("env_file")).env_vars
+    return {name.lower(): value for name, value in dotenv_values(".env", encoding="utf-8").items()}
 
 
 def _environment() -> dict[str, str]:
@@ -312,16 +262,15 @@ def _names_a_secret(name: str, value: str) -> bool:
     return len(value) >= SHORTEST and "/" not in value[:1] and bool(_SECRET_NAME.search(name))
 
 
-def sources() -> dict[str, str]:
-    """Return where the value of each setting comes from."""
-    environment, dotenv, secrets = _environment(), _filled(dotenv_variables()), secret_names()
-
-    def origin(name: str) -> str:
-        for source, names in (("environment", environment), (".env", dotenv)):
-            if name in names:
-                return source
-            if name in secrets and f"{name}_file" in names:
-                return f"{source}, by {name.upper()}_FILE"
-        return "default"
-
-    return {name: origin(name) for name in Settings.model_fields}
+def given_settings() -> tuple[dict[str, object], dict[str, str]]:
+    """Return the settings that have a value, and where the value of each setting comes from."""
+    values: dict[str, object] = {}
+    origins, secrets = dict.fromkeys(Settings.model_fields, "default"), secret_names()
+    for source, found in ((".env", _filled(dotenv_variables())), ("environment", _environment())):
+        for name in Settings.model_fields:
+            if name in secrets and (path := found.get(f"{name}_file")):
+                values[name] = SecretFile(Path(path))
+                origins[name] = f"{source}, by {name.upper()}_FILE"
+            if name in found:
+                values[name], origins[name] = found[name], source
+    return values, origins

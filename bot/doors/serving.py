@@ -19,9 +19,10 @@ import structlog
 from aiohttp import web
 
 from bot.actions import Actions
+from bot.adapters import EVERYTHING, Program
 from bot.app import Council, Library, open_council, open_dispatcher, open_lookup
+from bot.checks.machine import listening
 from bot.config.configuration import Configuration
-from bot.config.ports import listening
 from bot.doors.completions import PREFIX as MODEL
 from bot.doors.completions import Rejected, Serve, complete, profile_of, refused, rejection
 from bot.doors.door import Caller, Door, ProgramQueue
@@ -29,7 +30,6 @@ from bot.errors import ConfigurationError, Problem
 from bot.http_server import Routes
 from bot.http_server import serving as open_port
 from bot.inputs.limits import MOST_PICTURES, PICTURE_BYTES
-from bot.program import EVERYTHING, Program
 from bot.serve import HANDOVER_SECONDS, Surfaces, hold_data, serve
 from bot.service.dispatcher import Dispatcher
 from bot.service.options import RunOptions
@@ -83,16 +83,10 @@ async def _hold(configuration: Configuration, library: Library, stack: AsyncExit
 
 
 async def _start(
-    program: Program,
-    council: Council,
-    *,
-    queue: ProgramQueue,
-    host: str,
-    port: int,
-    hosts: frozenset[str],
+    program: Program, *, queue: ProgramQueue, host: str, port: int, hosts: frozenset[str]
 ) -> None:
     library, stack = program.library, program.stack
-    door = _open_door(program.dispatcher, library, council, queue)
+    door = _open_door(program.dispatcher, library, program.council, queue)
     watching = asyncio.create_task(door.watch())
     stack.callback(watching.cancel)
     mcp = None

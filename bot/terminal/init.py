@@ -18,7 +18,7 @@ from bot.checks.check import Advice, Checked, carry_out, wrapped
 from bot.checks.models import CALL_TOKENS, LIVE, ModelChecks
 from bot.config.configuration import Configuration, load
 from bot.config.council_file import Operations
-from bot.config.settings import OPENROUTER, Settings, address, header, sources, variables
+from bot.config.settings import OPENROUTER, Settings, address, given_settings, header, variables
 from bot.discord.invite import discord_invite
 from bot.service.options import DEFAULT
 from bot.terminal.ask import say
@@ -307,9 +307,9 @@ def _local(server: LocalServer) -> Provider | None:
 
 def _demonstrate(existing: Existing) -> None:
     """Report whether the demonstration can answer, or what is used before it."""
-    given = sources()
+    _, origins = given_settings()
     names = ("OPENROUTER_API_KEY", "OPENROUTER_BASE_URL", "COUNCIL_MEMBERS")
-    used = [name for name in names if given[name.lower()] != "default"]
+    used = [name for name in names if origins[name.lower()] != "default"]
     if existing.council_text.strip():
         used.append(str(existing.council))
     if used:

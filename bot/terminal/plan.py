@@ -12,9 +12,9 @@ from bot.config.editing import with_council, with_table, with_variables
 from bot.config.settings import (
     SecretFile,
     dotenv_variables,
+    given_settings,
     header,
     secret_names,
-    sources,
     variables,
 )
 from bot.errors import ConfigurationError, Problem
@@ -59,11 +59,9 @@ class Existing:
 
     def secret(self, name: str) -> str:
         """Return a secret that is in force; empty where there is none that could be read."""
-        given, name = variables(), name.lower()
+        value = given_settings()[0].get(name.lower(), "")
         try:
-            if sources()[name].endswith("_FILE"):
-                return SecretFile(Path(given[f"{name}_file"])).read()
-            return header(given.get(name, ""))
+            return value.read() if isinstance(value, SecretFile) else header(str(value))
         except ValueError:
             return ""
 

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from bot import http_server
-from bot.config import ports
 from bot.http_server import LARGE, SECONDS, RequestRefused, has_arrived, serving
 from tests.passing_time import let_pass
 
@@ -356,7 +355,7 @@ def test_descriptors_are_raised_up_to_a_bound(
 
     monkeypatch.setattr(resource, "getrlimit", limits_now)
     monkeypatch.setattr(resource, "setrlimit", limit)
-    ports.raise_descriptors()
+    http_server.raise_descriptors()
     assert now[-1] == (becomes, limits[1])
 
 
@@ -372,6 +371,6 @@ def test_where_they_cannot_be_raised_it_is_logged(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(resource, "getrlimit", few)
     monkeypatch.setattr(resource, "setrlimit", refuse)
     with capture_logs() as logged:
-        ports.raise_descriptors()
+        http_server.raise_descriptors()
     assert [line["event"] for line in logged] == ["descriptors_not_raised"]
-    assert ports.most_connections() == 25
+    assert http_server.most_connections() == 25

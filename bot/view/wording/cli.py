@@ -151,9 +151,6 @@ def no_public_address(given: str) -> str:
     return f"--url takes {wanted}, not {given}."
 
 
-OTHER_FOLDER = "Stop it first, or use another folder for this one"
-MOVING = "what this database holds is being copied or replaced"
-WAIT = "Start again when council migrate or council restore has ended"
 NO_PLATFORM = "neither Discord nor Slack is configured"
 SET_A_PLATFORM = (
     "Run `council init`, or set DISCORD_TOKEN, or SLACK_BOT_TOKEN with SLACK_APP_TOKEN (Socket Mode) or "
@@ -173,27 +170,6 @@ NEEDS_DATABASE = (
     "council worker carries out what other processes accept, so it needs their database: set "
     "DATABASE_URL. Without one, council run does it all."
 )
-CHECK_SLACK = "Check the tokens, and that SLACK_API_URL is right or unset"
-
-
-def held(platform: str) -> str:
-    return f"another council run serves {platform} from this folder"
-
-
-def phase(name: str) -> str:
-    return f"The council is {name}."
-
-
-def not_connected(platform: str) -> str:
-    return f"{platform} isn't connected."
-
-
-def journal_busy(seconds: float) -> str:
-    return f"The journal has been busy for {seconds:.0f} s."
-
-
-def journal_trouble(why: str) -> str:
-    return f"The journal has a problem: {why}."
 
 
 _NUMBER = "Write a number without quotes, such as 0.5"
