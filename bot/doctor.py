@@ -3,11 +3,12 @@
 The checks are in `bot.checks` and, for the platforms, in their own packages.
 """
 
+import asyncio
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from bot.app import operator_of
 from bot.checks.channels import ChannelChecks
 from bot.checks.check import MOST_COLUMNS, Check, Checked, Finding, Outcome, carry_out, wrapped
 from bot.checks.folder import DATABASE, FolderChecks, ServerChecks
-from bot.checks.machine import CLOCK, Clock, machine_checks, port
+from bot.checks.machine import CLOCK, SECRETS, STATUS, Clock, secret_files, status_port
 from bot.checks.models import PROVIDER, ModelChecks
 from bot.config.configuration import (
     NO_PLATFORM,
@@ -43,10 +44,11 @@ NOT_LIVE = "No model was asked anything; --live asks each member for one word."
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What all checks found, without secrets."""
+    """What all checks found; `hide` takes secrets out of what is written of it."""
 
     checked: tuple[Checked, ...]
     live: bool
+    hide: Callable[[str], str] = str
 
     @property
     def is_well(self) -> bool:
@@ -60,48 +62,27 @@ class Examination:
 
     def text(self, width: int = MOST_COLUMNS) -> str:
         """Write it for people: a line a check, and what is wrong with its fix below."""
-        lines = (line for one in self.checked for line in one.lines(width))
+        lines = (line for one in self.checked for line in one.lines(width, self.hide))
         return "\n".join([*lines, "", *wrapped(self._summary(), 0, width)])
 
     def to_json(self) -> str:
         """Write it for programs."""
+        hide = self.hide
         checks = [
             {
                 "check": one.name,
                 "state": one.outcome.state,
-                "note": one.outcome.note,
-                "details": list(one.outcome.details),
+                "note": hide(one.outcome.note),
+                "details": [*map(hide, one.outcome.details)],
                 "findings": [
-                    {"weight": each.weight, "where": each.where, "what": each.what, "fix": each.fix}
+                    {"weight": each.weight}
+                    | {name: hide(getattr(each, name)) for name in ("where", "what", "fix")}
                     for each in one.outcome.findings
                 ],
             }
             for one in self.checked
         ]
         return json.dumps({"ok": self.is_well, "checks": checks}, indent=2, ensure_ascii=False)
-
-    def hidden(self, hide: Callable[[str], str]) -> "Examination":
-        """Return the same with every text passed through `hide`, which hides secrets."""
-
-        def clean(finding: Finding) -> Finding:
-            where, what, fix = hide(finding.where), hide(finding.what), hide(finding.fix)
-            return replace(finding, where=where, what=what, fix=fix)
-
-        return replace(
-            self,
-            checked=tuple(
-                Checked(
-                    one.name,
-                    replace(
-                        one.outcome,
-                        note=hide(one.outcome.note),
-                        details=tuple(map(hide, one.outcome.details)),
-                        findings=tuple(map(clean, one.outcome.findings)),
-                    ),
-                )
-                for one in self.checked
-            ),
-        )
 
     def _summary(self) -> str:
         if self.is_well:
@@ -124,24 +105,24 @@ async def diagnose(*, live: bool = False, now: Callable[[], float] = time.time) 
         configuration = load()
         secrets += configuration.secrets
         if _is_set_up(configuration):
-            examination = await _examine(configuration, live=live, now=now)
+            checked = await _examine(configuration, live=live, now=now)
         else:
-            nothing = Finding(str(Path.cwd()), "nothing is set up yet", "council init")
-            examination = _only_of_configuration((nothing, *_misnamed()), live=live)
+            nothing = Finding(str(Path.cwd()), "nothing is set up yet", "Run `council init`")
+            checked = [Checked(CONFIGURATION, Outcome(findings=(nothing, *_misnamed())))]
     except ConfigurationError as error:
-        examination = _only_of_configuration(_findings(error.problems), live=live)
-    return examination.hidden(Redaction(secrets).hide)
+        checked = [Checked(CONFIGURATION, Outcome(findings=_findings(error.problems)))]
+    return Examination(tuple(checked), live, Redaction(secrets).hide)
 
 
-def _only_of_configuration(findings: tuple[Finding, ...], *, live: bool) -> Examination:
-    return Examination((Checked(CONFIGURATION, Outcome(findings=findings)),), live)
-
-
-async def _examine(configuration: Configuration, *, live: bool, now: Callable[[], float]) -> Examination:
+async def _examine(
+    configuration: Configuration, *, live: bool, now: Callable[[], float]
+) -> list[Checked]:
     clock = Clock(now)
+    settings, database = configuration.settings, configuration.database
     async with AsyncExitStack() as stack:
         client = await _client(configuration, clock, stack)
-        kept = _where_it_is_kept(configuration)
+        folder = settings.council_data_dir
+        kept = ServerChecks(database, configuration.fingerprint) if database else FolderChecks(folder)
         of_models = ModelChecks(configuration, client).checks(live=live)
         # Without the provider's list, budgets would be judged by other prices than questions are.
         with_prices = tuple(one.name for one in of_models if one.name == PROVIDER)
@@ -153,26 +134,27 @@ async def _examine(configuration: Configuration, *, live: bool, now: Callable[[]
         )
         checks = [
             Check(CONFIGURATION, lambda: _configured(configuration)),
-            *machine_checks(configuration),
+            Check(SECRETS, lambda: asyncio.to_thread(secret_files, configuration)),
+            Check(STATUS, lambda: status_port(configuration)),
             *kept.checks(),
             *of_models,
             *channels.checks(needs=DATABASE, with_prices=with_prices),
-            *await _of_discord(configuration, channels, clock, stack),
-            *_of_slack(configuration, clock),
         ]
-        asked = tuple(check.name for check in checks)
-        checks.append(Check(CLOCK, clock.look, after=asked))
-        return Examination(tuple(await carry_out(checks)), live)
+        if settings.discord_token:
+            from bot.discord.checks import DiscordChecks
+
+            discord = DiscordChecks(configuration, lambda: channels.people, clock.note)
+            checks += (await stack.enter_async_context(discord)).checks()
+        if slack_is_whole(settings):
+            from bot.slack.checks import SlackChecks
+
+            checks += SlackChecks(configuration, clock.note).checks()
+        checks.append(Check(CLOCK, clock.look, after=tuple(check.name for check in checks)))
+        return await carry_out(checks)
 
 
 async def _no_prices() -> None:
     """Fetch nothing: only servers of the members' own are asked, and the list isn't about those."""
-
-
-def _where_it_is_kept(configuration: Configuration) -> FolderChecks | ServerChecks:
-    if configuration.database:
-        return ServerChecks(configuration.database, configuration.fingerprint)
-    return FolderChecks(configuration.settings.council_data_dir)
 
 
 async def _configured(configuration: Configuration) -> Outcome:
@@ -266,45 +248,6 @@ async def _client(configuration: Configuration, clock: Clock, stack: AsyncExitSt
             on_date=clock.note,
         )
     )
-
-
-async def _of_discord(
-    configuration: Configuration, channels: ChannelChecks, clock: Clock, stack: AsyncExitStack
-) -> list[Check]:
-    settings = configuration.settings
-    if settings.discord_token is None:
-        return []
-    from bot.discord.checks import DiscordChecks
-
-    checks = DiscordChecks(
-        settings.discord_token.get_secret_value(),
-        api_base=settings.discord_api_base_url,
-        reads_messages=settings.discord_message_content,
-        access=configuration.operations.access,
-        set_in_channels=lambda: channels.people,
-        on_date=clock.note,
-    )
-    return (await stack.enter_async_context(checks)).checks()
-
-
-def _of_slack(configuration: Configuration, clock: Clock) -> list[Check]:
-    settings = configuration.settings
-    if settings.slack_bot_token is None or not slack_is_whole(settings):
-        return []
-    from bot.slack.checks import SlackChecks
-
-    app_token, secret = settings.slack_app_token, settings.slack_signing_secret
-    host, number = settings.slack_http_host, settings.slack_http_port or 0
-    return SlackChecks(
-        settings.slack_bot_token.get_secret_value(),
-        app_token=app_token.get_secret_value() if app_token else None,
-        signing_secret=secret.get_secret_value() if secret else None,
-        look_at_port=lambda: port(configuration, "SLACK_HTTP", host, number),
-        api_url=settings.slack_api_url,
-        allowed=configuration.operations.access.allow,
-        reads_threads=any(one.context == "thread" for one in configuration.profiles.values()),
-        on_date=clock.note,
-    ).checks()
 
 
 def _findings(problems: Sequence[Problem]) -> tuple[Finding, ...]:

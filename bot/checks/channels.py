@@ -2,8 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
+from math import inf
 
 from pydantic import ValidationError
 
@@ -27,14 +27,6 @@ Stored = Mapping[Scope, Mapping[str, object]]
 """What is set in channels, by key, as it is stored."""
 _OF_CHANNELS = {name: key for key, name in BUDGETS.items()}
 _PLATFORMS = {"discord": "Discord", "slack": "Slack"}
-
-
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """The budget with the least room for one question, in US dollars."""
-
-    key: str
-    dollars: float
 
 
 async def settings_of_channels(overrides: Overrides) -> Stored:
@@ -136,47 +128,41 @@ class ChannelChecks:
     async def _room(self) -> Outcome:
         """Find budgets that have no room for a single question."""
         findings: list[Finding] = []
+        refused: set[str] = set()
         if self._operator.profiles:
             await self._prices()
-            findings += self._of_operator()
-            for scope in sorted(self._own, key=where):
-                findings += self._of_channel(scope, self._own[scope])
+        most, key = _least(self._operator.budgets)
+        for name, profile in self._operator.profiles.items():
+            if (cost := self._cost(profile)) > most:
+                refused.add(name)
+                too_much = Finding(
+                    "[budgets] in council.toml",
+                    f"a question to {name} may cost {dollars(cost)}, more than {key} of "
+                    f"{dollars(most)}, so each is refused",
+                    f"Raise {key}, or in [profiles.{name}] set max_tokens, or seat fewer or cheaper "
+                    "members",
+                )
+                findings.append(too_much)
+        for scope in sorted(self._own, key=where) if self._operator.profiles else ():
+            findings += self._of_channel(scope, self._own[scope], refused)
         return Outcome("none is too small for a question", tuple(findings[:MOST_NAMED]))
 
-    def _of_operator(self) -> Iterator[Finding]:
-        limit = _least(self._operator.budgets)
-        for name, profile in self._operator.profiles.items():
-            if limit and (cost := self._cost(profile)) > limit.dollars:
-                yield Finding(
-                    "[budgets] in council.toml",
-                    f"a question to {name} may cost {dollars(cost)}, more than {limit.key} of "
-                    f"{dollars(limit.dollars)}, so each is refused",
-                    f"Raise {limit.key}, or in [profiles.{name}] set max_tokens, or seat fewer or "
-                    "cheaper members",
-                )
-
-    def _of_channel(self, scope: Scope, own: ChannelSettings) -> Iterator[Finding]:
+    def _of_channel(self, scope: Scope, own: ChannelSettings, refused: set[str]) -> Iterator[Finding]:
         here = EffectiveSettings(self._operator, own)
-        limit, chosen = _least(here.budgets), str(here.settings["profile"].value)
-        if scope.platform == TERMINAL or not here.open_profiles or limit is None:
+        most, key = _least(here.budgets)
+        is_asked = scope.platform != TERMINAL and here.open_profiles
+        if not is_asked or str(here.settings["profile"].value) in refused:
             return
-        cost = self._cost(here.profile(RunOptions()))
-        if cost <= limit.dollars or self._is_refused_anywhere(self._operator.profiles[chosen]):
-            return
-        key, place = limit.key, "in council.toml"
-        own_key = _OF_CHANNELS.get(limit.key)
-        if own_key and getattr(own, own_key) == limit.dollars:
-            key, place = own_key, "there"
-        yield Finding(
-            where(scope),
-            f"a question may cost {dollars(cost)}, more than {key} of {dollars(limit.dollars)}, so each "
-            "is refused",
-            f"Raise {key} {place}, or set a cheaper profile with /council-config",
-        )
-
-    def _is_refused_anywhere(self, profile: Profile) -> bool:
-        limit = _least(self._operator.budgets)
-        return limit is not None and self._cost(profile) > limit.dollars
+        if (cost := self._cost(here.profile(RunOptions()))) > most:
+            place, own_key = "in council.toml", _OF_CHANNELS.get(key)
+            if own_key and getattr(own, own_key) == most:
+                key, place = own_key, "there"
+            yield Finding(
+                where(scope),
+                f"a question may cost {dollars(cost)}, more than {key} of {dollars(most)}, so each is "
+                "refused",
+                f"Raise {key} {place}, or set a cheaper profile with /council-config",
+            )
 
     def _cost(self, profile: Profile) -> float:
         """Return what a question of a few words may cost, as it is estimated before it is taken."""
@@ -185,11 +171,11 @@ class ChannelChecks:
         return estimate(brief, prices, self._operator.budgets.unpriced_call).cost
 
 
-def _least(budgets: Budgets) -> Limit | None:
-    """Return the smallest budget; each must have room for a whole question."""
+def _least(budgets: Budgets) -> tuple[float, str]:
+    """Return the smallest budget in US dollars, and its key; each must have room for a question."""
     keys = ("run", *(f"{scope}_{period}" for scope, period in BUDGETED))
-    limits = [Limit(key, most) for key in keys if (most := getattr(budgets, key)) is not None]
-    return min(limits, key=lambda limit: limit.dollars, default=None)
+    limits = ((most, key) for key in keys if (most := getattr(budgets, key)) is not None)
+    return min(limits, key=lambda limit: limit[0], default=(inf, ""))
 
 
 def _closes(rules: Rules, scope: Scope) -> bool:

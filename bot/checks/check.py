@@ -88,28 +88,24 @@ class Checked:
     name: str
     outcome: Outcome
 
-    def lines(self, width: int = MOST_COLUMNS) -> list[str]:
-        """Write it for people: a line, and what is wrong with its fix below; no word is broken."""
+    def lines(self, width: int = MOST_COLUMNS, hide: Callable[[str], str] = str) -> list[str]:
+        """Write it for people: a line, and what is wrong with its fix below; no word is broken.
+
+        `hide` takes secrets out of a line.
+        """
         note = "" if self.outcome.findings else self.outcome.note
         lines = [(f"{MARKS[self.outcome.state]} {self.name:<{WIDTH}}{note}".rstrip(), WIDTH + 2)]
         lines += [(f"    {detail}.", 6) for detail in self.outcome.details]
         for finding in self.outcome.findings:
             fix = finding.fix if finding.fix.endswith("?") else f"{finding.fix}."
             lines += [(f"    {finding.where}: {finding.what}.", 6), (f"    Fix: {fix}", 6)]
-        return [part for line, indent in lines for part in wrapped(line, indent, width)]
+        return [part for line, indent in lines for part in wrapped(hide(line), indent, width)]
 
 
 def wrapped(line: str, indent: int, width: int) -> list[str]:
     """Break a line between words, with what follows indented; addresses and ids stay whole."""
-    return wrap(
-        line,
-        width,
-        subsequent_indent=" " * indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-        replace_whitespace=False,
-        drop_whitespace=True,
-    )
+    rest = " " * indent
+    return wrap(line, width, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False)
 
 
 def found(*rows: tuple[object, Finding]) -> tuple[Finding, ...]:

@@ -62,7 +62,7 @@ class FolderChecks:
             with tempfile.TemporaryFile(dir=nearest) as file:
                 file.write(b"\n")
         except OSError as error:
-            reason = explain_system(nearest, error).partition(": ")[2]
+            reason = explain_system(nearest, error).partition(": ")[2].partition(";")[0]
             remedy = (
                 "Free some space there"
                 if error.errno in (errno.ENOSPC, errno.EDQUOT)
@@ -79,14 +79,14 @@ class FolderChecks:
             return wrong(
                 where,
                 "other users of this machine can open it, and it contains questions and answers",
-                f"Run: chmod 700 {self._folder}",
+                f"Run `chmod 700 {self._folder}`",
                 "warning",
             )
         if self._database.exists() and self._database.stat().st_mode & OTHERS:
             return wrong(
                 str(self._database),
                 "other users of this machine can read it, and it contains questions and answers",
-                f"Run: chmod 600 {self._database}",
+                f"Run `chmod 600 {self._database}`",
                 "warning",
             )
         return Outcome(str(self._folder))
@@ -165,8 +165,8 @@ def of_the_index(where: str, report: IndexReport) -> Outcome:
     findings = [
         Finding(
             escaped_line(one.name),
-            f"it can't be read: {escaped_line(one.reason)}",
-            "Restore it from a backup, or move it away, then run: council index rebuild",
+            f"it can't be read ({escaped_line(one.reason)})",
+            "Restore it from a backup, or move it away, then run `council index rebuild`",
             "warning",
         )
         for one in report.unreadable[:MOST_NAMED]
@@ -179,7 +179,7 @@ def of_the_index(where: str, report: IndexReport) -> Outcome:
         )
         parts = listing(f"{len(ids)} {how}" for ids, how in differs if ids)
         what = f"the index doesn't match the conversations: {parts}"
-        findings.append(Finding(where, what, "Run: council index rebuild", "warning"))
+        findings.append(Finding(where, what, "Run `council index rebuild`", "warning"))
     return Outcome(count(report.documents, "conversation"), tuple(findings))
 
 
@@ -242,7 +242,7 @@ class ServerChecks:
             if await is_superuser(self._address):
                 return wrong(
                     WHERE,
-                    "its role is a superuser: whoever gets at the address can read and change "
+                    "its role is a superuser: with the address, anybody can read and change "
                     "everything on that server",
                     "Make an ordinary role that owns the council's database, as deploy/postgres-role.sh "
                     "does, and name it in the address",

@@ -12,7 +12,7 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 
-from bot.checks.check import Check, Finding, Outcome, wrong
+from bot.checks.check import Finding, Outcome, wrong
 from bot.config.configuration import Configuration
 from bot.config.settings import dotenv_variables, secret_names
 from bot.errors import ConfigurationError, Problem
@@ -48,25 +48,13 @@ class Clock:
             return wrong(
                 "the clock",
                 f"this machine's clock is {off}; Slack's signatures fail when it is 5 minutes off",
-                "Let the system set it: timedatectl set-ntp true",
+                "Let the system set it: `timedatectl set-ntp true`",
             )
         return Outcome(f"accurate to {max(1, round(abs(skew)))} s")
 
 
-def machine_checks(configuration: Configuration) -> list[Check]:
-    """Return the checks that need no server."""
-    return [
-        Check(SECRETS, lambda: secret_files(configuration)),
-        Check(STATUS, lambda: status_port(configuration)),
-    ]
-
-
-async def secret_files(configuration: Configuration) -> Outcome:
+def secret_files(configuration: Configuration) -> Outcome:
     """Check that nobody else can read the files that contain secrets."""
-    return await asyncio.to_thread(_secret_files, configuration)
-
-
-def _secret_files(configuration: Configuration) -> Outcome:
     named = (configuration.variables.get(f"{name}_file") for name in sorted(secret_names()))
     files = [Path(name) for name in named if name and Path(name).is_file()]
     # Of what is set there, only its owner knows what is secret.
@@ -77,7 +65,7 @@ def _secret_files(configuration: Configuration) -> Outcome:
         Finding(
             str(file),
             "other users of this machine can read it, and it contains secrets",
-            f"Run: chmod 600 {file}",
+            f"Run `chmod 600 {file}`",
             "warning",
         )
         for file in files

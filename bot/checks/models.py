@@ -37,6 +37,7 @@ LOW_CREDIT = 1.0
 SOON = timedelta(days=7)
 CALL_SECONDS = 60.0
 CALL_TOKENS = 64
+_NEVER = datetime.max.replace(tzinfo=UTC)
 _KEYS, _CREDITS = "openrouter.ai/settings/keys", "openrouter.ai/settings/credits"
 _KEY_REFUSED = Advice(
     "the provider refuses the key",
@@ -70,7 +71,8 @@ class ModelChecks:
     def __init__(self, configuration: Configuration, client: ModelClient) -> None:
         self._configuration = configuration
         self._client = client
-        self._listings: Mapping[str, ModelListing] = {}
+        self.listings: Mapping[str, ModelListing] = {}
+        """The provider's models, once its check is over; empty where it lists none."""
         self._unknown: set[str] = set()
         base = configuration.settings.openrouter_base_url or OPENROUTER
         named = configuration.settings.openrouter_dialect
@@ -126,22 +128,15 @@ class ModelChecks:
         """Return the checks of the provider and the key alone, which need no council."""
         return [Check(PROVIDER, self._provider), Check(KEY, self._key, needs=(PROVIDER,))]
 
-    @property
-    def listings(self) -> Mapping[str, ModelListing]:
-        """The provider's models, once its check is over; empty where it lists none."""
-        return self._listings
-
     async def _demonstration(self) -> Outcome:
         settings = self._configuration.settings
         if settings.council_demo:
             return Outcome("no provider is configured: the built-in demonstration model answers")
-        where, how = "OPENROUTER_API_KEY", "Run `council init`"
+        where, what, fix = "OPENROUTER_API_KEY", "no provider is configured, so", "Run `council init`"
         if not settings.has_platform:
-            what = "no provider is configured, so only the tiny built-in model answers"
-            return Outcome(findings=(Finding(where, what, how, "warning"),))
-        what = "no provider is configured, so `council run` refuses to start"
-        fix = f"{how}, or set COUNCIL_DEMO=1 to serve the tiny built-in model's answers"
-        return Outcome(findings=(Finding(where, what, fix),))
+            return wrong(where, f"{what} only the tiny built-in model answers", fix, "warning")
+        fix = f"{fix}, or set COUNCIL_DEMO=1 to serve the tiny built-in model's answers"
+        return wrong(where, f"{what} `council run` refuses to start", fix)
 
     async def _provider(self) -> Outcome:
         settings = self._configuration.settings
@@ -155,7 +150,7 @@ class ModelChecks:
                 "provider",
             )
         try:
-            self._listings = read_listings(await self._client.models())
+            self.listings = read_listings(await self._client.models())
         except ModelError as error:
             if advice := _OF_THE_KEY.get(error.failure.cause):
                 return wrong("OPENROUTER_API_KEY", *advice)
@@ -163,7 +158,7 @@ class ModelChecks:
             weight = "warning" if error.failure.cause in _NO_LIST else "error"
             advice = _no_list("the model provider", error.failure)
             return wrong("OPENROUTER_BASE_URL", *advice, weight)
-        return Outcome(f"{count(len(self._listings), 'model')} listed")
+        return Outcome(f"{count(len(self.listings), 'model')} listed")
 
     async def _key(self) -> Outcome:
         where = "OPENROUTER_API_KEY"
@@ -187,40 +182,54 @@ class ModelChecks:
                 "it is a management key, which can't be used to ask a model",
                 f"Make an API key at {_KEYS} and set OPENROUTER_API_KEY",
             )
-        left = said.get("limit_remaining")
-        remaining = float(left) if isinstance(left, int | float) else None
-        note = "accepted; the key has no credit limit of its own"
-        if remaining is not None:
-            note = f"accepted; ${remaining:,.2f} of the key's credit limit is left"
-        return Outcome(note, _of_key(where, said, remaining, self._places, datetime.now(UTC)))
+        limit, ends = said.get("limit_remaining"), _NEVER
+        left = float(limit) if isinstance(limit, int | float) else inf
+        note = f"accepted; ${left:,.2f} of the key's credit limit is left"
+        if left == inf:
+            note = "accepted; the key has no credit limit of its own"
+        with suppress(ValueError):
+            ends = datetime.fromisoformat(str(said.get("expires_at"))).astimezone(UTC)
+        only = f"only ${left:.2f} of the key's credit limit is left"
+        raise_it = f"Raise the key's limit at {_KEYS}"
+        free = "the account has never bought credit, so only models whose ids end in :free answer"
+        buy = f"Add credit at {_CREDITS}, or configure :free models only"
+        is_paid = not all(model.endswith(":free") for model in self._places)
+        soon = f"the key expires on {ends:%Y-%m-%d}"
+        renew = f"Make a new key at {_KEYS} and set {where}"
+        findings = found(
+            (left <= 0, Finding(where, *_NO_CREDIT)),
+            (0 < left < LOW_CREDIT, Finding(where, only, raise_it, "warning")),
+            (said.get("is_free_tier") is True and is_paid, Finding(where, free, buy)),
+            (ends - datetime.now(UTC) < SOON, Finding(where, soon, renew, "warning")),
+        )
+        return Outcome(note, findings)
 
     async def _models(self) -> Outcome:
-        if not self._listings:
+        if not self.listings:
             note = "skipped: without a list, only --live can tell whether they exist"
             return Outcome(note, skipped=True)
-        unknown = {model for model in self._places if not find_listing(self._listings, model)}
+        unknown = {model for model in self._places if not find_listing(self.listings, model)}
         if self._lists_all:
             self._unknown = unknown
-        unlisted = _no_such_model if self._lists_all else _not_listed
         findings = (
-            unlisted(model, model, self._listings, places)
+            _not_listed(model, model, self.listings, places, is_sure=self._lists_all)
             for model, places in self._places.items()
             if model in unknown
         )
         number = len(self._places)
-        note = f"all {number} configured models are listed"
-        if number == 1:
-            note = "1 configured model listed"
+        note = (
+            f"all {number} configured models are listed" if number > 1 else "1 configured model listed"
+        )
         return Outcome(note, tuple(findings))
 
     async def _prices(self) -> Outcome:
-        if not any(listing.price for listing in self._listings.values()):
+        if not any(listing.price for listing in self.listings.values()):
             return Outcome("this provider lists no prices, so costs are unknown")
-        listed = ((model, find_listing(self._listings, model)) for model in self._places)
+        listed = ((model, find_listing(self.listings, model)) for model in self._places)
         findings = (
             Finding(
                 model,
-                f"the provider names no price for {model}, so its cost can't be estimated",
+                "the provider names no price, so its cost can't be estimated",
                 f"Configure a model with a price, or set the key's credit limit at {_KEYS}",
                 "warning",
             )
@@ -272,27 +281,19 @@ class ModelChecks:
                 calls.setdefault(nameless, _for_one_word(asked, profile))
         ended = await asyncio.gather(*map(self._asked, calls.values()))
         paid = money(total([used for _, used in ended if used]))
-        failures = [
-            gave_nothing(call.member.model, self._target(call.member), why, paid)
-            for call, (why, _) in zip(calls.values(), ended, strict=True)
-            if why
-        ]
-        learned = (
-            self._learned(call.member)
-            for call, (why, _) in zip(calls.values(), ended, strict=True)
-            if not why
-        )
-        return Outcome(
-            f"{count(len(calls) - len(failures), 'call')} answered, {paid}",
-            tuple(failures),
-            details=tuple(dict.fromkeys(filter(None, learned))),
-        )
-
-    def _learned(self, member: Member) -> str:
-        asked = self._client.endpoint(member)
-        where = f" at {self._target(member).address}" if member.endpoint else ""
-        said = what_was_learned(asked, member.model, structured=bool(member.structured))
-        return said and f"{member.model}{where}: {said}"
+        failures: list[Finding] = []
+        learned: dict[str, None] = {}
+        for call, (why, _) in zip(calls.values(), ended, strict=True):
+            member, target = call.member, self._target(call.member)
+            if why:
+                failures.append(gave_nothing(member.model, target, why, paid))
+                continue
+            asked = self._client.endpoint(member)
+            where = f" at {target.address}" if member.endpoint else ""
+            if said := what_was_learned(asked, member.model, structured=bool(member.structured)):
+                learned[f"{member.model}{where}: {said}"] = None
+        note = f"{count(len(calls) - len(failures), 'call')} answered, {paid}"
+        return Outcome(note, tuple(failures), details=tuple(learned))
 
     def _target(self, member: Member) -> failures_wording.Target:
         key = self._configuration.settings.openrouter_api_key
@@ -334,73 +335,22 @@ def _for_one_word(member: Member, profile: Profile) -> Call:
     )
 
 
-def _of_key(
-    where: str,
-    said: Mapping[str, object],
-    remaining: float | None,
-    models: Iterable[str],
-    now: datetime,
-) -> tuple[Finding, ...]:
-    left, ends = inf if remaining is None else remaining, datetime.max.replace(tzinfo=UTC)
-    with suppress(ValueError):
-        ends = datetime.fromisoformat(str(said.get("expires_at"))).astimezone(UTC)
-    return found(
-        (left <= 0, Finding(where, *_NO_CREDIT)),
-        (
-            0 < left < LOW_CREDIT,
-            Finding(
-                where,
-                f"only ${left:.2f} of the key's credit limit is left",
-                f"Raise the key's limit at {_KEYS}",
-                "warning",
-            ),
-        ),
-        (
-            said.get("is_free_tier") is True and not all(model.endswith(":free") for model in models),
-            Finding(
-                where,
-                "the account has never bought credit, so only models whose ids end in :free answer",
-                f"Add credit at {_CREDITS}, or configure :free models only",
-            ),
-        ),
-        (
-            ends - now < SOON,
-            Finding(
-                where,
-                f"the key expires on {ends:%Y-%m-%d}",
-                f"Make a new key at {_KEYS} and set OPENROUTER_API_KEY",
-                "warning",
-            ),
-        ),
-    )
-
-
-def _no_such_model(
-    where: str, model: str, listings: Mapping[str, ModelListing], places: Iterable[str]
-) -> Finding:
-    near = most_like(model, listings)
-    fix = (
-        f"Did you mean {near}? Correct"
-        if near
-        else "See openrouter.ai/models, or the server's own list, and correct"
-    )
-    return Finding(where, f"the provider has no model {model}", f"{fix} {listing(places)}")
-
-
 def _not_listed(
-    where: str, model: str, listings: Mapping[str, ModelListing], places: Iterable[str]
+    where: str,
+    model: str,
+    listings: Mapping[str, ModelListing],
+    places: Iterable[str],
+    *,
+    is_sure: bool = False,
 ) -> Finding:
-    """Return that a server, which may serve a model under any name, doesn't list this one."""
-    near = most_like(model, listings)
-    correct = f"Correct {listing(places)}"
-    if near:
-        correct = f"Did you mean {near}? {correct}"
-    return Finding(
-        where,
-        f"the server lists no model {model}",
-        f"{correct}. Some servers have models that they don't list: --live tells",
-        "warning",
-    )
+    """Return that a list lacks a model; unless it `is_sure`, the server may serve it all the same."""
+    near, named = most_like(model, listings), "such model" if where == model else f"model {model}"
+    fix = f"{f'Did you mean {near}? ' if near else ''}Correct {listing(places)}"
+    if not is_sure:
+        fix = f"{fix}. Some servers have models that they don't list: --live tells"
+        return Finding(where, f"the server lists no {named}", fix, "warning")
+    fix = fix if near else f"{fix}; openrouter.ai/models, or the server's own list, has all ids"
+    return Finding(where, f"the provider has no {named}", fix)
 
 
 def _no_list(what: str, why: Failure) -> Advice:

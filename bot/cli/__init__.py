@@ -11,12 +11,11 @@ from typing import cast
 
 import typer
 
-from bot.cli import asking, data, evaluation, serving, setting_up, tokens
+from bot.cli import asking, data, serving, setting_up
 from bot.cli.execution import FAILED
 from bot.config import logs
 from bot.config.settings import given_secrets
 from bot.terminal.ask import say
-from bot.view.wording import cli as wording
 
 app = typer.Typer(
     help="A council of language models: they answer, review each other, correct themselves, and a "
@@ -52,7 +51,7 @@ OTHERS = (
     serving.serve,
     serving.mcp,
     schema,
-    evaluation.eval_,
+    asking.eval_,
     data.import_,
     data.backup,
     data.restore,
@@ -66,12 +65,12 @@ GROUPS = (
     (
         "budget",
         "What counts toward a budget.",
-        {"show": tokens.show, "set": tokens.correct, "reset": tokens.reset},
+        {"show": serving.show, "set": serving.correct, "reset": serving.reset},
     ),
     (
         "token",
         "The tokens with which programs ask.",
-        {"new": tokens.new, "list": tokens.list_, "revoke": tokens.revoke},
+        {"new": serving.new, "list": serving.list_, "revoke": serving.revoke},
     ),
     ("manifest", "App manifests of the platforms.", {"slack": serving.slack}),
     ("invite", "Addresses that invite the bot.", {"discord": serving.discord}),
@@ -82,9 +81,8 @@ for name, meaning, commands in GROUPS:
         group.command(title)(command)
     app.add_typer(group, name=name, hidden=True)
 
-app.info.epilog = wording.others(
-    [*(command.__name__.rstrip("_") for command in OTHERS), *(name for name, *_ in GROUPS)]
-)
+names = [*(command.__name__.rstrip("_") for command in OTHERS), *(name for name, *_ in GROUPS)]
+app.info.epilog = f"Also: {', '.join(names)}. council COMMAND --help describes each."
 
 
 def main() -> None:

@@ -1,10 +1,11 @@
-"""Ask a council in the terminal, or watch an example."""
+"""Ask a council in the terminal, watch an example, or measure what a council is worth."""
 
 import os
 import sys
 from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
+from importlib.util import find_spec
 from inspect import Parameter, signature
 from pathlib import Path
 from select import select
@@ -20,6 +21,7 @@ from bot.cli.execution import (
     configured,
     end,
     offer_servers,
+    usd,
     utf8,
     with_library,
 )
@@ -34,6 +36,8 @@ from bot.view.wording import budgets
 from bot.view.wording import cli as wording
 from bot.view.wording import terminal as terminal_wording
 from bot.view.wording.commands import not_asked, of_profiles
+from bot.view.wording.evaluation import NO_EXTRA
+from bot.view.wording.figures import listing
 
 LONGEST_LINE = 4095
 """Bytes of a typed line, its end included, that Linux keeps whole (termios(3), canonical mode)."""
@@ -73,7 +77,7 @@ def demo(
     if events and as_json:
         end(wording.ONE_FORM, MISUSED)
     if example is not None and example not in scenario.NAMES:
-        end(wording.unknown_example(example, scenario.NAMES), MISUSED)
+        end(f"There is no example {example}. There are {listing(scenario.NAMES)}.", MISUSED)
     is_for_program = events or as_json
     chosen = (
         scenario.example(example or scenario.NAMES[0])
@@ -174,9 +178,15 @@ def ask(
     own = configured(for_people=not (events or as_json))
     if options.moved:
         end(not_asked(of_profiles(options.moved, own.profiles)), MISUSED)
-    text = (_typed() if question is None else _piped() if question == "-" else question).strip()
-    if not text:
-        end(wording.NO_QUESTION, MISUSED)
+    text = question or ""
+    if question is None or question == "-":
+        content = _typed() if question is None else sys.stdin.buffer.read()
+        try:
+            text = content.decode(sys.stdin.encoding)
+        except UnicodeDecodeError:
+            end("Standard input can't be read: it isn't UTF-8 text.", MISUSED)
+    if not (text := text.strip()):
+        end("There is no question. Run council ask, and type it there or pipe it in.", MISUSED)
     is_for_person = not (events or as_json or dry_run) and sys.stdin.isatty() and sys.stdout.isatty()
     configuration = offer_servers(own, may_ask=is_for_person)
 
@@ -223,6 +233,73 @@ def retry(
         raise typer.Exit(FAILED)
 
 
+def eval_(
+    file: Annotated[Path | None, typer.Argument(help="The questions: CSV, JSON or JSON lines.")] = None,
+    *,
+    profile: Annotated[str, typer.Option(help="The council.")] = "default",
+    arms: Annotated[
+        str | None,
+        typer.Option(
+            help="What is compared, separated by commas, where that isn't the usual.", callback=utf8
+        ),
+    ] = None,
+    judge: Annotated[
+        str | None, typer.Option(help="The model that judges what can't be checked.", callback=utf8)
+    ] = None,
+    baseline: Annotated[str, typer.Option(help="The arm that others are compared with.")] = "best",
+    margin: Annotated[
+        float, typer.Option(min=0, max=1, help="The difference in score that doesn't matter.")
+    ] = 0.05,
+    pilot: Annotated[
+        int, typer.Option(min=1, help="How many questions choose the best single member.")
+    ] = 20,
+    max_cost: Annotated[
+        float | None,
+        typer.Option(parser=usd, help="US dollars that it may cost, earlier times included."),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Don't ask before it begins.")] = False,
+    seed: Annotated[int, typer.Option(help="Another seed is another evaluation.")] = 0,
+    from_history: Annotated[
+        bool,
+        typer.Option("--from-history", help="Take this terminal's past questions that people voted on."),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Measure on your own questions what the council is worth beside its best member.
+
+    The same command continues what was interrupted, and pays for nothing twice. Exit codes: 0 finished,
+    1 stopped or no valid arm, 2 a file or an option can't be used.
+    """
+    if find_spec("inspect_ai") is None:
+        end(NO_EXTRA, MISUSED)
+    from bot.evaluation.command import EvalOptions, evaluate
+
+    options = EvalOptions(
+        file=file,
+        profile=profile,
+        arms=arms,
+        judge=judge,
+        baseline=baseline,
+        margin=margin,
+        pilot=pilot,
+        max_cost=max_cost,
+        yes=yes,
+        seed=seed,
+        from_history=from_history,
+        as_json=as_json,
+    )
+    configuration = offer_servers(configured())
+
+    async def run(library: Library) -> bool:
+        try:
+            return await evaluate(configuration, library, options)
+        except Refusal as error:
+            end(str(error), MISUSED)
+
+    if not with_library(configuration, run):
+        raise typer.Exit(FAILED)
+
+
 def chat() -> None:
     """Chat with the council in this terminal; without a model, in a channel that holds examples."""
     from bot.terminal import bot
@@ -235,32 +312,25 @@ def chat() -> None:
         with_library(configuration, lambda library: bot.chat(configuration, library))
 
 
-def _typed() -> str:
+def _typed() -> bytes:
     """Ask for the question at a terminal; elsewhere, read it from standard input.
 
     What is pasted may have several lines: the shell would run those that are left for it.
     """
     if not sys.stdin.isatty():
-        return _piped()
-    sys.stderr.write(wording.YOUR_QUESTION)
+        return sys.stdin.buffer.read()
+    sys.stderr.write("Your question: ")
     sys.stderr.flush()
     lines = [sys.stdin.buffer.readline()]
     while lines[-1] and select([sys.stdin], [], [], 0)[0]:
         lines.append(sys.stdin.buffer.readline())
     if max(map(len, lines)) > LONGEST_LINE:
-        end(wording.LINE_TOO_LONG, MISUSED)
-    return _decoded(b"".join(lines))
-
-
-def _piped() -> str:
-    return _decoded(sys.stdin.buffer.read())
-
-
-def _decoded(content: bytes) -> str:
-    try:
-        return content.decode(sys.stdin.encoding)
-    except UnicodeDecodeError:
-        end(wording.input_unreadable(), MISUSED)
+        end(
+            "A terminal takes no line of more than 4,000 characters, so the question's end is lost. "
+            "Nothing was asked. Put it in a file: council ask - < FILE",
+            MISUSED,
+        )
+    return b"".join(lines)
 
 
 def _read(file: Path) -> FileContent:
@@ -269,4 +339,4 @@ def _read(file: Path) -> FileContent:
         with file.open("rb") as content:
             return FileContent(one_line(name), content.read(DOCUMENT_BYTES + 1))
     except OSError as error:
-        raise UsageError(wording.file_unreadable(file, error.strerror)) from error
+        raise UsageError(f"{file} can't be read ({error.strerror}).") from error

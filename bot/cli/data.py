@@ -11,10 +11,14 @@ from bot.app import Library, open_library
 from bot.cli.execution import FAILED, MISUSED, carry_out, configured, end, utf8, with_library
 from bot.terminal.ask import say, say_bytes, show, warn
 from bot.view.message import escaped_line
-from bot.view.wording import cli as wording
+from bot.view.wording.cli import NO_POSTGRES
+from bot.view.wording.figures import count
 from storage.documents.codec import is_id
 from storage.index.index import IndexReport
 from storage.sqlite.database import copies_set_aside
+
+MOST_NAMED = 10
+"""Conversations that need repair, of each kind."""
 
 
 class Format(StrEnum):
@@ -40,11 +44,11 @@ def export(
     async def run(library: Library) -> str | bytes:
         found = await library.index.find_as_operator(conversation)
         if len(found) > 1:
-            rows = ((row.id, escaped_line(row.title)) for row in found)
-            end(wording.several(conversation, rows), MISUSED)
+            rows = "".join(f"\n  {row.id}  {escaped_line(row.title)}" for row in found)
+            end(f"More than one conversation begins with {conversation}.{rows}", MISUSED)
         # A document copied in by hand isn't in the index yet, but its whole id finds it.
         if not found and not is_id(conversation):
-            end(wording.none(conversation), MISUSED)
+            end(f"No conversation begins with {conversation}.", MISUSED)
         chosen = found[0].id if found else conversation
         if form is Format.json:
             return await library.store.content(chosen)
@@ -71,9 +75,10 @@ def import_(
 
     async def run(library: Library) -> bool:
         report = await import_from(places, library.store, library.index)
-        say(wording.imported(len(report.imported), report.present, len(report.skipped)))
+        already = f"{report.present} already here, " if report.present else ""
+        say(f"{len(report.imported)} imported, {already}{len(report.skipped)} skipped")
         for problem in report.skipped:
-            say(wording.skipped(escaped_line(problem.name), escaped_line(problem.reason)))
+            say(f"  {escaped_line(problem.name)}: {escaped_line(problem.reason)}")
         return report.is_taken
 
     if not with_library(configured(), run):
@@ -89,7 +94,8 @@ def backup(file: Annotated[Path, typer.Argument(help="The file to write, a .tar.
         report = carry_out(write_backup(configuration.settings.council_data_dir, file))
     else:
         report = carry_out(_transfer().backup_server(configuration.database, file))
-    say(wording.backed_up(report.conversations, file, report.size))
+    conversations = count(report.conversations, "conversation")
+    say(f"{conversations} in {file}, {report.size / 1e6:.1f} MB")
 
 
 def restore(
@@ -107,11 +113,9 @@ def restore(
     else:
         report = carry_out(_transfer().restore_server(file, database, replace=replace))
 
-    async def repair(library: Library) -> None:
-        await library.index.repair(library.store)
-
-    with_library(configuration, repair)
-    say(wording.restored(report.conversations, "DATABASE_URL" if database else folder))
+    with_library(configuration, lambda library: library.index.repair(library.store))
+    place = "DATABASE_URL" if database else folder
+    say(f"{count(report.conversations, 'conversation')} restored to {place}")
 
 
 def migrate(
@@ -127,8 +131,17 @@ def migrate(
     configuration = configured()
     folder, address = configuration.settings.council_data_dir, configuration.database
     if address is None:
-        end(wording.NO_DATABASE, MISUSED)
-    transfer, tell = _transfer(), Progress()
+        end("DATABASE_URL isn't set: it names the database to copy to or from.", MISUSED)
+    transfer, told = _transfer(), -1
+
+    def tell(done: int, total: int) -> None:
+        """Say how far the copy has come, each tenth of it."""
+        nonlocal told
+        tenth = 10 * done // total if total else 10
+        if tenth > told:
+            told = tenth
+            warn(f"{done:,} of {count(total, 'conversation')} copied")
+
     if back:
         report = carry_out(transfer.move_to_folder(address, folder, tell))
     else:
@@ -139,28 +152,15 @@ def migrate(
             await library.index.repair(library.store)
 
     carry_out(repair())
-    say(wording.migrated(report.conversations, report.runs, was_there=report.was_there))
-
-
-class Progress:
-    """Tells on standard error how far a copy has come, each tenth of it."""
-
-    def __init__(self) -> None:
-        self._told = -1
-
-    def __call__(self, done: int, total: int) -> None:
-        """Show how many documents are copied, and how many there are."""
-        tenth = 10 * done // total if total else 10
-        if tenth > self._told:
-            self._told = tenth
-            warn(wording.copied(done, total))
+    what = f"{count(report.conversations, 'conversation')} and {count(report.runs, 'run')}"
+    say(f"{what} had been copied already" if report.was_there else f"{what} copied")
 
 
 def _transfer() -> ModuleType:
     try:
         from storage.postgres import transfer
     except ModuleNotFoundError:
-        end(wording.NO_POSTGRES, MISUSED)
+        end(NO_POSTGRES, MISUSED)
     return transfer
 
 
@@ -172,11 +172,12 @@ def check() -> None:
         _tell(report)
         if file := library.database.path:
             for copy in copies_set_aside(file):
-                say(wording.database_set_aside(escaped_line(copy.name)))
+                name = escaped_line(copy.name)
+                say(f"{name} was set aside: the database was damaged; its journal was carried over")
         return report.consistent
 
     if not with_library(configured(), run):
-        end(wording.REPAIR, FAILED)
+        end("Run `council index rebuild` to repair it.", FAILED)
 
 
 def rebuild() -> None:
@@ -184,21 +185,22 @@ def rebuild() -> None:
 
     async def run(library: Library) -> None:
         _tell(await library.index.rebuild(library.store))
-        say(wording.REBUILT)
+        say("The index has been rebuilt.")
 
     with_library(configured(), run)
 
 
 def _tell(report: IndexReport) -> None:
-    say(wording.indexed(report.documents))
+    say(count(report.documents, "conversation"))
     for ids, meaning in (
-        (report.missing, wording.MISSING),
-        (report.stale, wording.STALE),
-        (report.orphaned, wording.ORPHANED),
+        (report.missing, "not in the index"),
+        (report.stale, "changed since being indexed"),
+        (report.orphaned, "in the index without a document"),
     ):
         if ids:
-            say(wording.listed(ids, meaning))
+            more = ", \u2026" if len(ids) > MOST_NAMED else ""
+            say(f"{len(ids)} {meaning}: {', '.join(ids[:MOST_NAMED])}{more}")
     for problem in report.unreadable:
-        say(wording.unreadable(escaped_line(problem.name), escaped_line(problem.reason)))
+        say(f"{escaped_line(problem.name)} can't be read: {escaped_line(problem.reason)}")
     for name in report.set_aside:
-        say(wording.set_aside(escaped_line(name)))
+        say(f"{escaped_line(name)} was set aside")

@@ -1,26 +1,42 @@
-"""Serve Discord, Slack and programs, and connect them: manifest and invitation."""
+"""Serve Discord, Slack and programs, connect them, and say who may spend what.
+
+Connecting is by a manifest and an invitation, spending by tokens and budgets.
+"""
 
 import json
 import logging
+import os
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 import typer
 
-from bot.cli.execution import LOST, MISUSED, configured, end, offer_servers, refuse, with_library
-from bot.errors import ConfigurationError
-from bot.terminal.ask import say
-from bot.view.wording import cli as wording
+from bot.app import Library, open_library, operator_of
+from bot.cli.execution import (
+    LOST,
+    MISUSED,
+    carry_out,
+    configured,
+    end,
+    offer_servers,
+    refuse,
+    usd,
+    utf8,
+    with_library,
+)
+from bot.doors import tokens
+from bot.doors.tokens import DEFAULT_DAY, DEFAULT_TIME, read_limit
+from bot.errors import ConfigurationError, UsageError
+from bot.terminal.ask import say, warn
+from bot.view.wording import doors
+from bot.view.wording.cli import NO_PROVIDER
+from storage.journal.spending import Spending
 
 if TYPE_CHECKING:
-    from bot.serve import Role
-import os
+    from bot.adapters import Role
 
-from bot.app import open_library
-from bot.cli.execution import carry_out
-from bot.doors.tokens import DEFAULT_DAY, read_limit
-from bot.errors import UsageError
-from bot.view.wording.doors import NO_MCP
+PORT = 8808
 
 
 def run(
@@ -31,14 +47,14 @@ def run(
     ] = False,
 ) -> None:
     """Run the Discord and Slack bot."""
-    from bot.serve import Role
+    from bot.adapters import Role
 
     _serve(Role(works=not receive_only))
 
 
 def worker() -> None:
     """Carry out the runs that council run accepts, on this machine or another."""
-    from bot.serve import Role
+    from bot.adapters import Role
 
     _serve(Role(receives=False))
 
@@ -48,11 +64,15 @@ def _serve(role: "Role") -> None:
 
     configuration = configured(logging.INFO)
     if role != EVERYTHING and not configuration.database:
-        end(wording.NEEDS_DATABASE, MISUSED)
+        end(
+            "council worker carries out what other processes accept, so it needs their database: set "
+            "DATABASE_URL. Without one, council run does it all.",
+            MISUSED,
+        )
     offer_servers(configuration)
     settings = configuration.settings
     if configuration.is_demonstration and settings.has_platform and not settings.council_demo:
-        end(wording.NO_PROVIDER, MISUSED)
+        end(NO_PROVIDER, MISUSED)
     if lost := with_library(configuration, lambda library: serve(configuration, library, role)):
         end(lost, LOST)
 
@@ -71,7 +91,8 @@ def slack(
     from bot.slack.manifest import PLACEHOLDER, app_manifest
 
     if url is not None and not (url.startswith("https://") and urlsplit(url).hostname):
-        end(wording.no_public_address(url), MISUSED)
+        wanted = "the public address of your proxy, such as https://council.example.com"
+        end(f"--url takes {wanted}, not {url}.", MISUSED)
     settings = configured().settings
     # The bot uses Socket Mode if it has the token for it, and then the app does, too.
     is_http = settings.slack_http_port is not None and settings.slack_app_token is None
@@ -85,15 +106,12 @@ def discord() -> None:
 
     token = configured().settings.discord_token
     if token is None:
-        end(wording.NO_TOKEN, MISUSED)
+        end("DISCORD_TOKEN isn't set: the address needs the application's id, which it holds.", MISUSED)
     try:
         address = discord_invite(token.get_secret_value())
     except ConfigurationError as error:
         refuse(error)
     say(address)
-
-
-PORT = 8808
 
 
 def serve(
@@ -131,7 +149,7 @@ def mcp(
     from bot.doors.serving import has_mcp, serve_stdio
 
     if not has_mcp():
-        end(NO_MCP, MISUSED)
+        end(doors.NO_MCP, MISUSED)
     try:
         day = read_limit(max_cost_day)
     except UsageError as error:
@@ -146,3 +164,110 @@ def mcp(
         os._exit(0)
 
     carry_out(serve_one())
+
+
+def new(
+    *,
+    name: Annotated[str, typer.Option(help="How the program is called.", callback=utf8)],
+    scope: Annotated[str, typer.Option(help=f"{doors.TOKEN_SCOPES}.", callback=utf8)],
+    max_cost_day: Annotated[
+        str, typer.Option(help="The most that a day (UTC) may cost, in US dollars, or none.")
+    ] = DEFAULT_DAY,
+    profile: Annotated[
+        str | None, typer.Option(help="The council that answers where a question names none.")
+    ] = None,
+    expires: Annotated[str, typer.Option(help="Days or hours, such as 12h, or never.")] = DEFAULT_TIME,
+) -> None:
+    """Make a token and print it, once: its holder reads that channel's history and asks there."""
+    configuration = configured()
+    try:
+        wanted = tokens.TokenRequest.read(name, scope, max_cost_day, expires, profile)
+    except UsageError as error:
+        end(str(error), MISUSED)
+    if profile is not None and profile not in configuration.profiles:
+        end(doors.no_such_profile(profile, [*configuration.profiles]), MISUSED)
+
+    async def run(library: Library) -> tuple[str, str | None]:
+        try:
+            made = await tokens.make(library.tokens, wanted)
+        except UsageError as error:
+            end(str(error), MISUSED)
+        [token] = [each for each in await library.tokens.all() if each.name == name]
+        return made, token.expires_at
+
+    made, expires_at = with_library(configuration, run)
+    say(made)
+    warn(doors.made(tokens.place(wanted.scope), name, wanted.day_limit, expires_at))
+
+
+def list_(
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False,
+) -> None:
+    """List the tokens: scope, expiry, last use, and what each has spent today."""
+
+    async def run(library: Library) -> list[tokens.TokenRow]:
+        return await tokens.list_all(library.tokens, Spending(library.database))
+
+    listed = with_library(configured(), run)
+    if as_json:
+        say(json.dumps([asdict(each) for each in listed], indent=2))
+        return
+    for each in listed:
+        used = (each.last_used, each.spent_today, each.max_cost_day)
+        say(doors.listed(each.name, each.scope, each.expires_at, *used))
+    if not listed:
+        say(doors.NO_TOKENS)
+
+
+def revoke(
+    name: Annotated[str, typer.Argument(help="The token's name.", callback=utf8)],
+) -> None:
+    """Let a token open nothing from now on; runs that it has begun end as usual."""
+    if not with_library(configured(), lambda library: library.tokens.revoke(name)):
+        end(doors.no_token(name), MISUSED)
+    say(doors.revoked(name))
+
+
+Key = Annotated[str, typer.Argument(help="A key of [budgets], such as user_day.")]
+Whose = Annotated[str, typer.Argument(metavar="ID", help="discord:ID or slack:TEAM/ID.", callback=utf8)]
+
+
+def show(
+    key: Key,
+    whose: Whose,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the amounts as JSON.")] = False,
+) -> None:
+    """Show what counts toward somebody's or a place's budget today or this month."""
+    _account(key, whose, as_json=as_json)
+
+
+def correct(
+    key: Key,
+    whose: Whose,
+    dollars: Annotated[float, typer.Argument(parser=usd, help="What counts as spent.")],
+) -> None:
+    """Correct what counts as spent today or this month; what is reserved stays reserved."""
+    _account(key, whose, dollars)
+
+
+def reset(key: Key, whose: Whose) -> None:
+    """Let nothing count as spent today or this month."""
+    _account(key, whose, 0.0)
+
+
+def _account(key: str, whose: str, dollars: float | None = None, *, as_json: bool = False) -> None:
+    from bot.terminal.budgets import Account
+
+    configuration = configured()
+
+    async def run(library: Library) -> str:
+        try:
+            account = Account(library, operator_of(configuration, {}), key, whose)
+            counted = await (account.show() if dollars is None else account.set(dollars))
+        except UsageError as error:
+            end(str(error), MISUSED)
+        return json.dumps(asdict(counted)) if as_json else counted.text
+
+    say(with_library(configuration, run))

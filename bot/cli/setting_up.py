@@ -18,7 +18,7 @@ from bot.config.council_file import INNER_KEYS
 from bot.config.settings import POSTGRES, given_secrets
 from bot.errors import ConfigurationError
 from bot.terminal.ask import say
-from bot.view.wording import cli as wording
+from bot.view.wording.cli import NO_TERMINAL
 from council.profile import Member
 from council.text.redaction import Redaction
 
@@ -54,7 +54,7 @@ def init() -> None:
     from bot.terminal.init import init as set_up
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        end(wording.NO_TERMINAL, MISUSED)
+        end(NO_TERMINAL, MISUSED)
     # What is typed says it all; a log line would fall between the questions, and may have a new key.
     logs.configure(level=logging.CRITICAL, secrets=given_secrets())
     logging.disable()
@@ -67,6 +67,7 @@ def init() -> None:
 
 
 HIDDEN = "\u2022" * 4
+NOT_SET = "not set"
 LONG_SECRET = 16  # characters: its last four identify it and reveal little
 
 
@@ -76,7 +77,7 @@ def in_force(configuration: Configuration) -> Iterator[str]:
 
     def line(name: str, value: object, source: str, width: int = 22) -> str:
         shown = hide(_shown(value))
-        return f"{name:<{width}} {shown}" + ("" if shown == wording.NOT_SET else f"  ({source})")
+        return f"{name:<{width}} {shown}" + ("" if shown == NOT_SET else f"  ({source})")
 
     names = [*type(configuration.settings).model_fields]
     longest = max(map(len, names))
@@ -93,25 +94,26 @@ def in_force(configuration: Configuration) -> Iterator[str]:
         for key, value in operations:
             yield line(key, value, configuration.origins.get(f"{name}.{key}", "default"))
     if configuration.is_demonstration:
-        yield wording.DEMONSTRATION
+        yield "\nNo provider or member is configured: the built-in demonstration model answers."
 
 
 def _shown(value: object) -> str:
     match value:
         case None | ():
-            return wording.NOT_SET
+            return NOT_SET
         case SecretStr():
             secret = value.get_secret_value()
             if secret.startswith(POSTGRES):
                 return _without_password(secret)
             return HIDDEN + (secret[-4:] if len(secret) >= LONG_SECRET else "")
         case frozenset():
-            return ", ".join(sorted(cast("frozenset[str]", value))) or wording.NOT_SET
+            return ", ".join(sorted(cast("frozenset[str]", value))) or NOT_SET
         case list() | tuple():
             return ", ".join(map(_shown, cast("Iterable[object]", value)))
         case Member():
             persona = value.persona.name if value.persona else None
-            return wording.seat(value.model, persona, value.endpoint)
+            named = f" as {persona}" if persona else ""
+            return f"{value.model}{named}{f' at {value.endpoint}' if value.endpoint else ''}"
         case _:
             return str(value)
 

@@ -26,7 +26,6 @@ from bot.config.council_file import (
     profile_tables,
     read_file,
     read_profile,
-    reason,
 )
 from bot.config.settings import (
     Settings,
@@ -204,7 +203,7 @@ def _settings(values: dict[str, object], origins: dict[str, str], problems: list
             fix = f"It {'says' if said.startswith('whether') else 'is the'} {said}"
             if file:
                 fix = "Name a readable file that contains nothing else"
-            problems.append(Problem(file or name.upper(), reason(detail), fix))
+            problems.append(Problem(file or name.upper(), wording.wrong(detail), fix))
             values.pop(name, None)
         return Settings.model_validate(values)
 
@@ -307,16 +306,17 @@ def _ambiguous_keys(seats: Iterable[Member]) -> Iterator[tuple[str, list[str]]]:
             yield model, sorted(named)
 
 
+_SLACK = (
+    "SLACK_BOT_TOKEN with SLACK_APP_TOKEN (Socket Mode) or with SLACK_SIGNING_SECRET and "
+    "SLACK_HTTP_PORT (HTTP)"
+)
 NO_PLATFORM = Problem(
     "DISCORD_TOKEN",
-    wording.NO_PLATFORM,
-    wording.SET_A_PLATFORM,
+    "neither Discord nor Slack is configured",
+    f"Run `council init`, or set DISCORD_TOKEN, or {_SLACK}; docs/discord.md and docs/slack.md are the "
+    "guides",
 )
-HALF_SLACK = Problem(
-    "SLACK_BOT_TOKEN",
-    wording.HALF_SLACK,
-    wording.COMPLETE_SLACK,
-)
+HALF_SLACK = Problem("SLACK_BOT_TOKEN", "Slack is only half configured", f"Set {_SLACK}")
 
 
 def check(settings: Settings) -> None:
@@ -327,13 +327,10 @@ def check(settings: Settings) -> None:
         settings.slack_signing_secret,
         settings.slack_http_port,
     )
-    problems: list[Problem] = []
     if any(slack) and not slack_is_whole(settings):
-        problems.append(HALF_SLACK)
-    elif not any(slack) and settings.discord_token is None:
-        problems.append(NO_PLATFORM)
-    if problems:
-        raise ConfigurationError(problems)
+        raise ConfigurationError([HALF_SLACK])
+    if not any(slack) and settings.discord_token is None:
+        raise ConfigurationError([NO_PLATFORM])
 
 
 def slack_is_whole(settings: Settings) -> bool:

@@ -12,9 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 from rapidfuzz import process
 
-from bot.config.settings import (
-    Settings,
-)
+from bot.config.settings import Settings
 from bot.errors import Problem
 from bot.service.admission.access import Access, Rules
 from bot.service.admission.budgets import Budgets
@@ -38,15 +36,10 @@ def near(name: str, known: Iterable[str]) -> str | None:
     return f"Did you mean {guess[0]}?" if guess else None
 
 
-def reason(detail: ErrorDetails) -> str:
-    """Return what is wrong with a value."""
-    return wording.wrong(detail["type"], detail.get("ctx", {}), str(detail["msg"]))
-
-
 def remedy(detail: ErrorDetails) -> str:
     """Return what to write instead of a value."""
-    context, given = detail.get("ctx", {}), detail["input"]
-    return near(str(given), wording.choices(context)) or wording.remedy(detail["type"], context)
+    choices = re.findall(r"'([^']*)'", str(detail.get("ctx", {}).get("expected", "")))
+    return near(str(detail["input"]), choices) or wording.remedy(detail)
 
 
 Table = dict[str, Any]
@@ -102,11 +95,13 @@ def read_file(path: Path, origins: dict[str, str], problems: list[Problem]) -> C
         problems.append(Problem(str(path), f"it can't be read: {error.strerror}", "Correct that"))
         return CouncilFile()
     except UnicodeDecodeError:
-        problems.append(Problem(str(path), wording.NOT_TEXT, wording.SAVE_AS_TEXT))
+        problems.append(Problem(str(path), "it isn't UTF-8 text", "Save it as text"))
         return CouncilFile()
     except tomllib.TOMLDecodeError as error:
-        what = wording.not_toml(str(error), len(text.splitlines()))
-        problems.append(Problem(str(path), what, wording.CORRECT_LINE))
+        at_end = f"at the end, line {len(text.splitlines())}"
+        what = f"it can't be read as TOML ({str(error).replace('at end of document', at_end)})"
+        fix = "Correct that line, then try again: what comes after it wasn't read"
+        problems.append(Problem(str(path), what, fix))
         return CouncilFile()
     try:
         file = CouncilFile.model_validate(document)
@@ -131,11 +126,11 @@ def fingerprint_of(file: CouncilFile) -> str:
 
 
 def _file_problem(path: Path, detail: ErrorDetails, name: str, *entry: str) -> Problem:
-    what, fix = reason(detail), remedy(detail)
+    what, fix = wording.wrong(detail), remedy(detail)
     if name not in CouncilFile.model_fields:
         what, fix = "there is no such table", _table_fix(name, detail["input"])
     elif not entry:
-        what, fix = "it isn't a table", wording.entitle(name)
+        what, fix = "it isn't a table", f"Write [{name}]"
     elif name == "access":
         fix = _access_fix(detail, *entry)
     elif table := dict(Operations().tables()).get(name):
@@ -143,16 +138,16 @@ def _file_problem(path: Path, detail: ErrorDetails, name: str, *entry: str) -> P
             keys = type(table).model_fields
             fix = near(entry[0], keys) or f"[{name}] has {', '.join(keys)}"
     else:
-        fix = wording.entitle(f"profiles.{entry[0]}") if name == "profiles" else remedy(detail)
+        fix = f"Write [profiles.{entry[0]}]" if name == "profiles" else remedy(detail)
         what = "it isn't a table" if name == "profiles" else "it isn't text"
     return Problem(f"{path}: {'.'.join((name, *entry))}", what, fix)
 
 
 def _table_fix(name: str, value: object) -> str:
     if name in Profile.model_fields:
-        return wording.below(f"profiles.{DEFAULT}")
+        return f"Write it below [profiles.{DEFAULT}]"
     if isinstance(value, dict) and "members" in value:
-        return wording.entitle(f"profiles.{name}")
+        return f"Write [profiles.{name}]"
     return nearest(name, CouncilFile.model_fields)
 
 
@@ -160,23 +155,18 @@ def _access_fix(detail: ErrorDetails, *entry: str) -> str:
     if entry == ("opt_in",):
         return "Write true or false"
     if detail["type"] == "model_type":
-        return wording.entitle(".".join(("access", *entry)))
+        return f"Write [{'.'.join(('access', *entry))}]"
     if detail["type"] != "extra_forbidden":
         return 'List ids, such as ["123456789012345678", "C0123456789"]'
     table = ".".join(("access", *entry[:-1]))
     return f"[{table}] has {', '.join((Rules if entry[1:] else Access).model_fields)}"
 
 
+SEAT = 'Write a model\'s id in quotes, or a table such as { model = "openai/gpt-5" }'
 EXAMPLE_MEMBERS = 'members = ["openai/gpt-5", "anthropic/claude-sonnet-4.5", "google/gemini-2.5-pro"]'
-
-
 EXAMPLE = "COUNCIL_MEMBERS=openai/gpt-5,anthropic/claude-sonnet-4.5,google/gemini-2.5-pro"
-
-
 INNER_KEYS = frozenset({"name", "demonstration", "example", "corrects", "endpoint_id", "account_id"})
 """Fields of a profile and its members that the file can't set."""
-
-
 VARIABLES = {
     "members": "COUNCIL_MEMBERS",
     "chairman": "COUNCIL_CHAIRMAN",
@@ -252,14 +242,9 @@ def read_profile(name: str, table: Table, problems: list[Problem]) -> Profile | 
         problems += (_profile_problem(name, detail) for detail in own)
         left = _without(table, [each["loc"] for each in own])
         return read_profile(name, left, problems) if own and left is not None else None
-    problems += _without_judge(profile)
-    return profile
-
-
-def _without_judge(profile: Profile) -> Iterator[Problem]:
-    """Return a problem for `auto` where nobody could judge."""
     if profile.lacks_judge:
-        yield Problem(f"profiles.{profile.name}", worth.NEEDS_JUDGE, worth.SET_JUDGE)
+        problems.append(Problem(f"profiles.{name}", worth.NEEDS_JUDGE, worth.SET_JUDGE))
+    return profile
 
 
 def _profile_problem(name: str, detail: ErrorDetails) -> Problem:
@@ -270,7 +255,7 @@ def _profile_problem(name: str, detail: ErrorDetails) -> Problem:
     is_seat = detail["type"] == "model_type" and re.fullmatch(
         r"members\.\d+|chairman.*|title_model|judge_model", key
     )
-    return Problem(where, reason(detail), wording.SEAT if is_seat else remedy(detail))
+    return Problem(where, wording.wrong(detail), SEAT if is_seat else remedy(detail))
 
 
 def _without(table: Table, places: Sequence[tuple[int | str, ...]]) -> Table | None:

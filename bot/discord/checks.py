@@ -16,12 +16,13 @@ from discord.http import Route
 
 from bot.checks.channels import CHANNELS, where
 from bot.checks.check import Advice, Check, Finding, Outcome, found, wrong
+from bot.config.configuration import Configuration
 from bot.discord.commands import command_tree, shapes
 from bot.discord.errors import classify
 from bot.discord.invite import PERMISSIONS, application_id
 from bot.discord.transport import single_attempts
 from bot.errors import ConfigurationError, Unreachable, VenueError
-from bot.service.admission.access import Access, Rules
+from bot.service.admission.access import Rules
 from bot.service.commands import COMMANDS, Given, OptionKind
 from bot.view.message import escaped_line
 from bot.view.wording import discord as wording
@@ -49,28 +50,24 @@ _UNLIKE_DISCORD = (AttributeError, LookupError, TypeError, ValueError)
 class DiscordChecks:
     """Checks of one bot on Discord; use it with `async with`.
 
-    `access` says in which channels people may ask, `set_in_channels` whom admins let ask there.
-    `api_base` is another address of Discord's API, `on_date` hears the time that Discord says.
+    `set_in_channels` says whom admins let ask in channels, `on_date` hears the time that Discord says.
     """
 
     def __init__(
         self,
-        token: str,
-        *,
-        api_base: str | None,
-        reads_messages: bool,
-        access: Access,
+        configuration: Configuration,
+        set_in_channels: Callable[[], Mapping[Scope, Rules]],
         on_date: Callable[[str], None],
-        set_in_channels: Callable[[], Mapping[Scope, Rules]] = dict[Scope, Rules],
     ) -> None:
-        self._token = token
-        self._reads_messages = reads_messages
-        self._access = access
+        settings = configuration.settings
+        self._token = settings.discord_token.get_secret_value() if settings.discord_token else ""
+        self._reads_messages = settings.discord_message_content
+        self._access = configuration.operations.access
         self._set_in_channels = set_in_channels
         self._seen: set[str] = set()
         self._was_used = False
-        if api_base:
-            Route.BASE = api_base
+        if settings.discord_api_base_url:
+            Route.BASE = settings.discord_api_base_url
         self._client = discord.AutoShardedClient(
             intents=discord.Intents(guilds=True), http_trace=_trace(on_date)
         )
@@ -204,7 +201,7 @@ class DiscordChecks:
         if not guilds:
             return wrong(
                 "the bot",
-                "the bot is on no server",
+                "it is on no server",
                 "Open the address that `council invite discord` prints, and choose a server",
                 "warning",
             )
@@ -333,15 +330,12 @@ def _typed(kind: int, name: str) -> str:
 
 def _unanswered(error: Exception) -> Outcome:
     if isinstance(error, aiohttp.ClientError | OSError):
-        return wrong(
-            "Discord",
-            "Discord doesn't answer",
-            "Check the network, any proxy, and that DISCORD_API_BASE_URL is unset or right",
-        )
+        fix = "Check the network, any proxy, and that DISCORD_API_BASE_URL is unset or right"
+        return wrong("Discord", "it doesn't answer", fix)
     why = error if isinstance(error, VenueError) else classify(error)
     return wrong(
         "Discord",
-        f"Discord didn't answer as expected: {why}",
+        f"it didn't answer as expected ({why})",
         "Wait and run `council doctor` again; discordstatus.com may say more",
     )
 

@@ -9,11 +9,12 @@ https://docs.slack.dev/reference/methods/users.conversations
 # slack-sdk annotates its dictionaries and keyword arguments without types.
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
-from bot.checks.check import Advice, Check, Finding, Outcome, found, needs, wrong
+from bot.checks.check import Advice, Check, Finding, Outcome, Weight, needs, wrong
+from bot.checks.machine import port
+from bot.config.configuration import Configuration
 from bot.errors import Malformed, NotAllowed, Revoked, VenueError
-from bot.service.admission.access import Rules
 from bot.slack.client import Installation, Introduction, Json, granted, introduced, sending_client
 from bot.slack.manifest import OPTIONAL, REQUIRED, THREADS
 from bot.view.message import escaped_line
@@ -31,33 +32,21 @@ _CHANNELS = {"channels:read": "public_channel", "groups:read": "private_channel"
 
 
 class SlackChecks:
-    """Checks of one bot in one workspace.
+    """Checks of one bot in one workspace; `on_date` hears the time that Slack says.
 
-    With `app_token` events come by Socket Mode; without, `look_at_port` looks at the port that HTTP
-    mode listens on. `reads_threads` says whether any profile reads the thread it is asked in, `allowed`
-    where people may ask, and `on_date` hears the time that Slack says.
+    Without an app-level token, events come by HTTP.
     """
 
-    def __init__(
-        self,
-        bot_token: str,
-        *,
-        app_token: str | None,
-        signing_secret: str | None,
-        look_at_port: Callable[[], Awaitable[Outcome]],
-        api_url: str | None,
-        reads_threads: bool,
-        allowed: Rules,
-        on_date: Callable[[str], None],
-    ) -> None:
-        self._bot_token = bot_token
-        self._app_token = app_token
-        self._signing_secret = signing_secret or ""
-        self._look_at_port = look_at_port
-        self._reads_threads = reads_threads
-        self._allowed = allowed
+    def __init__(self, configuration: Configuration, on_date: Callable[[str], None]) -> None:
+        settings = configuration.settings
+        tokens = (settings.slack_bot_token, settings.slack_app_token, settings.slack_signing_secret)
+        self._bot_token, self._app_token, self._signing_secret = (
+            token.get_secret_value() if token else "" for token in tokens
+        )
+        self._configuration = configuration
+        self._allowed = configuration.operations.access.allow
         self._on_date = on_date
-        self._client = sending_client(bot_token, api_url, Installation())
+        self._client = sending_client(self._bot_token, settings.slack_api_url, Installation())
         self._bot = Introduction({}, frozenset())
         self._is_there = True
 
@@ -83,7 +72,7 @@ class SlackChecks:
                 f"{_APP} > OAuth & Permissions > Reinstall to Workspace, then copy Bot User OAuth Token "
                 "into SLACK_BOT_TOKEN",
             )
-            finding = refused if _is_refusal(error) else trouble(error)
+            finding = refused if _is_refusal(error) else _trouble(error)
             self._is_there = finding.where == where
             return Outcome(findings=(finding,))
         self._on_date(self._bot.date)
@@ -105,9 +94,15 @@ class SlackChecks:
             f"{_APP} > OAuth & Permissions > Scopes > Bot Token Scopes > add them, then reinstall to "
             "the workspace"
         )
-        findings = lacking(scopes, where, add)
+        findings: list[Finding] = []
+        weights: dict[Weight, frozenset[str]] = {"error": REQUIRED, "warning": OPTIONAL}
+        for weight, wanted in weights.items():
+            if missing := sorted(wanted - scopes):
+                named = "; ".join(f"{one} (to {slack.SCOPES[one]})" for one in missing)
+                findings.append(Finding(where, f"they lack {named}", add, weight))
         unread = THREADS - scopes
-        if unread != THREADS and not self._reads_threads:
+        profiles = self._configuration.profiles.values()
+        if unread != THREADS and all(one.context != "thread" for one in profiles):
             unused = Finding(
                 where,
                 "the app may read what people write (channels:history, groups:history), but every "
@@ -131,7 +126,7 @@ class SlackChecks:
         return Outcome("all that the manifest asks for", tuple(findings))
 
     async def _socket(self) -> Outcome:
-        where, token = "SLACK_APP_TOKEN", self._app_token or ""
+        where, token = "SLACK_APP_TOKEN", self._app_token
         if advice := app_token_advice(token):
             return wrong(where, *advice)
         if not self._is_there:
@@ -140,7 +135,7 @@ class SlackChecks:
             await granted(self._client.apps_connections_open(app_token=token))
         except VenueError as error:
             if not _is_refusal(error):
-                return Outcome(findings=(trouble(error),))
+                return Outcome(findings=(_trouble(error),))
             return wrong(
                 where,
                 f"Slack opens no socket: {error}",
@@ -150,7 +145,17 @@ class SlackChecks:
         return Outcome("Socket Mode: the app-level token opens a socket")
 
     async def _http(self) -> Outcome:
-        return await by_http(self._signing_secret, self._look_at_port)
+        if not _SIGNING_SECRET.fullmatch(self._signing_secret):
+            return wrong(
+                "SLACK_SIGNING_SECRET",
+                "it isn't a signing secret: one has 32 letters and digits",
+                f"{_APP} > Basic Information > App Credentials > copy Signing Secret",
+            )
+        settings = self._configuration.settings
+        host, number = settings.slack_http_host, settings.slack_http_port or 0
+        listens = await port(self._configuration, "SLACK_HTTP", host, number)
+        note = "HTTP mode; whether Slack reaches its public https address can't be seen from here"
+        return listens if listens.findings else Outcome(note)
 
     async def _channels(self) -> Outcome:
         kinds = [kind for scope, kind in _CHANNELS.items() if scope in self._bot.scopes]
@@ -170,7 +175,7 @@ class SlackChecks:
         if not number and len(kinds) == len(_CHANNELS):
             return wrong(
                 "the bot",
-                "the bot is in no channel, so nobody can mention it",
+                "it is in no channel, so nobody can mention it",
                 "Type /invite and the bot's name in a channel",
                 "warning",
             )
@@ -193,49 +198,17 @@ class SlackChecks:
         return Outcome(note, tuple(findings))
 
 
-def lacking(scopes: frozenset[str], where: str, fix: str) -> list[Finding]:
-    """Return what is wrong with the scopes that were granted somewhere."""
-
-    def missing(wanted: frozenset[str]) -> str:
-        named = (f"{one} (to {slack.SCOPES[one]})" for one in sorted(wanted - scopes))
-        return f"missing: {'; '.join(named)}"
-
-    findings = found(
-        (REQUIRED - scopes, Finding(where, missing(REQUIRED), fix)),
-        (OPTIONAL - scopes, Finding(where, missing(OPTIONAL), fix, "warning")),
-    )
-    return [*findings]
-
-
-async def by_http(signing_secret: str, look_at_port: Callable[[], Awaitable[Outcome]]) -> Outcome:
-    """Check what HTTP mode needs on this machine."""
-    if not _SIGNING_SECRET.fullmatch(signing_secret):
-        return wrong(
-            "SLACK_SIGNING_SECRET",
-            "it isn't a signing secret: one has 32 letters and digits",
-            f"{_APP} > Basic Information > App Credentials > copy Signing Secret",
-        )
-    listens = await look_at_port()
-    if listens.findings:
-        return listens
-    return Outcome("HTTP mode; whether Slack reaches its public https address can't be seen from here")
-
-
-def trouble(error: VenueError) -> Finding:
+def _trouble(error: VenueError) -> Finding:
     """Return what is wrong if Slack doesn't answer as asked."""
     if str(error) == NO_ANSWER:
         return Finding(
             "Slack",
-            "Slack doesn't answer",
+            "it doesn't answer",
             "Check the network, any proxy, and that SLACK_API_URL is unset or right",
         )
-    return _trouble(error)
-
-
-def _trouble(error: VenueError) -> Finding:
     return Finding(
         "Slack",
-        f"Slack didn't answer as expected: {error}",
+        f"it didn't answer as expected ({error})",
         "Wait and run `council doctor` again; slack-status.com may say more",
     )
 

@@ -8,7 +8,7 @@ from bot.app import Library
 from bot.errors import UsageError
 from bot.service.admission.budgets import NANO, nanos, payer
 from bot.service.admission.channels import Channels, Operator
-from bot.view.wording import cli as wording
+from bot.view.wording.budgets import amount
 from council.document.conversation import Source
 from storage.journal.rows import BUDGETED, Budgeted
 from storage.journal.spending import Spending
@@ -30,8 +30,10 @@ class BudgetState:
 
     @property
     def text(self) -> str:
-        limit = wording.budget_limit(self.limit)
-        return wording.budget_state(self.key, self.id, self.period, self.spent, self.reserved, limit)
+        limit = "no limit is set" if self.limit is None else f"the limit is {amount(self.limit)}"
+        spent, reserved = (amount(each) if each else "nothing" for each in (self.spent, self.reserved))
+        sums = f"{spent} spent, {reserved} reserved"
+        return f"{self.key} of {self.id}, {self.period} (UTC): {sums}; {limit}."
 
 
 class Account:
@@ -42,7 +44,7 @@ class Account:
 
     def __init__(self, library: Library, operator: Operator, key: str, whose: str) -> None:
         if key not in KEYS:
-            raise UsageError(wording.budget_unknown(key, KEYS))
+            raise UsageError(f"{key} isn't a budget. Choose one of {', '.join(KEYS)}.")
         self._library = library
         self._operator = operator
         self._spending = Spending(library.database)
@@ -89,11 +91,13 @@ class Account:
         if platform == "slack" and workspace and id_:
             return Source(platform=platform, workspace=workspace, **{scope: id_})
         if platform != "discord" or slash or not rest.isascii() or not rest.isdecimal():
-            raise UsageError(wording.budget_id_unreadable(self._whose, scope))
+            slack = "slack:TEAM" if scope == "workspace" else "slack:TEAM/ID"
+            raise UsageError(f"{self._whose} names no {scope}. Write discord:ID or {slack}.")
         if scope != "channel":
             return Source(platform=platform, **{scope: rest})
         # A channel counts by its server, too, which only its questions tell.
         for place in (await self._library.forgetting.select.scopes()).values():
             if place.platform == platform and place.channel == rest:
                 return Source(platform=platform, workspace=place.workspace, channel=rest)
-        raise UsageError(wording.budget_place_unknown(self._whose))
+        what = f"No question in {self._whose} is on record"
+        raise UsageError(f"{what}, so its server isn't known and nothing counts for it.")

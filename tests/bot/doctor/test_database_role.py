@@ -26,7 +26,7 @@ async def test_a_superuser_is_warned_of() -> None:
     mark, what, fix = told[server.address()]
     assert mark == "! Database role"
     assert what == (
-        "    DATABASE_URL: its role is a superuser: whoever gets at the address can read and change "
+        "    DATABASE_URL: its role is a superuser: with the address, anybody can read and change "
         "everything on that server."
     )
     assert fix == (

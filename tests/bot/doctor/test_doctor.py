@@ -165,10 +165,8 @@ class TestReport:
         assert len(lines) <= 24
         assert all(len(line) <= 100 for line in lines)
         assert all(line.startswith("\u2713") for line in lines[:-2]), examination.text()
-        assert (
-            lines[-1]
-            == "Everything is fine. No model was asked anything; --live asks each member for one word."
-        )
+        well = "Everything is fine. No model was asked anything; --live asks each member for one word."
+        assert lines[-1] == well
         assert scene.models.history == []
 
     async def test_live_asks_each_model_once(self, scene: Scene) -> None:

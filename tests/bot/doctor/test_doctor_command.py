@@ -92,7 +92,7 @@ class TestCommand:
         assert out.decode() == (
             "\u2717 Configuration\n"
             f"    {folder}: nothing is set up yet.\n"
-            "    Fix: council init.\n"
+            "    Fix: Run `council init`.\n"
             "    SLAK_BOT_TOKEN in the environment: nothing reads it.\n"
             "    Fix: Call it SLACK_BOT_TOKEN, if that is meant.\n"
             "\n"
