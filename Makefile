@@ -15,7 +15,7 @@ PYTEST := pytest -n 4 --dist loadfile --no-loadscope-reorder
 # What `make install` adds: EXTRAS="postgres office".
 EXTRAS ?=
 
-.PHONY: help setup install demo init ask run test coverage lint size check golden fuzz soak pictures bench
+.PHONY: help setup install demo init ask chat run test coverage lint size check golden fuzz soak pictures bench
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ init: setup ## Set up a council of your own, by a few questions
 
 ask: setup ## Ask a council: it asks for your question (or Q="your question")
 	@.venv/bin/council ask $${Q:+-- "$$Q"}
+
+chat: setup ## Use this terminal as a channel: ask, follow up, find past answers
+	@.venv/bin/council chat
 
 test: setup .venv/.collected ## Run the tests
 	$(RUN) $(PYTEST)

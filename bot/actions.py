@@ -163,6 +163,7 @@ class Actions:
         looks: Mapping[Verb, Handler] = {
             "turn": self._look,
             "see": self._look,
+            "ask": self._ask_to_forget,
             "share": self._share,
             "transcript": self._past_transcript,
             "forget": self._forget,
@@ -264,10 +265,10 @@ class Actions:
         await reply.show(await self._lookup.answer(command, given, incoming.place, self._link))
 
     async def _ask_to_forget(self, incoming: Incoming, reply: Responder) -> None:
-        sheet = await self._lookup.ask_to_forget(
-            incoming.payload.given, incoming.place, is_admin=await self._is_admin(incoming)
-        )
-        await reply.show(sheet)
+        given = incoming.payload.given or {"what": incoming.payload.about}
+        is_admin = await self._is_admin(incoming)
+        asked = self._lookup.ask_to_forget(given, incoming.place, self._link, is_admin=is_admin)
+        await reply.show(await asked)
 
     # ── buttons below past answers ───────────────────────────────────────────────────────────
 

@@ -5,7 +5,7 @@ What only the council knows (who, which model, when, which round) is never asked
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -161,7 +161,7 @@ def for_reviewers(text: str, consultation: Consultation | None) -> str:
             *_listed("Alternatives", (scored_alternative(each) for each in advice.alternatives)),
             *_listed("Caveats", advice.caveats),
             *_listed("Uncertain because", consultation.confidence.uncertainty_factors),
-            *_snippets(advice.code_snippets),
+            *("\n".join(filter(None, (one.description, fenced(one)))) for one in advice.code_snippets),
             *_listed("References", advice.references),
         )
     )
@@ -200,8 +200,3 @@ def fenced(snippet: CodeSnippet) -> str:
 def _listed(title: str, items: Iterable[str]) -> Iterator[str]:
     if lines := "\n".join(f"- {item}" for item in items):
         yield f"{title}:\n{lines}"
-
-
-def _snippets(snippets: Sequence[CodeSnippet]) -> Iterator[str]:
-    for snippet in snippets:
-        yield "\n".join(filter(None, (snippet.description, fenced(snippet))))

@@ -22,7 +22,7 @@ SHORT = 80
 
 _ASKS = ("?", "\uff1f", "\u061f", "\u037e", "\u055e")
 _WORD = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]|[^\W_]+")
-_LABEL = re.compile(r"\b(?:Response|RESPONSE|Answer) [A-Z]\b")
+_LABEL = re.compile(r"(?a:\b(?:Response|RESPONSE|Answer) [A-Z]\b)")
 _LINE = r"^[^\w\n]*(?:\d{1,2}[.)][^\w\n]*)?"
 _RANKS = re.compile(rf"{_LINE}(?:(?i:final ranking)\b|{_LABEL.pattern})", re.MULTILINE)
 _DECLINES = re.compile(

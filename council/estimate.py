@@ -16,7 +16,6 @@ from council.models.costs import REPLY_TOKENS, UNPRICED_CALL, PriceOf, search_co
 from council.profile import Member, Profile
 from council.prompts.builtin import prompts_of
 from council.prompts.chair import STRATEGIES, Material
-from council.prompts.prompts import Prompts
 from council.usage import BYTES_PER_TOKEN, Price, tokens
 
 TITLE_TOKENS = 50
@@ -161,8 +160,9 @@ def _calls(profile: Profile) -> Sequence[_Asked]:
         reviews = min(profile.critique_tokens, seats * reply)
         heard = seats * (reply + RANKING_TOKENS) + 2 * WITHDRAWN_TOKENS
         heard += reviews if STRATEGIES[profile.strategy].reads_reviews else 0
+        given = Material(responses=[(label, label, "") for label, _ in labels])
         calls += [
-            _Asked("stage3", member, heard + _synthesis(prompts, member, labels), reply)
+            _Asked("stage3", member, heard + _written(prompts.synthesis(member, given)), reply)
             for member in (profile.chairman, *profile.chairman_fallbacks)
         ]
     if (judge := profile.judge) and seats > 1:
@@ -174,11 +174,6 @@ def _calls(profile: Profile) -> Sequence[_Asked]:
         titled = _written(prompts.title(profile.title_model))
         calls.append(_Asked("title", profile.title_model, titled, TITLE_TOKENS))
     return tuple(calls)
-
-
-def _synthesis(prompts: Prompts, member: Member, labels: Sequence[tuple[str, str]]) -> int:
-    given = Material(responses=[(label, label, "") for label, _ in labels])
-    return _written(prompts.synthesis(member, given))
 
 
 def _given(brief: Brief) -> int:

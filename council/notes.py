@@ -3,14 +3,13 @@
 The mark counts only alone on its line, at its last occurrence, with an answer above it and a keyword
 below, in a code block or not. Without it, a reply's last lines are notes only if they begin with three
 of the four keywords; otherwise everything is answer. Nothing is guessed: a statement that names no
-member is left out, and so is an open point that isn't a question.
+member is left out, and so is an open point that says only that there is none.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 
 from council.document.results import ChairNotes
-from council.text import set_apart
 from council.text.fence import StrippedStream, stripped
 
 LONGEST = 4_000
@@ -32,7 +31,14 @@ _HEADING = re.compile(r"\s*^[ \t*_#]*notes?[ \t*_:]*\Z", re.IGNORECASE | re.MULT
 _STATEMENT = re.compile(rf"{_BULLET}[ \t]+")
 _BOLD = re.compile(r"\*\*(?=\S)(.+?)(?<=\S)\*\*")
 _WORD = re.compile(r"[^\W_]+")
+_LATIN = "0-9A-Za-z_\u00aa-\u024f\u1e00-\u1eff"
 _QUESTION = re.compile("[?\uff1f\u061f\u037e\u055e]")
+_NOTHING = re.compile(
+    r"\W*(?:$|(?:there (?:is|are) )?(?:no|none|nothing|n/a|keine?|nichts|aucune?|rien|ning[uú]n[ao]?"
+    r"|nada|niente|nessun[ao]?|nenhuma?|geen|niets|brak|ingen|inget|yok|нет)(?:\W|$)"
+    r"|(?:特に)?[な無]し|没有|沒有|[无無]\W*$|없|ไม่มี|אין)",
+    re.IGNORECASE,
+)
 
 
 def read_notes(
@@ -204,14 +210,12 @@ def _notes(closing: str, labels: Mapping[str, str]) -> ChairNotes | None:
 def _kept(keyword: str, statements: list[str], labels: Mapping[str, str]) -> str | None:
     kept: list[str] = []
     for statement in statements:
-        text = _BOLD.sub(r"\1", statement).strip()
-        if text.count("**") == 1:
-            text = text.removesuffix("**")
+        text = _BOLD.sub(r"\1", statement).strip().removesuffix("**")
         for label, member in labels.items():
             if not _names(text, member):
-                text = re.sub(rf"\b{re.escape(label)}\b", lambda _, member=member: member, text)
-        is_attributed = any(_names(text, member) for member in labels.values())
-        if is_attributed if keyword != "ask" else _QUESTION.search(text):
+                text = re.sub(rf"(?a:\b{re.escape(label)}\b)", lambda _, member=member: member, text)
+        is_open = _QUESTION.search(text) or not _NOTHING.match(text)
+        if is_open if keyword == "ask" else any(_names(text, member) for member in labels.values()):
             kept.append(text)
     return "\n".join(kept) or None
 
@@ -219,12 +223,12 @@ def _kept(keyword: str, statements: list[str], labels: Mapping[str, str]) -> str
 def _names(text: str, member: str) -> bool:
     """Return whether a text names a member: its model with or without the maker, or its persona."""
     model = member.rpartition("/")[2]
-    known = {member, model, model.partition(":")[0], member.partition("#")[2]}
-    said = f" {_plain(text)} "
-    return any(f" {name} " in said for name in map(_plain, known) if name)
+    return named(text, member, model, model.partition(":")[0], member.partition("#")[2])
 
 
-def _plain(text: str) -> str:
-    """Return a text's words, so that `gpt-5`, `GPT 5` and `**gpt-5**:` are the same."""
-    text = set_apart(text.casefold().replace("'", "").replace("\u2019", ""), " ")
-    return " ".join(_WORD.findall(text))
+def named(text: str, *names: str) -> bool:
+    """Return whether a text has one of these names; they end at a space or where the script changes."""
+    spelt = filter(None, (r"[\W_]{,3}".join(map(re.escape, _WORD.findall(name))) for name in names))
+    said = text.replace("'", "").replace("\u2019", "")
+    name = rf"(?<![{_LATIN}-])(?:{'|'.join(spelt)})(?![{_LATIN}-]|\.\d)"
+    return re.search(name, said, re.IGNORECASE) is not None

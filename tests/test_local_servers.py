@@ -74,20 +74,20 @@ async def at_a_terminal(folder: Path, port: int, typed: str) -> tuple[str, int |
     )
     os.close(theirs)
     seen = Watched(process, ours)
-    question = await seen.until("[y/N]:")
+    question = await seen.until("]:")
     seen.press(typed)
     # The prompt's last blank is on the screen before or after the echo of the key, as it comes.
-    shown = f"{question}[y/N]:{await seen.rest()}".replace("\r", "")
+    shown = f"{question}]:{await seen.rest()}".replace("\r", "")
     code, _ = await seen.ended()
     return shown, code
 
 
-async def test_at_a_terminal_its_models_are_asked_once_if_wanted(tmp_path: Path) -> None:
+async def test_at_a_terminal_its_models_are_asked_once_by_enter(tmp_path: Path) -> None:
     """By name; nothing is written, and how to keep them is said last."""
     port = free_port()
     async with ModelServer(models=SEVERAL, port=port) as server:
-        shown, code = await at_a_terminal(tmp_path, port, "y\n")
-    assert shown.startswith("Ask llama3.3 and qwen3:8b on Ollama? [y/N]:")
+        shown, code = await at_a_terminal(tmp_path, port, "\n")
+    assert shown.startswith("Ask llama3.3 and qwen3:8b on Ollama? [Y/n]:")
     assert code == 0
     assert "tiny" not in shown
     assert shown.endswith("\nTo ask them every time: make init\n")
@@ -96,12 +96,25 @@ async def test_at_a_terminal_its_models_are_asked_once_if_wanted(tmp_path: Path)
     assert not (tmp_path / ".env").exists()
 
 
-async def test_enter_asks_them_nothing(tmp_path: Path) -> None:
-    """The built-in model would answer, if it were installed here."""
+@pytest.mark.parametrize(
+    ("models", "typed", "offer"),
+    [
+        (SEVERAL, "n\n", "Ask llama3.3 and qwen3:8b on Ollama? [Y/n]:"),
+        (
+            [{"id": "qwen3:8b"}, {"id": "glm:4-cloud"}],
+            "\n",
+            "Ask qwen3:8b and glm:4-cloud on Ollama? [y/N]:",
+        ),
+    ],
+)
+async def test_models_are_asked_nothing_unless_wanted(
+    tmp_path: Path, models: list[Json], typed: str, offer: str
+) -> None:
+    """Enter means no where one runs elsewhere. The built-in model would answer, if it were installed."""
     port = free_port()
-    async with ModelServer(models=SEVERAL, port=port) as server:
-        shown, code = await at_a_terminal(tmp_path, port, "\n")
-    assert " ".join(shown.split()) == "Ask llama3.3 and qwen3:8b on Ollama? [y/N]:"
+    async with ModelServer(models=models, port=port) as server:
+        shown, code = await at_a_terminal(tmp_path, port, typed)
+    assert "".join(shown.split()) == "".join(f"{offer}{typed}".split())
     assert (code, server.history) == (2, [])
 
 

@@ -80,7 +80,9 @@ def offer_servers(configuration: Configuration, *, may_ask: bool = False) -> Con
     servers = asyncio.run(find_servers())
     for server in servers:
         if may_ask and (council := server.council()):
-            if typer.confirm(terminal_wording.ask_once(server), default=False):
+            # Ollama lists what runs in its cloud, too: https://docs.ollama.com/cloud
+            is_here = not any(each.endswith("cloud") for each in server.models)
+            if typer.confirm(terminal_wording.ask_once(server), default=is_here):
                 return replace(configuration, profiles={council.name: council})
         else:
             warn(terminal_wording.offer(server, str(configuration.settings.council_config)))

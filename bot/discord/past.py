@@ -33,7 +33,7 @@ LONGEST_CHOICE = 100
 
 class PastButton(
     ui.DynamicItem[ui.Button[ui.View]],
-    template=r"past:(?P<verb>turn|see|share|transcript|forget|cancel|help):(?P<about>[\s\S]+)",
+    template=r"past:(?P<verb>turn|see|share|transcript|ask|forget|cancel|help):(?P<about>[\s\S]+)",
 ):
     """A button that names what it opens, whichever process drew it."""
 

@@ -34,7 +34,7 @@ from bot.render.splitting import LineBlock, Text, Word
 from bot.render.splitting import parts as cut_one_by_one
 from bot.view import message as m
 from bot.view.wording.card import IN_THREAD
-from bot.view.wording.past import OPEN
+from bot.view.wording.past import THERE
 from bot.view.wording.thread import IN_TRANSCRIPT
 from council.text import clip
 
@@ -200,7 +200,7 @@ def _entry(entry: m.Entry) -> Iterator[Word]:
     yield from plain(entry.text, DIALECT, ("**",))
     facts = [[Word(f"<t:{int(entry.at.timestamp())}:R>")]] if entry.at else []
     facts += [[*plain(entry.said, DIALECT)]] if entry.said else []
-    facts += [[Word(f"[{OPEN}]{DIALECT.target(entry.url)}")]] if entry.url else []
+    facts += [[Word(f"[{THERE}]{DIALECT.target(entry.url)}")]] if entry.url else []
     for number, fact in enumerate(facts):
         yield Word(" \u00b7 " if number else "\n")
         yield from fact

@@ -12,8 +12,8 @@ from bot.view.message import printable
 from storage.index.past_answers import Cursor
 
 AnswerPart = Literal["member"] | Details
-Verb = Literal["turn", "see", "share", "transcript", "forget", "cancel", "help"]
-"""What a button does: turn this page, show another, show all, give the file, delete or not, help."""
+Verb = Literal["turn", "see", "share", "transcript", "ask", "forget", "cancel", "help"]
+"""What a button does: turn a page, show another, show all, give the file, ask, delete or not, help."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ isn't in that scope is refused in the same words, whether it exists elsewhere or
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ import structlog
 from bot.errors import Refusal
 from bot.past import pages
 from bot.past.buttons import Answer, Detail, Figures, HistoryPage, Look, Search, Verb, read
-from bot.past.pages import HITS, Link, Sheet, Whereabouts
+from bot.past.pages import HITS, LISTED, Link, Sheet, Whereabouts
 from bot.service.admission.permissions import check
 from bot.service.commands import (
     AT_ONCE,
@@ -33,7 +33,7 @@ from bot.view.message import printable
 from bot.view.wording import failures, past
 from council.document.conversation import Source
 from council.text import clip
-from storage.documents.conversations import Documents
+from storage.documents.conversations import Documents, Stored
 from storage.errors import ConversationNotFound, StorageError
 from storage.forgetting import Forgetting
 from storage.index.past_answers import PastAnswers
@@ -59,7 +59,6 @@ class Forgotten:
 USER = "user:"
 """What a button that deletes all of a person's begins with; no conversation's id does."""
 PROPOSED = 25
-LISTED = 10
 
 
 class Lookup:
@@ -103,12 +102,12 @@ class Lookup:
                         if after
                         else await self._past_answers.history(scope, before=before, limit=count)
                     )
-                    return pages.history(page, look, await self._found(page.rows, link))
+                    found = await self._found(page.rows, link)
+                    return await asyncio.to_thread(pages.history, page, look, found)
                 case Search(text, offset):
                     hits = await self._past_answers.search(scope, text, limit=HITS, offset=offset)
-                    return pages.search(
-                        hits, look, await self._found((hit.row for hit in hits.hits), link)
-                    )
+                    found = await self._found(hits.rows, link)
+                    return await asyncio.to_thread(pages.search, hits, look, found)
                 case Answer(conversation_id):
                     return await self._shown(await self._row(scope, conversation_id), look, link)
                 case Detail():
@@ -118,9 +117,9 @@ class Lookup:
                     return pages.statistics(await self._past_answers.statistics(scope, days=days), look)
 
     async def proposals(self, typed: str, here: Source) -> list[IndexRow]:
-        """Return the conversations that match what somebody types, or the newest if nothing is typed."""
+        """Return the conversations that fit what somebody types, or the newest if nothing is typed."""
         with _told():
-            return await self._past_answers.find(Scope.of(here), _line(typed), PROPOSED)
+            return await self._past_answers.find(Scope.of(here), _line(typed), PROPOSED, alike=True)
 
     async def transcript(self, conversation_id: str, here: Source) -> tuple[File, ...]:
         """Return a whole conversation as files."""
@@ -128,15 +127,17 @@ class Lookup:
             row = await self._row(Scope.of(here), conversation_id)
             return await asyncio.to_thread(files_of, await self._store.load(row.id))
 
-    async def ask_to_forget(self, given: Given, who: Source, *, is_admin: bool) -> Sheet:
-        """Return what would be deleted, with the button that deletes it."""
+    async def ask_to_forget(self, given: Given, who: Source, link: Link, *, is_admin: bool) -> Sheet:
+        """Return what would be deleted, with the button that deletes it; or several answers."""
         wanted = _line(str(given["what"]))
         about, row = wanted.lower(), None
         with _told():
             if user := person(wanted):
                 about = "me" if user == who.user else f"{USER}{user}"
             elif about not in ("me", "channel"):
-                row = await self._one(Scope.of(who), wanted)
+                row, *others = rows = await self._matching(wanted, who)
+                if others:
+                    return await self._choice(rows, link, deletes=True)
                 about = row.id
             what, selection = await self._selected(about, who, is_admin=is_admin)
         return pages.ask_to_forget(what, about, selection, row, at_terminal=who.platform == TERMINAL)
@@ -158,14 +159,6 @@ class Lookup:
             await self._forgetting.scrub()
         except StorageError:  # the next upkeep tries again
             log.exception("not_scrubbed")
-
-    async def _one(self, scope: Scope, wanted: str) -> IndexRow:
-        rows = await self._past_answers.find(scope, wanted, 2)
-        if not rows or not wanted:
-            raise Refusal(past.NO_SUCH)
-        if len(rows) > 1:
-            raise Refusal(past.SEVERAL)
-        return rows[0]
 
     async def _selected(self, about: str, who: Source, *, is_admin: bool) -> tuple[str, Selection]:
         """Select what somebody wants deleted, if they may have it deleted."""
@@ -202,21 +195,25 @@ class Lookup:
         return past.all_of(name, who.platform if who.workspace else None), selection
 
     async def _find(self, wanted: str, here: Source, link: Link) -> Sheet:
-        """Return the conversation with this id, or the one or more that match it as a prefix."""
-        scope, text = Scope.of(here), _line(wanted)
+        """Return the conversation that fits best, or several of which none fits better."""
         with _told():
-            whole = await self._past_answers.get(scope, text.lower())
-            rows = [whole] if whole else await self._past_answers.find(scope, text, LISTED + 1)
-            if len(rows) == 1:
-                return await self._shown(rows[0], Answer(rows[0].id), link)
+            row, *others = rows = await self._matching(_line(wanted), here)
+            if others:
+                return await self._choice(rows, link)
+            return await self._shown(row, Answer(row.id), link)
+
+    async def _matching(self, wanted: str, here: Source) -> list[IndexRow]:
+        rows = await self._past_answers.find(Scope.of(here), wanted, LISTED + 1) if wanted else []
         if not rows:
             raise Refusal(past.NO_SUCH)
-        listed = rows[:LISTED]
-        found = await self._found(listed, link)
-        return pages.matches(listed, text, found, more=len(rows) > LISTED)
+        return rows
+
+    async def _choice(self, rows: Sequence[IndexRow], link: Link, *, deletes: bool = False) -> Sheet:
+        found = await self._found(rows, link)
+        return await asyncio.to_thread(pages.matches, rows, found, deletes=deletes)
 
     async def _shown(self, row: IndexRow, look: Answer, link: Link) -> Sheet:
-        found = await self._found([row], link)
+        found = Whereabouts(link, await self._journal.askers([row.id]), {})
         conversation = await self._store.load(row.id)
         return await asyncio.to_thread(pages.answer, conversation, row, look, found)
 
@@ -226,8 +223,11 @@ class Lookup:
             raise Refusal(past.NO_SUCH)
         return row
 
-    async def _found(self, rows: Iterable[IndexRow], link: Link) -> Whereabouts:
-        return Whereabouts(link, await self._journal.askers([row.id for row in rows]))
+    async def _found(self, rows: Sequence[IndexRow], link: Link) -> Whereabouts:
+        ids = [row.id for row in rows]
+        read = [each for each in await self._store.read(ids) if isinstance(each, Stored)]
+        held = {each.conversation.id: each.conversation for each in read}
+        return Whereabouts(link, await self._journal.askers(ids), held)
 
 
 def _number(value: object, default: int) -> int:

@@ -4,7 +4,7 @@ Pure: everything shown was looked up in the reader's scope before. A sheet has i
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import count
@@ -12,6 +12,7 @@ from itertools import count
 from bot.past.buttons import Answer, AnswerPart, Choice, Detail, Figures, HistoryPage, Search
 from bot.past.chart import Chart
 from bot.past.worth import worth
+from bot.render.dialect import plain_text
 from bot.view import card, details
 from bot.view.fold import run_views
 from bot.view.message import Block, Entry, Footer, Heading, Line, Message, Pairs, Quote, Table, Title
@@ -20,12 +21,11 @@ from bot.view.state import RunView
 from bot.view.thread import thread
 from bot.view.wording import commands, past
 from bot.view.wording import figures as figures_wording
-from bot.view.wording.card import agreement
 from bot.view.wording.figures import short_names
 from council.document.conversation import Conversation, exchanges
-from council.text import clip
+from council.text import clip, sentence_ends, sentences
 from council.usage import Usage
-from storage.index.past_answers import Hits, Page
+from storage.index.past_answers import Hits, Page, contexts
 from storage.index.rows import IndexRow
 from storage.index.statistics import ENOUGH, Figure, MemberStatistics, Statistics
 from storage.selections import Selection
@@ -33,14 +33,16 @@ from storage.selections import Selection
 Link = Callable[[IndexRow], str | None]
 """Returns the address of a conversation on its platform, if it has one."""
 
-HITS = 5
-"""How many hits a page of a search has."""
+HITS, LISTED = 5, 10
+"""How many hits a page of a search has, and a list to choose from."""
 RANKED = 1_000
+LOOKED_AT, SENTENCE = 3_000, 200
+"""Characters of an answer in which its first sentence is looked for, and the most of that."""
 MOST_MEMBERS = 20
 LABEL = 40
 _MARKDOWN = re.compile(
     r"(?<!\w)[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}(?!\w)|~~|`+"  # emphasis, code
-    r"|^ {0,3}(?:#{1,6}|>|[-+*]) |^\|[ :|-]+\|$|\|"  # headings, quotes, items, tables
+    r"|^ {0,3}(?:#{1,6}|>|[-+*]) "  # headings, quotes, items
     r"|!?\[(?=[^\]\n]*\]\()|(?<=\S)\]\([^)\s]*\)?",  # links
     re.MULTILINE,
 )
@@ -54,10 +56,11 @@ _DETAILS: Mapping[AnswerPart, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Whereabouts:
-    """What is known about conversations beyond their rows: where they are, and who began them."""
+    """Of conversations by id, beyond their rows: where they are, who began them, what they hold."""
 
     link: Link
     askers: Mapping[str, str]
+    conversations: Mapping[str, Conversation]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,7 @@ def history(page: Page, look: HistoryPage, found: Whereabouts) -> Sheet:
     entries = tuple(_entry(number, row, found) for number, row in enumerate(page.rows, 1))
     return Sheet(
         Message("past", (Heading(past.HISTORY), *entries)),
-        (*_numbered(page.rows), *turning, Choice(figures_wording.SHARE, "share", str(look))),
+        (*_opening(page.rows), *turning, Choice(figures_wording.SHARE, "share", str(look))),
         about=tuple(row.id for row in page.rows),
     )
 
@@ -109,30 +112,27 @@ def history(page: Page, look: HistoryPage, found: Whereabouts) -> Sheet:
 def search(hits: Hits, look: Search, found: Whereabouts) -> Sheet:
     """Return a page of the conversations that contain these words, best first."""
     heading = Heading(past.results(look.words))
-    if not hits.hits:
+    if not hits.rows:
         said = past.NOTHING_FOUND if look.offset == 0 else past.NO_MORE
         return Sheet(Message("past", (heading, Line(said))))
-    first, last = look.offset + 1, look.offset + len(hits.hits)
+    first, last = look.offset + 1, look.offset + len(hits.rows)
     said = past.page(first, last, hits.found, RANKED)
-    entries = tuple(
-        replace(_entry(number, hit.row, found), excerpt=_without_marks(hit.context))
-        for number, hit in enumerate(hits.hits, first)
-    )
+    context = contexts(look.words, found.conversations.values())
+    entries = (_entry(n, row, found, context.get(row.id)) for n, row in enumerate(hits.rows, first))
     steps = ((figures_wording.PREVIOUS, look.offset - HITS), (figures_wording.NEXT, look.offset + HITS))
     turning = (
         Choice(label, "turn", str(Search(look.words, max(offset, 0))))
         for label, offset in steps
         if -HITS < offset < hits.found
     )
-    rows = (hit.row for hit in hits.hits)
     return Sheet(
         Message("past", (heading, *entries, Footer(said))),
-        (*_numbered(rows, first), *turning, Choice(figures_wording.SHARE, "share", str(look))),
-        about=tuple(hit.row.id for hit in hits.hits),
+        (*_opening(hits.rows, first), *turning, Choice(figures_wording.SHARE, "share", str(look))),
+        about=tuple(row.id for row in hits.rows),
     )
 
 
-def _without_marks(excerpt: tuple[tuple[str, bool], ...]) -> tuple[tuple[str, bool], ...]:
+def without_marks(excerpt: tuple[tuple[str, bool], ...]) -> tuple[tuple[str, bool], ...]:
     """Return an excerpt of Markdown as plain text; its marks may have lost their other half."""
     whole = "".join(text for text, _ in excerpt)
     dropped = {at for found in _MARKDOWN.finditer(whole) for at in range(*found.span())}
@@ -144,15 +144,17 @@ def _without_marks(excerpt: tuple[tuple[str, bool], ...]) -> tuple[tuple[str, bo
     return tuple((text, marked) for text, marked in parts if text)
 
 
-def matches(rows: Iterable[IndexRow], wanted: str, found: Whereabouts, *, more: bool) -> Sheet:
-    """Return the conversations that match what somebody typed, to choose from."""
-    listed = [*rows]
-    said = past.several(len(listed), more=more)
+def matches(rows: Sequence[IndexRow], found: Whereabouts, *, deletes: bool) -> Sheet:
+    """Return the conversations that fit equally well what somebody typed, to choose from."""
+    listed = rows[:LISTED]
+    said = past.several(len(listed), more=len(rows) > LISTED)
     entries = (_entry(number, row, found) for number, row in enumerate(listed, 1))
-    return Sheet(
-        Message("past", (Heading(past.similar(wanted)), Line(said), *entries)),
-        tuple(_numbered(listed)),
+    buttons = (
+        [Choice(f"{figures_wording.DELETE} {n}", "ask", row.id) for n, row in enumerate(listed, 1)]
+        if deletes
+        else _opening(listed)
     )
+    return Sheet(Message("past", (Heading(said), *entries)), (*buttons,))
 
 
 def answer(conversation: Conversation, row: IndexRow, look: Answer, found: Whereabouts) -> Sheet:
@@ -254,15 +256,25 @@ def ask_to_forget(
     """
     has_asked = selection.conversations or selection.shared or selection.runs
     conversations = len(selection.conversations) + len(selection.shared)
+    others = max(len(selection.heard), len(selection.read))
+    beside = bool(selection.runs or selection.conversations)
     blocks = (
         Heading(past.ask(what)),
-        *([_told_apart(row)] if row else []),
+        *(
+            [
+                Entry(
+                    clip(row.question, card.TITLE_LENGTH), past.short_id(row.id), _moment(row.updated_at)
+                )
+            ]
+            if row
+            else []
+        ),
         *([Line(past.extent(conversations, len(selection.runs)))] if has_asked else []),
         *([Line(past.SHARED)] if selection.shared else []),
-        *_heard(selection),
+        *([Line(past.read_by_others(others, beside=beside))] if others else []),
         *([Line(commands.deleted(selection.votes))] if selection.votes else []),
         *([Line(past.revoked(selection.tokens))] if selection.tokens else []),
-        *([Line(past.STOPPED_FIRST)] if _is_running(selection) else []),
+        *([Line(past.STOPPED_FIRST)] if selection.running else []),
         *([] if at_terminal else [Line(past.MESSAGES_TOO)]),
         *([Line(past.SETTINGS_STAY)] if selection.what == "channel" else []),
         Line(past.FOR_GOOD),
@@ -272,23 +284,6 @@ def ask_to_forget(
         Choice(figures_wording.CANCEL, "cancel", about),
     )
     return Sheet(Message("past", blocks), choices)
-
-
-def _heard(selection: Selection) -> list[Line]:
-    others = max(len(selection.heard), len(selection.read))
-    if not others:
-        return []
-    beside = bool(selection.runs or selection.conversations)
-    return [Line(past.read_by_others(others, beside=beside))]
-
-
-def _told_apart(row: IndexRow) -> Entry:
-    question = clip(" ".join(row.question.split()), card.TITLE_LENGTH)
-    return Entry(question, past.short_id(row.id), _moment(row.updated_at))
-
-
-def _is_running(selection: Selection) -> bool:
-    return bool(selection.running)
 
 
 def statistics(found: Statistics, look: Figures) -> Sheet:
@@ -354,27 +349,34 @@ def _vote(vote: Figure) -> str:
     return figures_wording.position(vote.value) if vote.runs >= ENOUGH else past.TOO_FEW
 
 
-def _numbered(rows: Iterable[IndexRow], first: int = 1) -> Iterator[Choice]:
+def _opening(rows: Iterable[IndexRow], first: int = 1) -> Iterator[Choice]:
     for number, row in enumerate(rows, first):
-        yield Choice(str(number), "see", str(Answer(row.id)))
+        yield Choice(f"{past.OPEN} {number}", "see", str(Answer(row.id)))
 
 
-def _entry(number: int, row: IndexRow, found: Whereabouts) -> Entry:
-    """Describe a conversation: who asked, who answered, how far they agreed, and its short id."""
-    facts = [found.askers.get(row.id)]
-    if row.exchanges:
-        facts.append(past.members(len(row.members)))
-    if row.agreement:
-        facts.append(agreement(row.agreement))
-    if row.exchanges != 1:
-        facts.append(past.answers(row.exchanges))
-    facts.append(past.short_id(row.id))
+def _entry(
+    number: int, row: IndexRow, found: Whereabouts, context: tuple[tuple[str, bool], ...] | None = None
+) -> Entry:
+    """Describe a conversation: who asked and when, and a `context` or how its last answer begins."""
+    held = found.conversations.get(row.id)
+    answered = held.answers[-1:] if held else []
+    facts = (found.askers.get(row.id), past.answers(row.exchanges) if row.exchanges != 1 else None)
+    said = tuple((first_sentence(each.stage3.response), False) for each in answered)
     return Entry(
-        past.title(number, clip(row.title, card.TITLE_LENGTH)),
+        f"{number}. {clip(row.title, card.TITLE_LENGTH)}",
         " \u00b7 ".join(filter(None, facts)),
         _moment(row.updated_at),
         found.link(row),
+        without_marks(context) if context else said,
     )
+
+
+def first_sentence(markdown: str) -> str:
+    """Return how an answer begins, without its markup, headings, tables and code."""
+    lines = plain_text(markdown[:LOOKED_AT], "heading", "table", "fence").splitlines()
+    # A line without a full stop is a heading by another name, if others have one.
+    whole = (line for line in lines if any(sentence_ends(line)))
+    return clip(next((each for line in (*whole, *lines) for each in sentences(line)), ""), SENTENCE)
 
 
 def _moment(timestamp: str | None) -> datetime | None:

@@ -117,14 +117,17 @@ def words(text: str, dialect: ChatDialect, marks: tuple[str, ...] = ()) -> tuple
     return tuple(_plain_words(text, dialect, marks))
 
 
-def plain_text(markdown: str) -> str:
-    """Return Markdown without its markup, one line per block."""
+def plain_text(markdown: str, *skipped: str) -> str:
+    """Return Markdown without its markup, one line per block, without `skipped` types of block."""
     tokens, env = parse_blocks(markdown)
-    shown = [token for token in tokens if token.content]
-    return "\n".join(
-        _plain(parse_inline(each.content, env)) if each.type == "inline" else each.content.rstrip("\n")
-        for each in shown
-    )
+    lines, inside = list[str](), 0
+    for token in tokens:
+        if token.type.split("_")[0] in skipped:
+            inside += token.nesting
+        elif token.content and not inside:
+            text = token.content.rstrip("\n")
+            lines.append(_plain(parse_inline(text, env)) if token.type == "inline" else text)
+    return "\n".join(lines)
 
 
 def listed(items: Iterable[str], dialect: ChatDialect) -> Nest:

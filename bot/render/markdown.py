@@ -29,7 +29,7 @@ from bot.render.parsing import (
 from bot.render.tags import LINE_BREAK
 from bot.view import message as m
 from bot.view.wording import figures
-from bot.view.wording.past import OPEN
+from bot.view.wording.past import THERE
 from council.models.phrases import without_sources
 
 LOWEST = 6
@@ -111,7 +111,7 @@ def _entry(entry: m.Entry) -> Iterator[str]:
     yield f"**{_INLINE.sub(_escaped, entry.text)}**"
     facts = [figures.when(entry.at)] if entry.at else []
     facts += [_INLINE.sub(_escaped, entry.said)] if entry.said else []
-    facts += [f"[{OPEN}]({entry.url})"] if entry.url else []
+    facts += [f"[{THERE}]({entry.url})"] if entry.url else []
     if facts:
         yield " \u00b7 ".join(facts)
     if entry.excerpt:

@@ -60,7 +60,7 @@ class Option:
             case "profile":
                 return wording.PROFILE_NAME
             case "conversation":
-                return wording.CONVERSATION_START
+                return wording.WHICH_ANSWER
             case _:
                 return wording.TEXT
 

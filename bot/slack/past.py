@@ -23,7 +23,7 @@ from storage.index.rows import IndexRow
 
 log = structlog.get_logger()
 
-PRESSED = re.compile(r"past_(?:turn|see|share|transcript|forget|cancel|help)_\d+")
+PRESSED = re.compile(r"past_(?:turn|see|share|transcript|ask|forget|cancel|help)_\d+")
 """The ids under which clicks arrive; no two in a message are the same."""
 
 

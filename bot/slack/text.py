@@ -22,7 +22,7 @@ from bot.slack.markdown import CODE_WIDTH, DIALECT, MarkdownPiece, has_room, pie
 from bot.view import message as m
 from bot.view.wording import figures
 from bot.view.wording.card import IN_THREAD
-from bot.view.wording.past import OPEN
+from bot.view.wording.past import THERE
 from bot.view.wording.thread import IN_TRANSCRIPT
 from council.text import clip
 
@@ -310,7 +310,7 @@ def _entry(entry: m.Entry) -> _Element:
     runs = [_run(entry.text, "bold")]
     facts = [_moment(entry.at)] if entry.at else []
     facts += [_run(entry.said)] if entry.said else []
-    facts += [{"type": "link", "url": entry.url, "text": OPEN}] if entry.url else []
+    facts += [{"type": "link", "url": entry.url, "text": THERE}] if entry.url else []
     for number, fact in enumerate(facts):
         runs += [_run(" \u00b7 " if number else "\n"), fact]
     for number, (text, marked) in enumerate(part for part in entry.excerpt if part[0]):

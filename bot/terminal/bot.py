@@ -30,7 +30,8 @@ from bot.upkeep import repair_index
 from bot.view.message import Line, Message, Pairs
 from bot.view.wording import terminal as wording
 from bot.view.wording.commands import AT_TERMINAL, NOT_OFFERED, NOTHING_TO_VOTE_ON
-from bot.view.wording.figures import HELPFUL, UNHELPFUL
+from bot.view.wording.figures import DELETE, HELPFUL, UNHELPFUL
+from bot.view.wording.past import OPEN
 from council import demonstration
 from council.document.conversation import Source
 from council.profile import Profile
@@ -46,6 +47,7 @@ HINT = wording.hint(
     f"/{CONFIG.name}",
     f"/{HELP.name}",
 )
+_LISTED = re.compile(rf"(?:{OPEN}|{DELETE}) (\d+)")
 _VOTE = re.compile(rf"{HELPFUL}|{UNHELPFUL}(?:[:,.]?\s+(?P<reason>.+))?", re.IGNORECASE | re.DOTALL)
 
 
@@ -97,7 +99,7 @@ async def _hold(configuration: Configuration, library: Library, *, is_kept: bool
                         say(AT_TERMINAL)
                 elif word and not await keyboard.handle(word, line.strip()):
                     near = get_close_matches(word, [f"/{each.name}" for each in (ASK, *COMMANDS)], 1)
-                    paragraph(wording.unknown_command(word, near[0] if near else None))
+                    paragraph(wording.unknown_command(line.strip(), near[0] if near else None))
             except Refusal as refusal:
                 say(str(refusal))
 
@@ -120,20 +122,19 @@ class Choices:
     def offer(self, choices: Iterable[Choice]) -> str | None:
         """Take a sheet's buttons, and return how they are pressed; `None` if there are none at all.
 
-        A button whose label is a number has that number, which is in the text above it. The buttons
-        before them stay where a sheet has only that of the transcript.
+        A button whose label ends in its number has that one, which is in the text above it. The
+        buttons before them stay where a sheet has only that of the transcript.
         """
         offered = [*choices]
         if self._by_number and all(each.verb == "transcript" for each in offered):
             return wording.ANOTHER
-        self._by_number = {int(each.label): each for each in offered if each.label.isdecimal()}
-        numbers, named = [*self._by_number], list[tuple[int, str]]()
-        first = max(numbers, default=0) + 1
-        unnumbered = (each for each in offered if not each.label.isdecimal())
-        for number, each in enumerate(unnumbered, first):
-            self._by_number[number] = each
-            named.append((number, each.label))
-        return wording.buttons(numbers, named) if offered else None
+        listed = [(_LISTED.fullmatch(each.label), each) for each in offered]
+        self._by_number = {int(found[1]): each for found, each in listed if found}
+        numbers = [*self._by_number]
+        named = [*enumerate((each for found, each in listed if not found), max(numbers, default=0) + 1)]
+        self._by_number |= dict(named)
+        labels = [(number, each.label) for number, each in named]
+        return wording.buttons(numbers, labels) if offered else None
 
     def clear(self) -> None:
         self._by_number = {}
@@ -145,10 +146,7 @@ class Choices:
         return next((each for each in self._by_number.values() if each.label.casefold() == wanted), None)
 
     def listed(self) -> Message:
-        rows = tuple(
-            (str(number), f"answer {each.label}" if each.label.isdecimal() else each.label)
-            for number, each in self._by_number.items()
-        )
+        rows = tuple((str(number), each.label) for number, each in self._by_number.items())
         return Message("choices", (Pairs(rows) if rows else Line(wording.NOTHING_TO_CHOOSE),))
 
 

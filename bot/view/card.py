@@ -1,6 +1,5 @@
 """The card: a run's progress and, in the end, its answer or why there is none."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate, islice
 
@@ -25,6 +24,7 @@ from bot.view.wording import failures, figures, inputs, terminal, worth
 from bot.view.wording.figures import listing
 from council.document.results import ChairNotes, Stage3Result
 from council.events import Stage
+from council.notes import named
 from council.text import clip
 
 TITLE_LENGTH = 80
@@ -303,21 +303,19 @@ def _in_sum(view: RunView, final: Stage3Result) -> tuple[Line, ...]:
     answered = [seat for seat in view.seats if seat.answer]
     notes = final.notes or ChairNotes()
     if notes.dissent:
-        named = [seat for seat in answered if _names(notes.dissent, seat, short[seat.name])]
-        facts.append(wording.disagree(len(named), len(answered)) if named else wording.DISSENT_BELOW)
+        models = {seat.name: seat.name.partition("#")[0] for seat in answered}
+        dissent = [
+            name
+            for name in models
+            if named(notes.dissent, short[name], name, models[name].rpartition("/")[2])
+        ]
+        facts.append(wording.disagree(len(dissent), len(answered)) if dissent else wording.DISSENT_BELOW)
     moved = [short[seat.name] for seat in answered if seat.correction and seat.correction.changed]
     if moved:
         facts.append(wording.were_corrected(moved, len(answered)))
     if notes.ask:
         facts.append(wording.OPEN_QUESTION)
     return (Line(_joined(facts)),) if facts else ()
-
-
-def _names(text: str, seat: Seat, short: str) -> bool:
-    """Return whether a text names a member, by its model or as it is shown."""
-    model = seat.name.partition("#")[0]
-    known = (re.escape(name) for name in (short, seat.name, model.rpartition("/")[2]))
-    return re.search(rf"(?<![\w-])(?:{'|'.join(known)})(?![\w-]|\.\d)", text, re.IGNORECASE) is not None
 
 
 def _changed_sentence(view: RunView) -> Iterator[tuple[str, str]]:

@@ -18,7 +18,6 @@ from storage.atomic import Stamp
 from storage.database import Database, Row, Statement
 from storage.documents.conversations import DocumentProblem, Documents, FolderListing, Stored
 from storage.index.rows import (
-    LONGEST_PREFIX,
     DepthRow,
     IndexRow,
     SeatRow,
@@ -36,7 +35,7 @@ _BATCH = 400  # documents read by one thread call and written by one transaction
 # Rows come as one JSON array per statement: a statement per row would need the interpreter's lock for
 # each, and would wait for the thread that reads the next batch.
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
-_COLUMNS = (*(field.name for field in fields(IndexRow)), "scope", "folded")
+_COLUMNS = (*(field.name for field in fields(IndexRow)), "scope")
 _TYPES = {
     **dict.fromkeys(("position", "exchanges", "tokens", "mtime_ns", "size", "outdated"), "BIGINT"),
     **dict.fromkeys(("won", "changed", "failed", "helpful"), "BIGINT"),
@@ -289,14 +288,7 @@ def _upserts(
         row, scope = derived.row, derived.scope.word
         outdated = (replaced or {}).get(row.id)
         this: JsonObject = {"id": row.id, "mtime_ns": row.mtime_ns, "size": row.size, "scope": scope}
-        rows.append(
-            this
-            | _cells(row)
-            | {
-                "folded": row.title.casefold()[:LONGEST_PREFIX],
-                "outdated": outdated and outdated.mtime_ns,
-            }
-        )
+        rows.append(this | _cells(row) | {"outdated": outdated and outdated.mtime_ns})
         texts.append(this | search.stored(derived.scope, _cells(derived.texts)))
         for position, answer in enumerate(derived.answers):
             at = this | {"position": position}

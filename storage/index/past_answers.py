@@ -1,16 +1,19 @@
 """Past answers as people in a channel find them. Every read takes the scope of that channel."""
 
 import re
-from collections.abc import Callable
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Self
 
+from council.document.conversation import Conversation
 from storage.database import Database, listed
-from storage.index.rows import LONGEST_PREFIX, IndexRow, index_row
+from storage.index.rows import IndexRow, index_row, texts_of
 from storage.index.statistics import Statistics, statistics
 from storage.scope import Scope
-from storage.search_terms import joined, phrases
+from storage.text_search import TOKENIZE, Wanted, joined, phrases, spaced
 
 _HISTORY = """
 SELECT * FROM conversations
@@ -24,24 +27,20 @@ ORDER BY updated_at, id LIMIT :limit
 """
 _AFTER_ALL = "~"  # sorts after every time and every id
 _GET = "SELECT * FROM conversations WHERE id = :id AND scope = :scope"
-_FIND = """
-SELECT * FROM (
-    SELECT * FROM conversations WHERE scope = :scope AND id >= :id AND id < :id_end
-    ORDER BY id LIMIT :limit
-) AS by_id
-UNION
-SELECT * FROM (
-    SELECT * FROM conversations WHERE scope = :scope AND folded >= :title AND folded < :title_end
-    ORDER BY folded LIMIT :limit
-) AS by_title
-ORDER BY updated_at DESC, id DESC LIMIT :limit
+_BY_ID = """
+SELECT * FROM conversations WHERE scope = :scope AND id >= :id AND id < :id_end
+ORDER BY id LIMIT :limit
 """
 # By number alone: SQLite would rather look through all of the channel.
 _SHOWN = """
 SELECT * FROM conversations WHERE number IN (SELECT CAST(value AS BIGINT) FROM json_each(:numbers))
 """
-_AFTER_HEX, _AFTER_TEXT = "g", "\U0010ffff"  # sort after what an id, and a title, can go on with
+_AFTER_HEX = "g"  # sorts after what an id can go on with
+_BEGINS = 8  # characters of an id, of which no word has as many
+_NAMED = ("title", "question")
 _HIT = re.compile("\x02([^\x02\x03]*)\x03")
+# A table's head, the line below it, and its rows, as GitHub's Markdown has them.
+_TABLE = re.compile(r"^[^|\n]*\|.*\n(?=[ \t:|]*-)[ \t:|-]+$(?:\n[^|\n]*\|.*$)*", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,22 +71,10 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
-    """A conversation that a search found, with the words in their context.
-
-    `context` is the text in parts; those that were searched for are marked. It is empty if they are
-    found only in the title.
-    """
-
-    row: IndexRow
-    context: tuple[tuple[str, bool], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Hits:
-    """A page of hits, best first; `found` is how many there are, counted up to a thousand."""
+    """A page of what was found, best first; `found` is how many there are, counted up to a thousand."""
 
-    hits: tuple[Hit, ...]
+    rows: tuple[IndexRow, ...]
     found: int
 
 
@@ -123,27 +110,28 @@ class PastAnswers:
         found = await self._database.read(_GET, {"scope": scope.word, "id": conversation_id})
         return index_row(found[0]) if found else None
 
-    async def find(self, scope: Scope, prefix: str, limit: int = 25) -> list[IndexRow]:
-        """Return the conversations whose id or title begins with a prefix, newest first.
+    async def find(
+        self, scope: Scope, typed: str, limit: int = 25, *, alike: bool = False
+    ) -> list[IndexRow]:
+        """Return the conversations that fit best what somebody types, the best first.
 
-        Case is ignored, and an empty prefix matches all. If more than `limit` match, any of them may be
-        returned.
+        Those whose title and questions hold all the words; without any, those where all begin a word;
+        without any, those where one does. `alike`: of each kind, in this order. An id, or eight
+        characters of its beginning, finds its own. Without words, the newest are found.
         """
-        if not prefix.strip():
+        wanted, begins = phrases(typed), typed.strip().lower()
+        if not begins:
             return [*(await self.history(scope, limit=limit)).rows]
-        text = prefix.strip()
-        found = await self._database.read(
-            _FIND,
-            {
-                "scope": scope.word,
-                "id": text.lower(),
-                "id_end": text.lower() + _AFTER_HEX,
-                "title": text.casefold()[:LONGEST_PREFIX],
-                "title_end": text.casefold()[:LONGEST_PREFIX] + _AFTER_TEXT,
-                "limit": limit,
-            },
-        )
-        return [index_row(row) for row in found]
+        if len(begins) >= _BEGINS:
+            ids = {"scope": scope.word, "id": begins, "id_end": begins + _AFTER_HEX, "limit": limit}
+            if by_id := await self._database.read(_BY_ID, ids):
+                return [*map(index_row, by_id)]
+        found: dict[int, None] = {}
+        for any_, begin in ((False, False), (False, True), (True, True)):
+            if wanted and (alike or not found) and len(found) < limit:
+                one = Wanted(wanted, _NAMED, any=any_, begins=begin)
+                found |= dict.fromkeys((await self._database.search.ranked(scope, one, limit))[0])
+        return await self._rows(scope, [*found][:limit])
 
     async def search(self, scope: Scope, words: str, *, limit: int = 20, offset: int = 0) -> Hits:
         """Find conversations by words in their title, questions, final answers and notes, best first.
@@ -151,21 +139,16 @@ class PastAnswers:
         All words must occur; double quotes enclose a phrase. The newest thousand hits are ranked, by
         bm25. Without words, nothing is found.
         """
-        wanted = phrases(words)
-        if not wanted:
+        if not (wanted := phrases(words)):
             return Hits((), 0)
-        search = self._database.search
-        numbers, found = await search.ranked(scope, wanted, limit, offset)
+        numbers, found = await self._database.search.ranked(scope, Wanted(wanted), limit, offset)
+        return Hits((*await self._rows(scope, numbers),), found)
+
+    async def _rows(self, scope: Scope, numbers: Sequence[int]) -> list[IndexRow]:
+        """Return these conversations in this order; some may have been forgotten by now."""
         shown = await self._database.read(_SHOWN, {"numbers": listed(numbers)})
-        snippets = await search.snippets(wanted, numbers)
-        by_number = {row["number"]: row for row in shown if row["scope"] == scope.word}
-        # A conversation may have been forgotten between these reads.
-        hits = tuple(
-            Hit(index_row(by_number[number]), _context(snippets.get(number, "")))
-            for number in numbers
-            if number in by_number
-        )
-        return Hits(hits, found)
+        rows = {row["number"]: index_row(row) for row in shown if row["scope"] == scope.word}
+        return [rows[number] for number in numbers if number in rows]
 
     async def _page(self, sql: str, scope: Scope, cursor: Cursor, limit: int) -> tuple[IndexRow, ...]:
         found = await self._database.read(
@@ -183,7 +166,30 @@ def _cursor(row: IndexRow) -> Cursor:
     return Cursor(row.updated_at, row.id)
 
 
-def _context(snippet: str) -> tuple[tuple[str, bool], ...]:
-    """Cut a snippet into its parts: every second one is a hit."""
-    parts = _HIT.split(joined(snippet))
-    return tuple((text, place % 2 == 1) for place, text in enumerate(parts) if text)
+def contexts(
+    words: str, conversations: Iterable[Conversation]
+) -> dict[str, tuple[tuple[str, bool], ...]]:
+    """Return, by id, where questions or answers hold any of these words: 24 of the text's, in parts.
+
+    Those that were searched for are marked. Tables are left out, and what holds them nowhere else.
+    """
+    numbered = dict(enumerate(conversations))
+    rows = ((number, *_without_tables(each)) for number, each in numbered.items())
+    with closing(sqlite3.connect(":memory:")) as memory:
+        memory.execute(f"CREATE VIRTUAL TABLE search USING fts5 (question, answer, {TOKENIZE})")
+        memory.executemany("INSERT INTO search (rowid, question, answer) VALUES (?, ?, ?)", rows)
+        match = Wanted(phrases(words), ("question", "answer"), any=True).expression
+        snippet = "snippet(search, -1, char(2), char(3), '…', 24)"
+        cut = f"SELECT rowid, {snippet} FROM search WHERE search MATCH ?"  # noqa: S608 - our own words
+        found = dict(memory.execute(cut, (match,)).fetchall())
+    # Every second part is a hit.
+    parts = {number: enumerate(_HIT.split(joined(text))) for number, text in found.items()}
+    return {
+        numbered[number].id: tuple((text, place % 2 == 1) for place, text in each if text)
+        for number, each in parts.items()
+    }
+
+
+def _without_tables(conversation: Conversation) -> list[str]:
+    texts = texts_of(conversation)
+    return [spaced(_TABLE.sub("", text.replace("\0", " "))) for text in (texts.question, texts.answer)]

@@ -5,8 +5,6 @@ from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Any
 
-import orjson
-
 from council.document.conversation import AssistantMessage, Conversation, UserMessage, timestamp
 from council.document.results import Stage3Result
 from council.profile import Profile
@@ -16,8 +14,6 @@ from storage.documents.conversations import Stored
 from storage.scope import Scope
 
 _QUESTION_LENGTH = 200
-LONGEST_PREFIX = 200
-"""Characters of a title by which it is found: no index takes a text of any length."""
 _UNNAMED = str(Profile.model_fields["name"].default)
 
 
@@ -25,9 +21,8 @@ _UNNAMED = str(Profile.model_fields["name"].default)
 class IndexRow:
     """One conversation in the index; times in ISO 8601, UTC.
 
-    `cost` (US dollars) and `tokens` are sums over its answers, `members` and `agreement` are the last
-    answer's, `question` is the beginning of the first question, `user` asked it. `thread` and
-    `message` (the card) say where it is shown.
+    `cost` (US dollars) and `tokens` are sums over its answers, `question` is the beginning of the first
+    question, `user` asked it. `thread` and `message` (the card) say where it is shown.
     """
 
     id: str
@@ -40,12 +35,10 @@ class IndexRow:
     thread: str | None
     message: str | None
     user: str | None
-    members: tuple[str, ...]
     exchanges: int
     question: str
     cost: float
     tokens: int
-    agreement: str | None
     mtime_ns: int
     size: int
 
@@ -56,7 +49,6 @@ _COLUMNS = [field.name for field in fields(IndexRow)]
 def index_row(row: Row) -> IndexRow:
     """Read a row of `conversations`, whatever other columns came with it."""
     values: dict[str, Any] = {name: row[name] for name in _COLUMNS}
-    values["members"] = tuple(orjson.loads(values["members"]))
     return IndexRow(**values)
 
 
@@ -155,7 +147,6 @@ def derive(stored: Stored) -> Derived:
     asked = [message for message in conversation.messages if isinstance(message, UserMessage)]
     questions = [one.content for one in asked]
     read = [one.context for one in asked if one.context]
-    last = answers[-1] if answers else None
     rows = tuple(
         _answer_row(message, begun, asker)
         for message, asker in zip(conversation.messages, conversation.askers, strict=True)
@@ -174,28 +165,26 @@ def derive(stored: Stored) -> Derived:
             thread=source.thread if source else None,
             message=source.message if source else None,
             user=source.user if source else None,
-            members=tuple(_members(last)) if last else (),
             exchanges=len(answers),
             question=questions[0][:_QUESTION_LENGTH] if questions else "",
             cost=sum(row.cost for row in rows),
             tokens=sum(row.tokens for row in rows),
-            agreement=last.aggregate_ranking.agreement_word if last and last.aggregate_ranking else None,
             mtime_ns=stored.stamp.mtime_ns,
             size=stored.stamp.size,
         ),
-        texts=_texts(conversation, questions, answers),
+        texts=texts_of(conversation),
         answers=rows,
         authors=tuple({message.author: None for context in read for message in context.messages}),
     )
 
 
-def _texts(
-    conversation: Conversation, questions: Sequence[str], answers: Sequence[AssistantMessage]
-) -> Texts:
+def texts_of(conversation: Conversation) -> Texts:
+    """Return what of a conversation can be searched."""
+    asked = (each.content for each in conversation.messages if isinstance(each, UserMessage))
     return Texts(
         title=conversation.title,
-        question="\n\n".join(questions),
-        answer="\n\n".join(text for answer in answers for text in _said(answer.stage3)),
+        question="\n\n".join(asked),
+        answer="\n\n".join(text for answer in conversation.answers for text in _said(answer.stage3)),
     )
 
 

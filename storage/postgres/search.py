@@ -1,7 +1,7 @@
 """Full-text search in PostgreSQL that finds what SQLite's FTS5 would, in an order of its own.
 
 The words are FTS5's: SQLite, in memory, makes stems of each text and of what is searched, and PostgreSQL
-gets those as `tsvector` and `tsquery`. Contexts are cut by FTS5, from the documents of the hits shown.
+gets those as `tsvector` and `tsquery`.
 
 A `tsvector` keeps a word's first 255 places, none beyond the 16,383rd, and at most 1 MB (PostgreSQL's
 documentation, *Text Search Limitations*). What has no place is found as a word, but not in a phrase.
@@ -12,21 +12,15 @@ import hashlib
 import sqlite3
 import threading
 import weakref
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from typing_extensions import override
 
-from storage.atomic import Stamp
-from storage.database import Parameters, Row, listed
-from storage.documents import edits
-from storage.documents.conversations import Stored
-from storage.errors import DocumentError
-from storage.index.rows import derive
+from storage.database import Parameters, Row
 from storage.postgres.connection import Connection
 from storage.scope import Scope
-from storage.search_terms import match, spaced
-from storage.text_search import RANKED, SNIPPET, TEXTS, TextSearch
+from storage.text_search import RANKED, TEXTS, TOKENIZE, TextSearch, Wanted, spaced
 
 _LONGEST_WORD = 40  # bytes: then 16,000 different words fit in a tsvector
 _MOST_PLACES, _LAST_PLACE = 255, 16_382  # places beyond the last would all be 16,383
@@ -42,24 +36,17 @@ newest AS MATERIALIZED (SELECT rowid FROM hits ORDER BY rowid DESC LIMIT {RANKED
 SELECT rowid, (SELECT count(*) FROM newest) AS found FROM newest JOIN search USING (rowid)
 ORDER BY {_RANK} DESC, rowid DESC LIMIT :limit OFFSET :offset
 """  # noqa: S608 - our own words
-_DOCUMENTS = """
-SELECT number, documents.id, content FROM conversations JOIN documents ON documents.id = conversations.id
-WHERE number IN (SELECT CAST(value AS BIGINT) FROM json_each(:numbers))
-"""
 
 
 class _Fts5:
-    """FTS5 over texts in memory, for its words and its contexts; one thread at a time uses it."""
+    """FTS5 over texts in memory, for its words; one thread at a time uses it."""
 
     def __init__(self) -> None:
         self._using = threading.Lock()
         self._memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         weakref.finalize(self, self._memory.close)  # since Python 3.13, one left open is a warning
-        columns = ", ".join(TEXTS)
         self._memory.executescript(f"""
-            CREATE VIRTUAL TABLE search USING fts5 (
-                {columns}, tokenize = 'porter unicode61 remove_diacritics 2'
-            );
+            CREATE VIRTUAL TABLE search USING fts5 ({", ".join(TEXTS)}, {TOKENIZE});
             CREATE VIRTUAL TABLE places USING fts5vocab (search, instance);
         """)
 
@@ -67,31 +54,19 @@ class _Fts5:
         """Return the words of each row's texts by column: stems, in order."""
         found = [dict[str, list[str]]((column, []) for column in each) for each in texts]
         with self._using:
-            self._fill(enumerate(texts))
+            self._memory.executemany(
+                "INSERT INTO search (rowid, title, question, answer) VALUES (?, ?, ?, ?)",
+                [
+                    (number, *(each.get(column, "").replace("\0", " ") for column in TEXTS))
+                    for number, each in enumerate(texts)
+                ],
+            )
             for row, column, word in self._memory.execute(
                 "SELECT doc, col, term FROM places ORDER BY doc, col, offset"
             ):
                 found[int(row)][str(column)].append(_kept(word))
             self._memory.execute("DELETE FROM search")
         return found
-
-    def snippets(self, texts: Mapping[int, Mapping[str, str]], wanted: str) -> dict[int, str]:
-        """Return the contexts of what is wanted, an expression of FTS5's, in rows of texts by number."""
-        with self._using:
-            self._fill(texts.items())
-            cut = f"SELECT rowid, {SNIPPET} FROM search WHERE search MATCH ?"  # noqa: S608 - our own words
-            found = dict(self._memory.execute(cut, (wanted,)).fetchall())
-            self._memory.execute("DELETE FROM search")
-        return found
-
-    def _fill(self, rows: Iterable[tuple[int, Mapping[str, str]]]) -> None:
-        self._memory.executemany(
-            "INSERT INTO search (rowid, title, question, answer) VALUES (?, ?, ?, ?)",
-            [
-                (number, *(texts.get(column, "").replace("\0", " ") for column in TEXTS))
-                for number, texts in rows
-            ],
-        )
 
 
 class _Server(Protocol):
@@ -118,32 +93,28 @@ class PostgresSearch(TextSearch):
 
     @override
     async def ranked(
-        self, scope: Scope, wanted: Sequence[str], limit: int, offset: int
+        self, scope: Scope, wanted: Wanted, limit: int, offset: int = 0
     ) -> tuple[list[int], int]:
-        read = await asyncio.to_thread(self._fts5.words, [{"answer": spaced(one)} for one in wanted])
-        phrases = [[f"'{word}'" for word in one["answer"]] for one in read]
-        if not all(phrases):
+        texts = [{"answer": spaced(one)} for one in wanted.phrases]
+        stems = [one["answer"] for one in await asyncio.to_thread(self._fts5.words, texts)]
+        only = "" if wanted.texts == TEXTS else "".join(_LABELS[text] for text in wanted.texts)
+        last = f"{'*' * wanted.begins}{only}"
+        read = [
+            [*(f"'{one}':{only}" for one in words[:-1]), f"'{words[-1]}':{last}"]
+            for words in stems
+            if words
+        ]
+        if not read or (len(read) < len(stems) and not wanted.any):
             return [], 0
+        phrases = (f"({' <-> '.join(words)})" for words in read)
         given = {
-            "all": " & ".join((_word_of(scope), *(f"({' <-> '.join(words)})" for words in phrases))),
-            "any": " | ".join(word for words in phrases for word in words),
+            "all": f"{_word_of(scope)} & ({(' | ' if wanted.any else ' & ').join(phrases)})",
+            "any": " | ".join(word for words in read for word in words),
             "limit": limit,
             "offset": offset,
         }
         rows = await self._database.read(_SEARCH, given)
         return [row["rowid"] for row in rows], rows[0]["found"] if rows else 0
-
-    @override
-    async def snippets(self, wanted: Sequence[str], numbers: Sequence[int]) -> dict[int, str]:
-        given = {"numbers": listed(numbers)}
-        rows = await self._database.read(_DOCUMENTS, given)
-        text = f"{{question answer}} : ({match(wanted, 'OR')})"
-
-        def cut() -> dict[int, str]:
-            texts = {row["number"]: found for row in rows if (found := _texts(row)) is not None}
-            return self._fts5.snippets(texts, text)
-
-        return await asyncio.to_thread(cut)
 
     @override
     async def merge(self) -> None:
@@ -178,17 +149,6 @@ def _vector(scope: Scope, found: Mapping[str, Sequence[str]]) -> str:
         place += 1  # a gap, so that no phrase spans two texts
     placed = (f"'{word}':{','.join(at)}" if at else f"'{word}'" for word, at in places.items())
     return " ".join((_word_of(scope), *placed))
-
-
-def _texts(row: Row) -> dict[str, str] | None:
-    """Return the texts of a document, as FTS5 has them; `None` if it can't be read by now."""
-    content = bytes(row["content"])
-    try:
-        conversation = edits.read(row["id"], content).conversation
-    except DocumentError:
-        return None
-    texts = derive(Stored(conversation, Stamp(0, len(content)))).texts
-    return {name: spaced(getattr(texts, name)) for name in TEXTS}
 
 
 def _kept(word: str) -> str:

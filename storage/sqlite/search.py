@@ -1,15 +1,14 @@
 """Full-text search by SQLite's FTS5."""
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Protocol
 
 from typing_extensions import override
 
-from storage.database import Parameters, listed
+from storage.database import Parameters
 from storage.scope import Scope
-from storage.search_terms import match, spaced
-from storage.text_search import RANKED, SNIPPET, TEXTS, WEIGHTS, TextSearch
+from storage.text_search import RANKED, TEXTS, WEIGHTS, TextSearch, Wanted, spaced
 
 _MERGE_PAGES = 256  # of the search index in one transaction, some ten milliseconds
 
@@ -21,13 +20,6 @@ WITH newest AS MATERIALIZED (
 SELECT number, score, (SELECT count(*) FROM newest) AS found
 FROM newest ORDER BY score, number DESC LIMIT :limit OFFSET :offset
 """  # noqa: S608 - our own numbers
-# Only from question and answer: the title is shown anyway. The scope's word would match in every row.
-_SNIPPETS = f"""
-SELECT value AS number, (
-    SELECT {SNIPPET} FROM search WHERE search MATCH :match AND search.rowid = value
-) AS snippet
-FROM json_each(:numbers)
-"""  # noqa: S608 - our own words
 
 
 class _File(Protocol):
@@ -52,21 +44,12 @@ class SqliteSearch(TextSearch):
 
     @override
     async def ranked(
-        self, scope: Scope, wanted: Sequence[str], limit: int, offset: int
+        self, scope: Scope, wanted: Wanted, limit: int, offset: int = 0
     ) -> tuple[list[int], int]:
-        everywhere = f"{{title question answer}} : ({match(wanted, 'AND')})"
-        rows = await self._database.read(
-            _SEARCH,
-            {"match": f"scope : {scope.word} AND {everywhere}", "limit": limit, "offset": offset},
-        )
+        match = f"scope : {scope.word} AND {wanted.expression}"
+        given = {"match": match, "limit": limit, "offset": offset}
+        rows = await self._database.read(_SEARCH, given)
         return [row["number"] for row in rows], rows[0]["found"] if rows else 0
-
-    @override
-    async def snippets(self, wanted: Sequence[str], numbers: Sequence[int]) -> dict[int, str]:
-        text = f"{{question answer}} : ({match(wanted, 'OR')})"
-        given = {"match": text, "numbers": listed(numbers)}
-        rows = await self._database.read(_SNIPPETS, given)
-        return {row["number"]: row["snippet"] or "" for row in rows}
 
     @override
     async def merge(self) -> None:

@@ -148,8 +148,20 @@ def test_the_last_mark_counts() -> None:
         ("DISSENT: Response B would wait.", ChairNotes(dissent="x-ai/grok-4:free would wait.")),
         ("DISSENT: gpt-5 (Response A) waits.", ChairNotes(dissent="gpt-5 (Response A) waits.")),
         ("DISSENT: none\nONLY: n/a\nCHANGED: -\nASK: none", None),
-        ("DISSENT: Some members would wait.\nASK: The number of tenants.", None),
-        ("ONLY: gpt-50 and grok-4x saw it.", None),
+        ("DISSENT: Some would wait.\nASK: The number.", ChairNotes(ask="The number.")),
+        ("ASK: テナントの数を教えてください", ChairNotes(ask="テナントの数を教えてください")),
+        ("ASK: Сколько арендаторов", ChairNotes(ask="Сколько арендаторов")),
+        ("ASK: Notre charge par jour", ChairNotes(ask="Notre charge par jour")),
+        ("ASK: 无停机迁移是否可行", ChairNotes(ask="无停机迁移是否可行")),
+        ("ONLY: GPT5だけが気づいた", ChairNotes(only="GPT5だけが気づいた")),
+        ("ONLY: มีเพียงgpt-5ที่เห็น", ChairNotes(only="มีเพียงgpt-5ที่เห็น")),
+        ("ONLY: وgpt-5ـ وحده", ChairNotes(only="وgpt-5ـ وحده")),
+        ("DISSENT: Response Bは待つ", ChairNotes(dissent="x-ai/grok-4:freeは待つ")),
+        ("ONLY: gpt-50, gpt-5-mini, gpt-5.1 and grok-4x saw it.", None),
+        *(
+            (f"ASK: {none}", None)
+            for none in ("Keine.", "No open question.", "特になし", "无。", "Нет", "")
+        ),
     ],
 )
 def test_notes_are_read_leniently_and_never_guessed(closing: str, notes: ChairNotes | None) -> None:

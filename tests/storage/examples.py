@@ -24,6 +24,7 @@ from council.document.results import (
 )
 from council.text.json_objects import JsonObject
 from council.usage import Usage
+from storage.index.statistics import Figure, MemberStatistics
 
 DATA = Path(__file__).parent / "data"
 CONTRACT_EXAMPLE = (DATA / "contract_example.json").read_bytes()
@@ -181,3 +182,10 @@ class HeldCommits:
         if sql in ("COMMIT", "ROLLBACK") and not self._free.is_set():
             self._loop.call_soon_threadsafe(self._reached.set)
             self._free.wait()
+
+
+def did(member: str, runs: int, *figures: tuple[float | None, int]) -> MemberStatistics:
+    """Write how a member did: rank, wins, changes, failures, cost and seconds, each with its runs."""
+    names = "mean_rank", "win_rate", "change_rate", "failure_rate", "cost", "seconds"
+    each = {name: Figure(*figure) for name, figure in zip(names, figures, strict=True)}
+    return MemberStatistics(member=member, runs=runs, **each)

@@ -103,7 +103,7 @@ def spoil_index(path: Path) -> None:
     """Damage what can be rebuilt."""
     with closing(sqlite3.connect(path)) as connection:
         [(page,)] = connection.execute(
-            "SELECT rootpage FROM sqlite_schema WHERE name = 'conversations_by_title'"
+            "SELECT rootpage FROM sqlite_schema WHERE name = 'conversations_by_time'"
         )
     spoil(path, page)
 

@@ -114,10 +114,7 @@ async def kept(home: Home) -> dict[str, Any]:
         found["set aside"] = sorted(listing.set_aside)
         past_answers = PastAnswers(stores.database)
         found["search"] = {
-            words: sorted(
-                (hit.row.id, hit.context)
-                for hit in (await past_answers.search(Scope.of(HERE), words)).hits
-            )
+            words: sorted(row.id for row in (await past_answers.search(Scope.of(HERE), words)).rows)
             for words in SEARCHED
         }
         found["index"] = (await Index(stores.database).check(stores.documents)).consistent

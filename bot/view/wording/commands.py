@@ -23,15 +23,15 @@ SEARCH = "Find answers in this channel by their words"
 WORDS = 'Words to find; "quotes" for an exact phrase'
 WORDS_ARE_MISSING = 'Say what to search for: words, or an "exact phrase" in quotes.'
 SHOW = "Show a past answer of this channel"
-ANSWER = "Start of its title or id"
+ANSWER = "Any words of its title or question, or its id"
 ANSWER_IS_MISSING = (
-    "Say which answer to show: the start of its title or id. `/council-history` lists them."
+    "Say which answer to show: any words of its title or question. `/council-history` lists them."
 )
 STATS = "Usage, cost and how each model did"
 FORGET = "Delete one answer, one person's questions, or this channel's history"
-WHAT = "Start of an answer's title or id; me; @person (for admins); or channel"
+WHAT = "Words of an answer's title or question; me; @person (for admins); or channel"
 WHAT_IS_MISSING = (
-    "Say what to delete: the start of an answer's title or id, "
+    "Say what to delete: words of an answer's title or question, "
     "`me` (all you asked), `@person` (all they asked, for admins), or `channel`."
 )
 
@@ -51,7 +51,7 @@ ATTACHING = (
 )
 NOT_PRIVATE = "--private works only with /council."
 PROFILE_NAME = "the name of a profile"
-CONVERSATION_START = "the start of its title or id"
+WHICH_ANSWER = "words of its title or question"
 TEXT = "text"
 
 

@@ -7,10 +7,11 @@ from storage.index.statistics import Statistics
 from storage.journal.retractions import Unretracted
 
 OPEN = "Open"
+"""The label of a button that shows an answer; its number in the list follows."""
+THERE = "Go to it"
 """The label of a link to where something is."""
 
 NO_SUCH = "There is no such answer here."
-SEVERAL = "Several match. Type more of the title, or the id from /council-history."
 NO_WORDS = "There are no words to search for."
 
 HISTORY = "Past answers"
@@ -48,12 +49,8 @@ def too_many_words(most: int) -> str:
     return f"That is more than {most} characters. Search for the words that matter."
 
 
-def similar(wanted: str) -> str:
-    return f"Answers like \u201c{wanted}\u201d"
-
-
 def several(number: int, *, more: bool) -> str:
-    return f"{f'More than {number}' if more else 'Several'} match. Pick one, or type more."
+    return f"{f'More than {number}' if more else number} answers fit. Pick one, or type more words."
 
 
 def question(number: int, of: int) -> str:
@@ -70,14 +67,6 @@ def started_by(asker: str) -> str:
 
 def members_left_out(shown: int, of: int) -> str:
     return f"Buttons show {shown} of {of} members; the transcript has them all."
-
-
-def title(number: int, name: str) -> str:
-    return f"{number}. {name}"
-
-
-def members(number: int) -> str:
-    return count(number, "member")
 
 
 def answers(number: int) -> str:

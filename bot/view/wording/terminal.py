@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from bot.view.wording.figures import duration, listing
 from council.personas import PRESETS
+from council.text import clip
 
 RESUMING = (
     "Resuming this question's interrupted run with the settings it was asked with. Answers it already "
@@ -79,10 +80,12 @@ def hint(ask: str, past: Iterable[str], forget: str, config: str, help_: str) ->
     )
 
 
-def unknown_command(word: str, near: str | None) -> str:
+def unknown_command(line: str, near: str | None) -> str:
     """Answer what is no command, with the one that may be meant."""
-    meant = f" Did you mean {near}?" if near else " /council-help lists what there is."
-    return f"{word} isn't a command here.{meant}"
+    if near is None and not line.startswith(("/", "@")):
+        return f"To ask, begin with /council: /council {clip(line, 60)}"
+    meant = f"Did you mean {near}?" if near else "/council-help lists what there is."
+    return f"{line.split(maxsplit=1)[0]} isn't a command here. {meant}"
 
 
 def as_page(conversation_id: str) -> str:

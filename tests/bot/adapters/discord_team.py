@@ -223,7 +223,7 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
 
     @override
     def leads_to(self, shown: Message, card: Message) -> bool:
-        return f"[Open](<https://discord.com/channels/{self.guild.id}/{card.id}>)" in shown.text
+        return f"[Go to it](<https://discord.com/channels/{self.guild.id}/{card.id}>)" in shown.text
 
     @override
     def labels(self, shown: Message) -> list[str]:

@@ -17,7 +17,7 @@ async def test_card_thread_and_copies_are_deleted_and_peoples_words_stay(team: A
     """So are the files; the thread stays for what people said in it."""
     card = await team.ask()
     listed = await team.use("history")
-    await team.look(await team.look(listed, "1"), "Share here")
+    await team.look(await team.look(listed, "Open 1"), "Share here")
     await team.look(listed, "Share here")
     await team.transcript(card)
     assert len(team.public()) == 3

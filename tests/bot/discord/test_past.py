@@ -128,13 +128,13 @@ async def test_whoever_may_not_write_may_not_share(team: Office) -> None:
 
 
 async def test_answers_are_listed_while_typing_where_they_were_asked(team: Office) -> None:
-    """By the beginning of the title, with what tells it from its likes."""
+    """By any word of the title, with what tells it from its likes."""
 
     async def listed(channel: Channel, typed: str) -> list[dict[str, str]]:
         asked = team.server.autocomplete(channel, team.ada, "council-show", "answer", typed)
         return (await asked.acknowledged()).choices
 
-    [choice] = await listed(team.general, "shard")
+    [choice] = await listed(team.general, "scal")
     assert choice["name"] == f"{QUESTION} \u00b7 2026-01-20 10:30 UTC \u00b7 id {choice['value'][:8]}"
     assert ANSWER in (await told(team, "show", answer=choice["value"])).text
     elsewhere = team.server.channel(team.general.guild, "elsewhere")  # pyright: ignore[reportArgumentType] - it is in a guild

@@ -42,16 +42,11 @@ async def post(
     at: Port, body: Mapping[str, Any], path: str = "/v1/chat/completions", **headers: str
 ) -> tuple[int, dict[str, Any], dict[str, str]]:
     """Send a request as no client would; return status, body and headers."""
-    sent = {
-        "Authorization": f"Bearer {at.token}",
-        "Content-Type": "application/json",
-        **headers,
-    }
+    sent = {"Authorization": f"Bearer {at.token}", "Content-Type": "application/json", **headers}
+    data, address = io.BytesIO(json.dumps(body).encode()), f"{at.base}{path}"
     async with (
         aiohttp.ClientSession() as session,
-        session.post(
-            f"{at.base}{path}", data=io.BytesIO(json.dumps(body).encode()), headers=sent
-        ) as response,
+        session.post(address, data=data, headers=sent) as response,
     ):
         return response.status, await response.json(), dict(response.headers)
 
@@ -194,6 +189,12 @@ async def test_what_is_left_to_the_next_start_is_broken_off(
                 await response.read()
 
 
+def user(content: object) -> list[dict[str, Any]]:
+    """Write a user's only message."""
+    return [{"role": "user", "content": content}]
+
+
+NO_PICTURE = [{"type": "image_url", "image_url": {"url": "data:"}}]
 REFUSED: list[tuple[str, Mapping[str, Any], int, str]] = [
     ("tools", {"tools": [{"type": "function"}]}, 400, wording.NO_TOOLS),
     ("form", {"response_format": {"type": "json_object"}}, 400, "response_format"),
@@ -201,31 +202,12 @@ REFUSED: list[tuple[str, Mapping[str, Any], int, str]] = [
     ("audio", {"modalities": ["text", "audio"]}, 400, wording.NO_AUDIO),
     ("n", {"n": 2}, 400, wording.ONE_CHOICE),
     ("no user", {"messages": [{"role": "system", "content": "x"}]}, 400, wording.NO_USER_MESSAGE),
-    ("empty", {"messages": [{"role": "user", "content": " "}]}, 400, wording.EMPTY),
-    (
-        "assistant last",
-        {"messages": [*ASKED, {"role": "assistant", "content": "x"}]},
-        400,
-        wording.NO_USER_MESSAGE,
-    ),
-    (
-        "picture",
-        {
-            "messages": [
-                {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:"}}]}
-            ]
-        },
-        400,
-        wording.NO_PICTURE_DATA,
-    ),
+    ("empty", {"messages": user(" ")}, 400, wording.EMPTY),
+    ("assistant last", {"messages": [*ASKED, {"role": "assistant"}]}, 400, wording.NO_USER_MESSAGE),
+    ("picture", {"messages": user(NO_PICTURE)}, 400, wording.NO_PICTURE_DATA),
     ("metadata", {"metadata": {"cancel_on_disconnect": True}}, 400, "metadata.cancel_on_disconnect"),
     ("key", {"metadata": {"idempotency_key": "x" * 201}}, 400, wording.key_unusable(200)),
-    (
-        "long",
-        {"messages": [{"role": "user", "content": "x" * 150_001}]},
-        413,
-        wording.too_long(150_000),
-    ),
+    ("long", {"messages": user("x" * 150_001)}, 413, wording.too_long(150_000)),
     ("profile", {"model": "council/slow"}, 404, "slow"),
     ("max_cost", {"metadata": {"max_cost": "0.0001"}}, 402, "at most"),
 ]
@@ -251,11 +233,8 @@ async def test_what_is_not_offered_is_refused_in_openais_shape(tmp_path: Path) -
 def shown(content: bytes) -> list[dict[str, Any]]:
     """Write a message with a picture."""
     url = f"data:image/png;base64,{base64.b64encode(content).decode()}"
-    parts = [
-        {"type": "text", "text": "What is this?"},
-        {"type": "image_url", "image_url": {"url": url}},
-    ]
-    return [{"role": "user", "content": parts}]
+    text = {"type": "text", "text": "What is this?"}
+    return user([text, {"type": "image_url", "image_url": {"url": url}}])
 
 
 async def test_a_picture_is_read_or_its_reason_told(tmp_path: Path) -> None:

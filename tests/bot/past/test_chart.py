@@ -9,28 +9,15 @@ from matplotlib.font_manager import fontManager
 from bot.errors import ChartError
 from bot.past import chart as module
 from bot.past.chart import MOST_MEMBERS, Chart, draw, lay_out
-from storage.index.statistics import Figure, MemberStatistics
+from storage.index.statistics import MemberStatistics
+from tests.storage.examples import did
 
-CLAUDE = MemberStatistics(
-    member="anthropic/claude-sonnet-4.5",
-    runs=24,
-    mean_rank=Figure(1.62, 24),
-    win_rate=Figure(0.55, 24),
-    change_rate=Figure(0.41, 23),
-    failure_rate=Figure(0.0, 24),
-    cost=Figure(0.0312, 24),
-    seconds=Figure(14.2, 1_024),
+CLAUDE = did(
+    "anthropic/claude-sonnet-4.5",
+    24,
+    *((1.62, 24), (0.55, 24), (0.41, 23), (0.0, 24), (0.0312, 24), (14.2, 1_024)),
 )
-NEW = MemberStatistics(
-    member="own/\u6a21\u578b",
-    runs=1,
-    mean_rank=Figure(None, 0),
-    win_rate=Figure(None, 0),
-    change_rate=Figure(1.0, 1),
-    failure_rate=Figure(1.0, 1),
-    cost=Figure(None, 0),
-    seconds=Figure(80, 1),
-)
+NEW = did("own/\u6a21\u578b", 1, (None, 0), (None, 0), (1.0, 1), (1.0, 1), (None, 0), (80, 1))
 GREY = "Grey numbers: the runs behind a figure."
 
 

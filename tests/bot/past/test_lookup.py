@@ -61,18 +61,19 @@ class Room:
             conversation_id or new_id(), "Should we shard?", said, title=title, source=source, now=at
         )
         await self.library.index.upsert(stored)
-        brief = Brief(
+        await self.run(stored.conversation.id, source)
+        return stored.conversation.id
+
+    async def run(self, conversation_id: str, source: Source = HERE) -> RunRow:
+        """Begin a run of Ada's."""
+        asked = Brief(
             question="Should we shard?", profile=PROFILE, seed=1, boundary="b0undary", asker="Ada"
         )
         run = RunRow(
-            id=new_id(),
-            entry_key=new_id(),
-            conversation_id=stored.conversation.id,
-            origin=source,
-            brief=brief,
+            id=new_id(), entry_key=new_id(), conversation_id=conversation_id, origin=source, brief=asked
         )
         await self.library.journal.begin(run)
-        return stored.conversation.id
+        return run
 
     async def look(self, look: Look, here: Source = HERE) -> Sheet:
         """Look something up."""
@@ -114,7 +115,7 @@ async def test_showing_an_answer_reads_its_row_once(room: Room, monkeypatch: pyt
     assert len([sql for sql in asked if "FROM conversations" in sql]) == 1
     asked.clear()
     await room.show(conversation_id[:8])
-    assert len([sql for sql in asked if "FROM conversations" in sql]) == 2
+    assert len([sql for sql in asked if "FROM conversations" in sql]) == 1
 
 
 async def test_pages_turn_both_ways(room: Room) -> None:
@@ -126,25 +127,66 @@ async def test_pages_turn_both_ways(room: Room) -> None:
     second = await room.lookup.press(choice(first, "Older").about, HERE, nowhere)
     third = await room.lookup.press(choice(second, "Older").about, HERE, nowhere)
     assert "Answer 0" in text(third)
-    assert [each.label for each in third.choices] == ["1", "Newer", "Share here"]
+    assert [each.label for each in third.choices] == ["Open 1", "Newer", "Share here"]
     back = await room.lookup.press(choice(third, "Newer").about, HERE, nowhere)
     assert text(back) == text(second)
     front = await room.lookup.press(choice(back, "Newer").about, HERE, nowhere)
     assert front.message == first.message
 
 
-async def test_an_answer_is_found_by_its_words_and_by_how_id_or_title_begin(room: Room) -> None:
-    """Several that begin so are listed, to choose from."""
-    one, other = await room.leave("Shard or scale"), await room.leave("Sharding costs")
-    assert "2 results" in text(await room.lookup.answer(SEARCH, {"words": "tenant"}, HERE, nowhere))
-    for wanted in (one, one.upper(), one[:13], "shard OR"):
+async def test_an_answer_is_found_by_its_id_and_by_any_words(room: Room) -> None:
+    """Several that fit equally well are listed, to choose from; those that fit less aren't."""
+    one, other = await room.leave("Shard or scale"), await room.leave("Costs of sharding")
+    await room.leave("Shardless databases")
+    assert "3 results" in text(await room.lookup.answer(SEARCH, {"words": "tenant"}, HERE, nowhere))
+    for wanted in (one, one.upper(), one[:13], "scale", "or SHARD", "scale please", "sca"):
         assert text(await room.show(wanted)).startswith("# Shard or scale\n\n**Asked by Ada.**")
-    listed = await room.show("shard")
-    assert text(listed).startswith("## Answers like “shard”\n\nSeveral match. Pick one, or type more.")
+    listed = await room.show("costs scale")
+    assert [each.label for each in listed.choices] == ["Open 1", "Open 2"]
+    assert text(listed).startswith("## 2 answers fit. Pick one, or type more words.\n\n**1. ")
+    assert text(listed).count("Shard by tenant.") == 2
     shown = {(await room.lookup.press(each.about, HERE, nowhere)).message for each in listed.choices}
     assert shown == {(await room.show(each)).message for each in (one, other)}
-    assert {row.id for row in await room.lookup.proposals("", HERE)} == {one, other}
-    assert [row.id for row in await room.lookup.proposals("sharding", HERE)] == [other]
+
+
+async def test_answers_are_proposed_by_any_word(room: Room) -> None:
+    """The best first, then what fits less; the newest where nothing is typed."""
+    scale = await room.leave("Shard or scale")
+    costs = await room.leave("Costs of sharding", at=NOW + timedelta(minutes=1))
+    for typed, best in {
+        "": [costs, scale],
+        "sharding": [costs],
+        "cost": [costs],
+        "sca": [scale],
+    }.items():
+        assert [row.id for row in await room.lookup.proposals(typed, HERE)][: len(best)] == best
+
+
+async def test_more_than_ten_that_fit_are_counted(room: Room) -> None:
+    """Ten are listed."""
+    for number in range(11):
+        await room.leave(f"Shard {number}")
+    listed = await room.show("shard")
+    assert text(listed).startswith("## More than 10 answers fit.")
+    assert len(listed.choices) == 10
+
+
+async def test_which_of_several_to_delete_is_asked(room: Room) -> None:
+    """Each has a button that asks once more; nothing is deleted before."""
+    ids = {await room.leave("Shard"), await room.leave("Shard")}
+    asked = await room.lookup.ask_to_forget({"what": "shard"}, HERE, nowhere, is_admin=False)
+    assert [(each.label, each.verb) for each in asked.choices] == [
+        ("Delete 1", "ask"),
+        ("Delete 2", "ask"),
+    ]
+    assert {each.about for each in asked.choices} == ids
+    given: Given = {"what": asked.choices[0].about}
+    once_more = await room.lookup.ask_to_forget(given, HERE, nowhere, is_admin=False)
+    assert [(each.label, each.verb) for each in once_more.choices] == [
+        ("Delete", "forget"),
+        ("Cancel", "cancel"),
+    ]
+    assert len((await room.library.store.listing()).documents) == 2
 
 
 async def test_the_statistics_are_the_channels(room: Room) -> None:
@@ -198,7 +240,7 @@ async def test_nothing_of_a_channel_reaches_another(room: Room, place: str) -> N
         assert "tenant" not in heard
         other = await said(room.lookup.press(str(theirs), there, nowhere))
         assert heard == other.replace(unknown, secret)
-    for wanted in (secret, secret[:8], secret[0], "Secret plan", "secret", "%", "*"):
+    for wanted in (secret, secret[:8], "Secret plan", "plan", "pla", "should we", "tenant", "%", "*"):
         with pytest.raises(Refusal, match=NO_SUCH):
             await room.show(wanted, there)
         assert await room.lookup.proposals(wanted, there) == []
@@ -246,7 +288,7 @@ async def nothing_runs(run_ids: Sequence[str]) -> None:
 async def test_the_asker_can_delete_an_answer_after_confirming(room: Room) -> None:
     """First it is said what goes, then it goes; a second press finds nothing."""
     mine, other = await room.leave("Mine"), await room.leave("Other")
-    asked = await room.lookup.ask_to_forget({"what": mine[:9]}, HERE, is_admin=False)
+    asked = await room.lookup.ask_to_forget({"what": mine[:9]}, HERE, nowhere, is_admin=False)
     assert text(asked) == (
         "## Delete “Mine”?\n\n"
         f"**Should we shard?**  \n2026-01-20 10:30 UTC \u00b7 id {mine[:8]}\n\n"
@@ -268,7 +310,7 @@ async def test_the_asker_can_delete_an_answer_after_confirming(room: Room) -> No
 async def test_a_terminal_has_no_cards_that_remain(room: Room) -> None:
     """So none are spoken of, neither before nor after."""
     mine = await room.leave("Mine", source=TERMINAL)
-    asked = await room.lookup.ask_to_forget({"what": "Mine"}, TERMINAL, is_admin=True)
+    asked = await room.lookup.ask_to_forget({"what": "Mine"}, TERMINAL, nowhere, is_admin=True)
     assert text(asked).endswith("will be stopped first.\n\nThis can't be undone.\n")
     said = await room.lookup.forget(mine, TERMINAL, nothing_runs, is_admin=True)
     assert said.what == "“Mine”"
@@ -280,16 +322,16 @@ async def test_nobody_deletes_what_isnt_theirs(room: Room) -> None:
     bob = HERE.model_copy(update={"user": "200"})
     for what in (mine, "channel"):
         with pytest.raises(Refusal, match="Only"):
-            await room.lookup.ask_to_forget({"what": what}, bob, is_admin=False)
+            await room.lookup.ask_to_forget({"what": what}, bob, nowhere, is_admin=False)
         with pytest.raises(Refusal, match="Only"):
             await room.lookup.forget(what, bob, nothing_runs, is_admin=False)
     with pytest.raises(Refusal, match="nothing to delete"):
-        await room.lookup.ask_to_forget({"what": "me"}, bob, is_admin=True)
+        await room.lookup.ask_to_forget({"what": "me"}, bob, nowhere, is_admin=True)
     for there in ELSEWHERE.values():
         with pytest.raises(Refusal, match=NO_SUCH):
             await room.lookup.forget(mine, there, nothing_runs, is_admin=True)
         with pytest.raises(Refusal, match=NO_SUCH):
-            await room.lookup.ask_to_forget({"what": "Mine"}, there, is_admin=True)
+            await room.lookup.ask_to_forget({"what": "Mine"}, there, nowhere, is_admin=True)
         with pytest.raises(Refusal, match="nothing to delete"):
             await room.lookup.forget("channel", there, nothing_runs, is_admin=True)
     forgotten = await room.lookup.forget("channel", bob, nothing_runs, is_admin=True)
@@ -301,7 +343,7 @@ async def test_a_person_can_have_all_deleted_that_they_asked(room: Room) -> None
     """On Discord in every server."""
     await room.leave(source=HERE)
     await room.leave(source=ELSEWHERE["another workspace"])
-    asked = await room.lookup.ask_to_forget({"what": "me"}, HERE, is_admin=False)
+    asked = await room.lookup.ask_to_forget({"what": "me"}, HERE, nowhere, is_admin=False)
     assert "2 conversations and 2 runs" in text(asked)
     await room.lookup.forget("me", HERE, nothing_runs, is_admin=False)
     assert await room.lookup.proposals("", HERE) == []
@@ -312,7 +354,7 @@ async def test_an_admin_can_have_all_deleted_that_somebody_asked(room: Room) -> 
     admin = HERE.model_copy(update={"user": "200", "channel": "11"})
     await room.leave("Here")
     there = await room.leave("There", source=ELSEWHERE["another workspace"])
-    asked = await room.lookup.ask_to_forget({"what": "<@100>"}, admin, is_admin=True)
+    asked = await room.lookup.ask_to_forget({"what": "<@100>"}, admin, nowhere, is_admin=True)
     assert text(asked).startswith(
         "## Delete everything Ada asked on this server?\n\nThat is 1 conversation and 1 run:"
     )
@@ -332,25 +374,16 @@ async def test_only_an_admin_has_deleted_what_somebody_else_asked(room: Room) ->
     bob = HERE.model_copy(update={"user": "200"})
     refusal = "Only an admin can delete everything somebody else asked."
     with pytest.raises(Refusal, match=refusal):
-        await room.lookup.ask_to_forget({"what": "<@!100>"}, bob, is_admin=False)
+        await room.lookup.ask_to_forget({"what": "<@!100>"}, bob, nowhere, is_admin=False)
     with pytest.raises(Refusal, match=refusal):
         await room.lookup.forget("user:100", bob, nothing_runs, is_admin=False)
-    own = await room.lookup.ask_to_forget({"what": "<@100|ada>"}, HERE, is_admin=False)
+    own = await room.lookup.ask_to_forget({"what": "<@100|ada>"}, HERE, nowhere, is_admin=False)
     assert "Delete everything you asked?" in text(own)
 
 
 async def test_an_answer_given_while_its_run_is_stopped_goes_too(room: Room) -> None:
     """What is deleted is looked up again when everything is over."""
-    run = RunRow(
-        id=new_id(),
-        entry_key=new_id(),
-        conversation_id=new_id(),
-        origin=HERE,
-        brief=Brief(
-            question="Should we shard?", profile=PROFILE, seed=1, boundary="b0undary", asker="Ada"
-        ),
-    )
-    await room.library.journal.begin(run)
+    run = await room.run(new_id())
 
     async def too_late(run_ids: Sequence[str]) -> None:
         assert run_ids == (run.id,)

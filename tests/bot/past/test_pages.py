@@ -15,11 +15,12 @@ from bot.slack import text as slack_text
 from bot.view.message import Entry, Message
 from council.document.conversation import AssistantMessage, Conversation, UserMessage
 from council.document.results import Stage1Result
-from storage.index.past_answers import Cursor, Hit, Hits, Page
+from storage.index.past_answers import Cursor, Hits, Page
 from storage.index.rows import IndexRow
-from storage.index.statistics import Figure, MemberStatistics, Statistics, VoteCount
+from storage.index.statistics import Figure, Statistics, VoteCount
 from tests.bot.sample_run import ASSISTANT, CONVERSATION, CONVERSATION_ID, FINAL, QUESTION, TITLE
 from tests.bot.shown import blocks_text
+from tests.storage.examples import did
 
 ROW = IndexRow(
     id=CONVERSATION_ID,
@@ -32,18 +33,26 @@ ROW = IndexRow(
     thread="3",
     message="3",
     user="4",
-    members=("a/one", "b/two", "c/three"),
     exchanges=1,
     question=QUESTION,
     cost=0.02,
     tokens=4950,
-    agreement="strong",
     mtime_ns=0,
     size=0,
 )
 OTHER = replace(ROW, id="660e8400-e29b-41d4-a716-446655440000", title="<@1> `x` @everyone", exchanges=2)
-FOUND = Whereabouts(lambda row: f"https://chat.example/{row.thread}", {CONVERSATION_ID: "Ada"})
-NOWHERE = Whereabouts(lambda _: None, {})
+FOUND = Whereabouts(
+    lambda row: f"https://chat.example/{row.thread}",
+    {CONVERSATION_ID: "Ada"},
+    {CONVERSATION_ID: CONVERSATION},
+)
+NOWHERE = Whereabouts(lambda _: None, {}, {})
+BEGINNING = (
+    "Move only the jobs that have several steps and must recover half-way; keep the rest on cron."
+)
+
+
+LOOKS = ["Members", "Corrected response", "Changes and original", "Full reviews"]
 
 
 def labels(sheet: Sheet) -> list[str]:
@@ -51,22 +60,21 @@ def labels(sheet: Sheet) -> list[str]:
     return [choice.label for choice in sheet.choices]
 
 
-def test_a_page_of_the_history_says_who_asked_when_and_how_far_they_agreed() -> None:
-    """With the beginning of the id, which finds it again, and the link to the thread."""
+def test_a_page_of_the_history_says_who_asked_when_and_how_the_answer_begins() -> None:
+    """With the link to the thread, and a button for each; no id has to be typed."""
     older, newer = Cursor("2026-01-20", ROW.id), Cursor("2026-01-21", OTHER.id)
     sheet = pages.history(Page((OTHER, ROW), older, newer), HistoryPage(2), FOUND)
     assert render(sheet.message) == (
         "## Past answers\n\n"
         "**1. \\<@1> \\`x\\` @everyone**  \n"
-        "2026-01-20 10:30 UTC · 3 members · reviewers ranked alike · 2 answers · id 660e8400 · "
-        "[Open](https://chat.example/3)\n\n"
+        "2026-01-20 10:30 UTC · 2 answers · [Go to it](https://chat.example/3)\n\n"
         "**2. Cron or Temporal for nightly jobs**  \n"
-        "2026-01-20 10:30 UTC · Ada · 3 members · reviewers ranked alike · id 550e8400 · "
-        "[Open](https://chat.example/3)\n"
+        "2026-01-20 10:30 UTC · Ada · [Go to it](https://chat.example/3)  \n"
+        f"{BEGINNING}\n"
     )
     assert sheet.choices == (
-        Choice("1", "see", str(Answer(OTHER.id))),
-        Choice("2", "see", str(Answer(ROW.id))),
+        Choice("Open 1", "see", str(Answer(OTHER.id))),
+        Choice("Open 2", "see", str(Answer(ROW.id))),
         Choice("Newer", "turn", str(HistoryPage(2, after=newer))),
         Choice("Older", "turn", str(HistoryPage(2, before=older))),
         Choice("Share here", "share", str(HistoryPage(2))),
@@ -86,22 +94,44 @@ def test_an_empty_channel_says_how_to_begin() -> None:
 
 def test_a_search_shows_the_words_in_their_context() -> None:
     """Best first, with how many there are and the way to more."""
-    hits = tuple(
-        Hit(ROW, (("keep the rest on ", False), ("cron", True), (".", False))) for _ in range(5)
-    )
-    sheet = pages.search(Hits(hits[:1], 11), Search("cron", 5), NOWHERE)
-    assert render(sheet.message) == (
-        "## Results for “cron”\n\n"
-        "**6. Cron or Temporal for nightly jobs**  \n"
-        "2026-01-20 10:30 UTC · 3 members · reviewers ranked alike · id 550e8400  \n"
-        "keep the rest on cron.\n\n"
-        "_Result 6 of 11_\n"
-    )
-    assert labels(sheet) == ["6", "Previous", "Next", "Share here"]
-    assert labels(pages.search(Hits(hits, 5), Search("cron"), NOWHERE)) == [*"12345", "Share here"]
+    sheet = pages.search(Hits((ROW,), 11), Search("temporal", 5), replace(FOUND, link=NOWHERE.link))
+    [entry] = (block for block in sheet.message.blocks if isinstance(block, Entry))
+    assert ("Temporal", True) in entry.excerpt
+    assert render(sheet.message).endswith("\n\n_Result 6 of 11_\n")
+    assert labels(sheet) == ["Open 6", "Previous", "Next", "Share here"]
+    five = pages.search(Hits((ROW,) * 5, 5), Search("temporal"), NOWHERE)
+    assert labels(five) == [*(f"Open {number}" for number in range(1, 6)), "Share here"]
+    title = pages.search(Hits((ROW,), 1), Search("elsewhere"), FOUND)
+    assert f"\n{BEGINNING}\n" in render(title.message)
     nothing = pages.search(Hits((), 0), Search("cron"), NOWHERE)
     assert render(nothing.message).endswith("No answer in this channel has all these words.\n")
     assert nothing.choices == ()
+
+
+@pytest.mark.parametrize(
+    ("answer", "begins"),
+    [
+        ("Use *Redis*. It is fast.", "Use Redis."),
+        (
+            "## Recommendation\n\nUse [Redis](https://redis.io), e.g. on two nodes! Then",
+            "Use Redis, e.g. on two nodes!",
+        ),
+        ("**Recommendation**\n\nUse Redis.", "Use Redis."),
+        (
+            "| a | b |\n| - | - |\n| 1. | 2. |\n\n- Redis, because\n  it is there.\n- No.",
+            "Redis, because it is there.",
+        ),
+        ("```\nSELECT 1. \n```\nUse Redis.", "Use Redis."),
+        ("Use Redis", "Use Redis"),
+        ("分割すべきです。理由は三つ。", "分割すべきです。"),
+        ("Ja" * 200 + ".", "Ja" * 99 + "J…"),
+        ("| a |\n| - |", ""),
+        ("", ""),
+    ],
+)
+def test_a_line_of_a_list_has_the_answers_first_sentence(answer: str, begins: str) -> None:
+    """Of its text: no heading, table or code, and without its marks."""
+    assert pages.first_sentence(answer) == begins
 
 
 @pytest.mark.parametrize(
@@ -119,19 +149,14 @@ def test_a_search_shows_the_words_in_their_context() -> None:
             (("See [the ", False), ("guide", True), ("](https://a.b/c) and ![it](x", False)),
             "See the guide and it",
         ),
-        (
-            (("| ", False), ("cost", True), (" | 3 * 4 |\n| --- | --- |\n[1] a_b", False)),
-            "cost 3 * 4 [1] a_b",
-        ),
+        ((("3 * 4\n", False), ("[1]", True), (" a_b", False)), "3 * 4 [1] a_b"),
     ],
 )
 def test_an_excerpt_shows_no_markdown(found: tuple[tuple[str, bool], ...], shown: str) -> None:
     """Nor the half of a mark whose other half was cut off; what was searched for stays marked."""
-    hit = Hit(ROW, found)
-    sheet = pages.search(Hits((hit,), 1), Search("it"), FOUND)
-    [entry] = (block for block in sheet.message.blocks if isinstance(block, Entry))
-    assert " ".join("".join(text for text, _ in entry.excerpt).split()) == shown
-    assert [text for text, marked in entry.excerpt if marked] == [found[1][0]]
+    excerpt = pages.without_marks(found)
+    assert " ".join("".join(text for text, _ in excerpt).split()) == shown
+    assert [text for text, marked in excerpt if marked] == [found[1][0]]
 
 
 def test_one_answer_shows_its_question_and_links_to_its_details() -> None:
@@ -140,7 +165,7 @@ def test_one_answer_shows_its_question_and_links_to_its_details() -> None:
     assert render(sheet.message) == (
         "# Cron or Temporal for nightly jobs\n\n"
         "**Asked by Ada.**  \n"
-        "2026-01-20 10:30 UTC · [Open](https://chat.example/3)\n\n"
+        "2026-01-20 10:30 UTC · [Go to it](https://chat.example/3)\n\n"
         f"> {QUESTION}\n\n"
         "3 of 4 members answered; grok-4 failed (the provider was too busy). "
         "gemini-2.5-pro (The Pragmatist)'s correction failed (it took too long).\n\n"
@@ -178,15 +203,8 @@ def test_details_show_one_member_and_name_the_others() -> None:
     sheet = pages.detail(CONVERSATION, Detail("reviews", ROW.id, 0))
     text = render(sheet.message)
     assert text.startswith(f"# {TITLE}\n\n## Reviews of claude-sonnet-4.5\n")
-    assert labels(sheet) == [
-        "gemini-2.5-pro (The Pragmatist)",
-        "gpt-5",
-        "Members",
-        "Corrected response",
-        "Changes and original",
-        "Transcript",
-        "Share here",
-    ]
+    others = ["gemini-2.5-pro (The Pragmatist)", "gpt-5"]
+    assert labels(sheet) == [*others, *LOOKS[:3], "Transcript", "Share here"]
     corrected = render(pages.detail(CONVERSATION, Detail("member", ROW.id, 0, 2)).message)
     assert "### Corrected response\n\nMove the jobs that must recover half-way." in corrected
     for missing in (Detail("reviews", ROW.id, 5), Detail("reviews", ROW.id, 0, 9)):
@@ -211,10 +229,8 @@ def test_a_conversation_without_an_answer_says_so() -> None:
     sheet = pages.answer(asked, ROW, Answer(ROW.id), FOUND)
     assert render(sheet.message) == f"# {TITLE}\n\n> {QUESTION}\n\nIt has no answer.\n"
     assert sheet.choices == ()
-    listed = pages.history(
-        Page((replace(ROW, exchanges=0, agreement=None),), None), HistoryPage(1), FOUND
-    )
-    assert "2026-01-20 10:30 UTC \u00b7 Ada \u00b7 no answer \u00b7 id" in render(listed.message)
+    listed = pages.history(Page((replace(ROW, exchanges=0),), None), HistoryPage(1), FOUND)
+    assert "2026-01-20 10:30 UTC \u00b7 Ada \u00b7 no answer \u00b7 [Go" in render(listed.message)
 
 
 def test_what_is_shared_says_by_whom_and_turns_no_pages() -> None:
@@ -223,36 +239,18 @@ def test_what_is_shared_says_by_whom_and_turns_no_pages() -> None:
     assert render(sheet.message).startswith(
         "Bob \\<@1> shared this from the council's past answers.\n\n# Cron or Temporal"
     )
-    assert labels(sheet) == [
-        "Members",
-        "Corrected response",
-        "Changes and original",
-        "Full reviews",
-        "Transcript",
-    ]
+    assert labels(sheet) == [*LOOKS, "Transcript"]
+
+
+MEMBER = did("a/one", 12, (1.333, 12), (0.5, 12), (None, 0), (0.0, 12), (0.0021, 9), (4.2, 12))
+COUNTED = Statistics(
+    answered=12, failed=1, stopped=0, cost=0.3, tokens=4500, seconds=Figure(44.0, 12), members=(MEMBER,)
+)
 
 
 def test_statistics_are_four_columns_of_text_best_first() -> None:
     """A figure without a run is a dash; the picture has the rest, and says it to whoever can't see it."""
-    member = MemberStatistics(
-        member="a/one",
-        runs=12,
-        mean_rank=Figure(1.333, 12),
-        win_rate=Figure(0.5, 12),
-        change_rate=Figure(None, 0),
-        failure_rate=Figure(0.0, 12),
-        cost=Figure(0.0021, 9),
-        seconds=Figure(4.2, 12),
-    )
-    counted = Statistics(
-        answered=12,
-        failed=1,
-        stopped=0,
-        cost=0.3,
-        tokens=4500,
-        seconds=Figure(44.0, 12),
-        members=(member,),
-    )
+    member, counted = MEMBER, COUNTED
     sheet = pages.statistics(counted, Figures(30))
     assert render(sheet.message) == (
         "## Statistics of this channel, last 30 days\n\n"
@@ -291,42 +289,19 @@ def test_statistics_are_four_columns_of_text_best_first() -> None:
 
 def test_statistics_count_votes_by_profile() -> None:
     """Also below the chart, and nothing where nobody voted."""
-    counted = Statistics(
-        answered=3,
-        failed=0,
-        stopped=0,
-        cost=0.0,
-        tokens=10,
-        seconds=Figure(None, 0),
-        members=(),
-        by_profile=(
-            VoteCount(name="fast", helpful=2, unhelpful=1),
-            VoteCount(name=None, helpful=1, unhelpful=0),
-        ),
-    )
-    assert render(pages.statistics(counted, Figures(30)).message).endswith(
+    votes = VoteCount(name="fast", helpful=2, unhelpful=1), VoteCount(name=None, helpful=1, unhelpful=0)
+    sheet = pages.statistics(replace(COUNTED, by_profile=votes), Figures(30))
+    assert (
         "### Readers' votes by profile\n\n"
         "- fast: 2 helpful, 1 not helpful\n"
         "- profile not on record: 1 helpful\n"
-    )
-    member = MemberStatistics(
-        member="a/one",
-        runs=1,
-        mean_rank=Figure(None, 0),
-        win_rate=Figure(None, 0),
-        change_rate=Figure(None, 0),
-        failure_rate=Figure(0.0, 1),
-        cost=Figure(None, 0),
-        seconds=Figure(None, 0),
-    )
-    chart = pages.statistics(replace(counted, members=(member,)), Figures(30)).chart
-    assert chart is not None
-    assert chart.note == "Votes on the answers: 3 helpful, 1 not helpful."
-    silent = replace(counted, members=(member,), by_profile=())
-    sheet = pages.statistics(silent, Figures(30))
-    assert "votes" not in render(sheet.message).lower()
-    assert sheet.chart is not None
-    assert sheet.chart.note == ""
+    ) in render(sheet.message)
+    assert sheet.chart
+    assert sheet.chart.note == "Votes on the answers: 3 helpful, 1 not helpful."
+    silent = pages.statistics(COUNTED, Figures(30))
+    assert "votes" not in render(silent.message).lower()
+    assert silent.chart
+    assert silent.chart.note == ""
 
 
 ENTRY = Entry(
@@ -343,7 +318,7 @@ def test_on_discord_an_entry_has_the_readers_time_and_mentions_nobody() -> None:
     [[text]] = discord_text.pages(Message("past", (ENTRY,)))
     assert text == (
         "**1. \\<@\u200b1> @\u200beveryone \\*x\\***\n"
-        "<t:1768905000:R> · 3 members · [Open](<https://chat.example/1?a=b&c=d>)\n"
+        "<t:1768905000:R> · 3 members · [Go to it](<https://chat.example/1?a=b&c=d>)\n"
         "we @\u200bhere **shard** \\<!channel> "
     )
 
@@ -355,17 +330,7 @@ def test_on_slack_an_entry_is_rich_text_in_which_nothing_is_read() -> None:
     [section] = block["elements"]
     kinds = [element["type"] for element in section["elements"]]
     assert kinds == [
-        "text",
-        "text",
-        "date",
-        "text",
-        "text",
-        "text",
-        "link",
-        "text",
-        "text",
-        "text",
-        "text",
+        *["text", "text", "date", "text", "text", "text", "link", "text", "text", "text", "text"]
     ]
     assert section["elements"][2]["timestamp"] == 1768905000
     assert section["elements"][6]["url"] == "https://chat.example/1?a=b&c=d"

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from bot.app import Library, open_library
 from bot.past import pages
 from bot.past.buttons import Figures
@@ -113,43 +115,42 @@ async def stats(library: Library, runs: Sequence[RunDepth | None]) -> str:
 CENT = Savings(tokens=9_000, cost=0.03)
 
 
-async def test_after_no_run_there_is_nothing_to_say(tmp_path: Path) -> None:
-    """Not even a heading."""
+AUDITS = [depth("audited", changed=False), depth("audited", changed=None)]
+
+
+@pytest.mark.parametrize(
+    ("runs", "said"),
+    [
+        ([], "## Statistics of this channel, last 30 days\n\nNothing was asked here in this period.\n"),
+        (
+            [None, depth("agreed", saved=CENT)],
+            "Fewer than 3 answers: too few to say what reviews and corrections were worth.\n",
+        ),
+        (
+            [None] * 3,
+            "Corrections changed the answer: claude 1 of 3; gemini 2 of 3; gpt-5 2 of 3; grok 1 of 3.\n",
+        ),
+        (
+            [
+                *(*AUDITS, *[depth("agreed", saved=CENT)] * 4, *[depth("different")] * 4, None),
+                depth("agreed", saved=Savings(tokens=9_000, cost=None)),
+            ],
+            (
+                "Corrections changed the answer: claude 3 of 7; gemini 4 of 7; gpt-5 4 of 7; grok 1 of 7.\n\n"
+                "Depth: 1 full, 11 auto (5 without reviews).\n\n"
+                "Audited so far: 1, too few to say what skipping loses. Of 1 more, the judge couldn't tell.\n\n"
+                "Skipping saved about $0.12 in 4 of 5 runs, the judge's calls subtracted; of the others, "
+                "prices aren't known.\n"
+            ),
+        ),
+    ],
+)
+async def test_what_is_said_depends_on_how_many_runs_there_were(
+    tmp_path: Path, runs: list[RunDepth | None], said: str
+) -> None:
+    """Below three nothing is compared; what has fewer than ten runs behind it is a count."""
     async with open_library(tmp_path) as library:
-        assert await stats(library, []) == (
-            "## Statistics of this channel, last 30 days\n\nNothing was asked here in this period.\n"
-        )
-
-
-async def test_below_three_runs_nothing_is_compared(tmp_path: Path) -> None:
-    """Two runs say nothing about anybody."""
-    async with open_library(tmp_path) as library:
-        assert await stats(library, [None, depth("agreed", saved=CENT)]) == (
-            "Fewer than 3 answers: too few to say what reviews and corrections were worth.\n"
-        )
-
-
-async def test_after_three_runs_there_are_counts(tmp_path: Path) -> None:
-    """No percentage, no interval, no advice."""
-    async with open_library(tmp_path) as library:
-        assert await stats(library, [None, None, None]) == (
-            "Corrections changed the answer: claude 1 of 3; gemini 2 of 3; gpt-5 2 of 3; grok 1 of 3.\n"
-        )
-
-
-async def test_after_twelve_runs_there_are_percentages(tmp_path: Path) -> None:
-    """What has fewer than ten runs behind it stays a count."""
-    audits = [depth("audited", changed=False), depth("audited", changed=None)]
-    runs = [*audits, *[depth("agreed", saved=CENT)] * 4, *[depth("different")] * 4, None]
-    runs.append(depth("agreed", saved=Savings(tokens=9_000, cost=None)))
-    async with open_library(tmp_path) as library:
-        assert await stats(library, runs) == (
-            "Corrections changed the answer: claude 3 of 7; gemini 4 of 7; gpt-5 4 of 7; grok 1 of 7.\n\n"
-            "Depth: 1 full, 11 auto (5 without reviews).\n\n"
-            "Audited so far: 1, too few to say what skipping loses. Of 1 more, the judge couldn't tell.\n\n"
-            "Skipping saved about $0.12 in 4 of 5 runs, the judge's calls subtracted; of the others, "
-            "prices aren't known.\n"
-        )
+        assert await stats(library, runs) == said
 
 
 async def test_an_audit_that_finds_a_loss_ends_auto(tmp_path: Path) -> None:

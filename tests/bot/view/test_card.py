@@ -165,7 +165,9 @@ def test_the_chairmans_notes_follow_the_answer() -> None:
 def test_those_who_are_named_in_dissent_are_counted() -> None:
     """By their models or short names, each once; a longer id is another model."""
     notes = ChairNotes(dissent="openai/gpt-5 and Claude-Sonnet-4.5 would wait; gpt-5 for a year.")
-    assert "\n\n2 of 3 disagree \u00b7 " in answered(stage3=FINAL.model_copy(update={"notes": notes}))
+    for each in (notes, ChairNotes(dissent="GPT 5は待つ。claude-sonnet-4.5も同じ。")):
+        said = answered(stage3=FINAL.model_copy(update={"notes": each}))
+        assert "\n\n2 of 3 disagree \u00b7 " in said
     notes = ChairNotes(dissent="gpt-5.1 and gpt-5-mini would wait.")
     assert "\n\ndissent below \u00b7 " in answered(stage3=FINAL.model_copy(update={"notes": notes}))
 

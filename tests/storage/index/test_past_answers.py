@@ -22,12 +22,12 @@ from council.usage import Usage
 from storage.database import Database
 from storage.documents.conversations import Documents
 from storage.index.index import Index
-from storage.index.past_answers import Cursor, Hit, PastAnswers
-from storage.index.statistics import Figure, MemberStatistics, Typical
+from storage.index.past_answers import Cursor, PastAnswers, contexts
+from storage.index.statistics import Figure, Typical
 from storage.journal.journal import Journal
 from storage.journal.rows import RunRow
 from storage.scope import Scope
-from tests.storage.examples import NOW, answer, legacy, new_id
+from tests.storage.examples import NOW, answer, did, legacy, new_id
 from tests.storage.journal.test_journal import BRIEF, call
 from tests.stores import Home
 
@@ -75,7 +75,16 @@ class Room:
 
     async def found(self, words: str, scope: Scope = SCOPE) -> list[str]:
         """Search, and return the ids."""
-        return [hit.row.id for hit in (await self.past_answers.search(scope, words)).hits]
+        return [row.id for row in (await self.past_answers.search(scope, words)).rows]
+
+    async def named(self, typed: str, scope: Scope = SCOPE, *, alike: bool = False) -> list[str]:
+        """Find what fits what is typed, and return the ids."""
+        return [row.id for row in await self.past_answers.find(scope, typed, alike=alike)]
+
+    async def context(self, words: str) -> tuple[tuple[str, bool], ...]:
+        """Search, and return in which context the only hit has the words."""
+        [found] = await self.found(words)
+        return contexts(words, [await self.store.load(found)]).get(found, ())
 
 
 @pytest.fixture
@@ -94,8 +103,7 @@ async def test_a_search_finds_the_chairmans_notes(room: Room) -> None:
     noted = said.model_copy(update={"stage3": said.stage3.model_copy(update={"notes": notes})})
     found = await room.ask(message=noted)
     assert await room.found("year shard") == [found]
-    [hit] = (await room.past_answers.search(SCOPE, "grok")).hits
-    assert ("grok", True) in hit.context
+    assert ("grok", True) in await room.context("grok")
 
 
 async def test_the_history_pages_from_the_newest_answer(room: Room) -> None:
@@ -147,35 +155,49 @@ async def test_text_after_a_nul_is_kept(room: Room) -> None:
         "Why one\0shard?", "Because\0load, \\u0000 or \\\0bytes.", title="Nul\0and void"
     )
     for word in ("void", "shard", "load", "u0000", "bytes"):
-        hits = (await room.past_answers.search(SCOPE, word)).hits
-        assert [hit.row.id for hit in hits] == [found], word
-    assert hits[0].row.title == "Nul and void"
+        rows = (await room.past_answers.search(SCOPE, word)).rows
+        assert [row.id for row in rows] == [found], word
+        assert (word, True) in await room.context(word) or word == "void"
+    assert rows[0].title == "Nul and void"
 
 
 async def test_a_hit_is_shown_in_its_context(room: Room) -> None:
     """The context is the text around the words, which are marked."""
     await room.ask(text="First buy memory. Then shard by tenant. 我们应该分片数据库吗。" + " etc." * 90)
-    [hit] = (await room.past_answers.search(SCOPE, "tenant")).hits
-    assert hit.context == (
+    assert await room.context("tenant") == (
         ("…Then shard by ", False),
         ("tenant", True),
         (". 我们应该分片数据库吗。 etc. etc. etc. etc. etc. etc. etc. etc. etc. etc…", False),
     )
-    [hit] = (await room.past_answers.search(SCOPE, "分片")).hits
-    assert ("分片", True) in hit.context
-    assert "\u200b" not in text_of(hit)
+    parts = await room.context("分片")
+    assert ("分片", True) in parts
+    assert "\u200b" not in text_of(parts)
 
 
 async def test_a_hit_in_the_title_shows_the_text_below_it(room: Room) -> None:
     """If the words occur only in the title, there is no context."""
-    await room.ask("Should we shard?", "No.", title="To shard or not")
-    [hit] = (await room.past_answers.search(SCOPE, "shard")).hits
-    assert hit.context == (("Should we ", False), ("shard", True), ("?", False))
-    [hit] = (await room.past_answers.search(SCOPE, "to shard or not")).hits
-    assert ("shard", True) in hit.context
-    await room.ask(title="Replicas")
-    [hit] = (await room.past_answers.search(SCOPE, "replicas")).hits
-    assert hit.context == ()
+    await room.ask("Should we shard?", "No.", title="Replicas or not")
+    assert await room.context("shard") == (("Should we ", False), ("shard", True), ("?", False))
+    assert await room.context("replicas") == ()
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "| Store | Cost |\n| --- | ---: |\n| Redis | 3 |\n| Kafka | 4 |",
+        "Store | Cost\n:-- | --:\nRedis | 3\nKafka | 4",
+        "| Redis |\n|-|\n| Kafka |",
+        "|Redis|\n|:-:|",
+    ],
+)
+async def test_tables_are_left_out_of_contexts(room: Room, table: str) -> None:
+    """Their words are found; another place shows them, or none."""
+    found = await room.ask(text=f"Take Redis.\n\n{table}\n\nNot a table: ls | grep.")
+    parts = text_of(await room.context("redis"))
+    assert parts == "Take Redis.\n\n\n\nNot a table: ls | grep."
+    if "Kafka" in table:
+        assert await room.found("kafka") == [found]
+        assert await room.context("kafka") == ()
 
 
 async def test_words_without_spaces_are_found_inside_sentences(room: Room) -> None:
@@ -213,9 +235,8 @@ async def test_emoji_and_scripts_without_spaces_are_found(
     """Inside a sentence, to the sign; the context shows them as they were written."""
     asked = await room.ask(text=said)
     for word in found:
-        [hit] = (await room.past_answers.search(SCOPE, word)).hits
-        assert hit.row.id == asked, word
-        assert text_of(hit).strip("…") in said, word
+        assert await room.found(word) == [asked], word
+        assert text_of(await room.context(word)).strip("…") in said, word
     for word in others:
         assert await room.found(word) == [], word
 
@@ -239,25 +260,75 @@ async def test_hits_page_and_are_counted(room: Room) -> None:
     ids = [await room.ask() for _ in range(5)]
     first = await room.past_answers.search(SCOPE, "there", limit=3)
     rest = await room.past_answers.search(SCOPE, "there", limit=3, offset=3)
-    assert [hit.row.id for hit in (*first.hits, *rest.hits)] == ids[::-1]
+    assert [row.id for row in (*first.rows, *rest.rows)] == ids[::-1]
     assert (first.found, rest.found) == (5, 5)
 
 
-async def test_a_prefix_of_id_or_title_finds(room: Room) -> None:
-    """Case doesn't matter, wildcards are letters, and no prefix gives the newest."""
-    sky = await room.ask(title="Äther und Himmel")
-    france = await room.ask(title="100% France", at=NOW + timedelta(minutes=1))
+@pytest.fixture
+async def shelf(room: Room) -> dict[str, str]:
+    """Some answers, and their ids by name."""
+    asked = {
+        "title": ("Which cache?", "Redis or Memcached"),
+        "question": ("Do we keep sessions in Redis, or in Postgres?", "Sessions"),
+        "answer": ("Which queue?", "Queues"),
+        "german": ("Wohin mit der Kundendatenbank?", "Umzug nach Zürich"),
+        "japanese": ("データベースを分割すべきですか。", "分割の是非"),
+        "later": ("Which?", "100% uptime"),
+    }
+    found = {
+        name: await room.ask(question, "Redis does it.", title=title, at=NOW + timedelta(minutes=n))
+        for n, (name, (question, title)) in enumerate(asked.items())
+    }
+    await room.ask("And with Celery?", conversation_id=found["later"], at=NOW + timedelta(hours=1))
+    return found
 
-    async def found(prefix: str) -> list[str]:
-        return [row.id for row in await room.past_answers.find(SCOPE, prefix)]
 
-    assert await found("äTH") == [sky]
-    assert await found(france[:8].upper()) == [france]
-    assert await found(france) == [france]
-    assert await found("100%") == [france]
-    assert await found("%") == []
-    assert await found("france") == []
-    assert await found(" ") == [france, sky]
+@pytest.mark.parametrize(
+    ("typed", "best"),
+    [
+        ("redis", ["title", "question"]),
+        ("REDIS", ["title", "question"]),
+        ("sessions", ["question"]),
+        ("session redis", ["question"]),
+        ("postgres", ["question"]),
+        ("celery", ["later"]),
+        ("memc", ["title"]),
+        ("redis memc", ["title"]),
+        ("redis kubernetes", ["title", "question"]),
+        ("what about sessions", ["question"]),
+        ("kundendaten", ["german"]),
+        ("zurich", ["german"]),
+        ("分割", ["japanese"]),
+        ("べき", ["japanese"]),
+        ("100%", ["later"]),
+        ('"or memcached"', ["title"]),
+        ("kubernetes", []),
+        ("%", []),
+        ("*", []),
+        ("", ["later", "japanese", "german", "answer", "question", "title"]),
+    ],
+)
+async def test_any_word_of_title_or_question_finds_an_answer(
+    room: Room, shelf: dict[str, str], typed: str, best: list[str]
+) -> None:
+    """Best are those that hold all words, then those in which all begin one, then those with one."""
+    names = {one: name for name, one in shelf.items()}
+    assert [names[one] for one in await room.named(typed)] == best
+
+
+async def test_while_somebody_types_what_fits_less_follows(room: Room, shelf: dict[str, str]) -> None:
+    """Each kind after the better one, and nothing twice."""
+    told = await room.ask(title="Rediscover sessions", at=NOW + timedelta(minutes=1))
+    assert await room.named("redis", alike=True) == [shelf["title"], shelf["question"], told]
+
+
+async def test_an_id_finds_its_own_answer(room: Room) -> None:
+    """Whole or from eight characters on, in any case; fewer are a word."""
+    asked = await room.ask("Why does it say deadbeef?")
+    for typed in (asked, asked.upper(), asked[:8], asked[:9]):
+        assert await room.named(f" {typed} ") == [asked]
+    assert await room.named("deadbee") == [asked]
+    assert await room.named(asked[:7]) == []
 
 
 @pytest.mark.parametrize("there", ELSEWHERE)
@@ -271,8 +342,9 @@ async def test_nothing_of_another_channel_is_found(room: Room, there: Source) ->
     assert (await room.past_answers.history(SCOPE)).rows == ()
     assert (await room.past_answers.history(SCOPE, before=Cursor("~", secret))).rows == ()
     assert await room.past_answers.get(SCOPE, secret) is None
-    assert await room.past_answers.find(SCOPE, secret) == []
-    assert await room.past_answers.find(SCOPE, "Mer") == []
+    for typed in (secret, secret[:8], "Mer", "merger", "merger?", f"merger {scope.word}", scope.word):
+        assert await room.named(typed, alike=True) == []
+        assert (await room.named(typed, scope) == [secret]) == (typed != scope.word)
     for words in ("merger", f"merger {scope.word}", f'" OR scope : {scope.word} OR "'):
         assert await room.found(words) == []
     assert (await room.past_answers.statistics(SCOPE)).answered == 0
@@ -346,26 +418,8 @@ async def test_statistics_say_how_each_member_did(room: Room) -> None:
     assert spent.typical == Typical(3, 9.0, 0.25)
     assert statistics.seconds == Figure(9.0, 3)
     assert statistics.members == (
-        MemberStatistics(
-            member="a/one",
-            runs=3,
-            mean_rank=Figure(1.5, 2),
-            win_rate=Figure(0.5, 2),
-            change_rate=Figure(0.5, 2),
-            failure_rate=Figure(1 / 3, 3),
-            cost=Figure(0.125, 3),
-            seconds=Figure(1.5, 3),
-        ),
-        MemberStatistics(
-            member="b/two",
-            runs=3,
-            mean_rank=Figure(1.5, 2),
-            win_rate=Figure(0.5, 2),
-            change_rate=Figure(0.0, 1),
-            failure_rate=Figure(0.0, 3),
-            cost=Figure(None, 0),
-            seconds=Figure(None, 0),
-        ),
+        did("a/one", 3, (1.5, 2), (0.5, 2), (0.5, 2), (1 / 3, 3), (0.125, 3), (1.5, 3)),
+        did("b/two", 3, (1.5, 2), (0.5, 2), (0.0, 1), (0.0, 3), (None, 0), (None, 0)),
     )
 
 
@@ -427,6 +481,6 @@ def told(
     )
 
 
-def text_of(hit: Hit) -> str:
-    """Return a hit's context without its marks."""
-    return "".join(text for text, _ in hit.context)
+def text_of(parts: tuple[tuple[str, bool], ...]) -> str:
+    """Return a context without its marks."""
+    return "".join(text for text, _ in parts)
