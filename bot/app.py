@@ -188,9 +188,7 @@ async def open_council(
             )
         )
         if not configuration.is_demonstration:
-            await stack.enter_async_context(
-                _looking_for_unlisted(client.catalog, profiles.values(), unlisted)
-            )
+            _look_for_unlisted(client.catalog, profiles.values(), unlisted, stack)
         costs = Costs(
             catalog=client.catalog,
             journal=library.journal,
@@ -210,22 +208,21 @@ async def open_council(
         yield Council(profiles, runs, directory)
 
 
-@asynccontextmanager
-async def _looking_for_unlisted(
-    catalog: Catalog, profiles: Iterable[Profile], tell: Unlisted
-) -> AsyncGenerator[None]:
+def _look_for_unlisted(
+    catalog: Catalog, profiles: Iterable[Profile], tell: Unlisted, stack: AsyncExitStack
+) -> None:
     """In the background, tell of the configured models that the provider doesn't have."""
 
     async def look() -> None:
         for model, near in (await catalog.unlisted(profiles)).items():
             tell(model, near)
 
-    looking = asyncio.create_task(look())
-    try:
-        yield
-    finally:
+    async def end() -> None:
         looking.cancel()
         await asyncio.wait({looking})
+
+    looking = asyncio.create_task(look())
+    stack.push_async_callback(end)
 
 
 def open_dispatcher(

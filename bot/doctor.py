@@ -6,7 +6,7 @@ The checks are in `bot.checks` and, for the platforms, in their own packages.
 import asyncio
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +14,27 @@ from typing import TYPE_CHECKING
 
 from bot.app import operator_of
 from bot.checks.channels import ChannelChecks
-from bot.checks.check import MOST_COLUMNS, Check, Checked, Finding, Outcome, carry_out, wrapped
-from bot.checks.folder import DATABASE, FolderChecks, ServerChecks
-from bot.checks.machine import CLOCK, SECRETS, STATUS, Clock, secret_files, status_port
+from bot.checks.check import (
+    MOST_COLUMNS,
+    Check,
+    Checked,
+    Finding,
+    Outcome,
+    carry_out,
+    reported,
+    wrapped,
+)
+from bot.checks.machine import (
+    CLOCK,
+    DATABASE,
+    SECRETS,
+    STATUS,
+    Clock,
+    FolderChecks,
+    ServerChecks,
+    secret_files,
+    status_port,
+)
 from bot.checks.models import PROVIDER, ModelChecks
 from bot.config.configuration import (
     NO_PLATFORM,
@@ -29,7 +47,7 @@ from bot.config.configuration import (
 )
 from bot.config.council_file import VARIABLES
 from bot.config.settings import OPENROUTER, given_secrets
-from bot.errors import ConfigurationError, Problem
+from bot.errors import ConfigurationError
 from bot.view.wording.figures import count, listing
 from council.accounts import Directory
 from council.text.redaction import SHORT, Redaction
@@ -104,13 +122,14 @@ async def diagnose(*, live: bool = False, now: Callable[[], float] = time.time) 
     try:
         configuration = load()
         secrets += configuration.secrets
-        if _is_set_up(configuration):
+        has_models = not configuration.is_demonstration
+        if has_models or configuration.settings.has_platform or _files(configuration):
             checked = await _examine(configuration, live=live, now=now)
         else:
             nothing = Finding(str(Path.cwd()), "nothing is set up yet", "Run `council init`")
             checked = [Checked(CONFIGURATION, Outcome(findings=(nothing, *_misnamed())))]
     except ConfigurationError as error:
-        checked = [Checked(CONFIGURATION, Outcome(findings=_findings(error.problems)))]
+        checked = [Checked(CONFIGURATION, Outcome(findings=reported(error)))]
     return Examination(tuple(checked), live, Redaction(secrets).hide)
 
 
@@ -158,7 +177,8 @@ async def _no_prices() -> None:
 
 
 async def _configured(configuration: Configuration) -> Outcome:
-    read = _read_from(_files(configuration))
+    files, folder = _files(configuration), Path.cwd()
+    read = f"read from {folder}: {listing(files)}" if files else f"no file read from {folder}"
     said, findings = (
         "every setting can be used",
         (*_misnamed(), *_too_short(configuration), *_alone(configuration)),
@@ -169,25 +189,15 @@ async def _configured(configuration: Configuration) -> Outcome:
         if error.problems == [NO_PLATFORM]:
             said = "neither Discord nor Slack is configured; `council ask` and `council chat` work"
         else:
-            findings = (*_findings(error.problems), *findings)
+            findings = (*reported(error), *findings)
     # Beside what is wrong, there is no note.
     return Outcome(f"{said}; {read}", findings, details=(read,) if findings else ())
-
-
-def _read_from(files: Sequence[str]) -> str:
-    folder = Path.cwd()
-    return f"read from {folder}: {listing(files)}" if files else f"no file read from {folder}"
 
 
 def _files(configuration: Configuration) -> list[str]:
     """Name the files of the configuration that are there."""
     places = (Path(".env"), configuration.settings.council_config)
     return [str(place) for place in places if place.is_file()]
-
-
-def _is_set_up(configuration: Configuration) -> bool:
-    has_models = not configuration.is_demonstration
-    return has_models or configuration.settings.has_platform or bool(_files(configuration))
 
 
 def _misnamed() -> tuple[Finding, ...]:
@@ -248,7 +258,3 @@ async def _client(configuration: Configuration, clock: Clock, stack: AsyncExitSt
             on_date=clock.note,
         )
     )
-
-
-def _findings(problems: Sequence[Problem]) -> tuple[Finding, ...]:
-    return tuple(Finding(one.where, one.what, one.fix) for one in problems)

@@ -8,12 +8,17 @@ from typing import Literal, NamedTuple
 
 import structlog
 
+from bot.errors import ConfigurationError
+from storage.errors import StorageError
+
 log = structlog.get_logger()
 
 SECONDS = 15.0
 """How long a check may take."""
 
 MARKS = {"ok": "\u2713", "skipped": "\u2013", "warning": "!", "error": "\u2717"}
+TROUBLE = "docs/troubleshooting.md says what to do, under What the errors mean"
+"""What to do about an error of storage."""
 WIDTH = 20
 MOST_COLUMNS = 100_000
 """Where nobody reads at a terminal, a line is whole."""
@@ -118,6 +123,11 @@ def wrong(where: str, what: str, fix: str, weight: Weight = "error") -> Outcome:
     return Outcome(findings=(Finding(where, what, fix, weight),))
 
 
+def reported(error: ConfigurationError) -> tuple[Finding, ...]:
+    """Return what is wrong with the configuration."""
+    return tuple(Finding(one.where, one.what, one.fix) for one in error.problems)
+
+
 def needs(check: str) -> Outcome:
     """Return the outcome of a check that was skipped, since it needs another."""
     return Outcome(f"skipped: first fix what is wrong under {check}", skipped=True)
@@ -155,6 +165,8 @@ async def _outcome(
             f"there was no result within {check.seconds:g} s",
             "Check the network, then run `council doctor` again",
         )
+    except StorageError as error:
+        return wrong(check.name, str(error), TROUBLE)
     except Exception:
         # An unforeseen error in one check doesn't hide the others.
         log.critical("check_failed", where=check.name.replace(" ", "_"), exc_info=True)

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from enum import StrEnum
 from functools import partial
 from importlib.util import find_spec
@@ -25,13 +25,14 @@ from bot.cli.execution import (
     utf8,
     with_library,
 )
+from bot.config.configuration import Configuration
 from bot.errors import Refusal, UsageError
 from bot.inputs.limits import DOCUMENT_BYTES
 from bot.inputs.reading import FileContent
 from bot.service.commands import OVERRIDABLE, described
 from bot.service.options import RunOptions
 from bot.service.requests.attachments import one_line
-from bot.terminal.ask import say
+from bot.terminal.ask import Asker, say, tell_unlisted
 from bot.view.wording import budgets
 from bot.view.wording import cli as wording
 from bot.view.wording import terminal as terminal_wording
@@ -190,22 +191,17 @@ def ask(
     is_for_person = not (events or as_json or dry_run) and sys.stdin.isatty() and sys.stdout.isatty()
     configuration = offer_servers(own, may_ask=is_for_person)
 
-    async def run(library: Library) -> str | None:
-        async with open_council(configuration, library, unlisted=terminal_ask.tell_unlisted) as council:
-            resume_within = configuration.operations.durability.resume_within
-            terminal = terminal_ask.Asker(library, council.runs, resume_within)
-            try:
-                seats = (await council.runs.costs.channels.in_force(terminal_ask.HERE)).asked(options)
-                files = await council.runs.preparation.files.read(contents)
-                if dry_run:
-                    return await terminal.estimate(seats, text, files, as_json=as_json)
-                return await terminal.ask(
-                    seats, text, surface, files=files, links=tuple(link or ()), start_over=new
-                )
-            except Refusal as error:
-                end(str(error), MISUSED)
+    async def run(terminal: Asker) -> str | None:
+        channels = terminal.runs.costs.channels
+        seats = (await channels.in_force(terminal_ask.HERE)).asked(options)
+        files = await terminal.runs.preparation.files.read(contents)
+        if dry_run:
+            return await terminal.estimate(seats, text, files, as_json=as_json)
+        return await terminal.ask(
+            seats, text, surface, files=files, links=tuple(link or ()), start_over=new
+        )
 
-    is_answered = with_library(configuration, run)
+    is_answered = _at_terminal(configuration, run)
     if configuration is not own:
         say(f"\n{terminal_wording.SET_UP}")
     if not is_answered:
@@ -219,18 +215,24 @@ def retry(
     from bot.terminal import ask as terminal_ask
 
     configuration = configured(for_people=True)
+    if not _at_terminal(configuration, lambda terminal: terminal.retry(run, terminal_ask.people)):
+        raise typer.Exit(FAILED)
 
-    async def again(library: Library) -> str | None:
-        async with open_council(configuration, library, unlisted=terminal_ask.tell_unlisted) as council:
-            resume_within = configuration.operations.durability.resume_within
-            terminal = terminal_ask.Asker(library, council.runs, resume_within)
+
+def _at_terminal(
+    configuration: Configuration, work: Callable[[Asker], Awaitable[str | None]]
+) -> str | None:
+    """Return what the work makes of a council that is asked here; end with what refuses it."""
+
+    async def run(library: Library) -> str | None:
+        async with open_council(configuration, library, unlisted=tell_unlisted) as council:
+            durability = configuration.operations.durability
             try:
-                return await terminal.retry(run, terminal_ask.people)
+                return await work(Asker(library, council.runs, durability.resume_within))
             except Refusal as error:
                 end(str(error), MISUSED)
 
-    if not with_library(configuration, again):
-        raise typer.Exit(FAILED)
+    return with_library(configuration, run)
 
 
 def eval_(

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from shutil import get_terminal_size
@@ -104,7 +105,8 @@ def _shown(value: object) -> str:
         case SecretStr():
             secret = value.get_secret_value()
             if secret.startswith(POSTGRES):
-                return _without_password(secret)
+                # A database's address may be seen, its password not.
+                return re.sub(r"^(\w+://[^:@/]*:).*@", rf"\g<1>{HIDDEN}@", secret)
             return HIDDEN + (secret[-4:] if len(secret) >= LONG_SECRET else "")
         case frozenset():
             return ", ".join(sorted(cast("frozenset[str]", value))) or NOT_SET
@@ -116,11 +118,3 @@ def _shown(value: object) -> str:
             return f"{value.model}{named}{f' at {value.endpoint}' if value.endpoint else ''}"
         case _:
             return str(value)
-
-
-def _without_password(address: str) -> str:
-    """Return a database's address as it may be seen."""
-    before, at, server = address.rpartition("@")
-    name, colon, _ = before.partition("://")[2].partition(":")
-    scheme = address.partition("://")[0]
-    return f"{scheme}://{name}{colon and f':{HIDDEN}'}{at}{server}" if at else address

@@ -166,7 +166,7 @@ def _put_together(
 
 
 def _unknown_variables() -> Iterator[Problem]:
-    known = {*Settings.model_fields, *(f"{name}_file" for name in secret_names())}
+    known = _known_variables()
     in_environment = {name for name in map(str.lower, os.environ) if name.startswith("council_")}
     in_file = {name for name in dotenv_variables() if name.startswith(OURS)}
     for name in sorted((in_environment | in_file) - known):
@@ -179,12 +179,13 @@ def _unknown_variables() -> Iterator[Problem]:
             yield Problem(where, "there is no such setting", fix)
 
 
+def _known_variables() -> set[str]:
+    return {*Settings.model_fields, *(f"{name}_file" for name in secret_names())}
+
+
 def nearly_settings() -> Iterator[tuple[str, str]]:
     """Yield where a variable is that is no setting but almost has one's name, and that name."""
-    known = {
-        *map(str.upper, Settings.model_fields),
-        *(f"{name}_FILE".upper() for name in secret_names()),
-    }
+    known = {*map(str.upper, _known_variables())}
     for where, names in (("the environment", os.environ), (".env", dotenv_variables())):
         for name in sorted({*map(str.upper, names)} - known):
             for meant in get_close_matches(name, known, 1, NEARLY):

@@ -58,10 +58,6 @@ def _split(value: object) -> object:
     return items
 
 
-def _admins(names: list[str]) -> list[str]:
-    return [*map(_admin, names)]
-
-
 def _admin(name: str) -> str:
     found = re.fullmatch(r"(discord)\s*:\s*([0-9]+)|(slack)\s*:\s*([UW][A-Z0-9]+)", name, re.IGNORECASE)
     if found is None:
@@ -128,7 +124,7 @@ ServerAddress = Annotated[
 Address = Annotated[str, AfterValidator(address)]
 PlatformAddress = Annotated[str, AfterValidator(_platforms)]
 Names = Annotated[list[str], BeforeValidator(_split)]
-Admins = Annotated[Names, AfterValidator(_admins)]
+Admins = Annotated[list[Annotated[str, AfterValidator(_admin)]], BeforeValidator(_split)]
 
 
 class Settings(BaseModel):

@@ -3,7 +3,7 @@
 import psycopg
 
 from bot.checks.check import carry_out
-from bot.checks.folder import ServerChecks
+from bot.checks.machine import ServerChecks
 from storage.postgres.opening import open_server
 from tests.postgres_server import serve
 

@@ -216,7 +216,7 @@ class TestReport:
         for fault in FAULTS:
             if fault.name in ("public bot", "in no channel", "misspelt member", "folder for all"):
                 fault.plant(scene)
-        scene.patch.setattr("bot.checks.folder.inspect", broken)
+        scene.patch.setattr("bot.checks.machine.inspect", broken)
         findings = (await scene.diagnose()).findings
         said = [(finding.where, finding.what) for finding in findings]
         assert [where for where, _ in said] == [

@@ -11,7 +11,6 @@ BOT = Path(__file__).parents[3] / "bot"
 ELSEWHERE = {
     "bot/checks/channels.py": "what is wrong and its fix are beside the check that finds it",
     "bot/checks/check.py": "the same",
-    "bot/checks/folder.py": "the same",
     "bot/checks/machine.py": "the same",
     "bot/checks/models.py": "the same",
     "bot/cli/__init__.py": "typer makes the help of commands and options of what is written where they are",
