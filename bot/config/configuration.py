@@ -45,20 +45,9 @@ from council.text.redaction import passwords
 
 OURS = ("council_", "openrouter_", "discord_", "slack_", "database_url")
 
+_RETIRED = re.compile(r"slack_(client_id|client_secret|redirect_uri|removal_days|token_key)(_file)?")
+"""Settings that this release removed: the council serves one Slack workspace."""
 _ONE_WORKSPACE = "Remove it: the council serves one Slack workspace, by SLACK_BOT_TOKEN (docs/slack.md)"
-RETIRED = dict.fromkeys(
-    (
-        "slack_client_id",
-        "slack_client_secret",
-        "slack_client_secret_file",
-        "slack_redirect_uri",
-        "slack_removal_days",
-        "slack_token_key",
-        "slack_token_key_file",
-    ),
-    _ONE_WORKSPACE,
-)
-"""What to do about settings that this release removed."""
 
 NEARLY = 0.84
 """How alike a name must be to a setting's, by difflib: SLAK_BOT_TOKEN is, OPENAI_API_KEY isn't."""
@@ -171,9 +160,9 @@ def _unknown_variables() -> Iterator[Problem]:
     in_file = {name for name in dotenv_variables() if name.startswith(OURS)}
     for name in sorted((in_environment | in_file) - known):
         where = name.upper() + ("" if name in in_environment else " in .env")
-        if name in RETIRED:
+        if _RETIRED.fullmatch(name):
             if variables().get(name):  # a copy of an earlier .env.example names it without a value
-                yield Problem(where, "this setting is gone", RETIRED[name])
+                yield Problem(where, "this setting is gone", _ONE_WORKSPACE)
         else:
             fix = nearest(name.upper(), map(str.upper, known))
             yield Problem(where, "there is no such setting", fix)

@@ -9,8 +9,6 @@ from typing import Any, cast
 from dotenv import dotenv_values
 from dotenv.parser import parse_stream
 
-from bot.service.options import DEFAULT
-
 _PLAIN = re.compile(r"[\w./:@+,~=-]*", re.ASCII)
 
 
@@ -48,17 +46,12 @@ def _line(name: str, value: str) -> str:
     return f"{name}={value}\n"
 
 
-def with_council(text: str, members: str, chairman: str) -> str:
-    """Return the text of a `council.toml` whose default profile has these members and chairman.
-
-    Both are values as TOML writes them. Raises `ValueError` where the file says them in a way that
-    can't be changed without touching anything else.
-    """
-    return with_table(text, ("profiles", DEFAULT), {"members": members, "chairman": chairman})
-
-
 def with_table(text: str, table: tuple[str, ...], keys: Mapping[str, str]) -> str:
-    """Return the text of a TOML file in which a table has these keys; raises `ValueError` likewise."""
+    """Return the text of a TOML file in which a table has these keys, with values as TOML writes them.
+
+    Raises `ValueError` where the file says them in a way that can't be changed without touching
+    anything else.
+    """
     before = tomllib.loads(text)
     lines = text.splitlines(keepends=True)
     header = _header(lines, table)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bot.config.editing import with_council, with_table, with_variables
+from bot.config.editing import with_table, with_variables
 from bot.config.settings import (
     SecretFile,
     dotenv_variables,
@@ -85,15 +85,22 @@ class Plan:
         """Whether a team will ask on a platform."""
         return bool(self.discord_token) or self.has_slack
 
-    def tables(self) -> list[str]:
-        """Return the tables that `council.toml` gets, as it has them."""
-        tables: list[str] = []
+    def tables(self) -> dict[tuple[str, ...], dict[str, str]]:
+        """Return the tables that `council.toml` gets, with their keys."""
+        tables: dict[tuple[str, ...], dict[str, str]] = {}
         if self.council:
             members, chairman = self.council
-            tables.append(f"[profiles.{DEFAULT}]\nmembers = {members}\nchairman = {chairman}")
+            tables["profiles", DEFAULT] = {"members": members, "chairman": chairman}
         if self.monthly:
-            tables.append(f"[budgets]\nworkspace_month = {self.monthly}")
+            tables["budgets",] = {"workspace_month": self.monthly}
         return tables
+
+    def written(self) -> list[str]:
+        """Return the tables as they are written."""
+        return [
+            "\n".join([f"[{'.'.join(name)}]", *(f"{key} = {value}" for key, value in keys.items())])
+            for name, keys in self.tables().items()
+        ]
 
     def changes(self, existing: Existing) -> dict[str, str]:
         """Return the variables that neither `.env` nor the environment has.
@@ -118,7 +125,7 @@ class Plan:
             lines.append(
                 f"  {name} = {_masked(name, value)}{now}" if value else f"  {name}: removed{now}"
             )
-        for table in self.tables():
+        for table in self.written():
             lines += [f"\nTo be written to {existing.council}:", table]
         replaces_council = bool(self.council) and DEFAULT in tomllib.loads(existing.council_text).get(
             "profiles", {}
@@ -142,13 +149,11 @@ class Plan:
         contents: dict[Path, str] = {}
         text = existing.council_text
         try:
-            if self.council:
-                text = with_council(text, *self.council)
-            if self.monthly:
-                text = with_table(text, ("budgets",), {"workspace_month": self.monthly})
+            for name, keys in self.tables().items():
+                text = with_table(text, name, keys)
         except ValueError as error:
             what = "it is written in a way that can't be changed here safely"
-            tables = "\n\n".join(self.tables())
+            tables = "\n\n".join(self.written())
             fix = f"Put this into it yourself, then run `council init` again:\n\n{tables}"
             raise ConfigurationError([Problem(str(existing.council), what, fix)]) from error
         if text != existing.council_text:

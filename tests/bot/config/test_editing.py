@@ -8,9 +8,10 @@ from dotenv import dotenv_values
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.config.editing import with_council, with_variables
+from bot.config.editing import with_table, with_variables
 
 MEMBERS, CHAIRMAN = '[\n    "a/x",\n    { model = "b/y" },\n]', '"c/z"'
+DEFAULT = ("profiles", "default"), {"members": MEMBERS, "chairman": CHAIRMAN}
 COUNCIL = f"[profiles.default]\nmembers = {MEMBERS}\nchairman = {CHAIRMAN}\n"
 
 
@@ -76,7 +77,7 @@ def test_a_variable_is_written_above_a_quotation_that_never_ends() -> None:
 )
 def test_changing_members_changes_nothing_else(before: str, after: str) -> None:
     """Comments and other keys are kept."""
-    assert with_council(before, MEMBERS, CHAIRMAN) == after
+    assert with_table(before, *DEFAULT) == after
     assert tomllib.loads(after)["profiles"]["default"]["chairman"] == "c/z"
 
 
@@ -91,4 +92,4 @@ def test_changing_members_changes_nothing_else(before: str, after: str) -> None:
 def test_an_unsafe_change_is_left_to_a_person(text: str) -> None:
     """The file stays as it is."""
     with pytest.raises(ValueError):  # noqa: PT011 - TOML's own error is one
-        with_council(text, MEMBERS, CHAIRMAN)
+        with_table(text, *DEFAULT)
