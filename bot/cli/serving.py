@@ -225,8 +225,8 @@ def revoke(
 ) -> None:
     """Let a token open nothing from now on; runs that it has begun end as usual."""
     if not with_library(configured(), lambda library: library.tokens.revoke(name)):
-        end(doors.no_token(name), MISUSED)
-    say(doors.revoked(name))
+        end(doors.UNKNOWN_NAME.format(name), MISUSED)
+    say(doors.REVOKED.format(name))
 
 
 Key = Annotated[str, typer.Argument(help="A key of [budgets], such as user_day.")]

@@ -3,8 +3,7 @@
 The last message is the question, earlier turns come before it, and system text is data beside it. What
 would change the answer and isn't offered is refused; fields that wouldn't are ignored. Sources:
 https://platform.openai.com/docs/api-reference/chat/create, /chat/object and /chat-streaming, and
-/docs/guides/error-codes; comments in a stream are those of
-https://html.spec.whatwg.org/multipage/server-sent-events.html. What clients send again by themselves,
+/docs/guides/error-codes. What clients send again by themselves,
 and the header that keeps them from it: `_should_retry` in `openai/_base_client.py`. Others go by the
 status alone (`isRetryable` of `@ai-sdk/provider`, `async_caller.js` of `@langchain/core`).
 """
@@ -35,18 +34,19 @@ from bot.service.admission.budgets import dollars_in
 from bot.service.dispatcher import LONGEST_QUESTION
 from bot.view.message import escaped
 from bot.view.state import Answered, Failed, RunView
-from bot.view.wording import commands
+from bot.view.wording import card, commands
 from bot.view.wording import doors as wording
 from bot.view.wording.terminal import TINY_MODEL
 from council.brief import Attachment, History, Turn
 from council.calls import JsonObject
+from council.document.results import ChairNotes
 from council.errors import CouncilError
 from council.text import clip
 from council.usage import Usage
 from storage.journal.rows import RunRow
 
-PREFIX = "council/"
-"""What a model's name begins with; a profile's follows."""
+PREFIX, PLAIN = "council/", ":plain"
+"""What a model's name begins with, before a profile's; and ends with where only the answer is wanted."""
 LONGEST_KEY = 200
 SYSTEM = "system message"
 MESSAGE = "message"
@@ -129,12 +129,10 @@ def rejection(error: CouncilError) -> Rejected:
 
 def refused(error: RequestRefused) -> web.Response:
     """Return what is answered to what isn't a whole request."""
-    if error.cause == "too_large":
-        status, said = HTTPStatus.REQUEST_ENTITY_TOO_LARGE, wording.TOO_LARGE
-    elif error.cause == NO_ROUTE:
-        status, said = error.status, wording.NO_ROUTE
-    else:
-        status, said = error.status, wording.NO_REQUEST
+    said = {"too_large": wording.TOO_LARGE, NO_ROUTE: wording.NO_ROUTE}.get(
+        error.cause, wording.NO_REQUEST
+    )
+    status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE if error.cause == "too_large" else error.status
     return Rejected(status, said, error.cause).response
 
 
@@ -186,6 +184,7 @@ class ChatRequest:
     model: str
     is_streamed: bool
     includes_usage: bool
+    has_notes: bool
     cancels: bool
 
 
@@ -210,7 +209,7 @@ def read_request(body: bytes, key: str | None) -> ChatRequest:
     limit = metadata.get("max_cost")
     dollars = None if limit is None else dollars_in(limit)
     if limit is not None and not dollars:
-        raise _invalid(wording.no_amount(clip(limit, 60)), "metadata.max_cost")
+        raise _invalid(wording.NO_AMOUNT.format(clip(limit, 60)), "metadata.max_cost")
     key = key or metadata.get("idempotency_key")
     # What isn't UTF-8 in a header arrives as single surrogates.
     if key is not None and not (0 < len(key) <= LONGEST_KEY and key.isprintable()):
@@ -229,6 +228,7 @@ def read_request(body: bytes, key: str | None) -> ChatRequest:
         model=read.model,
         is_streamed=bool(read.stream),
         includes_usage=(read.stream_options or {}).get("include_usage") is True,
+        has_notes=metadata.get("notes") != "false" and not read.model.casefold().endswith(PLAIN),
         cancels=metadata.get("cancel_on_disconnect") == "true",
     )
 
@@ -254,22 +254,23 @@ def parted(text: str) -> tuple[str, tuple[Attachment, ...]]:
 
 def profile_of(model: str) -> str | None:
     """Return the profile that a model's name names; `None` for the channel's, or the token's."""
-    if model.casefold() == PREFIX.rstrip("/"):
+    named = model[: -len(PLAIN)] if model.casefold().endswith(PLAIN) else model
+    if named.casefold() == PREFIX.rstrip("/"):
         return None
-    return model[len(PREFIX) :] if model.casefold().startswith(PREFIX) else model
+    return named[len(PREFIX) :] if named.casefold().startswith(PREFIX) else named
 
 
 def _check_offered(body: ChatBody) -> None:
-    if body.tools and body.tool_choice != "none":
-        raise _invalid(wording.NO_TOOLS, "tools")
-    if body.functions and body.function_call != "none":
-        raise _invalid(wording.NO_TOOLS, "functions")
-    if body.response_format is not None and body.response_format.get("type") != "text":
-        raise _invalid(wording.ONLY_TEXT, "response_format")
-    if body.audio or "audio" in (body.modalities or ()):
-        raise _invalid(wording.NO_AUDIO, "modalities")
-    if body.n is not None and body.n != 1:
-        raise _invalid(wording.ONE_CHOICE, "n")
+    form = {"type": "text"} if body.response_format is None else body.response_format
+    for is_wrong, said, field_name in (
+        (body.tools and body.tool_choice != "none", wording.NO_TOOLS, "tools"),
+        (body.functions and body.function_call != "none", wording.NO_TOOLS, "functions"),
+        (form.get("type") != "text", wording.ONLY_TEXT, "response_format"),
+        (body.audio or "audio" in (body.modalities or ()), wording.NO_AUDIO, "modalities"),
+        (body.n not in (None, 1), wording.ONE_CHOICE, "n"),
+    ):
+        if is_wrong:
+            raise _invalid(said, field_name)
 
 
 def _text(turn: ChatTurn, picture: str = wording.PICTURE) -> str:
@@ -278,7 +279,7 @@ def _text(turn: ChatTurn, picture: str = wording.PICTURE) -> str:
         return turn.content or ""
     for part in turn.content:
         if turn.role == "user" and part.type not in ("text", "image_url"):
-            raise _invalid(wording.no_part(clip(part.type, 60)), "messages")
+            raise _invalid(wording.NO_PART.format(clip(part.type, 60)), "messages")
     said = (picture if part.type == "image_url" else part.text for part in turn.content)
     return "\n".join(filter(None, said))
 
@@ -327,7 +328,7 @@ async def complete(door: Door, caller: Caller, request: web.BaseRequest) -> web.
     found = await door.reader.read(chat.pictures)
     for file in found.attachments:
         if file.omitted:
-            said = wording.picture_unread(file.name, file.omitted)
+            said = wording.PICTURE_UNREAD.format(file.name, file.omitted)
             raise Rejected(HTTPStatus.BAD_REQUEST, said, "invalid_image", param="messages")
     asked = replace(
         chat.asked,
@@ -406,7 +407,7 @@ class _Reply:
         is_answer = True
         try:
             view = _answered(progress := await self._until_over(wait))
-            message = {"role": "assistant", "content": _content(view), "refusal": None}
+            message = {"role": "assistant", "content": self._content(view), "refusal": None}
             choice = {"message": message, "logprobs": None, "finish_reason": _finish_reason(view)}
             body = {
                 **self._head("chat.completion"),
@@ -426,7 +427,7 @@ class _Reply:
         await self._end(orjson.dumps(body), is_answer=is_answer)
 
     async def _stream(self) -> None:
-        """Send the stages as comments and the chairman's text as it comes; then how it ended."""
+        """Send the stages, the chairman's text as it comes and the notes below it; then how it ended."""
         await self._open("text/event-stream")
         await self._send(_event(self._chunk({"role": "assistant", "content": ""})))
         try:
@@ -461,18 +462,23 @@ class _Reply:
         raise ConnectionResetError
 
     async def _tell(self, view: RunView | None) -> None:
-        """Send what is new: how far the stages are, and what the chairman has written."""
-        if view and (stage := stage_of(view)) != self.stage:
+        """Send what is new: how far the stages are, and what the chairman has written.
+
+        Front ends fold what comes as `reasoning_content` before the text: Open WebUI
+        (`process_chat_response` in `utils/middleware.py`), LibreChat (`getReasoningKey`).
+        """
+        over = view if view and view.final and view.is_over else None
+        text = self._content(over) if over else view.text if view else ""
+        if view and not text and (stage := stage_of(view)) not in ("", self.stage):
             self.stage = stage
-            await self._write(f": {stage}\n\n".encode())
-        text = "" if view is None else _content(view) if view.final and view.is_over else view.text
+            await self._send(_event(self._chunk({"reasoning_content": f"- {stage}\n"})))
         if text and text != self.text:
             new = text.removeprefix(self.text)
             if self.text and not text.startswith(self.text):
                 new = f"\n\n{wording.CHAIRMAN_AGAIN}\n\n{text}"
             self.text = text
             await self._send(_event(self._chunk({"content": new})))
-        # Comments don't count: langchain-openai ends a stream that has no chunk for two minutes.
+        # langchain-openai ends a stream that has no chunk for two minutes; comments are none to it.
         await self._keep_alive(_event(self._chunk({})))
 
     async def _open(self, content_type: str) -> None:
@@ -486,20 +492,28 @@ class _Reply:
             await self._send(nothing)
 
     async def _send(self, data: bytes) -> None:
-        await self._write(data)
-        self.sent_at = monotonic()
-
-    async def _write(self, data: bytes) -> None:
         """Write something that must be taken in time, as the port demands of every answer."""
         async with asyncio.timeout(SECONDS):
             await self.response.write(data)
+        self.sent_at = monotonic()
 
     async def _end(self, last: bytes, *, is_answer: bool = True) -> None:
         # Looked up before it is written: a client that has read it closes its connection, too.
         self.changes.is_whole = is_answer and not self.changes.is_gone()
-        await self._write(last)
+        await self._send(last)
         async with asyncio.timeout(SECONDS):
             await self.response.write_eof()
+
+    def _content(self, view: RunView) -> str:
+        """Return an answer and, unless it is wanted without them, the notes below it."""
+        if (final := view.final) is None:
+            return ""
+        notes = (final.notes if self.chat.has_notes else None) or ChairNotes()
+        heads = card.DISSENT, card.ONLY, card.CHANGED, card.ASK
+        texts = notes.dissent, notes.only, notes.changed, notes.ask
+        said = ((head, " ".join(text.split())) for head, text in zip(heads, texts, strict=True) if text)
+        below = "".join(f"\n- **{head}:** {text}" for head, text in said)
+        return f"{final.response}\n\n---\n{below}" if below else final.response
 
     def _head(self, kind: str) -> JsonObject:
         created = int(datetime.fromisoformat(self.run.created_at).timestamp())
@@ -523,10 +537,6 @@ def _answered(progress: RunProgress) -> RunView:
     error = view.error if view else progress.run.error
     said = error.message if error else wording.NO_ANSWER
     raise Rejected(HTTPStatus.BAD_GATEWAY, said, "no_answer")
-
-
-def _content(view: RunView) -> str:
-    return view.final.response if view.final else ""
 
 
 def _finish_reason(view: RunView) -> str:

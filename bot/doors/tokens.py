@@ -37,7 +37,7 @@ class TokenRequest:
     ) -> "TokenRequest":
         """Read the command's options. Raises `UsageError`."""
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,40}", name) or name == STDIO:
-            raise UsageError(wording.name_unusable(name))
+            raise UsageError(wording.NAME_UNUSABLE.format(name))
         return cls(
             name=name,
             scope=read_scope(scope),
@@ -59,7 +59,7 @@ def read_scope(given: str) -> Scope:
     ):
         if found := re.fullmatch(form, given):
             return Scope(platform, found[1], found[2])
-    raise UsageError(wording.scope_unreadable(given))
+    raise UsageError(wording.SCOPE_UNREADABLE.format(given))
 
 
 def read_limit(given: str) -> float | None:
@@ -67,7 +67,7 @@ def read_limit(given: str) -> float | None:
     if given == NO_LIMIT:
         return None
     if not (amount := dollars_in(given)):
-        raise UsageError(wording.amount_unreadable(given))
+        raise UsageError(wording.AMOUNT_UNREADABLE.format(given))
     return amount
 
 
@@ -77,7 +77,7 @@ def _time(given: str) -> timedelta | None:
     found = re.fullmatch(r"([1-9][0-9]{0,5})([dh])", given)
     lasts = timedelta(hours=int(found[1]) * (24 if found[2] == "d" else 1)) if found else None
     if lasts is None or lasts.days > MOST_DAYS:
-        raise UsageError(wording.time_unreadable(given))
+        raise UsageError(wording.TIME_UNREADABLE.format(given))
     return lasts
 
 
@@ -93,7 +93,7 @@ async def make(tokens: Tokens, wanted: TokenRequest) -> str:
         lasts=wanted.lasts,
     )
     if made is None:
-        raise UsageError(wording.name_taken(wanted.name))
+        raise UsageError(wording.NAME_TAKEN.format(wanted.name))
     return made
 
 

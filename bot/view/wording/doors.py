@@ -11,6 +11,16 @@ DIRECT_MESSAGES = "Direct messages are nobody else's to read: a token opens a ch
 PRIVATE_THREAD = (
     "A private thread is read by its members alone: a token opens a channel, or the terminal."
 )
+NAME_UNUSABLE = "{!r} can't name a token. A name has up to 40 letters, digits, - and _, and isn't mcp."
+NAME_TAKEN = "There is a token {} already. Choose another name, or revoke that one first."
+UNKNOWN_NAME = "There is no token {}. `council token list` names them."
+REVOKED = "{} is revoked. Runs that it has begun end as usual."
+SCOPE_UNREADABLE = f"{{!r}} is no scope. Write {TOKEN_SCOPES}."
+AMOUNT_UNREADABLE = "{!r} is no limit. Write a number of dollars above 0, or none."
+NO_AMOUNT = '{!r} is no amount. Write US dollars above 0 as text, such as "0.50".'
+TIME_UNREADABLE = "{!r} is no time. Write days or hours, such as 90d or 12h, or never."
+NO_PART = "Parts of the type {!r} can't be read here. Send text."
+PICTURE_UNREAD = "The {} isn't read: {}."
 
 
 def program(name: str) -> str:
@@ -18,40 +28,8 @@ def program(name: str) -> str:
     return f"{name} (program)"
 
 
-def name_unusable(name: str) -> str:
-    return f"{name!r} can't name a token. A name has up to 40 letters, digits, - and _, and isn't mcp."
-
-
-def name_taken(name: str) -> str:
-    return f"There is a token {name} already. Choose another name, or revoke that one first."
-
-
-def no_token(name: str) -> str:
-    return f"There is no token {name}. `council token list` names them."
-
-
-def revoked(name: str) -> str:
-    return f"{name} is revoked. Runs that it has begun end as usual."
-
-
-def scope_unreadable(given: str) -> str:
-    return f"{given!r} is no scope. Write {TOKEN_SCOPES}."
-
-
 def no_such_profile(name: str, names: Sequence[str]) -> str:
     return f"There is no profile {name}. There are: {', '.join(names)}."
-
-
-def amount_unreadable(given: str) -> str:
-    return f"{given!r} is no limit. Write a number of dollars above 0, or none."
-
-
-def no_amount(given: str) -> str:
-    return f'{given!r} is no amount. Write US dollars above 0 as text, such as "0.50".'
-
-
-def time_unreadable(given: str) -> str:
-    return f"{given!r} is no time. Write days or hours, such as 90d or 12h, or never."
 
 
 def made(place: str, name: str, limit: float | None, expires_at: str | None) -> str:
@@ -110,10 +88,6 @@ def unreadable(where: str, why: str) -> str:
     return f"{where or 'The body'} can't be read: {why}."
 
 
-def no_part(kind: str) -> str:
-    return f"Parts of the type {kind!r} can't be read here. Send text."
-
-
 def too_long(most: int) -> str:
     return f"A question may have {most:,} characters, with what it is about."
 
@@ -164,10 +138,6 @@ UNKNOWN = "unknown"
 
 def no_tool(name: str, names: Iterable[str]) -> str:
     return f"There is no tool {name!r}. There are {', '.join(names)}."
-
-
-def picture_unread(name: str, why: str) -> str:
-    return f"The {name} isn't read: {why}."
 
 
 def serving(host: str, port: int, *, has_mcp: bool) -> str:

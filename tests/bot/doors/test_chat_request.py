@@ -121,22 +121,6 @@ def test_an_earlier_models_calls_are_passed_over() -> None:
         assert refused(ASK, last)[2] == wording.NO_USER_MESSAGE
 
 
-@pytest.mark.parametrize(
-    ("name", "profile"),
-    [
-        ("council/default", "default"),
-        ("default", "default"),
-        ("Council/Fast", "Fast"),
-        ("COUNCIL/fast", "fast"),
-        ("council", None),
-        ("Council", None),
-    ],
-)
-def test_a_model_is_named_in_any_case_and_without_its_prefix(name: str, profile: str | None) -> None:
-    """As clients write it that split a name at its slash, or write titles."""
-    assert read(model=name).asked.profile == profile
-
-
 LINES = "\n".join(f"line {n}: the pump number {n} is fine." for n in range(850))
 
 

@@ -26,7 +26,7 @@ from council.document.conversation import Source
 from storage.journal.rows import RunRow
 from tests.bot.doors.ports import HERE, THERE, Port, port
 from tests.bot.inputs.pictures import plain
-from tests.council.scripted import ScriptedCouncil, failure
+from tests.council.scripted import ScriptedCouncil, asking, failure
 from tests.storage.journal.test_journal import BRIEF
 
 if TYPE_CHECKING:  # as in `ports`
@@ -77,25 +77,53 @@ async def test_the_official_client_is_answered(tmp_path: Path) -> None:
         assert chunks[0].id != whole.id
 
 
-async def test_a_stream_tells_the_stages_as_comments(tmp_path: Path) -> None:
-    """Which every reader of such streams skips; a cut answer's reason is its length."""
-    council = ScriptedCouncil(held={"stage1.1:openai/gpt-5"}, truncated={"stage3"})
-    async with port(tmp_path, council) as at, aiohttp.ClientSession() as session:
-        headers = {"Authorization": f"Bearer {at.token}"}
-        body = {"model": MODEL, "messages": ASKED, "stream": True}
-        address = f"{at.base}/v1/chat/completions"
-        async with session.post(address, json=body, headers=headers) as response:
-            assert response.content_type == "text/event-stream"
-            seen = b""
-            while b": answers 3/4" not in seen:
-                seen += await response.content.readany()
-            council.release("stage1.1:openai/gpt-5")
-            seen += await response.read()
-        lines = seen.decode().split("\n\n")
-        assert lines[-2:] == ["data: [DONE]", ""]
-        last = json.loads(lines[-3].removeprefix("data: "))
-        assert last["choices"][0]["finish_reason"] == "length"
-        assert last["council"]["source"] == "chairman"
+NOTES = "How many\nDISSENT: gpt-5 would wait,\nfor a year.\nCHANGED: gpt-5 left X."
+BELOW = (
+    "\n\n---\n\n- **Dissent:** gpt-5 would wait, for a year.\n- **Review changed:** gpt-5 left X.\n"
+    "- **Would change the answer:** How many"
+)
+
+
+@pytest.mark.parametrize(
+    ("model", "metadata", "below"),
+    [
+        (MODEL, {}, BELOW),
+        (MODEL, {"notes": "true"}, BELOW),
+        (MODEL, {"notes": "false"}, ""),
+        (f"{MODEL}:plain", {}, ""),
+        ("Council:Plain", {}, ""),
+    ],
+)
+async def test_the_notes_are_below_the_answer_unless_it_is_wanted_plain(
+    tmp_path: Path, model: str, metadata: dict[str, str], below: str
+) -> None:
+    """Whole and streamed; the stages come before it as what front ends fold."""
+    council = ScriptedCouncil({"stage3": asking(NOTES)}, held={"stage1.1:openai/gpt-5"})
+    async with port(tmp_path, council) as at:
+        client = at.openai().chat.completions
+        stream = await client.create(model=model, messages=ASKED, metadata=metadata, stream=True)
+        said, thought = "", ""
+        async for chunk in stream:
+            [choice] = chunk.choices
+            said += choice.delta.content or ""
+            more = (choice.delta.model_extra or {}).get("reasoning_content", "")
+            assert not (more and said)
+            thought += more
+            if "answers 3/4" in thought:
+                council.release("stage1.1:openai/gpt-5")
+        assert said == f"{ANSWER}{below}"
+        assert "\n- answers 3/4\n" in f"\n{thought}"
+        whole = await client.create(model=model, messages=ASKED, metadata=metadata)
+        assert whole.choices[0].message.content == said
+
+
+async def test_a_cut_answers_reason_is_its_length(tmp_path: Path) -> None:
+    """And whose words it is comes beside it."""
+    async with port(tmp_path, ScriptedCouncil(truncated={"stage3"})) as at:
+        stream = await at.openai().chat.completions.create(model=MODEL, messages=ASKED, stream=True)
+        last = [chunk async for chunk in stream][-1]
+    assert last.choices[0].finish_reason == "length"
+    assert (last.model_extra or {})["council"]["source"] == "chairman"
 
 
 @pytest.mark.parametrize("streams", [True, False])
@@ -194,19 +222,10 @@ def user(content: object) -> list[dict[str, Any]]:
     return [{"role": "user", "content": content}]
 
 
-NO_PICTURE = [{"type": "image_url", "image_url": {"url": "data:"}}]
 REFUSED: list[tuple[str, Mapping[str, Any], int, str]] = [
     ("tools", {"tools": [{"type": "function"}]}, 400, wording.NO_TOOLS),
-    ("form", {"response_format": {"type": "json_object"}}, 400, "response_format"),
-    ("form", {"response_format": {"type": "json_schema"}, "stream": True}, 400, "response_format"),
-    ("audio", {"modalities": ["text", "audio"]}, 400, wording.NO_AUDIO),
-    ("n", {"n": 2}, 400, wording.ONE_CHOICE),
-    ("no user", {"messages": [{"role": "system", "content": "x"}]}, 400, wording.NO_USER_MESSAGE),
     ("empty", {"messages": user(" ")}, 400, wording.EMPTY),
-    ("assistant last", {"messages": [*ASKED, {"role": "assistant"}]}, 400, wording.NO_USER_MESSAGE),
-    ("picture", {"messages": user(NO_PICTURE)}, 400, wording.NO_PICTURE_DATA),
     ("metadata", {"metadata": {"cancel_on_disconnect": True}}, 400, "metadata.cancel_on_disconnect"),
-    ("key", {"metadata": {"idempotency_key": "x" * 201}}, 400, wording.key_unusable(200)),
     ("long", {"messages": user("x" * 150_001)}, 413, wording.too_long(150_000)),
     ("profile", {"model": "council/slow"}, 404, "slow"),
     ("max_cost", {"metadata": {"max_cost": "0.0001"}}, 402, "at most"),
@@ -304,6 +323,7 @@ async def test_a_request_is_unpacked_beside_the_others(
         ("council", "council/default"),
         ("fast", "council/fast"),
         ("Fast", "council/fast"),
+        ("council/fast:plain", "council/fast"),
         ("council/nobody", None),
         ("x" * 7_000, None),
         ("%FF", None),

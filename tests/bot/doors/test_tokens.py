@@ -23,6 +23,7 @@ from tests.test_program import Program
 
 CHANNEL = Scope("slack", "T1AAAAAA", "C1AAAAAA")
 IN_CHANNEL = "slack:T1AAAAAA/C1AAAAAA"
+ARABIC = f"discord:{chr(0x661) * 18}/{chr(0x661) * 18}"
 
 
 def wanted(name: str = "ci", scope: str = IN_CHANNEL) -> TokenRequest:
@@ -65,44 +66,27 @@ async def test_an_expired_token_opens_nothing(library: Library) -> None:
     assert len(await library.tokens.all()) == 1
 
 
-@pytest.mark.parametrize(
-    ("scope", "said"),
-    [
-        ("slack:T1AAAAAA/D1AAAAAA", "Direct messages"),
-        ("discord:/123456789012345678", "Direct messages"),
-        ("discord:@me/123456789012345678", "Direct messages"),
-        ("slack:T1AAAAAA", "is no scope"),
-        ("slack:acme/general", "is no scope"),
-        ("discord:1/2", "is no scope"),
-        (f"discord:{chr(0x661) * 18}/{chr(0x661) * 18}", "is no scope"),
-        ("", "is no scope"),
-    ],
-)
-def test_what_is_no_channel_is_refused(scope: str, said: str) -> None:
-    """Direct messages, names in place of ids."""
-    with pytest.raises(UsageError, match=said):
-        wanted(scope=scope)
+UNREADABLE = {
+    "name": ("can't name a token", ["", "mcp", "a b", "x" * 41, "ci/2", "\x1b[1m"]),
+    "scope": ("is no scope", ["slack:T1AAAAAA", "slack:acme/general", "discord:1/2", ARABIC, ""]),
+    "place": (
+        "Direct messages",
+        ["slack:T1AAAAAA/D1AAAAAA", *(f"discord:{at}/{'1' * 18}" for at in ("", "@me"))],
+    ),
+    "limit": ("is no limit", ["0", "-1", "nan", "inf", "free", "", "2000000", "1_0", "\u0661"]),
+    "time": ("is no time", ["0d", "90", "1w", "99999d", "", "\u0661d"]),
+}
 
 
-@pytest.mark.parametrize("name", ["", "mcp", "a b", "x" * 41, "ci/2", "\x1b[1m"])
-def test_a_name_is_a_plain_word(name: str) -> None:
-    """`mcp` is what `council mcp` asks as."""
-    with pytest.raises(UsageError, match="can't name a token"):
-        wanted(name)
-
-
-@pytest.mark.parametrize("limit", ["0", "-1", "nan", "inf", "free", "", "2000000", "1_0", "\u0661"])
-def test_no_limit_has_to_be_written(limit: str) -> None:
-    """As `none`."""
-    with pytest.raises(UsageError, match="is no limit"):
-        TokenRequest.read("ci", "terminal", limit, "90d", None)
-
-
-@pytest.mark.parametrize("lasts", ["0d", "90", "1w", "99999d", "", "\u0661d"])
-def test_a_time_is_days_or_hours(lasts: str) -> None:
-    """Or `never`."""
-    with pytest.raises(UsageError, match="is no time"):
-        TokenRequest.read("ci", "terminal", "2", lasts, None)
+@pytest.mark.parametrize("field", UNREADABLE)
+def test_what_cant_be_read_is_refused(field: str) -> None:
+    """`mcp` is what `council mcp` asks as; no limit and no end have to be written, as `none` and `never`."""
+    said, every = UNREADABLE[field]
+    for given in every:
+        read = {"name": "ci", "scope": "terminal", "limit": "2", "time": "90d"}
+        read["scope" if field == "place" else field] = given
+        with pytest.raises(UsageError, match=said):
+            TokenRequest.read(read["name"], read["scope"], read["limit"], read["time"], None)
 
 
 async def test_a_private_threads_token_is_refused(library: Library) -> None:
