@@ -69,6 +69,14 @@ class Estimate:
         kept = (each for each in self.stages if each.stage not in ("stage2", "stage2_5"))
         return sum(each.cost / once.get(each.stage, 1) for each in kept)
 
+    def reserving(self, worst: float | None) -> float:
+        """Return the dollars to reserve, by the `worst` that was measured lately: `None` if it wasn't.
+
+        Never less than the run may cost without reviews and corrections: if there is no room for those
+        later, it has an answer all the same.
+        """
+        return self.cost if worst is None else min(self.cost, max(worst, self.agreed_cost))
+
     @property
     def calls(self) -> int:
         return sum(stage.calls for stage in self.stages)

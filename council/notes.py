@@ -96,7 +96,6 @@ class AnswerStream:
         return shown + self._unmarking.feed(answer) + self._unmarking.rest()
 
     def restart(self) -> None:
-        """Forget what came before: the reply begins again."""
         self._held, self._has_shown = "", False
         self._unfencing.restart()
         if self._unmarking:

@@ -144,7 +144,6 @@ class Member(BaseModel):
         return self
 
     def in_a_run(self) -> "Member":
-        """Return the member without what only today's configuration may name, such as its endpoint."""
         return Member.model_validate(self.model_dump())
 
 
@@ -359,7 +358,6 @@ class Profile(BaseModel, frozen=True):
         )
 
     def in_a_run(self) -> "Profile":
-        """Return the settings as a run stores them: without addresses and keys' variables."""
         return Profile.model_validate(self.model_dump())
 
 

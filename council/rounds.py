@@ -225,7 +225,6 @@ class _Author:
     round: int
 
     def request(self) -> Request:
-        """Ask for replies and a corrected answer, by a schema where its endpoint takes one."""
         profile = self.session.brief.profile
         form = consultation_calls.schema(profile, critics=[review.model for review in self.reviews])
         is_json = form is not None or bool(self.member.structured)
@@ -291,7 +290,6 @@ class _Table:
         self._reviewing: dict[str, asyncio.Task[Stage2Result | Failure]] = {}
 
     async def run_round(self) -> Round:
-        """Get every review and every correction, each as soon as its data is available."""
         session, names, number = self._session, self._names, self._data.round_number
         session.emit(StageStarted("stage2", tuple(names), number))
         with (

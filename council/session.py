@@ -74,7 +74,6 @@ class StageCancellation(Cancellation):
         self._missing = profile.quorum
 
     def begin(self) -> None:
-        """Start the stage's clock, with the first call."""
         if self._deadline is not None:
             self.expire("stage_deadline", self._deadline)
             self._deadline = None
@@ -133,7 +132,6 @@ class Session:
 
     @contextmanager
     def open(self, stage: Stage, number: int = 1) -> Generator[StageCancellation]:
-        """Open a stage: one press of Stop ends members' calls, a second one the chairman's."""
         within = self.stop.everything if stage == "stage3" else self.stop.members
         cancellation = StageCancellation(stage, number, self.brief.profile, within)
         try:
@@ -310,7 +308,6 @@ class Session:
         return self._accounts.calls(member).cause is None
 
     def tokens(self, *stages: str) -> int:
-        """Return the tokens that some stages' rounds used: `stage2.2`, `stage2_5.2`."""
         return sum(usage.tokens for key, usage in self._usage.items() if key.partition(":")[0] in stages)
 
     def usage(self) -> RunUsage:

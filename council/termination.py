@@ -7,7 +7,6 @@ BUDGET_USED = 0.9
 
 
 def start_new_round(state: IterationState) -> IterationRound:
-    """Count one more round and return its record, still empty."""
     state.current_round += 1
     return IterationRound(round_number=state.current_round)
 

@@ -37,6 +37,7 @@ class Usage(BaseModel):
     `cost` is in US dollars, the sum over the calls whose price is known; `unpriced` counts the
     others, so that a partial sum is never mistaken for the whole. `cached_tokens` are those of the
     prompts that providers read from their caches, as far as they say so; `None` if none does.
+    `unsure` is the part of `cost` that calls may not be billed that were cut off; `None` if none was.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -47,6 +48,7 @@ class Usage(BaseModel):
     unpriced: int = 0
     source: Literal["measured", "estimated"] = "measured"
     cached_tokens: int | None = None
+    unsure: float | None = None
 
     @property
     def tokens(self) -> int:
@@ -55,26 +57,17 @@ class Usage(BaseModel):
 
 def total(parts: Iterable[Usage]) -> Usage:
     """Add up; one estimated part makes the sum an estimate."""
-    prompt = completion = unpriced = 0
-    cost = 0.0
-    cached: int | None = None
-    source: Literal["measured", "estimated"] = "measured"
-    for part in parts:
-        prompt += part.prompt_tokens
-        completion += part.completion_tokens
-        cost += part.cost
-        unpriced += part.unpriced
-        if part.cached_tokens is not None:
-            cached = (cached or 0) + part.cached_tokens
-        if part.source == "estimated":
-            source = "estimated"
+    every = tuple(parts)
+    cached = [part.cached_tokens for part in every if part.cached_tokens is not None]
+    unsure = [part.unsure for part in every if part.unsure is not None]
     return Usage(
-        prompt_tokens=prompt,
-        completion_tokens=completion,
-        cost=cost,
-        unpriced=unpriced,
-        source=source,
-        cached_tokens=cached,
+        prompt_tokens=sum(part.prompt_tokens for part in every),
+        completion_tokens=sum(part.completion_tokens for part in every),
+        cost=sum(part.cost for part in every),
+        unpriced=sum(part.unpriced for part in every),
+        source="estimated" if any(part.source == "estimated" for part in every) else "measured",
+        cached_tokens=sum(cached) if cached else None,
+        unsure=sum(unsure) if unsure else None,
     )
 
 

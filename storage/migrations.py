@@ -16,7 +16,6 @@ class Migration:
 
 @cache
 def known_migrations(package: str) -> tuple[Migration, ...]:
-    """Return a store's migrations, in order."""
     scripts = (
         entry for entry in (files(package) / "migrations").iterdir() if entry.name.endswith(".sql")
     )

@@ -113,7 +113,6 @@ class Selection(BaseModel):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to forget."""
         return not (
             self.conversations
             or self.runs
@@ -189,7 +188,6 @@ class Selections:
         )
 
     async def channel(self, scope: Scope) -> Selection:
-        """Select everything of a channel."""
         known = await self._ids(
             "SELECT id FROM conversations WHERE scope = :scope", {"scope": scope.word}
         )

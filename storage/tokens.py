@@ -122,7 +122,6 @@ class Tokens:
         return found
 
     async def revoke(self, name: str) -> bool:
-        """Delete a token; return whether there was one of this name."""
         rows = await self._database.read(_NAMED, (name,))
         if not rows:
             return False

@@ -324,9 +324,7 @@ async def test_a_dry_run_says_what_a_question_may_cost_and_asks_nothing(tmp_path
         events = await council("ask", QUESTION, "--dry-run", "--events")
     assert (ended.code, ended.err, server.history) == (0, "", [])
     first, *rows, assumed, unpriced, nothing = ended.out.splitlines()
-    assert re.fullmatch(
-        r"This question may cost about \$0\.\d\d: 10 calls, about [\d,]+ tokens\.", first
-    )
+    assert re.fullmatch(r"This question: at most \$0\.\d\d; 10 calls, about [\d,]+ tokens\.", first)
     assert [row.split("  ")[1].strip() for row in rows] == [
         "Answers",
         "Reviews",

@@ -496,6 +496,11 @@ class Door:
         )
         return self._runs.costs.estimate(question.brief(profile, self._runs.recorder.entropy))
 
+    async def usual(self, caller: Caller) -> float | None:
+        """Return the median dollars of the caller's last answers; `None` below three."""
+        typical = await self._library.index.typical(caller.place)
+        return typical.cost if typical else None
+
     async def resume(self, *, stdio: bool) -> None:
         """Continue what an earlier process left: the runs over standard input, or those of tokens."""
         found = await self._library.journal.unfinished_of_programs()

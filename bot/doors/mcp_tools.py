@@ -213,7 +213,9 @@ class Tools:
         profile = wanted.profile and profile_of(wanted.profile)
         asked = Inquiry(text=question, profile=profile, files=files)
         found = await self.door.estimate(caller, asked)
+        usual = await self.door.usual(caller)
         return {
+            "usual_cost": None if usual is None else round(usual, DIGITS),
             "cost": round(found.cost, DIGITS),
             "calls": found.calls,
             "tokens": found.tokens,

@@ -162,7 +162,7 @@ class Evaluation:
         steps = await journal.steps(run)
         so_far = steps.allowance or Allowance(reserved=0, spent=0, unpriced_call=self._unpriced)
         limit = nanos(UNLIMITED if self.max_cost is None else self.max_cost)
-        spent = await journal.settled(run.id) + so_far.spent
+        spent = await journal.spending.settled(run.id) + so_far.spent
         allowance = Allowance(limit, spent, so_far.unpriced_call)
         prices = partial(costs.prices, run.brief.profile.name)
         budget = RunBudget(allowance, 0, prices, self._too_dear, steps.send)

@@ -33,7 +33,6 @@ class Durations:
         self.counts = [0] * (len(self.bounds) + 1)
 
     def add(self, seconds: float) -> None:
-        """Count once."""
         self.counts[bisect_left(self.bounds, seconds)] += 1
         self.seconds += seconds
 
@@ -74,12 +73,10 @@ class Metrics:
     budgets_nearly_used: Counter[Budgeted] = field(default_factory=Counter[Budgeted])
 
     def answered(self, model: str, reply: Reply) -> None:
-        """Count a model call that was answered."""
         self._add(model, ANSWERED, reply.usage)
         self.call_times[model].add(reply.latency_ms / 1000)
 
     def failed(self, model: str, failure: Failure) -> None:
-        """Count a model call that failed."""
         self._add(model, failure.cause, failure.usage)
 
     def edited(self, platform: str, changes: int) -> None:

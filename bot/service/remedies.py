@@ -18,10 +18,6 @@ log = structlog.get_logger()
 Tell = Callable[[Remedy], None]
 
 
-def _as_recorded(call: Call) -> Member:
-    return call.member
-
-
 @dataclass(frozen=True, slots=True)
 class Remedies:
     """Knows which settings a failed call depends on.
@@ -30,7 +26,7 @@ class Remedies:
     whether the council's own key is set.
     """
 
-    find: Callable[[Call], Member] = _as_recorded
+    find: Callable[[Call], Member] = lambda call: call.member
     has_key: bool = True
 
     def of(self, profile: Profile, failed: Iterable[tuple[str, Failure]]) -> list[Remedy]:

@@ -92,10 +92,12 @@ class Asker:
         if files.attachments and all(each.is_unread for each in files.attachments):
             raise Refusal(nothing_readable(files.attachments))
         async with self._data_stays(), self._run(question, profile, start_over) as run:
-            typical = None
-            with suppress(StorageError):  # the card is as well without
-                typical = await self.library.index.typical(HERE)
-            return await self._show(run, surface, typical)
+            return await self._show(run, surface, await self._typical())
+
+    async def _typical(self) -> Typical | None:
+        with suppress(StorageError):  # the card is as well without
+            return await self.library.index.typical(HERE)
+        return None
 
     async def estimate(self, profile: Profile, text: str, files: FilesAsRead, *, as_json: bool) -> str:
         """Print what a question may cost without asking it; return the printed text."""
@@ -106,10 +108,12 @@ class Asker:
             for line in inputs.files_read(read.files, read.links):
                 say(line)
         found = self.runs.costs.estimate(brief)
-        said = budgets.dry_run(found)
+        typical = await self._typical()
+        said = budgets.dry_run(found, typical)
         if as_json:
             names = ("calls", "tokens", "cost", "unpriced")
             sums = {name: getattr(found, name) for name in names} | asdict(found)
+            sums["usual_cost"] = typical.cost if typical else None
             said = orjson.dumps(sums, option=orjson.OPT_INDENT_2).decode()
         say(said)
         return said

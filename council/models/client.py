@@ -484,7 +484,7 @@ class ModelClient:
             call.meter.add(error.failure.usage)
             raise
         except asyncio.CancelledError:
-            call.meter.add(completion.paid(call, price))
+            call.meter.add(completion.cut_off(call, price))
             raise
         call.meter.add(reply.usage)
         return reply

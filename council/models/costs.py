@@ -116,7 +116,6 @@ class Catalog:
         )
 
     def price(self, model: str) -> Price | None:
-        """Return a model's price as far as it is known; nothing is fetched."""
         listing = find_listing(self._listings, model)
         return listing.price if listing else None
 

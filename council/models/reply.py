@@ -15,7 +15,7 @@ from typing import cast
 
 from council.calls import Call, Citation, Reply
 from council.errors import Cause, Failure, ModelError
-from council.models.costs import UNPRICED_CALL, stated_usage, used
+from council.models.costs import UNPRICED_CALL, search_cost, stated_usage, used
 from council.models.phrases import answer_in, without_sources
 from council.models.refusals import EXCERPT_LENGTH, NO_SECRETS, refused, shorten, too_large
 from council.models.thoughts import ThoughtFilter
@@ -275,6 +275,15 @@ class Completion:
     def paid(self, call: Call, price: Callable[[str], Price | None]) -> Usage | None:
         """Return what the request cost so far, however it ended; `None` for one that was never sent."""
         return self.spent(call, price) if self._is_sent else None
+
+    def cut_off(self, call: Call, price: Callable[[str], Price | None]) -> Usage | None:
+        """Return the same for a request that is cut off: what didn't arrive may be billed, or not."""
+        so_far, listed = self.paid(call, price), price(call.member.model)
+        if so_far is None or listed is None or so_far.source == "measured":
+            return so_far
+        arrived = listed.cost(so_far.prompt_tokens, so_far.completion_tokens)
+        unsure = so_far.cost - arrived - search_cost(call.member, web=call.web)
+        return so_far.model_copy(update={"unsure": unsure}) if unsure > 0 else so_far
 
     def spent(self, call: Call, price: Callable[[str], Price | None]) -> Usage:
         """Return what the call used so far: as counted, else estimated by all that arrived."""

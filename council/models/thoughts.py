@@ -87,7 +87,6 @@ class ThoughtFilter:
 
     @property
     def answer(self) -> str:
-        """The answer so far, but for what may still become a tag."""
         return "".join(self._pieces)
 
     @property

@@ -110,12 +110,10 @@ class StrippedStream:
         return self._shown(text[:ready])
 
     def rest(self) -> str:
-        """Return what was held back, at the reply's end."""
         held, self._held = self._held, ""
         return self._shown(held)
 
     def restart(self) -> None:
-        """Forget what came before: the reply begins again."""
         self._held = self._end = ""
 
     def _shown(self, text: str) -> str:

@@ -96,7 +96,6 @@ def messages_of(document: Document) -> list[object]:
 
 
 def encode(document: Document) -> bytes:
-    """Return a document as indented JSON."""
     try:
         return orjson.dumps(document.raw, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     except orjson.JSONEncodeError as error:

@@ -150,7 +150,6 @@ class Index:
         await self._database.write(*await asyncio.to_thread(_upserts, self._database.search, stored))
 
     async def remove(self, *conversation_ids: str) -> None:
-        """Delete these conversations' rows."""
         await self._database.write(*((sql, (one,)) for sql in _REMOVE for one in conversation_ids))
 
     async def find_as_operator(self, prefix: str, limit: int = 10) -> list[IndexRow]:
@@ -259,7 +258,6 @@ class _Comparison:
         return _upserts(self._search, readable, self._indexed)
 
     def report(self) -> IndexReport:
-        """Return what was found, each list sorted."""
         return IndexReport(
             documents=len(self._readable),
             missing=tuple(sorted(self._missing)),

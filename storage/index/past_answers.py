@@ -51,7 +51,6 @@ class Cursor:
     id: str
 
     def __str__(self) -> str:
-        """Return the text that `Cursor.parse` reads."""
         return f"{self.updated_at}/{self.id}"
 
     @classmethod
@@ -158,7 +157,6 @@ class PastAnswers:
         return tuple(map(index_row, found))
 
     async def statistics(self, scope: Scope, *, days: int | None = None) -> Statistics:
-        """Add up the last days, or all time."""
         return await statistics(self._database, scope, days=days, now=self._now())
 
 

@@ -140,7 +140,6 @@ class Derived:
 
 
 def derive(stored: Stored) -> Derived:
-    """Derive a conversation's rows from its document."""
     conversation, source = stored.conversation, stored.conversation.source
     begun = _moment(conversation.created_at) or _from_stamp(stored)
     answers = conversation.answers

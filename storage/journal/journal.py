@@ -89,7 +89,7 @@ class Journal(RunReader):
     def __init__(self, database: Database, now: Clock = lambda: datetime.now(UTC)) -> None:
         super().__init__(database)
         self.retractions = Retractions(database, now)
-        self._spending = Spending(database)
+        self.spending = Spending(database)
         self._now = now
         self._claimed: dict[str, int] = {}
         self._lost: dict[str, Callable[[], None]] = {}
@@ -250,13 +250,9 @@ class Journal(RunReader):
         """Replace what an open run has reserved, or leave it. Raises `BudgetExceeded`."""
         await self._change(run_id, reservation)
 
-    async def settled(self, run_id: str) -> int:
-        """Return what a run's ended attempts have cost, in billionths of a dollar."""
-        return await self._spending.settled(run_id)
-
     async def used(self, reservation: Reservation) -> list[Used]:
         """Return what is used or reserved of each budget that a reservation names."""
-        return await self._spending.used(reservation, self._now())
+        return await self.spending.used(reservation, self._now())
 
     async def reopen(
         self,
@@ -292,7 +288,7 @@ class Journal(RunReader):
     ) -> list[Statement]:
         if reservation is None:
             return []
-        return await self._spending.reserve(run_id, reservation, now)
+        return await self.spending.reserve(run_id, reservation, now)
 
     async def _change(
         self, run_id: str, reservation: Reservation | None, *statements: Statement
@@ -320,7 +316,7 @@ class Journal(RunReader):
             except ReservationRefused as error:
                 if reservation is None:
                     raise
-                if exceeded := await self._spending.exceeded(run_id, reservation, now):
+                if exceeded := await self.spending.exceeded(run_id, reservation, now):
                     raise exceeded from error
         return await write()
 

@@ -37,7 +37,6 @@ class Subject:
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """Its rows' key."""
         return self.day[:7], self.day, "operator", self.digest
 
 
@@ -57,7 +56,6 @@ class NoticeRecord:
         return Subject(day, await self._spending.digest(remedy, day))
 
     async def reached(self, subject: Subject) -> bool:
-        """Return whether an admin has been told."""
         return bool(await self._database.read(_REACHED, subject.key))
 
     async def person(self, name: str, moment: datetime) -> str:
@@ -65,7 +63,6 @@ class NoticeRecord:
         return await self._spending.digest(name, await self._spending.day(moment))
 
     async def open(self, subject: Subject, recipients: Iterable[str]) -> None:
-        """Record who is to be told."""
         day = await self._spending.day(self.now())
         await self._database.write(
             (_FORGET_OLD, {"month": day[:7], "day": day}),

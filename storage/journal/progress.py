@@ -163,7 +163,6 @@ class Posts:
 
     @property
     def messages(self) -> frozenset[str]:
-        """The ids of the messages that are known to be posted."""
         return frozenset(message for _, message in self._posted.values() if message)
 
     def has(self, key: str, text: str) -> bool:

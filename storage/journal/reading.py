@@ -38,13 +38,11 @@ class RunReader:
         self._database = database
 
     async def knows(self, entry_key: str) -> bool:
-        """Return whether a delivery with this entry key began a run."""
         query = "SELECT EXISTS (SELECT 1 FROM runs WHERE entry_key = ?) AS known"
         [row] = await self._database.read(query, (entry_key,))
         return bool(row["known"])
 
     async def get(self, run_id: str) -> RunRow | None:
-        """Return a run, or `None` if there is none."""
         found = await self._find("id = ?", run_id)
         return found[0] if found else None
 

@@ -114,7 +114,6 @@ def read_run(row: Row) -> RunRow:
 
 
 def dump_origin(source: Source) -> str:
-    """Return where a run is shown, as it is stored."""
     return orjson.dumps(source.dump()).decode()
 
 

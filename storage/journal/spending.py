@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 from itertools import pairwise
 
-from council.document.conversation import timestamp
+from council.document.conversation import Source, timestamp
+from council.profile import Profile
 from storage.database import Database, SqlValue, Statement
 from storage.errors import BudgetExceeded, Used
 from storage.journal.rows import BUDGETED, Budgeted, Payer, Period, Reservation
@@ -127,6 +128,22 @@ WHERE month = :month AND day BETWEEN :first AND :last AND "{scope}" <> ''
 GROUP BY "{scope}" ORDER BY sum(amount) DESC LIMIT 1
 """
 _ROW = f"SELECT * FROM spending WHERE {_OWN}"  # noqa: S608 - our own words
+MEASURED = 10
+"""Answers from whose costs the next one's is foreseen."""
+_WORST = f"""
+SELECT max(amount) AS worst FROM (
+    SELECT sum(amount) AS amount FROM (
+        SELECT id FROM (
+            SELECT id, brief, created_at FROM runs WHERE origin ->> 'platform' = :platform
+                AND origin ->> 'workspace' IS NOT DISTINCT FROM :workspace
+                AND origin ->> 'channel' IS NOT DISTINCT FROM :channel AND status = 'answered'
+            ORDER BY created_at DESC LIMIT {10 * MEASURED}
+        ) AS here
+        WHERE brief -> 'profile' ->> 'name' = :profile AND brief -> 'profile' ->> 'depth' = :depth
+        ORDER BY created_at DESC LIMIT {MEASURED}
+    ) AS latest JOIN spending ON run = id WHERE settled = 1 GROUP BY id
+) AS measured HAVING count(*) = {MEASURED}
+"""  # noqa: S608 - our own words
 _KEY = "SELECT key FROM spending_key"
 # Another process may make one at the same moment: with two keys, one budget would become two.
 _MAKE_KEY = """
@@ -186,8 +203,14 @@ class Spending:
                 return BudgetExceeded(self._database.name, used_of, reservation.amount)
         return None
 
+    async def worst(self, here: Source, profile: Profile) -> int | None:
+        """Return the most that a council's last ten answers cost in a channel; `None` below ten."""
+        asked = {"profile": profile.name, "depth": profile.depth}
+        rows = await self._database.read(_WORST, {**here.model_dump(), **asked})
+        return int(rows[0]["worst"]) if rows else None
+
     async def settled(self, run_id: str) -> int:
-        """Return what the settled attempts of a run have cost."""
+        """Return what the settled attempts of a run have cost, in billionths of a dollar."""
         query = "SELECT coalesce(sum(amount), 0) AS amount FROM spending WHERE run = ? AND settled = 1"
         [row] = await self._database.read(query, (run_id,))
         return int(row["amount"])

@@ -87,7 +87,6 @@ def settings(address: str) -> dict[str, Any]:
 
 
 async def configure(connection: Connection) -> None:
-    """Set up a new connection."""
     connection.adapters.register_dumper(str, _Text)
     connection.adapters.register_dumper(int, Int8Dumper)
     connection.adapters.register_loader("numeric", _Number)

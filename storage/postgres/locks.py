@@ -99,7 +99,6 @@ class PostgresLocks(Locks):
             raise explain_postgres(self._database.name, error) from None
 
     async def close(self) -> None:
-        """Release everything."""
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.wait({self._watching})

@@ -87,7 +87,6 @@ class _Contents:
 
     @property
     def described(self) -> str:
-        """How much there is."""
         return f"conversations: {len(self.documents):,}, runs: {len(self.runs):,}"
 
 

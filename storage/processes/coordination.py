@@ -214,7 +214,6 @@ class Coordination:
         return row["wait"]
 
     async def block(self, lane: str, seconds: float) -> None:
-        """Block a lane for some time."""
         await self._database.change(_BLOCK, (lane, float(seconds)))
 
     async def tidy(self) -> None:

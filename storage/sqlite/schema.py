@@ -19,7 +19,6 @@ CREATE TABLE IF NOT EXISTS migrations (
 
 
 def known_migrations() -> tuple[Migration, ...]:
-    """Return this program's migrations, in order."""
     return migrations_of("storage.sqlite")
 
 

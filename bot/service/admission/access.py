@@ -57,12 +57,10 @@ class Rules(BaseModel):
 
     @property
     def places(self) -> frozenset[str]:
-        """The channels and categories."""
         return self.channels | self.categories
 
     @property
     def memberships(self) -> frozenset[str]:
-        """The roles and user groups."""
         return self.roles | self.groups
 
     def open_to_place(self, standing: "Requester") -> bool:
@@ -120,7 +118,6 @@ class Access(BaseModel):
 
     @property
     def lists(self) -> bool:
-        """Whether any list says who may ask."""
         return self.allow != Rules() or self.deny != Rules()
 
     def check(self, source: Source, standing: Requester, profile: str) -> None:

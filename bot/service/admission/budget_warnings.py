@@ -41,12 +41,10 @@ class BudgetWarnings:
             task.add_done_callback(self._tasks.discard)
 
     async def settled(self) -> None:
-        """Wait until nothing is under way."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
     async def cancel(self) -> None:
-        """End what is under way."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -5,9 +5,10 @@ terminal: they run the program.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from math import inf
 from typing import Annotated, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
@@ -70,43 +71,55 @@ class Budgets(BaseModel):
     unpriced_call: Annotated[float, _AsWritten, Field(ge=0, le=MOST_DOLLARS)] = UNPRICED_CALL
     """what a call without a known price is taken to cost"""
 
-    _own: frozenset[str] = PrivateAttr(default=frozenset())
-    """Which of them whoever asks has set."""
+    _setters: Mapping[str, str] = PrivateAttr(default_factory=dict[str, str])
+    """What has set some of them, in a sentence; the file has set all others."""
 
     @property
     def are_set(self) -> bool:
-        """Whether there is any budget."""
         return self.run is not None or any(self._limits())
 
-    def reservation(self, estimate: Estimate, source: Source) -> Reservation | None:
+    def reservation(
+        self, estimate: Estimate, source: Source, worst: float | None = None
+    ) -> Reservation | None:
         """Return what a question asked there reserves; `None` for one asked at the terminal.
 
-        Raises `OverBudget` for a question that may cost more than any may.
+        `worst` is what the last ten like it have cost at most. Raises `OverBudget` for a question that
+        needs more than any may cost.
         """
         if is_exempt(source):
             return None
-        if self.run is not None and estimate.cost > self.run:
-            raise OverBudget(wording.over_run(self.run, estimate, is_own="run" in self._own))
-        return self._reservation(nanos(estimate.cost), source)
+        needed = estimate.reserving(worst)
+        if self.run is not None and needed > self.run:
+            raise OverBudget(wording.over_run(self.run, needed, estimate, self._setter("run")))
+        return self._reservation(nanos(needed), source)
 
     def within(self, ceilings: Ceilings | None) -> Self:
         """Return these budgets with what whoever asks has set, where that is stricter."""
         if ceilings is None:
             return self
-        own = {"run": ceilings.run, "user_day": ceilings.day}
+        own = {"run": (ceilings.run, wording.OWN_RUN), "user_day": (ceilings.day, wording.OWN_DAY)}
+        return self.narrowed(own)
+
+    def narrowed(self, limits: Mapping[str, tuple[float | None, str]]) -> Self:
+        """Return these budgets with other limits where those are stricter, and what has set them."""
         stricter = {
-            key: ours
-            for key, ours in own.items()
-            if ours is not None and ((theirs := getattr(self, key)) is None or ours < theirs)
+            key: limit
+            for key, limit in limits.items()
+            if limit[0] is not None
+            and limit[0] < (inf if (ours := getattr(self, key)) is None else ours)
         }
-        budgets = self.model_copy(update=stricter)
-        budgets._own = frozenset(stricter)  # noqa: SLF001 - a copy of its own
+        budgets = self.model_copy(update={key: amount for key, (amount, _) in stricter.items()})
+        budgets._setters = {**self._setters, **{key: who for key, (_, who) in stricter.items()}}  # noqa: SLF001 - a copy of its own
         return budgets
+
+    def _setter(self, key: str) -> str:
+        return self._setters.get(key) or wording.in_file(key)
 
     def refusal(self, error: BudgetExceeded, estimate: Estimate) -> OverBudget:
         """Return what an asker is told whose question has no room in a budget."""
-        is_own = f"{error.used.scope}_{error.used.period}" in self._own
-        return OverBudget(wording.over_budget(error.used, estimate, is_own=is_own))
+        used = error.used
+        setter = self._setter(f"{used.scope}_{used.period}")
+        return OverBudget(wording.over_budget(used, error.amount, estimate, setter))
 
     def reserving(self, amount: int, source: Source) -> Reservation | None:
         """Return a reservation of an amount; `None` if no run may cost as much."""

@@ -148,20 +148,16 @@ class EffectiveSettings:
 
     @property
     def settings(self) -> dict[str, Setting]:
-        """Each value with its origin."""
         return resolve(self.operator, self.own)
 
     @property
     def budgets(self) -> Budgets:
-        """The operator's budgets, with this channel's own."""
-        settings = self.settings
-        return self.operator.budgets.model_copy(
-            update={name: settings[key].value for key, name in BUDGETS.items()}
+        return self.operator.budgets.narrowed(
+            {name: (getattr(self.own, key), wording.set_here(key)) for key, name in BUDGETS.items()}
         )
 
     @property
     def groups(self) -> frozenset[str]:
-        """All of Slack's user groups that decide who may ask here."""
         own = self.own.who.groups if isinstance(self.own.who, Rules) else frozenset[str]()
         return self.operator.access.groups | own
 

@@ -9,7 +9,7 @@ from functools import partial
 import structlog
 
 from bot.service.admission.budget_warnings import BudgetWarnings
-from bot.service.admission.budgets import Budgets, Count, RunBudget, nanos
+from bot.service.admission.budgets import NANO, Budgets, Count, RunBudget, nanos
 from bot.service.admission.channels import Channels
 from bot.service.durable_writes import keep, until_written
 from bot.service.inputs import fit, foreseen
@@ -21,13 +21,14 @@ from council.events import Emit
 from council.models.costs import Catalog
 from council.profile import Member, Profile
 from council.prompts.opening import BYTES_PER_TOKEN, MOST_CHARACTERS, recent, room_beside, turns
-from council.usage import Price, Usage
+from council.usage import Price
 from storage.documents.conversations import Conversations
 from storage.errors import (
     ConstraintError,
     ConversationNotFound,
     DamageError,
     RunSuperseded,
+    StorageError,
     Used,
 )
 from storage.journal.journal import Journal
@@ -85,6 +86,13 @@ class Costs:
                 history = recent(turns(await self.store.load(conversation_id)), room)
         return self.estimate(brief.model_copy(update={"context": context, "history": history}))
 
+    async def worst(self, budgets: Budgets, profile: Profile, here: Source) -> float | None:
+        """Return the dollars that a council's last ten answers there cost at most; `None` below ten."""
+        worst = None
+        with suppress(StorageError):  # the estimate is the safe side; the next write says what is wrong
+            worst = await self.journal.spending.worst(here, profile) if budgets.are_set else None
+        return None if worst is None else worst / NANO
+
     async def refresh_prices(self, profile: Profile, budgets: Budgets) -> None:
         """Fetch the prices that a budget needs, for as long as a question may wait."""
         if budgets.are_set and not all(seat.endpoint_id for seat in profile.seats):
@@ -121,7 +129,7 @@ class Costs:
     ) -> Callable[[Call], AbstractAsyncContextManager[tuple[Call, Count]]]:
         """Return what keeps room for a run's calls within its reservation, if a budget bounds it."""
         if steps.allowance is None:
-            return lambda call: nullcontext((call, _uncounted))
+            return lambda call: nullcontext((call, lambda _: None))
 
         async def enlarge(amount: int) -> bool:
             budgets = await self.budgets_of(run, emit)
@@ -143,8 +151,3 @@ class Costs:
         answer = nanos(self.estimate(brief).of("stage3"))
         prices = partial(self.prices, brief.profile.name)
         return RunBudget(steps.allowance, answer, prices, enlarge, send).room
-
-
-def _uncounted(used: Usage | None) -> None:
-    """Count nothing: no budget bounds it."""
-    del used

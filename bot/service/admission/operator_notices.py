@@ -69,12 +69,10 @@ class OperatorNotices:
         await self.tell(where, [cause])
 
     async def settled(self) -> None:
-        """Wait until nothing is under way."""
         while tasks := {*self._begun, *self._tasks.values()}:
             await asyncio.wait(tasks)
 
     async def cancel(self) -> None:
-        """End what is under way."""
         tasks = [*self._begun, *self._tasks.values()]
         for task in tasks:
             task.cancel()

@@ -50,12 +50,10 @@ class Queue:
 
     @property
     def running(self) -> int:
-        """How many have their turn."""
         return self._running
 
     @property
     def waiting(self) -> int:
-        """How many wait for it."""
         return len(self._waiting)
 
     @asynccontextmanager

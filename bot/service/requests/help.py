@@ -44,7 +44,6 @@ class Help:
     used: Iterable[Used] = ()
 
     def page(self, page: Page) -> Message:
-        """Return one of its pages."""
         match page:
             case "help":
                 blocks = self._help()
@@ -77,10 +76,8 @@ class Help:
             yield wording.WHAT_THEY_SEE, wording.seen(MOST_MESSAGES if reads else None)
 
     def _cost(self) -> Iterator[str]:
-        if self.spent.typical:
-            yield wording.typical(self.spent.typical)
-        else:
-            yield from (wording.estimated(self.estimate(each)) for each in self.profiles[:1])
+        for profile in self.profiles[:1]:
+            yield wording.cost(self.spent.typical, self.estimate(profile))
         yield from map(budgets.state, self.used)
 
     def _options(self) -> Iterator[Block]:

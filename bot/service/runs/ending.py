@@ -11,7 +11,7 @@ from bot.service.remedies import Remedies
 from bot.view.wording.failures import INTERRUPTED, explain
 from council.document.conversation import AssistantMessage, Conversation
 from council.errors import RunError
-from council.events import Emit, Event, RunFailed
+from council.events import Emit, RunFailed
 from storage.documents.conversations import Conversations
 from storage.errors import StorageError
 from storage.journal.journal import Journal
@@ -81,7 +81,7 @@ class Endings:
             await self.journal.deliver(run.id, delivery)
 
         try:
-            await until_written(write, _to_nobody)
+            await until_written(write, lambda _: None)  # all that people see is shown
         finally:
             self._not_closed.pop(run.id, None)
 
@@ -107,8 +107,3 @@ class Endings:
 def answer_in(conversation: Conversation, run: RunRow) -> AssistantMessage | None:
     """Return the answer that a run has written to its conversation."""
     return next((each for each in conversation.answers if each.run_id == run.id), None)
-
-
-def _to_nobody(event: Event) -> None:
-    """Ignore an event: all that people see is shown."""
-    del event

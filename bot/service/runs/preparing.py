@@ -83,9 +83,10 @@ class Preparation:
         brief = await beside_earlier()
         check(brief)
         budgets = await costs.budgets_of(run, emit)
+        worst = await costs.worst(budgets, profile, run.origin)
         while True:
             # Now the texts and the prices are known.
-            reservation = budgets.reservation(costs.estimate(brief), run.origin)
+            reservation = budgets.reservation(costs.estimate(brief), run.origin, worst)
             preparing = partial(costs.journal.prepare, run.id, brief, reservation, prepared.pictures)
             await keep(preparing, emit)
             # What is forgotten just now would stay in the row, and be sent.

@@ -21,7 +21,6 @@ from storage.processes.coordination import Bounds
 
 
 def utc_now() -> datetime:
-    """Return the time in UTC."""
     return datetime.now(UTC)
 
 
@@ -70,11 +69,12 @@ class Recorder:
         await self.costs.refresh_prices(profile, budgets)
         async with asyncio.timeout_at(by):
             cost = await self.costs.foresee(brief, question.conversation_id)
+            worst = await self.costs.worst(budgets, profile, question.source)
         async with self._within(budgets, cost, question.source, bounds):
             return await journal.begin(
                 run,
                 by=by,
-                reservation=budgets.reservation(cost, question.source),
+                reservation=budgets.reservation(cost, question.source, worst),
                 entry=entry_of(run) if bounds else None,
                 bounds=bounds,
                 pictures=question.pictures,
@@ -88,10 +88,11 @@ class Recorder:
         """
         cost = self.costs.estimate(run.brief)
         budgets = await self.costs.budgets(source)
+        worst = await self.costs.worst(budgets, run.brief.profile, source)
         async with self._within(budgets, cost, source, bounds):
             return await self.costs.journal.reopen(
                 run.id,
-                budgets.reservation(cost, source),
+                budgets.reservation(cost, source, worst),
                 entry=entry_of(run) if bounds else None,
                 bounds=bounds,
             )

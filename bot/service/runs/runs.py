@@ -54,7 +54,6 @@ class Runs:
 
     @property
     def costs(self) -> Costs:
-        """What these runs may cost."""
         return self.recorder.costs
 
     async def carry_out(

@@ -1,9 +1,10 @@
 """What a question may cost, and what people are told of budgets."""
 
 from bot.view.wording import worth
-from bot.view.wording.figures import NO_COST, count, dollars
+from bot.view.wording.figures import NO_COST, count, dollars, expected
 from council.estimate import Estimate, StageEstimate, StageName
 from storage.errors import Used
+from storage.index.statistics import Typical
 from storage.journal.spending import DOLLAR
 
 NOTHING_ASKED = "Nothing was asked."
@@ -18,8 +19,8 @@ _PARTS: dict[StageName, str] = {
 }
 
 
-def dry_run(estimate: Estimate) -> str:
-    """Return what a question may cost, by stage, and what that assumes."""
+def dry_run(estimate: Estimate, typical: Typical | None) -> str:
+    """Return what a question costs, by stage, and what that assumes."""
     rows = [(_PARTS[stage.stage], *_row(stage)) for stage in estimate.stages]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = (
@@ -27,29 +28,21 @@ def dry_run(estimate: Estimate) -> str:
         for name, *figures in rows
     )
     said = (
-        f"This question {f'may cost {about(estimate)}' if estimate.cost else 'has no cost'}: "
+        f"This question: {expected(typical, estimate.cost) or NO_COST}; "
         f"{count(estimate.calls, 'call')}, about {count(estimate.tokens, 'token')}."
     )
     if estimate.may_skip:
         lines = (*lines, worth.if_they_agree(amount(estimate.agreed_cost) if estimate.cost else NO_COST))
-    assumed = [f"Each reply is assumed to be {count(estimate.reply_tokens, 'token')} long (max_tokens)."]
-    if estimate.unpriced:
-        assumed.append(unpriced(estimate))
-    return "\n".join([said, *lines, *assumed, NOTHING_ASKED])
+    assumed = f"Each reply is assumed to be {count(estimate.reply_tokens, 'token')} long (max_tokens)."
+    return "\n".join([said, *lines, assumed, *_reasons(estimate), NOTHING_ASKED])
 
 
 def short_question(estimate: Estimate) -> str:
     """Return what a question of a few words may cost before any answer is known."""
     if not estimate.cost:
         return "A short question has no cost."
-    said = f"A short question may cost {about(estimate)}, by the models' prices."
-    return f"{said} {unpriced(estimate)}" if estimate.unpriced else said
-
-
-def about(estimate: Estimate) -> str:
-    """Return how many dollars."""
-    said = amount(estimate.cost)
-    return said if said.startswith("under") else f"about {said}"
+    said = f"A short question costs at most {amount(estimate.cost)}, by the models' prices."
+    return " ".join([said, *_reasons(estimate)])
 
 
 def unpriced(estimate: Estimate) -> str:
@@ -75,9 +68,8 @@ def _row(stage: StageEstimate) -> tuple[str, str, str]:
     return count(stage.calls, "call"), count(stage.tokens, "token"), cost
 
 
-WHO_CHANGES_IT = "Whoever runs the bot can change that, under [budgets] in council.toml."
 OWN_RUN = "That is this request's own max_cost: ask again with a higher one."
-OWN_DAY = "That is the program's own limit (--max-cost-day); it has all of it again at 00:00 UTC."
+OWN_DAY = "That is the program's own limit, --max-cost-day of its token."
 _WHOSE = {
     ("user", "day"): "Your budget for today",
     ("user", "month"): "Your budget for this month",
@@ -92,16 +84,26 @@ USED_UP = (
 )
 
 
-def over_run(limit: float, estimate: Estimate, *, is_own: bool) -> str:
-    """Refuse a question that may cost more than any question may, or than its program lets it."""
-    said = f"A question may cost at most {exactly(limit)}; this one could cost {amount(estimate.cost)}."
-    return _with_reasons(said, estimate, OWN_RUN if is_own else WHO_CHANGES_IT)
+_ROOM = {"day": "at 00:00 UTC", "month": "on the 1st, at 00:00 UTC"}
 
 
-def over_budget(used: Used, estimate: Estimate, *, is_own: bool) -> str:
-    """Refuse a question that a budget, or its program's day, has no room for, with the numbers."""
-    said = f"{_figures(used)}, and this question could cost {amount(estimate.cost)}."
-    return _with_reasons(said, estimate, OWN_DAY if is_own else WHO_CHANGES_IT)
+def in_file(key: str) -> str:
+    return f"Whoever runs the bot has set that: {key} under [budgets] in council.toml."
+
+
+def over_run(limit: float, needed: float, estimate: Estimate, setter: str) -> str:
+    """Refuse a question that needs more than any question may cost, or than its program lets it."""
+    said = f"A question may cost at most {exactly(limit)}; this one needs {amount(needed)}."
+    return " ".join([said, *_reasons(estimate), setter])
+
+
+def over_budget(used: Used, needed: int, estimate: Estimate, setter: str) -> str:
+    """Refuse a question that a budget has no room for: with the numbers, who set it, and until when."""
+    said = f"{_figures(used)}, and this question needs {amount(needed / DOLLAR)}."
+    room = f"There is room again {_ROOM[used.period]} at the latest."
+    if needed > used.limit:
+        room = f"A whole {used.period} hasn't room for it: ask for less, or have the budget raised."
+    return " ".join([said, *_reasons(estimate), setter, room])
 
 
 def state(used: Used) -> str:
@@ -114,6 +116,5 @@ def _figures(used: Used) -> str:
     return f"{_WHOSE[used.scope, used.period]} is {limit}; {taken} is used or reserved"
 
 
-def _with_reasons(said: str, estimate: Estimate, remedy: str) -> str:
-    reasons = [unpriced(estimate)] if estimate.unpriced else []
-    return " ".join([said, *reasons, remedy])
+def _reasons(estimate: Estimate) -> list[str]:
+    return [unpriced(estimate)] if estimate.unpriced else []

@@ -60,6 +60,10 @@ def retention(days: int | None) -> str:
     return KEPT if days is None else f"deleted {count(days, 'day')} after the last answer"
 
 
+def set_here(key: str) -> str:
+    return f"This channel's admins have set that: {key} in /council-config."
+
+
 def changed(label: str, before: str, after: str) -> str:
     return f"{label}: it was {before}, and is now {after}."
 

@@ -30,13 +30,12 @@ def _two_units(large: int, unit: str, small: int, smaller: str) -> str:
 
 
 def money(usage: Usage) -> str:
-    """Return what was paid, and how many calls have no known price."""
-    if not usage.unpriced:
-        return dollars(usage.cost) if usage.cost else NO_COST
-    calls = count(usage.unpriced, "call")
-    if not usage.cost:
-        return f"{calls} without a known price"
-    return f"{dollars(usage.cost)} plus {calls} without a known price"
+    """Return what was paid, how many calls have no known price, and what may still be billed."""
+    parts = [dollars(usage.cost - (usage.unsure or 0.0))] if usage.cost else []
+    if usage.unpriced:
+        parts.append(f"{count(usage.unpriced, 'call')} without a known price")
+    later = f", and up to {dollars(usage.unsure)} for calls that were cut off" if usage.unsure else ""
+    return (" plus ".join(parts) or NO_COST) + later
 
 
 def runs(spent: Spent) -> str:
@@ -53,14 +52,15 @@ def runs(spent: Spent) -> str:
 
 
 def expected(typical: Typical | None, estimated: float) -> str:
-    """Return what a question takes: `usually 14 s, $0.21`, as was measured where it is asked.
+    """Return what a question takes: `usually 14 s, $0.08, at most $0.73`, measured and estimated.
 
-    Before there are enough answers, `about $0.20 (estimate)`; nothing where that costs nothing.
+    Before there are enough answers, `at most $0.73`; nothing where that costs nothing.
     """
-    if typical:
-        cost = f", {dollars(typical.cost)}" if typical.cost else ""
-        return f"usually {duration(typical.seconds)}{cost}"
-    return f"about {dollars(estimated)} (estimate)" if estimated else ""
+    usual = [f"usually {duration(typical.seconds)}"] if typical else []
+    if typical and typical.cost:
+        usual.append(dollars(typical.cost))
+    most = estimated > (typical.cost if typical else 0.0)
+    return ", ".join([*usual, *([f"at most {dollars(estimated)}"] if most else [])])
 
 
 def dollars(amount: float) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 
-from bot.view.wording.budgets import about
 from bot.view.wording.commands import ASK_ABOUT
 from bot.view.wording.figures import NO_COST, count, expected, runs
 from council.estimate import Estimate
@@ -93,17 +92,10 @@ def so_far(spent: Spent) -> str:
     return f"Here so far: {said}." if said else ""
 
 
-def typical(lately: Typical) -> str:
-    """Return how long a question takes here, and what it costs, as a card says it."""
-    said = expected(lately, 0)
-    return f"{said[:1].upper()}{said[1:]} (median of the last {lately.answers} answers)."
-
-
-def estimated(estimate: Estimate) -> str:
-    """Return what a short question may cost, before any answer is known."""
-    if not estimate.cost:
-        return f"{NO_COST}."
-    return f"{about(estimate)} for a short question, by the models' prices."
+def cost(lately: Typical | None, estimate: Estimate) -> str:
+    """Return what a short question takes here, as a card says it."""
+    said = expected(lately, estimate.cost)
+    return f"{said[:1].upper()}{said[1:]} for a short question." if said else f"{NO_COST}."
 
 
 def council(profile: str) -> str:

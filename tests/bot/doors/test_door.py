@@ -14,13 +14,13 @@ from bot.render.markdown import render
 from bot.service.admission.access import Access, Rules
 from bot.service.admission.budgets import NANO, Budgets
 from bot.service.commands import HISTORY, SEARCH
-from bot.view.wording.budgets import OWN_DAY, OWN_RUN, WHO_CHANGES_IT
+from bot.view.wording.budgets import OWN_DAY, OWN_RUN, in_file
 from council.brief import Attachment, History, Turn
 from council.document.conversation import Source
 from storage.scope import TERMINAL, Scope
 from tests.bot.doors.doorway import CI, ELSEWHERE, Doorway, doorway
 from tests.bot.service.admission.test_budgets import counted
-from tests.council.scripted import ScriptedCouncil, failure
+from tests.council.scripted import FOUR, ScriptedCouncil, failure
 
 QUESTION = Inquiry(text="Shard or scale up?")
 CHANNEL = Scope("slack", "T1", "C1")
@@ -143,8 +143,11 @@ async def test_a_categorys_channels_are_closed_where_nobody_can_tell(tmp_path: P
 @pytest.mark.parametrize("scope", [CHANNEL, Scope(TERMINAL, None, None)])
 async def test_fifty_programs_at_once_stay_within_their_day(tmp_path: Path, scope: Scope) -> None:
     """Each question reserves what it may cost with its run: the day isn't passed, not even meanwhile."""
-    caller = replace(CI, scope=scope, day=1.0)
-    async with doorway(tmp_path, waiting_per_user=200, runs_per_user=50, runs_per_channel=50) as place:
+    caller, held = replace(CI, scope=scope, day=1.0), f"stage1.1:{FOUR[0]}"
+    council = ScriptedCouncil(held={held})
+    async with doorway(
+        tmp_path, council, waiting_per_user=200, runs_per_user=50, runs_per_channel=50
+    ) as place:
         every = await asyncio.gather(
             *(place.door.ask(caller, replace(QUESTION, key=str(number))) for number in range(50)),
             return_exceptions=True,
@@ -153,6 +156,7 @@ async def test_fifty_programs_at_once_stay_within_their_day(tmp_path: Path, scop
         assert {type(one) for one in every if isinstance(one, BaseException)} == {OverBudget}
         reserved = sum(row.amount for row in counted(tmp_path)) / NANO
         assert 0.5 < reserved <= 1.0
+        council.release(held)
         await place.office.dispatcher.tasks.settled()
         spent = sum(row.amount for row in counted(tmp_path)) / NANO
         assert spent == pytest.approx(len(begun) * CALLS * 0.001)
@@ -177,13 +181,13 @@ async def test_a_day_is_shared_by_what_one_token_asks_and_no_other(tmp_path: Pat
     [
         (0.000_05, 2.0, Budgets(), "A question may cost at most $0.00005;", OWN_RUN),
         (0.000_05, 2.0, Budgets(run=1), "A question may cost at most $0.00005;", OWN_RUN),
-        (0.5, 2.0, Budgets(run=0.013), "A question may cost at most $0.013;", WHO_CHANGES_IT),
-        (None, 2.0, Budgets(run=0.01), "A question may cost at most $0.01;", WHO_CHANGES_IT),
+        (0.5, 2.0, Budgets(run=0.013), "A question may cost at most $0.013;", in_file("run")),
+        (None, 2.0, Budgets(run=0.01), "A question may cost at most $0.01;", in_file("run")),
         (0.5, 0.000_05, Budgets(), "Your budget for today is $0.00005;", OWN_DAY),
         (None, 0.01, Budgets(user_day=1), "Your budget for today is $0.01;", OWN_DAY),
-        (None, 1.0, Budgets(user_day=0.01), "Your budget for today is $0.01;", WHO_CHANGES_IT),
-        (0.5, 1.0, Budgets(channel_day=0.01), "This channel's budget for today", WHO_CHANGES_IT),
-        (0.5, 1.0, Budgets(user_month=0.01), "Your budget for this month", WHO_CHANGES_IT),
+        (None, 1.0, Budgets(user_day=0.01), "Your budget for today is $0.01;", in_file("user_day")),
+        (0.5, 1.0, Budgets(channel_day=0.01), "This channel's budget for today", in_file("channel_day")),
+        (0.5, 1.0, Budgets(user_month=0.01), "Your budget for this month", in_file("user_month")),
     ],
 )
 async def test_a_refusal_says_whose_limit_it_is(
@@ -198,7 +202,7 @@ async def test_a_refusal_says_whose_limit_it_is(
             with pytest.raises(OverBudget) as caught:
                 await place.door.ask(replace(caller, day=day), replace(QUESTION, max_cost=run))
             assert str(caught.value).startswith(said)
-            assert str(caught.value).endswith(remedy)
+            assert remedy in str(caught.value)
         assert place.office.council.calls == []
 
 

@@ -75,7 +75,7 @@ async def test_ten_lines_in_the_words_of_the_platform(
     async with office(tmp_path, ScriptedCouncil()) as place:
         place.dispatcher.reconfigure(Operator(profiles={"default": FOUR_SEATS}))
         said = await page(place, TEAM.model_copy(update={"platform": platform}))
-    cost = r"about \$\d\.\d\d for a short question, by the models' prices\."
+    cost = r"At most \$\d\.\d\d for a short question\."
     assert re.sub(cost, "COST", said) == (
         f"{ABOUT}- Ask: {ask}\n- Follow up: {follow_up}\n"
         "- Find: /council-history, /council-search, /council-show.\n"
@@ -89,13 +89,13 @@ async def test_what_a_question_cost_here_comes_before_any_estimate(tmp_path: Pat
     elsewhere = TEAM.model_copy(update={"channel": "C2"})
     async with office(tmp_path, ScriptedCouncil()) as place:
         for number in range(3):
-            assert "- Cost: about $" in await page(place, TEAM)
+            assert "- Cost: At most $" in await page(place, TEAM)
             await place.see(RecordingVenue(), key=str(number))
         assert re.search(
-            r"- Cost: Usually [\d.]+ s, \$0\.013 \(median of the last 3 answers\)\.",
+            r"- Cost: Usually [\d.]+ s, \$0\.013, at most \$\d\.\d\d for a short question\.",
             await page(place, TEAM),
         )
-        assert "- Cost: about $" in await page(place, elsewhere)
+        assert "- Cost: At most $" in await page(place, elsewhere)
         assert "A short question" not in await page(place, TEAM, "models")
 
 
@@ -114,7 +114,7 @@ async def test_a_council_without_prices_has_no_cost(tmp_path: Path) -> None:
         place.dispatcher.reconfigure(Operator(profiles={"default": own}))
         assert "- Cost: no cost." in await page(place, TEAM)
     assert re.search(
-        r"A short question may cost about \$0\.4\d, by the models' prices\. "
+        r"A short question costs at most \$0\.4\d, by the models' prices\. "
         r"1 call has no known price and is assumed to cost \$0\.10\.",
         models,
     )
@@ -129,7 +129,7 @@ async def test_models_and_limits_has_every_council(tmp_path: Path) -> None:
         place.dispatcher.reconfigure(Operator(profiles={"quiet": quiet, "default": FOUR_SEATS}))
         said = await page(place, TEAM, "models")
         away = await page(place, TEAM.model_copy(update={"channel": "C2"}), "models")
-    cost = r"A short question may cost .*"
+    cost = r"A short question costs .*"
     assert re.sub(cost, "COST", said) == (
         "## Models and limits\n\n"
         "These models see your question, its files, and the earlier questions and answers of the same "

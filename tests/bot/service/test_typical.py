@@ -23,7 +23,7 @@ from tests.bot.service.test_dispatcher import TEAM, office
 from tests.council.scripted import ScriptedCouncil
 
 LATELY = Typical(3, 80.0, 0.12)
-LINE = "Usually 1 min 20 s, $0.12.\n"
+LINE = "Usually 1 min 20 s, $0.12"
 
 
 def text(view: RunView, now: float = 0.3) -> str:
@@ -34,10 +34,12 @@ def text(view: RunView, now: float = 0.3) -> str:
 def test_a_new_card_says_what_a_question_takes_here() -> None:
     """In one line below the council; without a known price, only the time."""
     view = opening("Why?", PROFILE, asker="Ada", now=0.0, typical=LATELY)
-    assert text(view).startswith(f"> Why?\n\nAsked by Ada. 4 members.\n\n{LINE}\n- Answers: waiting\n")
+    assert text(view).startswith(
+        f"> Why?\n\nAsked by Ada. 4 members.\n\n{LINE}.\n\n- Answers: waiting\n"
+    )
     estimated = opening("Why?", PROFILE, asker="Ada", now=0.0, estimated=0.197)
-    assert "\nAbout $0.20 (estimate).\n" in text(estimated)
-    assert "(estimate)" not in text(replace(estimated, typical=LATELY))
+    assert "\nAt most $0.20.\n" in text(estimated)
+    assert f"\n{LINE}, at most $0.20.\n" in text(replace(estimated, typical=LATELY))
     free = replace(view, typical=Typical(20, 12.0, 0.0))
     assert "\nUsually 12 s.\n" in text(free)
     assert "Usually" not in text(replace(view, typical=None))

@@ -57,9 +57,11 @@ async def test_a_wider_budget_than_the_operator_s_is_refused_with_both(tmp_path:
         )
         said = await configured(place, place.ada, "--budget_day 0.01")
         assert "This channel's budget for today is $0.01; nothing is used or reserved." in said
-        assert (await refused(place, place.ada)).startswith(
-            "This channel's budget for today is $0.01; nothing is used or reserved, and this question could cost"
+        refusal = await refused(place, place.ada)
+        assert refusal.startswith(
+            "This channel's budget for today is $0.01; nothing is used or reserved, and this"
         )
+        assert "This channel's admins have set that: budget_day in /council-config." in refusal
 
 
 def contents(folder: Path) -> list[bytes]:

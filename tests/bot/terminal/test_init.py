@@ -180,7 +180,7 @@ async def test_an_openrouter_key_and_both_platforms(desk: Desk) -> None:
     assert desk.ollama.history == []
     for part in (
         "  openai/gpt-6        $1.00 / $10.00",
-        "A short question may cost about $0.25, by the models' prices.",
+        "A short question costs at most $0.25, by the models' prices.",
         "It costs $0.0028 at most.",
         "4 calls answered, $0.",
         "client_id=1234567890123456789&",

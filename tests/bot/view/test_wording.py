@@ -22,7 +22,7 @@ from council.document.results import Agreement, Rank
 from council.errors import Failure, NoAnswers, RunForgotten, RunStopped
 from council.events import ContextRead
 from council.text import clip
-from council.usage import Usage
+from council.usage import Usage, total
 from storage.errors import ConversationNotFound, DatabaseError, DocumentError, damaged
 
 KEY = Failure(cause="key", status=401, detail="No auth credentials found")
@@ -212,6 +212,11 @@ def test_durations_carry_their_units(seconds: float, said: str) -> None:
         (Usage(unpriced=3), "3 calls without a known price"),
         (Usage(cost=0.01, unpriced=2), "$0.01 plus 2 calls without a known price"),
         (Usage(cost=0.01, unpriced=1), "$0.01 plus 1 call without a known price"),
+        (Usage(cost=0.15, unsure=0.1), "$0.05, and up to $0.10 for calls that were cut off"),
+        (
+            total([Usage(cost=0.15, unsure=0.1), Usage(cost=0.5)]),
+            "$0.55, and up to $0.10 for calls that were cut off",
+        ),
     ],
 )
 def test_money_never_passes_a_part_for_the_whole(usage: Usage, said: str) -> None:

@@ -578,6 +578,7 @@ async def test_a_call_is_paid_for_from_when_it_is_sent() -> None:
         provider.gate.set()
     assert calls[0].meter.usage is not None
     assert calls[0].meter.usage.cost == pytest.approx(1.03)
+    assert calls[0].meter.usage.unsure == pytest.approx(1.0)  # the prompt is paid for in any case
     assert calls[1].meter.usage is None
 
 

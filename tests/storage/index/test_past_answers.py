@@ -474,10 +474,13 @@ def told(
             latencies={"stage1.1:a/one": 1000, "stage2.1:a/one": 2000, "stage3.1:a/one:chairman": 9000},
         ),
         failures=[
-            FailedCall(stage="stage2", member=one, failure=Failure(cause="deadline"))
-            for one in failed or []
-        ]
-        + [FailedCall(stage="stage2", member="b/two", failure=Failure(cause="stopped"))],
+            *(
+                FailedCall(stage="stage2", member=one, failure=Failure(cause="deadline"))
+                for one in failed or []
+            ),
+            FailedCall(stage="stage2", member="b/two", failure=Failure(cause="stopped")),
+            FailedCall(stage="stage2", member="b/two", failure=Failure(cause="over_budget")),
+        ],
     )
 
 

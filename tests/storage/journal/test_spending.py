@@ -76,6 +76,19 @@ async def ledger(home: Home, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[L
         yield Ledger(stores.database, monkeypatch)
 
 
+async def test_the_dearest_of_ten_answers_is_known(ledger: Ledger) -> None:
+    """In their channel, by their council; fewer say nothing."""
+    for number in range(11):
+        known = await ledger.spending.worst(RUN.origin, RUN.brief.profile)
+        assert known == (5 if number == 10 else None)
+        await ledger.ask("2026-11-29")
+        await ledger.database.write(("UPDATE runs SET status = 'answered'", ()))
+    assert (
+        await ledger.spending.worst(RUN.origin.model_copy(update={"channel": "D"}), RUN.brief.profile)
+        is None
+    )
+
+
 async def test_a_month_goes_after_questions_on_two_days_of_another(ledger: Ledger) -> None:
     """The second of these days is the first that proves that the month is over."""
     await ledger.ask("2026-11-30")

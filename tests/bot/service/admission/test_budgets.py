@@ -18,6 +18,7 @@ from bot.errors import Refusal
 from bot.render.markdown import render
 from bot.service.admission.budgets import NANO, Budgets
 from bot.service.admission.channels import Operator
+from bot.service.options import RunOptions
 from council.brief import Attachment, Discussion
 from council.calls import Call, Reply
 from council.document.conversation import AssistantMessage, Source
@@ -154,8 +155,9 @@ async def test_a_refusal_has_the_numbers_and_says_who_can_change_them(tmp_path: 
         allow(place, channel_day=0.05)
         said = await refused(place, "2")
         assert re.fullmatch(
-            r"This channel's budget for today is \$0\.05; \$0\.01 is used or reserved, and this question could "
-            r"cost \$0\.\d\d\. Whoever runs the bot can change that, under \[budgets\] in council\.toml\.",
+            r"This channel's budget for today is \$0\.05; \$0\.01 is used or reserved, and this question needs "
+            r"\$0\.\d\d\. Whoever runs the bot has set that: channel_day under \[budgets\] in council\.toml\. "
+            r"A whole day hasn't room for it: ask for less, or have the budget raised\.",
             said,
         )
         assert len(counted(tmp_path)) == 1
@@ -239,8 +241,8 @@ async def test_no_question_may_cost_more_than_a_run(tmp_path: Path) -> None:
         await ask(place, "1")
         said = await refused(place, "2", attachments=(plan,))
     assert re.fullmatch(
-        r"A question may cost at most \$0\.15; this one could cost \$0\.\d\d\. Whoever runs the bot can "
-        r"change that, under \[budgets\] in council\.toml\.",
+        r"A question may cost at most \$0\.15; this one needs \$0\.\d\d\. Whoever runs the bot has set "
+        r"that: run under \[budgets\] in council\.toml\.",
         said,
     )
 
@@ -449,6 +451,38 @@ async def test_a_run_reserves_more_while_its_budgets_have_room(tmp_path: Path) -
         place.dispatcher.tasks.begin(run, RecordingVenue())
         await place.dispatcher.tasks.settled()
         assert len(council.calls) == 4
+
+
+async def test_ten_answers_say_what_the_next_one_reserves(tmp_path: Path) -> None:
+    """What the dearest cost, but enough to answer: if there is no room for reviews later, there is an answer."""
+    async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
+        allow(place, user_month=9)
+
+        async def reserves(key: str, source: Source = TEAM, **more: Any) -> int:
+            run = await ask(place, key, source, **more)
+            [row] = [row for row in counted(tmp_path) if not row.settled]
+            place.dispatcher.tasks.begin(run, RecordingVenue())
+            await place.dispatcher.tasks.settled()
+            return row.reserved
+
+        full = {await reserves(str(number)) for number in range(10)}
+        least = await reserves("one after ten")
+        assert 0.013 * NANO < least < min(full)
+        quick = RunOptions(own={"depth": "quick"})
+        for number in range(10):
+            assert await reserves(f"quick {number}", ELSEWHERE, options=quick) == least
+        assert await reserves("elsewhere", ELSEWHERE) in full
+        dearest = "UPDATE spending SET amount = ? WHERE day <> ''"
+        await place.library.database.write((dearest, (least + 1,)))
+        assert await reserves("dear") == least + 1
+        allow(place, run=(least + 2) / NANO)
+        run = await ask(place, "at the limit")
+        place.dispatcher.tasks.begin(run, RecordingVenue())
+        await place.dispatcher.tasks.settled()
+        [*_, message] = (await place.library.store.load(run.conversation_id)).messages
+    assert isinstance(message, AssistantMessage)
+    assert message.stage3.source == "chairman"
+    assert len(message.stage1) == len(FOUR)
 
 
 async def test_a_resumed_run_has_spent_what_it_recorded(tmp_path: Path) -> None:

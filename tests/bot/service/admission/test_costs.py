@@ -9,14 +9,12 @@ import pytest
 import structlog
 
 from bot.service.admission import costs as module
-from bot.service.admission.budget_warnings import BudgetWarnings
-from bot.service.admission.budgets import NANO, NO_BUDGETS, Budgets, payer
+from bot.service.admission.budgets import NANO, NO_BUDGETS, Budgets
 from bot.service.admission.channels import Channels, Operator
 from bot.service.admission.costs import Costs, unknown
 from council.brief import Attachment, Brief, Discussion, History, ThreadMessage, Turn
 from council.calls import Ask, Call, Reply
 from council.document.conversation import Conversation, Source
-from council.errors import Failure, ModelError
 from council.estimate import estimate
 from council.events import Event, RunHeld
 from council.models.costs import Catalog
@@ -24,7 +22,6 @@ from council.profile import Member
 from council.usage import Price, Usage, tokens
 from storage.documents.conversations import Conversations
 from storage.errors import (
-    BudgetExceeded,
     ConversationNotFound,
     DamageError,
     DatabaseError,
@@ -47,7 +44,6 @@ RUN = RunRow(
     id="run-1", entry_key="e", conversation_id="c1", origin=HERE, brief=BRIEF, created_at="2026-11-01"
 )
 CHAIR = Price(0.000_001, 0.000_002)
-FULL = BudgetExceeded("the database", Used("channel", "day", 2 * NANO, 2 * NANO), 1)
 
 
 def prices(name: str, member: Member) -> Price | None:
@@ -64,14 +60,12 @@ class World:
     stored: Conversation | None = None
     unread: list[Exception] = field(default_factory=list[Exception])
     refuses: list[Exception] = field(default_factory=list[Exception])
-    warned: list[tuple[Source, Budgets]] = field(default_factory=list[tuple[Source, Budgets]])
     reserved: list[tuple[str, Reservation]] = field(default_factory=list[tuple[str, Reservation]])
-    sent: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
     fetched: int = 0
     allowance: Allowance | None = None
     operator: Operator = field(default_factory=lambda: Operator(budgets=OPERATORS))
 
-    def costs(self, *, warns: bool = True) -> Costs:
+    def costs(self) -> Costs:
         """Return what is tested, with this world in each place."""
         return Costs(
             catalog=cast("Catalog", Listed(self)),
@@ -79,7 +73,6 @@ class World:
             store=cast("Conversations", self),
             channels=cast("Channels", self),
             prices=prices,
-            warnings=cast("BudgetWarnings", self) if warns else None,
         )
 
     async def load(self, conversation_id: str) -> Conversation:
@@ -112,11 +105,6 @@ class World:
 
     async def send(self, step: str, amount: int) -> None:
         """Note a request."""
-        self.sent.append((step, amount))
-
-    def look(self, source: Source, budgets: Budgets) -> None:
-        """See whether admins should be told."""
-        self.warned.append((source, budgets))
 
     def bounded(self, ask: Ask, emit: Callable[[Event], None] = lambda _: None) -> Ask:
         """Return what may ask within a run's reservation."""
@@ -276,14 +264,6 @@ async def test_a_run_waits_for_budgets_that_cannot_be_read(monkeypatch: pytest.M
     assert [isinstance(event, RunHeld) for event in told] == [True, True]
 
 
-def test_admins_are_warned_if_anybody_warns_them() -> None:
-    """Of the budgets in force there."""
-    world = World()
-    world.costs().warn(HERE, CHANNELS)
-    world.costs(warns=False).warn(HERE, CHANNELS)
-    assert world.warned == [(HERE, CHANNELS)]
-
-
 def call(model: str = "a/one", step: str = "stage1.1:a/one") -> Call:
     """Return a call of one of the council's members."""
     return Call(step=step, member=Member(model=model), prompt=lambda: (), deadline=1.0)
@@ -294,58 +274,9 @@ async def paid(_: Call) -> Reply:
     return Reply(text="Yes.", usage=Usage(unpriced=1), latency_ms=1)
 
 
-async def test_a_run_without_a_budget_asks_freely() -> None:
-    """Nothing stands between it and the models, and nothing is noted."""
-    world = World(allowance=None)
-    assert (await world.bounded(paid)(call())).text == "Yes."
-    assert (world.reserved, world.sent) == ([], [])
-
-
 def allowed(dollars: float) -> Allowance:
     """Return an allowance of so much, nothing spent."""
     return Allowance(reserved=round(dollars * NANO), spent=0, unpriced_call=NANO // 4)
-
-
-async def test_a_call_that_fits_reserves_nothing_more() -> None:
-    """It is noted before it is sent, at the price of its profile."""
-    world = World(allowance=allowed(0.4))
-    assert (await world.bounded(paid)(call())).text == "Yes."
-    await world.bounded(paid)(call("chair/man", "stage3.1:chair/man:chairman"))
-    assert world.sent[0] == ("stage1.1:a/one", NANO // 4)
-    assert 0 < world.sent[1][1] < NANO // 100
-    assert (world.reserved, world.warned) == ([], [])
-
-
-async def test_a_call_that_does_not_fit_reserves_more_and_admins_are_warned() -> None:
-    """Its own cost beside the final answer's, from the budgets in force where the run was asked."""
-    world = World(allowance=allowed(0.25))
-    await world.bounded(paid)(call())
-    [(run_id, reservation)] = world.reserved
-    final = expected(BRIEF) - 12 * 0.25
-    assert (run_id, reservation.payer, reservation.limits) == (
-        "run-1",
-        payer(HERE),
-        {("channel", "day"): 2 * NANO},
-    )
-    assert reservation.amount == pytest.approx((0.25 + final) * NANO, abs=2)
-    assert world.warned == [(HERE, CHANNELS)]
-
-
-async def refused(world: World) -> Failure:
-    """Return why a call isn't made."""
-    with pytest.raises(ModelError) as caught:
-        await world.bounded(paid)(call())
-    return caught.value.failure
-
-
-async def test_a_call_is_not_made_that_no_budget_has_room_for() -> None:
-    """Neither the run's own budget, nor that of its place, nor after its run was forgotten."""
-    dear = World(allowance=allowed(0.25))
-    dear.allowance = Allowance(reserved=NANO, spent=NANO, unpriced_call=1)
-    assert (await refused(dear)).cause == "over_budget"
-    full = World(allowance=allowed(0.25), refuses=[FULL])
-    assert (await refused(full)).cause == "over_budget"
-    assert [world.reserved + world.warned for world in (dear, full)] == [[], []]  # pyright: ignore[reportOperatorIssue] - both empty
 
 
 async def test_a_run_that_another_worker_has_taken_up_ends_here() -> None:

@@ -19,7 +19,7 @@ from council.profile import Member
 from council.usage import Price, Usage
 from storage.errors import BudgetExceeded, Used
 from storage.journal.journal import Journal
-from storage.journal.rows import Allowance, Payer, Reservation
+from storage.journal.rows import Allowance, Payer, Period, Reservation
 
 HERE = Source(platform="slack", workspace="T1", channel="C1", user="U1")
 TERMINAL = Source(platform="terminal", user="ada")
@@ -320,12 +320,19 @@ async def test_what_is_used_is_asked_of_budgets_in_force() -> None:
 
 def test_a_refusal_has_the_budgets_numbers() -> None:
     """In dollars."""
-    error = BudgetExceeded("the database", Used("channel", "day", 2 * NANO, NANO // 2), NANO * 7)
-    said = str(NO_BUDGETS.refusal(error, cost(3.0)))
-    assert said.startswith(
-        "This channel's budget for today is $2.00; $0.50 is used or reserved, and this question could cost "
-        "$3.00."
-    )
+    ends: dict[Period, str] = {"day": "at 00:00 UTC", "month": "on the 1st, at 00:00 UTC"}
+    for period, when in ends.items():
+        used = Used("channel", period, 2 * NANO, NANO // 2)
+        said = str(NO_BUDGETS.refusal(BudgetExceeded("the database", used, 2 * NANO), cost(3.0)))
+        assert "is $2.00; $0.50 is used or reserved, and this question needs $2.00. " in said
+        assert said.endswith(
+            f"Whoever runs the bot has set that: channel_{period} under [budgets] in council.toml. "
+            f"There is room again {when} at the latest."
+        )
+        never = str(NO_BUDGETS.refusal(BudgetExceeded("the database", used, 3 * NANO), cost(3.0)))
+        assert never.endswith(
+            f"A whole {period} hasn't room for it: ask for less, or have the budget raised."
+        )
 
 
 def test_each_budget_is_somebodys() -> None:
