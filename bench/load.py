@@ -166,9 +166,9 @@ class SilentVenue:
         await sent(note)
         return note
 
-    async def mention(self, mention: Mention, *, link: bool = True) -> None:
+    async def mention(self, mention: Mention, digest: Part | None = None, *, link: bool = True) -> None:
         """Tell the asker."""
-        del link
+        del digest, link
         self.told.set()
         await mention.sent(mention.text)
 

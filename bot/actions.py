@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Protocol, cast, get_args
+from typing import Protocol, cast
 
 import structlog
 
@@ -31,11 +31,9 @@ from bot.service.requests.help import LABELS as PAGES
 from bot.service.requests.help import Page
 from bot.service.requests.question import Question
 from bot.service.requests.votes import ReasonForm
-from bot.view.details import Detail
 from bot.view.message import Line, Message
 from bot.view.wording.commands import NOT_OFFERED
 from bot.view.wording.past import NOTHING_DELETED, done
-from bot.view.wording.thread import VOTES_GONE
 from council.brief import Discussion, SentFile
 from council.document.conversation import Source
 from storage.journal.rows import RunRow
@@ -159,7 +157,6 @@ class Actions:
         self._lookup = lookup
         self._link = link
         self._clicks: deque[str] = deque(maxlen=CLICKS_REMEMBERED)
-        details: tuple[Detail, ...] = get_args(Detail)
         looks: Mapping[Verb, Handler] = {
             "turn": self._look,
             "see": self._look,
@@ -188,8 +185,11 @@ class Actions:
             "helpful": self._of_run("vote", self._vote),
             "unhelpful": self._of_run("vote", self._vote),
             "reason": self._of_run("vote", self._vote),
-            **{what: self._of_run("look", partial(self._detail, what)) for what in details},
-            "votes": self._of_run("look", self._votes),
+            # The last three are below threads of earlier versions.
+            **dict.fromkeys(
+                ("open", "corrected", "changes", "reviews"), self._of_run("look", self._open)
+            ),
+            "votes": self._of_run("look", self._transcript),
         }
 
     async def handle(self, incoming: Incoming, reply: Responder) -> None:
@@ -349,12 +349,8 @@ class Actions:
 
         await reply.later(give)
 
-    async def _detail(self, what: Detail, incoming: Incoming, run: RunRow, reply: Responder) -> None:
-        shown = await self._dispatcher.detail(run, what, incoming.payload.seat)
-        await reply.show(Sheet(shown))
-
-    async def _votes(self, incoming: Incoming, run: RunRow, reply: Responder) -> None:
-        raise Refusal(VOTES_GONE)
+    async def _open(self, incoming: Incoming, run: RunRow, reply: Responder) -> None:
+        await reply.show(Sheet(await self._dispatcher.opened(run, incoming.payload.seat)))
 
     async def _open_form(self, incoming: Incoming, run: RunRow, reply: Responder) -> None:
         """Open the form for a follow-up, or for what the chairman asked."""

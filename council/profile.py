@@ -248,11 +248,11 @@ class Profile(BaseModel, frozen=True):
         Literal["digest", "full"],
         Override(
             "What the thread shows",
-            channel="digest: how each corrected response begins; full: all of it in the thread",
-            values={"digest": "how each corrected response begins", "full": "whole corrected responses"},
+            channel="digest: members only below first questions; full: whole responses everywhere",
+            values={"digest": "the digest, and how each response begins", "full": "whole responses"},
         ),
     ] = "digest"
-    """what the thread shows of corrected responses: `digest`, the beginnings; `full`, all"""
+    """below cards: `digest`, and below a first question's how responses begin; `full`, all responses"""
     links: Annotated[
         bool | None,
         Override(

@@ -75,15 +75,14 @@ class OnDiscord:
         return asked.message, thread
 
     async def _below(self, thread: Channel, name: str) -> list[Picture]:
-        """Record the ranking, the best answer, and what the buttons below that show."""
+        """Record the digest, the best answer, and what *Open* below that shows."""
         posted = [each for each in self._discord.messages(thread) if each.embeds]
-        best = _first_with(posted, "Full reviews")
+        best = _first_with(posted, "Open")
         shown = posted[: posted.index(best) + 1]
         return [
             Picture("discord", "thread", name, [*map(self._wire, shown)], height=SCREEN),
             Picture("discord", "member", name, [*map(self._wire, shown[1:])]),
-            Picture("discord", "changes", name, await self._pressed(best, "Changes and original")),
-            Picture("discord", "reviews", name, await self._pressed(best, "Full reviews")),
+            Picture("discord", "open", name, await self._pressed(best, "Open")),
         ]
 
     def _wire(self, message: Message) -> dict[str, Any]:

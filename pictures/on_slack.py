@@ -79,15 +79,14 @@ class OnSlack:
         return self._slack.thread(self._channel, card.ts)
 
     async def _below(self, card: Message) -> list[Picture]:
-        """Record the ranking, the best answer, and what the buttons below that show."""
+        """Record the digest, the best answer, and what *Open* below that shows."""
         posted = [each for each in self._replies(card) if each.blocks]
-        best = _first_with(posted, "Full reviews")
+        best = _first_with(posted, "Open")
         shown = posted[: posted.index(best) + 1]
         return [
             self._picture("thread", THREAD, *(each.wire() for each in shown)),
             self._picture("member", THREAD, *(each.wire() for each in shown[1:])),
-            self._picture("changes", THREAD, *await self._pressed(best, "Changes and original")),
-            self._picture("reviews", THREAD, *await self._pressed(best, "Full reviews")),
+            self._picture("open", THREAD, *await self._pressed(best, "Open")),
         ]
 
     async def _pressed(self, message: Message, label: str) -> list[dict[str, Any]]:

@@ -558,8 +558,7 @@ async def test_chat_draws_past_answers_where_somebody_watches(tmp_path: Path) ->
         "  Shard now:\n\n   \u2022 users first\n   \u2022 the rest later\n\n\n"
         f"   Table  Rows\n   {rule[:11]}\n   users     9\n\n\n"
         "3 members \u00b7 chairman man \u00b7 TIME \u00b7 10 calls without a known price\n\n"
-        "Type a number: 1 Members, 2 Corrected response, 3 Changes and original,\n"
-        "4 Full reviews, 5 Transcript.\n"
+        "Type a number: 1 Open, 2 Transcript.\n"
     )
     assert member.startswith(f"{QUESTION}\n\n{rule}\n")
     assert "\n\nCorrected response\n\n  " in member

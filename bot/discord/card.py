@@ -22,8 +22,6 @@ _COLOURS: Mapping[Tone, discord.Colour] = {
     "weakened": discord.Colour.gold(),
     "failed": discord.Colour.red(),
 }
-A_ROW = 5
-"""How many buttons a row has room for; the votes are a row of their own where there are more."""
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 
@@ -33,10 +31,10 @@ class CardButton(
 ):
     """A button that carries its action and run, so that a restarted bot still answers it."""
 
-    def __init__(self, button: Button, row: int | None = None) -> None:
+    def __init__(self, button: Button) -> None:
         style = discord.ButtonStyle.danger if button.action == "stop" else discord.ButtonStyle.secondary
         custom_id = f"council:{button.action}:{button.value}"
-        super().__init__(ui.Button(label=button.label, custom_id=custom_id, style=style, row=row))
+        super().__init__(ui.Button(label=button.label, custom_id=custom_id, style=style))
         self.button = button
 
     @classmethod
@@ -72,10 +70,8 @@ async def draw(card: Card, continues: str) -> Drawn:
 def view_of(buttons: Iterable[Button]) -> ui.View:
     """Return the buttons below a message."""
     view = ui.View(timeout=None)
-    shown = [*buttons]
-    for button in shown:
-        is_below = len(shown) > A_ROW and button.action in ("helpful", "unhelpful")
-        view.add_item(CardButton(button, 1 if is_below else None))
+    for button in buttons:
+        view.add_item(CardButton(button))
     view.stop()  # discord.py forgets a view that has ended; the client's own items handle the buttons
     return view
 

@@ -11,6 +11,7 @@ import asyncio
 import io
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import aiohttp
@@ -77,6 +78,7 @@ class DiscordVenue:
         self._edit_seconds = edit_seconds
         self._clock = clock
         self._card_id = int(where.card or where.message or 0)
+        self._first_id = int(where.message or 0)  # where the thread is
         own_thread = where.thread is not None and where.thread == where.message
         self._below = int(where.thread or 0) if own_thread else self._location.channel
         self._posting = Posting(client, transport, run, clock=clock)
@@ -177,6 +179,7 @@ class DiscordVenue:
         except Malformed as error:
             if code_of(error) not in (OLD_MESSAGE, ARCHIVED):
                 raise
+            self._first_id = self._first_id or self._card_id
             await self._post_card(newest, moved, urgency)  # sending also reopens an archived thread
         return is_whole
 
@@ -246,11 +249,13 @@ class DiscordVenue:
         """Open a thread on the card; inside a thread, use that one."""
         if self._location.guild is None:
             return None, wording.NO_THREADS_IN_DIRECT
-        if self._location.parent or self._in_own_thread:
+        if self._location.parent:
+            return None, None
+        if self._in_own_thread:
             return str(self._below), None
         if why := self._why_no_thread():
             return None, why
-        channel = self._location.channel
+        channel, card = self._location.channel, self._first_id or self._card_id
         name = title.strip() or wording.COUNCIL
         while units(name) > THREAD_NAME:
             name = name[:-1]
@@ -258,7 +263,7 @@ class DiscordVenue:
         async def create() -> None:
             # By number: a message of a server that only the gateway knows can't be asked for one.
             await self._client.http.start_thread_with_message(
-                channel, self._card_id, name=name, auto_archive_duration=ARCHIVES_AFTER
+                channel, card, name=name, auto_archive_duration=ARCHIVES_AFTER
             )
 
         permission = wording.PERMISSIONS["create_public_threads"]
@@ -277,7 +282,7 @@ class DiscordVenue:
                 raise
             if code_of(error) != THREAD_EXISTS:  # the channel may still be written into
                 return None, str(error)
-        self._below = self._card_id  # a thread has its first message's id
+        self._below = card  # a thread has its first message's id
         return str(self._below), None
 
     async def parts(self, message: Message) -> Sequence[Part]:
@@ -287,24 +292,14 @@ class DiscordVenue:
 
     async def post(self, part: Part, key: str, sent: Sent, urgency: Urgency = Urgency.THREAD) -> str:
         """Post a part with its buttons; it notifies nobody."""
-        embedded = tuple(str(block["description"]) for block in part.blocks)
-
-        async def write() -> dict[str, Any]:
-            shown: dict[str, Any] = {"content": part.text, "silent": True, "allowed_mentions": NOBODY}
-            if embedded:
-                shown["embeds"] = embeds_of(embedded)
-            if part.buttons:
-                shown["view"] = view_of(part.buttons)
-            return shown
-
-        post = Post(key, part.text, write, urgency, sent, embedded=embedded)
-        return str(await self._posting.post(post, self._below))
+        return await self._say(part, key, sent, urgency, self._below, silent=True)
 
     async def attach(self, note: str, sent: Sent, *files: File) -> str:
         """Post files into the thread; without one, beside the card."""
 
         async def say(place: int) -> str:
-            posted = await self._say(note, "file", sent, Urgency.THREAD, place, silent=True, files=files)
+            said = Part(note)
+            posted = await self._say(said, "file", sent, Urgency.THREAD, place, silent=True, files=files)
             self._below = place
             return posted
 
@@ -312,14 +307,17 @@ class DiscordVenue:
 
     # ── the asker ────────────────────────────────────────────────────────────────────────────
 
-    async def mention(self, mention: Mention, *, link: bool = True) -> None:
+    async def mention(self, mention: Mention, digest: Part | None = None, *, link: bool = True) -> None:
         """Mention the asker, and nobody else, in the thread; without one, beside the card."""
         address = f" {self._location.link(self._card_id)}" if link else ""
         said = self._to_asker(f"{mention.text}{address}")
+        whole = replace(digest or Part(""), text=said)
 
         async def say(place: int) -> str:
             allowed = self._only_asker
-            return await self._say(said, "mention", mention.sent, Urgency.ANSWER, place, allowed=allowed)
+            return await self._say(
+                whole, "mention", mention.sent, Urgency.ANSWER, place, allowed=allowed
+            )
 
         await self._conclude(say)
 
@@ -332,7 +330,7 @@ class DiscordVenue:
             await mention.sent(message)
 
         post = self._with_card("repost", card, mention.text, sent)
-        self._card_id = await self._posting.post(post, channel)
+        self._card_id = self._first_id = await self._posting.post(post, channel)
         self._below, self._edited = channel, self._clock()
         return (await self._draw(card)).is_whole
 
@@ -352,7 +350,7 @@ class DiscordVenue:
 
     async def _say(
         self,
-        text: str,
+        part: Part,
         key: str,
         sent: Sent,
         urgency: Urgency,
@@ -362,14 +360,24 @@ class DiscordVenue:
         silent: bool = False,
         files: Sequence[File] = (),
     ) -> str:
+        embedded = tuple(str(block["description"]) for block in part.blocks)
+
         async def write() -> dict[str, Any]:
+            shown: dict[str, Any] = {
+                "content": part.text,
+                "allowed_mentions": allowed,
+                "silent": silent,
+            }
+            if embedded:
+                shown["embeds"] = embeds_of(embedded)
+            if part.buttons:
+                shown["view"] = view_of(part.buttons)
             # An attempt to send files uses them up.
-            shown = {"content": text, "allowed_mentions": allowed, "silent": silent}
             return shown | ({"files": upload(files)} if files else {})
 
         permission = wording.PERMISSIONS["attach_files"] if files else ""
         names = tuple(file.name for file in files)
-        post = Post(key, text, write, urgency, sent, permission, files=names)
+        post = Post(key, part.text, write, urgency, sent, permission, embedded=embedded, files=names)
         return str(await self._posting.post(post, place))
 
     async def _conclude(self, say: Callable[[int], Awaitable[str]]) -> str:

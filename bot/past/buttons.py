@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bot.service.commands import LONGEST_WORDS, MOST_AT_ONCE
-from bot.view.details import Detail as Details
 from bot.view.message import printable
 from storage.index.past_answers import Cursor
 
-AnswerPart = Literal["member"] | Details
 Verb = Literal["turn", "see", "share", "transcript", "ask", "forget", "cancel", "help"]
 """What a button does: turn a page, show another, show all, give the file, ask, delete or not, help."""
 
@@ -56,16 +54,15 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """One member's message of the thread, or what a button below it shows; `rank` counts from 0."""
+    """All of one member of an answer; `rank` counts from 0."""
 
-    part: AnswerPart
     conversation_id: str
     turn: int
     rank: int = 0
 
     def __str__(self) -> str:
         """Write it for a button."""
-        return f"{self.part}:{self.conversation_id}:{self.turn}:{self.rank}"
+        return f"member:{self.conversation_id}:{self.turn}:{self.rank}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +97,7 @@ def read(text: str) -> Look:
         case "member" | "corrected" | "changes" | "reviews":
             conversation_id, *place = rest.split(":")
             turn, rank = map(_number, place)
-            return Detail(kind, conversation_id, turn, rank)
+            return Detail(conversation_id, turn, rank)
         case "figures":
             return Figures(_number(rest, 1))
         case _:

@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import count
 
-from bot.past.buttons import Answer, AnswerPart, Choice, Detail, Figures, HistoryPage, Search
+from bot.past.buttons import Answer, Choice, Detail, Figures, HistoryPage, Search
 from bot.past.chart import Chart
 from bot.past.worth import worth
 from bot.render.dialect import plain_text
-from bot.view import card, details
+from bot.view import card
 from bot.view.fold import run_views
 from bot.view.message import Block, Entry, Footer, Heading, Line, Message, Pairs, Quote, Table, Title
 from bot.view.ranking import ranked
-from bot.view.state import RunView
-from bot.view.thread import thread
+from bot.view.state import RunView, Seat
+from bot.view.thread import opened
 from bot.view.wording import commands, past
 from bot.view.wording import figures as figures_wording
 from bot.view.wording.figures import short_names
@@ -46,12 +46,6 @@ _MARKDOWN = re.compile(
     r"|!?\[(?=[^\]\n]*\]\()|(?<=\S)\]\([^)\s]*\)?",  # links
     re.MULTILINE,
 )
-_DETAILS: Mapping[AnswerPart, str] = {
-    "member": figures_wording.MEMBERS,
-    "corrected": figures_wording.CORRECTED,
-    "changes": figures_wording.CHANGES,
-    "reviews": figures_wording.REVIEWS,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,11 +177,7 @@ def answer(conversation: Conversation, row: IndexRow, look: Answer, found: Where
         for label, step in steps
         if 0 <= step < len(runs)
     )
-    looks = (
-        Choice(label, "see", str(Detail(part, row.id, turn)))
-        for part, label in _DETAILS.items()
-        if _messages(view, part)
-    )
+    looks = [Choice(figures_wording.OPEN, "see", str(Detail(row.id, turn)))] if _answered(view) else []
     return Sheet(
         Message("past", blocks),
         (
@@ -204,32 +194,25 @@ def detail(conversation: Conversation, look: Detail) -> Sheet:
     """Return one member's message, with buttons for the other members."""
     runs = run_views(conversation)
     view = runs[look.turn][1] if look.turn < len(runs) else None
-    messages = _messages(view, look.part) if view else []
-    if not view or look.rank >= len(messages):
+    seats = _answered(view) if view else []
+    if not view or look.rank >= len(seats):
         return Sheet(Message("past", (Title(conversation.title), Line(past.NOT_ON_RECORD))))
     short = card.names(view)
     others = [
-        Choice(clip(short[name], LABEL), "turn", str(replace(look, rank=rank)))
-        for rank, (name, _) in enumerate(messages)
+        Choice(clip(short[seat.name], LABEL), "turn", str(replace(look, rank=rank)))
+        for rank, seat in enumerate(seats)
         if rank != look.rank
     ]
-    looks = (
-        Choice(label, "turn", str(replace(look, part=part)))
-        for part, label in _DETAILS.items()
-        if part != look.part
-    )
-    left_out = past.members_left_out(MOST_MEMBERS, len(messages))
-    _, message = messages[look.rank]
+    left_out = past.members_left_out(MOST_MEMBERS, len(seats))
     blocks = (
         Title(conversation.title),
-        *message.blocks,
-        *([Line(left_out)] if len(messages) > MOST_MEMBERS else []),
+        *opened(view, view.seats.index(seats[look.rank])).blocks,
+        *([Line(left_out)] if len(seats) > MOST_MEMBERS else []),
     )
     return Sheet(
         Message("past", blocks),
         (
             *others[: MOST_MEMBERS - 1],
-            *looks,
             Choice(figures_wording.TRANSCRIPT, "transcript", look.conversation_id),
             Choice(figures_wording.SHARE, "share", str(look)),
         ),
@@ -237,14 +220,9 @@ def detail(conversation: Conversation, look: Detail) -> Sheet:
     )
 
 
-def _messages(view: RunView, part: AnswerPart) -> list[tuple[str, Message]]:
-    """Return each member's message with its name, best first."""
-    if part == "member":
-        return [
-            (view.seats[each.seat].name, each.message) for each in thread(view) if each.seat is not None
-        ]
-    answered = (seat for seat in ranked(view) if seat.answer)
-    return [(seat.name, details.detail(view, part, view.seats.index(seat))) for seat in answered]
+def _answered(view: RunView) -> list[Seat]:
+    """Return the members that answered, best first."""
+    return [seat for seat in ranked(view) if seat.answer]
 
 
 def ask_to_forget(

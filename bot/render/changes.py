@@ -44,7 +44,12 @@ def changed_lines(before: str, after: str) -> list[ChangedLine]:
         for number, text in enumerate(piece.text.split("\n")):
             if number:
                 lines.append([])
-            lines[-1] += _trimmed(replace(piece, text=text))
+            for part in _trimmed(replace(piece, text=text)):
+                if lines[-1] and {lines[-1][-1].kind, part.kind} == {"removed", "added"}:
+                    lines[-1].append(
+                        DiffPiece("same", " ")
+                    )  # words that replace others don't touch them
+                lines[-1].append(part)
     return [*_folded((line for line in lines if line), tokens)]
 
 

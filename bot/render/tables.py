@@ -1,6 +1,7 @@
 """Tables for platforms without tables: columns as code, or a list if they are too wide."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import chain, zip_longest
 
 from rich.cells import cell_len
@@ -33,7 +34,9 @@ def drawn(table: Grid, dialect: ChatDialect, width: int) -> Block:
         return _aligned(rows, widths, dialect)
     if not table.rows:
         return Text(tuple(_names(table.header)))
-    return Nest(tuple(_item(table.header, row) for row in table.rows), loose=False)
+    # The first column says what a line is about; the names of the others are above, once.
+    lines = (Nest((Text(tuple(_line(row))),), "- ", "  ", loose=False) for row in table.rows)
+    return Nest((Text(tuple(_names(table.header))), *lines), loose=False)
 
 
 def _aligned(rows: list[list[list[str]]], widths: list[int], dialect: ChatDialect) -> LineBlock:
@@ -56,15 +59,9 @@ def _names(header: tuple[Cell, ...]) -> Iterator[Word]:
         yield from (Word(word.text, ("**",)) for word in in_one_line(cell.words))
 
 
-def _item(header: tuple[Cell, ...], row: tuple[Cell, ...]) -> Nest:
-    content: list[Word] = []
-    for name, cell in zip(header, row, strict=True):
-        content += _BETWEEN if content else ()
-        if name.plain:
-            content += (
-                *(Word(word.text, ("**",)) for word in in_one_line(name.words)),
-                Word(":", ("**",)),
-                Word(" "),
-            )
-        content += cell.words
-    return Nest((Text(tuple(content)),), "- ", "  ", loose=False)
+def _line(row: tuple[Cell, ...]) -> Iterator[Word]:
+    for number, cell in enumerate(row):
+        yield from _BETWEEN if number else ()
+        for word in cell.words:
+            inner = tuple(mark for mark in word.marks if mark != "**")
+            yield word if number else replace(word, marks=("**", *inner))

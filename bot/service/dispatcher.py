@@ -28,9 +28,9 @@ from bot.service.resuming import VenueOf
 from bot.service.run_tasks import RunQueue, RunTasks
 from bot.service.runs.runs import Runs
 from bot.service.showing import Showing
-from bot.view.details import Detail, detail
 from bot.view.fold import run_view
 from bot.view.message import Message
+from bot.view.thread import opened
 from bot.view.wording import commands, failures, inputs
 from bot.view.wording.commands import NOT_HERE
 from council.brief import Attachment, SentFile
@@ -243,10 +243,10 @@ class Dispatcher:
     async def _stored(self, run: RunRow) -> Conversation:
         return await self._store.load(run.conversation_id)
 
-    async def detail(self, run: RunRow, what: Detail, seat: int) -> Message:
-        """Return what a button below a thread's message shows. Raises `Refusal`."""
+    async def opened(self, run: RunRow, seat: int) -> Message:
+        """Return what *Open* shows of a member. Raises `Refusal`."""
         if live := self.showing.view_of(run.id):
-            return await asyncio.to_thread(detail, live, what, seat)
+            return await asyncio.to_thread(opened, live, seat)
         try:
             conversation = await self._stored(run)
         except ConversationNotFound as error:
@@ -256,7 +256,7 @@ class Dispatcher:
         view = await asyncio.to_thread(run_view, conversation, run.id)
         if view is None:
             raise Refusal(self._why_no_detail(run))
-        return await asyncio.to_thread(detail, view, what, seat)
+        return await asyncio.to_thread(opened, view, seat)
 
     def _why_no_detail(self, run: RunRow) -> str:
         is_elsewhere = self._queue.is_shared and not run.is_over

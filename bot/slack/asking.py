@@ -9,9 +9,10 @@ from bot.service.commands import Typed, parse, parse_message
 from bot.service.options import RunOptions
 from bot.service.requests.question import Question
 from bot.slack.client import Json
-from bot.slack.locations import Locations, direct, is_direct
+from bot.slack.locations import Locations, direct
 from bot.slack.replies import SlackReply
 from bot.slack.typed import plain, words
+from bot.slack.venue import is_direct
 from bot.view.wording import slack as wording
 from council.brief import Discussion
 

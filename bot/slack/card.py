@@ -31,7 +31,9 @@ def blocks_with_buttons(part: Part) -> list[Json]:
 
 def buttons_of(buttons: Iterable[Button]) -> list[Json]:
     """Return the block of a run's buttons; none without buttons."""
-    return actions((action_id(button.action), button.value, button.label) for button in buttons)
+    # Slack takes no two buttons with the same id: one for each member has its seat.
+    ids = ((f"{each.action}_{each.seat}" if each.name else each.action, each) for each in buttons)
+    return actions((action_id(own), each.value, each.label) for own, each in ids)
 
 
 def actions(buttons: Iterable[tuple[str, str, str]]) -> list[Json]:

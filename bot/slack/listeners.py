@@ -8,6 +8,7 @@ listener before it answers, and keeps no reference to later work, so that is the
 # slack-bolt and slack-sdk annotate their dictionaries and keyword arguments without types.
 
 import logging
+import re
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
@@ -92,8 +93,7 @@ class Listeners:
         app.shortcut(SHORTCUT)(self._on_shortcut)
         app.event("app_mention")(self._on_event)
         app.event("message")(self._on_event)
-        for action in LABELS:
-            app.action(action_id(action))(self._on_click)
+        app.action(re.compile(rf"^{action_id('')}({'|'.join(LABELS)})(_\d+)?$"))(self._on_click)
         app.view(modals.WHY)(self._on_form)
         app.view(modals.FOLLOW_UP)(self._on_form)
         return app
@@ -252,7 +252,8 @@ class Listeners:
 
 def _button(action: Json) -> tuple[Action, Payload]:
     try:
-        button = Button.read(str(action["action_id"]).removeprefix(action_id("")), str(action["value"]))
+        kind = str(action["action_id"]).removeprefix(action_id("")).partition("_")[0]
+        button = Button.read(kind, str(action["value"]))
     except ValueError as error:
         raise Refusal(NOT_HERE) from error
     return button.action, Payload(run_id=button.run_id, seat=button.seat)

@@ -17,7 +17,7 @@ from bot.service.run_tasks import RunTasks
 from bot.slack.client import granted
 from bot.slack.incoming import Reader
 from bot.slack.notices import ephemerally
-from bot.slack.venue import SlackVenue
+from bot.slack.venue import SlackVenue, is_direct
 from bot.slack.workspace import Workspace
 from bot.view.wording import slack as wording
 from council.document.conversation import Source
@@ -73,11 +73,6 @@ async def direct(client: AsyncWebClient, user: str) -> str:
     except TimeoutError as error:
         raise Refusal(wording.TOO_SLOW) from error
     return opened["channel"]["id"]
-
-
-def is_direct(here: Source) -> bool:
-    """Return whether this is somebody's direct messages with the bot."""
-    return str(here.channel).startswith("D")
 
 
 def standing(here: Source) -> Requester:

@@ -23,7 +23,7 @@ from bot.service.delivery.receipts import Ledger, Receipt, Sent
 from bot.service.delivery.venue import CARD_AGAIN, Card, File, Mention, Part
 from bot.slack import text as slack_text
 from bot.slack.card import Drawn, blocks_with_buttons, draw
-from bot.slack.client import granted
+from bot.slack.client import Json, granted
 from bot.slack.errors import by_status, classified
 from bot.slack.mentions import MentionSender, Unsure
 from bot.slack.notices import Tell, line
@@ -43,6 +43,11 @@ log = structlog.get_logger()
 T = TypeVar("T")
 
 CARD_SECONDS = 3.0
+
+
+def is_direct(here: Source) -> bool:
+    """Return whether this is somebody's direct messages with the bot."""
+    return str(here.channel).startswith("D")
 
 
 class SlackVenue:
@@ -142,9 +147,10 @@ class SlackVenue:
         return await self._workspace.fetch(file)
 
     async def open_thread(self, title: str) -> tuple[str | None, str | None]:
-        """Return the thread the run was asked in, or the card's: its first reply opens it."""
+        """Return the card's thread: its first reply opens it."""
         del title  # Slack's threads have none
-        return self._thread, None
+        has_own = self._thread == self._card and not is_direct(self._where)
+        return self._thread if has_own else None, None
 
     async def parts(self, message: Message) -> Sequence[Part]:
         """Cut a message into blocks of Slack's size."""
@@ -195,20 +201,25 @@ class SlackVenue:
 
         return await self._conclude(complete)
 
-    async def mention(self, mention: Mention, *, link: bool = True) -> None:
+    async def mention(self, mention: Mention, digest: Part | None = None, *, link: bool = True) -> None:
         """Mention the asker, with a link to the card; beside the card where the thread is lost."""
         if await self._mentions.is_over(mention):
             return
-        said = f"<@{self._user}> {_plain(mention.text)}"
+        said, ends = self._to_asker(mention.text), [*self._asker_runs(mention.text)]
         if link:
             address = self._workspace.permalink(self._channel, self._card, self._thread)
             said += f" <{address}|{wording.SEE_THE_CARD}>"
+            linked = {"type": "link", "url": address, "text": wording.SEE_THE_CARD}
+            ends += [{"type": "text", "text": " "}, linked]
+        whole = Part(said)
+        if digest:
+            whole = Part(f"{said}\n{digest.text}", (*digest.blocks, _rich(ends)), digest.buttons)
 
         # Nothing is known to be there after a card was lost and no response to the answer came.
         is_there = link or not mention.ledger.is_spent(CARD_AGAIN)
 
         async def say(thread: str | None) -> None:
-            await self._mentions.send(Part(said), self._channel, thread, mention, is_there=is_there)
+            await self._mentions.send(whole, self._channel, thread, mention, is_there=is_there)
 
         async def post(thread: str | None) -> None:
             await self._reply(say, thread, mention.ledger)
@@ -260,7 +271,7 @@ class SlackVenue:
             if not receipt.is_spent:
                 await self._posting.post(page, receipt, Urgency.ANSWER, channel, first or None)
         if not is_over:
-            said = Part(f"<@{self._user}> {_plain(mention.text)}")
+            said = Part(self._to_asker(mention.text))
             await self._mentions.send(said, channel, first or None, mention)
 
     # ── what these are made of ───────────────────────────────────────────────────────────────
@@ -280,17 +291,21 @@ class SlackVenue:
             await receipt(message)
             await mention.sent(message)
 
-        said = mention.text
-        parts = [{"type": "user", "user_id": self._user}, {"type": "text", "text": f" {said}"}]
-        section = {"type": "rich_text_section", "elements": parts}
-        above = {"type": "rich_text", "elements": [section]}
-        whole = Part(f"<@{self._user}> {_plain(said)}\n{part.text}", (above, *part.blocks), part.buttons)
+        text = f"{self._to_asker(mention.text)}\n{part.text}"
+        above = _rich([*self._asker_runs(mention.text)])
+        whole = Part(text, (above, *part.blocks), part.buttons)
         try:
             async with receipt.begun():
                 await self._mentions.post(whole, channel, None, mention, sent)
         except Unsure:
             return await self._mentions.is_over(mention)
         return True
+
+    def _to_asker(self, text: str) -> str:
+        return f"<@{self._user}> {_plain(text)}"
+
+    def _asker_runs(self, text: str) -> tuple[Json, ...]:
+        return {"type": "user", "user_id": self._user}, {"type": "text", "text": f" {text}"}
 
     async def _upload(self, file: File) -> str:
         """Send a file's content to Slack, where nobody sees it yet; return its id."""
@@ -351,3 +366,8 @@ class SlackVenue:
 
 def _plain(text: str) -> str:
     return slack_text.fallback(line(text))
+
+
+def _rich(runs: list[Json]) -> Json:
+    section = {"type": "rich_text_section", "elements": runs}
+    return {"type": "rich_text", "elements": [section]}

@@ -27,11 +27,10 @@ from bot.service.requests.question import Question
 from bot.service.runs.runs import Runs, build_runs
 from bot.terminal.ask import Surface, lasting_output, person, read_line, say
 from bot.terminal.venue import TerminalChannel, drawn
-from bot.view.details import detail
 from bot.view.member import names
-from bot.view.message import Block, Line, Message, Pairs, Table
+from bot.view.message import Block, Line, Message, Pairs
 from bot.view.state import RunView, opening
-from bot.view.thread import thread
+from bot.view.thread import opened, thread
 from bot.view.wording import figures
 from bot.view.wording import terminal as wording
 from council.accounts import Directory
@@ -182,25 +181,19 @@ def _choices(view: RunView, mistaken: str | None) -> tuple[Mapping[str, Callable
         opens.append(shows)
         return str(len(opens))
 
-    ranking, *members = thread(view)
+    digest, *members = thread(view)
     transcript = Message("transcript", (Line(wording.TRANSCRIPT_OPENED),))
-    whole = [
-        (number(lambda: ranking.message), wording.RANKING),
+    rows = [
+        (number(lambda: digest.message), wording.RANKING),
         (number(lambda: transcript), wording.TRANSCRIPT),
     ]
-    rows: list[tuple[str, ...]] = []
     hints: list[Block] = []
     for part in members:
-        at = part.seat or 0
-        said = number(lambda part=part: part.message)
-        whole_text = number(lambda at=at: detail(view, "corrected", at))
-        changes = number(lambda at=at: detail(view, "changes", at))
-        reviews = number(lambda at=at: detail(view, "reviews", at))
-        name = view.seats[at].name
-        rows.append((short[name], said, whole_text, changes, reviews))
+        name = view.seats[part.seat].name
+        rows.append((number(lambda at=part.seat: opened(view, at)), short[name]))
         if name == mistaken:
-            hints.append(Line(wording.mistake(short[name], int(changes))))
-    blocks = (Line(wording.LEAD), Pairs(tuple(whole)), Table(wording.HEADER, tuple(rows)), *hints)
+            hints.append(Line(wording.mistake(short[name], len(opens))))
+    blocks = (Line(wording.LEAD), Pairs(tuple(rows)), *hints)
     return {str(place): each for place, each in enumerate(opens, 1)}, Message("example", blocks)
 
 

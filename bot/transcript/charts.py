@@ -6,10 +6,16 @@ from itertools import groupby
 
 from markupsafe import Markup
 
-from bot.transcript import svg
 from bot.view.wording import transcript as wording
 from council.consultation import HIGHEST
 from council.text import clip
+
+# The shapes of a chart; the page's own style colours them.
+CHART = Markup('<svg viewBox="0 0 {0} {1:g}" role="img" aria-label="{2}">{3}</svg>')
+TEXT = Markup('<text x="{0:g}" y="{1:g}" class="{2}">{3}</text>')
+LINE = Markup('<line x1="{0:g}" y1="{1:g}" x2="{2:g}" y2="{3:g}" class="{4}"/>')
+CIRCLE = Markup('<circle cx="{0:g}" cy="{1:g}" r="{2:g}" class="{3}"/>')
+RECT = Markup('<rect x="{0:g}" y="{1:g}" width="{2:g}" height="{3:g}" class="{4}"/>')
 
 WIDTH = 360
 _ROW = 56
@@ -65,17 +71,17 @@ def positions(standings: Sequence[RankRow]) -> Markup:
         for number, standing in enumerate(standings):
             axis = number * _ROW + _BASE
             yield _label(standing.name, number)
-            yield svg.LINE.format(across(1), axis, across(last), axis, "axis")
+            yield LINE.format(across(1), axis, across(last), axis, "axis")
             for place, letters in _places(standing):
                 for nth, letter in enumerate(letters):
                     x = across(place) + (nth - (len(letters) - 1) / 2) * apart
                     yield _DOT.format(x, axis, _RADIUS)
-                    yield svg.TEXT.format(x, axis + 3.5, "letter", letter)
+                    yield TEXT.format(x, axis + 3.5, "letter", letter)
             if standing.mean is not None:
                 x, y = across(standing.mean), axis + _RADIUS + 1
                 yield _TRIANGLE.format(x, y, x - 5, y + 8, x + 5)
         for place in range(1, last + 1):
-            yield svg.TEXT.format(across(place), len(standings) * _ROW + 10, "tick", place)
+            yield TEXT.format(across(place), len(standings) * _ROW + 10, "tick", place)
 
     return _drawn(len(standings) * _ROW + 16, map(_standing_said, standings), marks())
 
@@ -103,14 +109,14 @@ def moves(moved: Sequence[Moved]) -> Markup:
             left, right = (count / most * room for count in (each.removed, each.added))
             yield _label(each.name, number)
             if each.removed:
-                yield svg.RECT.format(middle - left, top, left, _BAR, "removed")
-                yield svg.TEXT.format(middle - left - 6, top + 10, "left", f"\u2212{each.removed}")
+                yield RECT.format(middle - left, top, left, _BAR, "removed")
+                yield TEXT.format(middle - left - 6, top + 10, "left", f"\u2212{each.removed}")
             if each.added:
-                yield svg.RECT.format(middle, top, right, _BAR, "added")
-                yield svg.TEXT.format(middle + right + 6, top + 10, "right", f"+{each.added}")
+                yield RECT.format(middle, top, right, _BAR, "added")
+                yield TEXT.format(middle + right + 6, top + 10, "right", f"+{each.added}")
             if not each.removed and not each.added:
-                yield svg.TEXT.format(middle + 6, top + 10, "right", wording.NO_CHANGE)
-            yield svg.LINE.format(middle, top - 5, middle, top + _BAR + 5, "axis")
+                yield TEXT.format(middle + 6, top + 10, "right", wording.NO_CHANGE)
+            yield LINE.format(middle, top - 5, middle, top + _BAR + 5, "axis")
 
     said = (wording.move_of(each.name, each.removed, each.added) for each in moved)
     return _drawn(len(moved) * _ROW, said, marks())
@@ -127,16 +133,16 @@ def confidences(sure: Sequence[Sure]) -> Markup:
         for number, each in enumerate(sure):
             axis = number * _ROW + _BASE
             yield _label(each.name, number)
-            yield svg.LINE.format(across(1), axis, across(HIGHEST), axis, "axis")
+            yield LINE.format(across(1), axis, across(HIGHEST), axis, "axis")
             before, after = each.before, each.after
             if before is not None and after is not None:
-                yield svg.LINE.format(across(before), axis, across(after), axis, "change")
+                yield LINE.format(across(before), axis, across(after), axis, "change")
             if before is not None:
-                yield svg.CIRCLE.format(across(before), axis, 7, "before")
+                yield CIRCLE.format(across(before), axis, 7, "before")
             if after is not None:
-                yield svg.CIRCLE.format(across(after), axis, 5, "after")
+                yield CIRCLE.format(across(after), axis, 5, "after")
         for score in (1, 5, HIGHEST):
-            yield svg.TEXT.format(across(score), len(sure) * _ROW + 10, "tick", score)
+            yield TEXT.format(across(score), len(sure) * _ROW + 10, "tick", score)
 
     return _drawn(len(sure) * _ROW + 16, map(_sure_said, sure), marks())
 
@@ -146,8 +152,8 @@ def _sure_said(sure: Sure) -> str:
 
 
 def _label(name: str, row: int) -> Markup:
-    return svg.TEXT.format(0, row * _ROW + 12, "name", clip(name, _LONGEST_LABEL))
+    return TEXT.format(0, row * _ROW + 12, "name", clip(name, _LONGEST_LABEL))
 
 
 def _drawn(height: float, said: Iterator[str], marks: Iterator[Markup]) -> Markup:
-    return svg.CHART.format(WIDTH, height, "; ".join(said), Markup("\n").join(marks))
+    return CHART.format(WIDTH, height, "; ".join(said), Markup("\n").join(marks))

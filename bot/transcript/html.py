@@ -14,12 +14,8 @@ from bot.transcript import blocks, charts, diff
 from bot.transcript.charts import Moved, RankRow, Sure
 from bot.transcript.template import Drawing, asset, environment, policy
 from bot.transcript.turns import ShownTurn, begun, turns
-from bot.transcript.votes import votes
-from bot.view.card import stored
-from bot.view.discussion import discussion
-from bot.view.discussion import files as files_of
 from bot.view.member import moved, names
-from bot.view.message import Block, Heading, Line, Message, Prose, Quote, printable
+from bot.view.message import Block, Heading, Line, Message, Prose, printable
 from bot.view.ranking import counted_votes, ranked
 from bot.view.record import SectionKind, record
 from bot.view.state import RunView, Seat
@@ -69,6 +65,7 @@ class ExchangePage:
     question: Markup
     answer: Markup
     sections: tuple[Markup, ...] = ()
+    reviews: tuple[Markup, ...] = ()
     charts: tuple[Drawing, ...] = ()
     panels: tuple[Panel, ...] = ()
 
@@ -123,14 +120,17 @@ def _seated(view: RunView) -> list[str]:
 
 def _exchange(turn: ShownTurn, number: int, numbered: bool) -> ExchangePage:
     heading = wording.question(number, of_several=numbered)
-    question = blocks.html(
-        [Quote(turn.question), *files_of(turn.files), *discussion(turn.read)], under=UNDER + 1
-    )
+    question = blocks.html(turn.asked, under=UNDER + 1)
     view = turn.view
     if view is None:
         nothing = blocks.html([Line(wording.NO_ANSWER)], under=UNDER)
         return ExchangePage(f"question-{number}", heading, question, nothing)
     sections: Sections = {(each.kind, each.round, each.member): each.message for each in record(view)}
+    whole = [
+        (kind, blocks.html(each.blocks, under=UNDER))
+        for (kind, _, member), each in sections.items()
+        if member is None
+    ]
     panels = [
         panel
         for place, seat in enumerate(ranked(view), 1)
@@ -140,12 +140,9 @@ def _exchange(turn: ShownTurn, number: int, numbered: bool) -> ExchangePage:
         f"question-{number}",
         heading,
         question,
-        blocks.html((*stored(view), *votes(turn.votes)), under=UNDER + 1),
-        tuple(
-            blocks.html(each.blocks, under=UNDER)
-            for (_, _, member), each in sections.items()
-            if member is None
-        ),
+        blocks.html(turn.answered(view), under=UNDER + 1),
+        tuple(shown for kind, shown in whole if kind != "reviews"),
+        tuple(shown for kind, shown in whole if kind == "reviews"),
         tuple(_charts(view)),
         tuple(panels),
     )

@@ -4,10 +4,7 @@ from collections.abc import Iterator
 
 from bot.render.markdown import render
 from bot.transcript.turns import begun, turns
-from bot.transcript.votes import votes
-from bot.view.card import stored
-from bot.view.discussion import discussion, files
-from bot.view.message import Heading, Line, Message, Quote, Title
+from bot.view.message import Heading, Line, Message, Title
 from bot.view.record import record
 from bot.view.wording import transcript as wording
 from council.document.conversation import Conversation
@@ -27,16 +24,11 @@ def _parts(conversation: Conversation) -> Iterator[str]:
     asked = turns(conversation)
     for number, turn in enumerate(asked, 1):
         which = wording.question(number, of_several=len(asked) > 1)
-        yield render(
-            Message(
-                f"question:{number}",
-                (Heading(which), Quote(turn.question), *files(turn.files), *discussion(turn.read)),
-            )
-        )
+        yield render(Message(f"question:{number}", (Heading(which), *turn.asked)))
         if turn.view is None:
             yield render(Message(f"answer:{number}", (Line(wording.NO_ANSWER),)))
             continue
-        final = (Heading(wording.ANSWER), *stored(turn.view), *votes(turn.votes))
+        final = (Heading(wording.ANSWER), *turn.answered(turn.view))
         yield render(Message(f"answer:{number}", final))
-        for section in record(turn.view, reviews_once=True):
+        for section in record(turn.view):
             yield render(section.message, under=1)

@@ -298,7 +298,7 @@ def _question(view: RunView) -> Pairs:
 
 
 def _in_sum(view: RunView, final: Stage3Result) -> tuple[Line, ...]:
-    """Return one line: who disagrees, whom the reviews corrected, and whether a question is open."""
+    """Return one line: who disagrees, whom reviews corrected, whether anybody objects or asks."""
     short, facts = names(view), list[str]()
     answered = [seat for seat in view.seats if seat.answer]
     notes = final.notes or ChairNotes()
@@ -310,9 +310,13 @@ def _in_sum(view: RunView, final: Stage3Result) -> tuple[Line, ...]:
             if named(notes.dissent, short[name], name, models[name].rpartition("/")[2])
         ]
         facts.append(wording.disagree(len(dissent), len(answered)) if dissent else wording.DISSENT_BELOW)
-    moved = [short[seat.name] for seat in answered if seat.correction and seat.correction.changed]
+    moved = [short[seat.name] for seat in answered if seat.correction and seat.has_changed]
     if moved:
         facts.append(wording.were_corrected(moved, len(answered)))
+    elif len(answered) > 1 and all(isinstance(seat.correcting, Answered) for seat in answered):
+        facts.append(wording.all_kept(len(answered)))
+    if len(answered) > 1 and all(heard(view, seat).has_none for seat in answered):
+        facts.append(wording.NO_OBJECTION)
     if notes.ask:
         facts.append(wording.OPEN_QUESTION)
     return (Line(_joined(facts)),) if facts else ()

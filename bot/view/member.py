@@ -18,6 +18,7 @@ from council.text import clip, sentence_ends
 BEGINNING = 400
 """How many characters of a corrected response a digest shows, about."""
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_RULE = re.compile(r" {0,3}\|?[ :]*-+[ :]*\|[ :|-]*$")
 _REFERENCE = re.compile(r"\[\d{1,2}\](?!\()")
 """How Perplexity's models refer to a page that they cite."""
 _LEADS = re.compile(r" {0,3}#{1,6} |\s*(?:[-*+]|\d{1,3}[.)])\s*$|\s*\*\*[^*]+\*\*:?\s*$|.*:\s*$")
@@ -62,9 +63,9 @@ def moved(seat: Seat, answer: Stage1Result) -> tuple[int, int]:
     return words_changed(answer.response, final_text(seat, answer))
 
 
-def standing(view: RunView, seat: Seat, answer: Stage1Result, *, exact: bool = True) -> Line:
-    """Return how a member's answer fared, in a line; `exact` counts the words that it changed."""
-    return Line(" ".join(_standing(view, seat, answer, exact=exact)))
+def standing(view: RunView, seat: Seat, answer: Stage1Result) -> Line:
+    """Return how a member's answer fared, in a line."""
+    return Line(" ".join(_standing(view, seat, answer)))
 
 
 def share(seat: Seat, answer: Stage1Result) -> float:
@@ -72,21 +73,20 @@ def share(seat: Seat, answer: Stage1Result) -> float:
     return share_changed(answer.response, final_text(seat, answer))
 
 
-def _standing(view: RunView, seat: Seat, answer: Stage1Result, *, exact: bool) -> Iterator[str]:
+def _standing(view: RunView, seat: Seat, answer: Stage1Result) -> Iterator[str]:
     if (rank := view.rank(seat.name)) and view.ranking:
         of = len(view.ranking.places)
         yield wording.standing(figures.ordinal(rank.number), of, tied=rank.shared)
     if failed := view.failed_must_haves(seat.name):
         yield wording.disqualified(listing(failed))
-    removed, added = moved(seat, answer)
     if isinstance(seat.correcting, Failed) and seat.correcting.failure.cause == "stopped":
         yield wording.NOT_CORRECTED
     elif isinstance(seat.correcting, Failed):
         yield wording.correction_failed(
             failures.failure(seat.correcting.failure), wording.kept_text(seat.number)
         )
-    elif removed or added:
-        yield (wording.changed(removed, added) if exact else wording.changed_much(share(seat, answer)))
+    elif any(moved(seat, answer)):
+        yield wording.changed_much(share(seat, answer))
     elif seat.correction and seat.correction.maintained:
         yield wording.NOT_REVISED
     elif seat.correction:
@@ -102,7 +102,7 @@ def _standing(view: RunView, seat: Seat, answer: Stage1Result, *, exact: bool) -
 def beginning(markdown: str, length: int = BEGINNING) -> str:
     """Return how a text begins, up to the end of a sentence or line at about `length` characters.
 
-    Code that would be cut is left out unless the text begins with it.
+    Code or a table that would be cut is left out unless the text begins with it.
     """
     if len(markdown) <= length + length // 4:
         return markdown
@@ -122,6 +122,11 @@ def beginning(markdown: str, length: int = BEGINNING) -> str:
         room -= len(line) + 1
     if fence:
         lines = lines[:opened] if any(lines[:opened]) else [*lines, fence]
+    rows = len(lines)
+    while rows and "|" in lines[rows - 1]:
+        rows -= 1
+    if rows and any(map(_RULE.match, markdown.split("\n")[rows : len(lines) + 2])):
+        lines = lines[:rows]
     while lines and (not lines[-1].strip() or _LEADS.match(lines[-1])):
         lines.pop()  # a heading alone says nothing
     return "\n".join(lines) or clip(markdown, length)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.view.member import beginning, label_of, names, peers
-from bot.view.message import LINE, Block, Heading, Line, Pairs, Prose
+from bot.view.message import LINE, Block, Columns, Heading, Line, Pairs, Prose
 from bot.view.state import RunView, Seat
 from bot.view.wording import thread as wording
 from council.document.results import GRADES, ObjectionReply, ReviewPoint, Stage2Result
@@ -33,6 +33,11 @@ class Heard:
     replies: Mapping[tuple[str, str], ObjectionReply]
 
     @property
+    def has_none(self) -> bool:
+        """Whether somebody reviewed it and nobody objects."""
+        return bool(self.clear) and not (self.objections or self.undivided)
+
+    @property
     def gravest(self) -> tuple[str, ReviewPoint] | None:
         """The gravest objection, and who raised it."""
         firsts = [(critic, points[0]) for critic, points in self.objections]
@@ -41,14 +46,13 @@ class Heard:
 
 def heard(view: RunView, seat: Seat) -> Heard:
     """Return what the others' reviews of this round hold against a member's answer."""
-    label, short = label_of(view, seat), names(view)
-    # Readers know the members by their names, and not by their labels.
-    named = {each: short.get(name, name) for each, name in view.labels.items()}
+    label, short, named = label_of(view, seat), names(view), _by_label(view)
     against: list[tuple[str, tuple[ReviewPoint, ...]]] = []
     clear: list[str] = []
     undivided: list[str] = []
     for review in peers(view, seat):
-        critic, points = short[review.model], [*_against(review, label, named)]
+        about = [each for each in _about(review, label, named) if each.kind == "objection"]
+        critic, points = short[review.model], sorted(about[:MOST_POINTS], key=weight)
         if not points:
             (clear if label and review.objects_to(label) is False else undivided).append(critic)
         kinds = ([each for each in points if (each.found is False) == isnt] for isnt in (False, True))
@@ -65,52 +69,78 @@ def heard(view: RunView, seat: Seat) -> Heard:
 
 
 def objections(view: RunView, seat: Seat, said: Heard) -> Iterator[Block]:
-    """Return what each critic holds against this answer, with the replies, and who holds nothing."""
+    """Return the objections to an answer but the gravest, which the digest has, and all replies."""
     rows = tuple(_rows(view, seat, said))
-    if not (rows or said.clear or said.undivided):
-        if seat.correction and seat.correction.peer_critiques:  # another program's words
-            yield Heading(wording.OBJECTIONS, 3)
-            yield Prose(beginning(seat.correction.peer_critiques))
-        return
-    yield Heading(wording.OBJECTIONS, 3)
-    if rows:
-        yield Pairs(rows, together=True)
-    if said.clear:
-        yield Line(wording.clear(said.clear))
+    blocks: list[Block] = [Pairs(rows, together=True)] if rows else []
     if said.undivided:
-        yield Line(wording.undivided(said.undivided))
-
-
-def replied(view: RunView, seat: Seat) -> Iterator[Block]:
-    """Return all objections to a member's answer with its replies, whole; nothing without a reply."""
-    said = heard(view, seat)
-    if said.replies:
+        blocks.append(Line(wording.undivided(said.undivided)))
+    others = seat.correction.peer_critiques if seat.correction else ""
+    if others and not (said.clear or said.objections or said.undivided):  # another program's words
+        blocks.append(Prose(beginning(others)))
+    if blocks:
         yield Heading(wording.OBJECTIONS, 3)
-        yield Pairs(tuple(_rows(view, seat, said, whole=True)), together=True)
+        yield from blocks
 
 
-def _rows(view: RunView, seat: Seat, held: Heard, *, whole: bool = False) -> Iterator[tuple[str, str]]:
+def reviewed(view: RunView, seat: Seat, *, forms_only: bool = False) -> Iterator[Block]:
+    """Return the reviews of an answer alone; `forms_only`: without prose that nobody replies to."""
+    label, replies, short = label_of(view, seat), heard(view, seat).replies, names(view)
+    for review in peers(view, seat):
+        critic = short[review.model]
+        if forms_only and not (is_form(review) or any(by == critic for by, _ in replies)):
+            continue
+        yield Heading(wording.review_by(critic), 3)
+        lists: dict[str, list[str]] = {wording.STRENGTHS: [], wording.FAULTS: []}
+        for point in sorted(_about(review, label, _by_label(view)), key=weight):
+            kind = wording.FAULTS if point.kind == "objection" else wording.STRENGTHS
+            reply = replies.get((critic, point.text))
+            answered = f"{short[seat.name]}: {_reply(seat, reply, reply.reason)}" if reply else ""
+            lists[kind].append(wording.point(said(point), point.quote, answered))
+        if filled := tuple((title, tuple(items)) for title, items in lists.items() if items):
+            yield Columns(filled)
+        elif label and review.objects_to(label) is False:
+            yield Line(wording.NO_OBJECTIONS)
+        else:
+            yield Prose(_named(review.ranking, _by_label(view)))
+        if scores := review.scores.get(label or ""):
+            yield Line(wording.scored(scores))
+        if review.truncated:
+            yield Line(wording.REVIEW_CUT_OFF)
+    for critic, error in replies:
+        if critic == short[seat.name]:
+            yield Line(f"{critic}: {wording.found_itself(error)}")
+
+
+def _rows(view: RunView, seat: Seat, held: Heard) -> Iterator[tuple[str, str]]:
     """Yield each critic's objections, each with the reply to it; without a reply they share a row."""
     author = names(view)[seat.name]
     for critic, points in held.objections:
-        shown = points if whole else fitting(points)
+        is_first = held.gravest == (critic, points[0])
+        if is_first and (reply := held.replies.get((critic, points[0].text))):
+            yield author, wording.to_gravest(critic, _reply(seat, reply, clip(reply.reason, REASON)))
+        shown = fitting(points[is_first:])
         replies = [held.replies.get((critic, each.text)) for each in shown]
-        if not any(replies):
+        if shown and not any(replies):
             yield critic, summary(shown)
             continue
         for point, reply in zip(shown, replies, strict=True):
-            yield critic, said(point) if whole else clip(said(point), SUMMARY)
+            yield critic, clip(said(point), SUMMARY)
             if reply:
-                yield author, _reply(seat, reply, whole=whole)
+                yield author, _reply(seat, reply, clip(reply.reason, REASON))
     for critic, error in held.replies:
         if critic == author:
-            yield author, wording.found_itself(error if whole else clip(error, REASON))
+            yield author, wording.found_itself(clip(error, REASON))
 
 
-def _reply(seat: Seat, reply: ObjectionReply, *, whole: bool) -> str:
-    made, reason = seat.correction, reply.reason if whole else clip(reply.reason, REASON)
+def _reply(seat: Seat, reply: ObjectionReply, reason: str) -> str:
+    made = seat.correction
     is_kept = made is not None and made.corrected_response == made.original_response
     return wording.reply(reason, holds=reply.holds, is_kept=is_kept)
+
+
+def is_form(review: Stage2Result) -> bool:
+    """Return whether it is a JSON ballot, whose points are all that it says: one that names no label."""
+    return review.objects_to("") is False
 
 
 def weight(point: ReviewPoint) -> int:
@@ -121,10 +151,16 @@ def weight(point: ReviewPoint) -> int:
     return len(GRADES) if point.found is False else GRADES.index(point.severity or "medium")
 
 
-def _against(review: Stage2Result, label: str | None, named: Mapping[str, str]) -> Iterator[ReviewPoint]:
-    about = [each for each in review.points or () if each.label == label and each.kind == "objection"]
-    for point in sorted(about[:MOST_POINTS], key=weight):
-        yield point.model_copy(update={"text": _named(point.text, named)})
+def _about(review: Stage2Result, label: str | None, named: Mapping[str, str]) -> Iterator[ReviewPoint]:
+    for point in review.points or ():
+        if point.label == label:
+            yield point.model_copy(update={"text": _named(point.text, named)})
+
+
+def _by_label(view: RunView) -> dict[str, str]:
+    """Return each label's member: readers know the members by their names."""
+    short = names(view)
+    return {label: short.get(name, name) for label, name in view.labels.items()}
 
 
 def _named(text: str, named: Mapping[str, str]) -> str:
@@ -134,9 +170,8 @@ def _named(text: str, named: Mapping[str, str]) -> str:
 
 
 def fitting(points: Sequence[ReviewPoint], limit: int = SUMMARY) -> list[ReviewPoint]:
-    """Return the gravest objection, and as many others as fit beside it, each whole."""
-    first, *others = points
-    shown, room = [first], limit - len(said(first))
+    """Return the gravest of these, and as many others as fit beside it, each whole."""
+    shown, others, room = [*points[:1]], points[1:], limit - sum(len(said(each)) for each in points[:1])
     for other in others:
         if len(said(other)) < room:
             shown.append(other)

@@ -3,7 +3,7 @@
 Transcripts and files show all of it; the thread below the card is a digest (`bot.view.thread`).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,14 +11,13 @@ from bot.view.card import correction
 from bot.view.consultants import moved as consultation_moved
 from bot.view.member import full_name, label_of, names, peers, score_of, standing, text
 from bot.view.message import Block, Heading, Line, Message, Prose, Table
-from bot.view.objections import replied
+from bot.view.objections import is_form, reviewed
 from bot.view.ranking import counted_votes, explained, missing, places, ranked, scores, votes
-from bot.view.state import Answered, Failed, RunView, Seat
+from bot.view.state import Failed, RunView, Seat
 from bot.view.wording import figures, worth
 from bot.view.wording import thread as wording
 from bot.view.wording.card import rounds
-from council.document.conversation import peer_critiques
-from council.document.results import IterationState, JudgeReport, RunDepth, Stage1Result, Stage2Result
+from council.document.results import IterationState, JudgeReport, RunDepth, Stage1Result
 
 SectionKind = Literal["judge", "ranking", "member", "reviews", "rounds"]
 
@@ -33,34 +32,33 @@ class Section:
     member: str | None = None
 
 
-def record(view: RunView, *, reviews_once: bool = False) -> Iterator[Section]:
-    """Yield everything the members of a run said, round by round, if it is final.
+def record(view: RunView) -> Iterator[Section]:
+    """Yield everything the members of a run that is over said, round by round.
 
-    Each round has its ranking, then every member's answers and the reviews of them. A review is of all
-    answers: with `reviews_once`, whole reviews aren't repeated for each of them, but come at the end.
+    Each round has its ranking, then every member's answers and what the reviewers' forms say of them. A
+    review in prose is of all answers: those come at the end.
     """
     if view.depth and view.depth.judge:
         yield Section("judge", Message("judge", tuple(_judged(view.depth, view.depth.judge))))
     for each in (*view.earlier, view):
-        yield from _round_of(each, reviews_once=reviews_once)
+        yield from _round_of(each)
     told = view.iteration if view.conversation_id else None
     if told and told.max_rounds > 1:
         yield Section("rounds", Message("rounds", tuple(_moves(view, told))), view.number)
 
 
-def _round_of(view: RunView, *, reviews_once: bool) -> Iterator[Section]:
+def _round_of(view: RunView) -> Iterator[Section]:
     if view.stage("stage2").progress not in ("done", "skipped"):
         return
     if view.stage("stage2").progress == "done":
         yield Section("ranking", Message("ranking", tuple(_ranking(view))), view.number)
     for seat in ranked(view):
-        if seat.answer and _is_final(view, seat):
+        if seat.answer:
             member = Message("member", tuple(_member(view, seat, seat.answer)))
             yield Section("member", member, view.number, seat.name)
-            whole = reviews_once and _handed(view, seat) is None
-            if not whole and (said := reviews(view, seat)):
+            if said := tuple(_reviews(view, seat)):
                 yield Section("reviews", Message("reviews", said), view.number, seat.name)
-    if reviews_once and (said := tuple(_whole_reviews(view))):
+    if said := tuple(_prose_reviews(view)):
         yield Section("reviews", Message("reviews", said), view.number)
 
 
@@ -72,11 +70,6 @@ def _judged(depth: RunDepth, report: JudgeReport) -> Iterator[Block]:
         yield Line(worth.point(point))
     if said := worth.known_since(depth):
         yield Line(said)
-
-
-def _is_final(view: RunView, seat: Seat) -> bool:
-    corrected = isinstance(seat.correcting, Answered | Failed)
-    return corrected or view.stage("stage2_5").progress in ("done", "skipped")
 
 
 def _ranking(view: RunView) -> Iterator[Block]:
@@ -146,7 +139,6 @@ def _member(view: RunView, seat: Seat, answer: Stage1Result) -> Iterator[Block]:
     if view.number == 1:
         yield Heading(wording.ORIGINAL, 3)
         yield from text(view, answer.response, answer)
-    yield from replied(view, seat)
     if seat.correction and not isinstance(seat.correcting, Failed):
         yield Heading(wording.CORRECTED, 3)
         if seat.has_changed:
@@ -159,46 +151,29 @@ def _member(view: RunView, seat: Seat, answer: Stage1Result) -> Iterator[Block]:
                 )
 
 
-def reviews(view: RunView, seat: Seat) -> tuple[Block, ...]:
-    """Return the whole reviews of a member's answer in this round; nothing if there are none."""
-    return tuple(_reviews(view, seat))
-
-
 def _reviews(view: RunView, seat: Seat) -> Iterator[Block]:
-    reviewed, handed = peers(view, seat), _handed(view, seat)
-    if not reviewed and not handed:
+    """Return what filled-in forms say of a member's answer; without any review, what it was handed."""
+    handed = seat.correction.peer_critiques if seat.correction and not peers(view, seat) else ""
+    blocks = (Prose(handed),) if handed else tuple(reviewed(view, seat, forms_only=True))
+    if not blocks:
         return
     yield Heading(f"{wording.reviews_of(names(view)[seat.name])}{wording.of_round(view.number)}")
-    if label := label_of(view, seat):
+    if (label := label_of(view, seat)) and not handed:
         yield Line(wording.label(label))
-    if handed:
-        yield Prose(handed)
-        return
-    yield from _each(view, reviewed)
+    yield from blocks
 
 
-def _handed(view: RunView, seat: Seat) -> str | None:
-    """Return what a member was given to read about its answer, if that wasn't the whole reviews."""
-    handed = seat.correction.peer_critiques if seat.correction else ""
-    return handed if handed and handed != peer_critiques(seat.name, peers(view, seat)) else None
-
-
-def _whole_reviews(view: RunView) -> Iterator[Block]:
-    """Return all reviews of a round, and whose answer each of their labels is."""
-    reviewed = [seat.review for seat in view.seats if seat.review]
-    if not reviewed:
+def _prose_reviews(view: RunView) -> Iterator[Block]:
+    """Return a round's reviews in prose, each whole, and whose answer each of their labels is."""
+    short = names(view)
+    said = [seat.review for seat in view.seats if seat.review and not is_form(seat.review)]
+    if not said:
         return
     yield Heading(f"{wording.REVIEWS}{wording.of_round(view.number)}")
-    short = names(view)
     if view.labels:
         labels = ((label, short.get(name, name)) for label, name in view.labels.items())
         yield Line(wording.labels(labels))
-    yield from _each(view, reviewed)
-
-
-def _each(view: RunView, reviewed: Iterable[Stage2Result]) -> Iterator[Block]:
-    short = names(view)
-    for review in reviewed:
+    for review in said:
         yield Heading(wording.review_by(short[review.model]), 3)
         yield Prose(review.ranking)
         if review.truncated:

@@ -1,18 +1,18 @@
 """The thread below the card: a digest that explains in a minute why the answer is what it is.
 
 First the whole in short: the ranking, and for each member the gravest objection and what it changed.
-Then a message per member, best first: its critics' objections, what changed, and its corrected
-response. All of it is final when the last round's corrections are over. What it leaves out
-is behind its buttons (`bot.view.details`) and in the transcript (`bot.view.record`).
+Then a message per member, best first: its critics' other objections, its replies, what changed, and
+its corrected response. What it leaves out is behind *Open* (`opened`) and in the transcript
+(`bot.view.record`).
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from bot.view.member import beginning, corrected, final_text, moved, names, share, standing
-from bot.view.message import Block, Heading, Line, Message, Pairs, Prose
-from bot.view.objections import SUMMARY, Heard, heard, objections, summary
+from bot.view.member import beginning, corrected, final_text, moved, names, share, standing, text
+from bot.view.message import Block, Diff, Heading, Line, Message, Pairs, Prose
+from bot.view.objections import SUMMARY, Heard, heard, objections, reviewed, summary
 from bot.view.passages import Passage, gravest, passages
 from bot.view.ranking import explained, missing, ranked, scores
 from bot.view.state import Failed, RunView, Seat
@@ -27,13 +27,16 @@ PASSAGE = 240
 """How much of a changed sentence is shown, before and after."""
 
 
+PartKind = Literal["answer", "digest", "member"]
+
+
 @dataclass(frozen=True, slots=True)
 class ThreadPart:
     """A message of the thread: its kind, its text, and the seat of the member it is about."""
 
-    kind: Literal["ranking", "member"]
+    kind: PartKind
     message: Message
-    seat: int | None = None
+    seat: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,23 +50,41 @@ class _Member:
 
 
 def thread(view: RunView) -> tuple[ThreadPart, ...]:
-    """Return the thread's messages in the order in which they are posted; none before all are final.
-
-    Once returned, a message never changes.
-    """
+    """Return the digest, if reviews were made, and each member's message, in their order."""
     answered = [(seat, seat.answer) for seat in ranked(view) if seat.answer]
-    if not is_final(view) or len(answered) < 2:  # one alone has no peers, and its answer is the card's
+    if len(answered) < 2:  # one alone has no peers, and its answer is the card's
         return ()
     members = [_member(view, seat, answer) for seat, answer in answered]
     messages: list[ThreadPart] = []
     if view.stage("stage2").progress == "done":
-        ranking = Message("ranking", tuple(_ranking(view, members)))
-        messages.append(ThreadPart("ranking", ranking))
+        messages.append(ThreadPart("digest", Message("ranking", tuple(_digest(view, members)))))
     for member in members:
-        blocks = tuple(_digest(view, member))
+        blocks = tuple(_in_full(view, member))
         message = Message(f"member:{member.seat.name}", blocks, bounded=True)
         messages.append(ThreadPart("member", message, view.seats.index(member.seat)))
     return tuple(messages)
+
+
+def opened(view: RunView, number: int) -> Message:
+    """Return all of one member: its changes, its whole response, the original, and reviews of it."""
+    seat = view.seats[number] if number < len(view.seats) else None
+    if seat is None or seat.answer is None:
+        return Message("open", (Line(wording.NO_ANSWER),))
+    return Message("open", tuple(_opened(view, seat, seat.answer)))
+
+
+def _opened(view: RunView, seat: Seat, answer: Stage1Result) -> Iterator[Block]:
+    yield Heading(names(view)[seat.name])
+    yield standing(view, seat, answer)
+    if any(moved(seat, answer)):
+        yield Heading(wording.CHANGES, 3)
+        yield Line(wording.MARKED)
+        yield Diff(answer.response, final_text(seat, answer))
+    yield from corrected(view, seat, answer)
+    if seat.has_changed:
+        yield Heading(wording.ORIGINAL, 3)
+        yield from text(view, answer.response, answer)
+    yield from reviewed(view, seat)
 
 
 def _member(view: RunView, seat: Seat, answer: Stage1Result) -> _Member:
@@ -73,14 +94,7 @@ def _member(view: RunView, seat: Seat, answer: Stage1Result) -> _Member:
     return _Member(seat, answer, said, gravest(changed, points))
 
 
-def is_final(view: RunView) -> bool:
-    """Return whether no further review or correction can come."""
-    if view.is_over or view.stage("stage3").progress != "waiting":
-        return True
-    return view.number >= view.rounds and view.stage("stage2_5").progress in ("done", "skipped")
-
-
-def _ranking(view: RunView, members: Sequence[_Member]) -> Iterator[Block]:
+def _digest(view: RunView, members: Sequence[_Member]) -> Iterator[Block]:
     yield Heading(f"{wording.RANKING}{wording.of_round(view.number)}")
     if view.is_undecided:
         yield Line(wording.UNDECIDED)
@@ -89,12 +103,15 @@ def _ranking(view: RunView, members: Sequence[_Member]) -> Iterator[Block]:
     else:
         yield Line(wording.NOT_RANKED)
     yield from missing(view)
+    none = all(each.said.has_none for each in members)
+    if none:
+        yield Line(wording.NO_OBJECTIONS)
     for member in members:
-        yield Pairs(tuple(_in_short(view, member)), together=True)
+        yield Pairs(tuple(_in_short(view, member, none_at_all=none)), together=True)
     yield from scores(view)
 
 
-def _in_short(view: RunView, member: _Member) -> Iterator[tuple[str, str]]:
+def _in_short(view: RunView, member: _Member, *, none_at_all: bool) -> Iterator[tuple[str, str]]:
     """Return a member's rank, the gravest objection to its answer, and what it changed, a line each."""
     seat, said = member.seat, member.said
     name = names(view)[seat.name]
@@ -111,7 +128,7 @@ def _in_short(view: RunView, member: _Member) -> Iterator[tuple[str, str]]:
         yield by, summary([point], SUMMARY - len(by))
     elif said.undivided:
         yield wording.OBJECTION, wording.NOT_TOLD
-    elif said.clear:
+    elif said.clear and not none_at_all:
         yield wording.OBJECTION, wording.NOBODY
     if seat.correction:
         yield wording.CHANGED, _correction(member)
@@ -133,10 +150,10 @@ def _correction(member: _Member) -> str:
     return wording.now(much, sentence) if passage.before else wording.added(much, sentence)
 
 
-def _digest(view: RunView, member: _Member) -> Iterator[Block]:
+def _in_full(view: RunView, member: _Member) -> Iterator[Block]:
     seat, answer = member.seat, member.answer
     yield Heading(names(view)[seat.name])
-    yield standing(view, seat, answer, exact=False)
+    yield standing(view, seat, answer)
     yield from objections(view, seat, member.said)
     if seat.has_changed and (passage := member.passage):
         yield Heading(wording.WHAT_CHANGED, 3)

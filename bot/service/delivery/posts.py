@@ -20,6 +20,8 @@ from storage.journal.progress import Posts
 
 log = structlog.get_logger()
 
+WITH_DIGEST = "digest"  # the key of a mention that is part of it
+
 
 class RunPosts:
     """The posts of one run in its venue; `posts` are those on record, by key and content.
@@ -39,8 +41,14 @@ class RunPosts:
         """Return whether this process has posted all parts of a message."""
         return message.key in self._whole
 
-    async def post(self, message: Message, urgency: Urgency, buttons: tuple[Button, ...] = ()) -> None:
-        """Post a message in as many parts as it takes, its buttons below the last one.
+    async def post(
+        self,
+        message: Message,
+        urgency: Urgency,
+        buttons: tuple[Button, ...] = (),
+        mention: Mention | None = None,
+    ) -> None:
+        """Post a message in as many parts as it takes; below the last one its buttons and a mention.
 
         Raises `VenueError`. A part that the platform can't take is replaced by a line that says so.
         """
@@ -49,12 +57,19 @@ class RunPosts:
         parts[-1:] = [replace(part, buttons=buttons) for part in parts[-1:]]
         for number, part in enumerate(parts):
             key = f"{message.key}.{number}"
-            if sent := self._unless_posted(key, part.content):
-                try:
+            ends = mention if number == len(parts) - 1 else None
+            sent = self._unless_posted(key, part.content)
+            if not sent or (ends and self._posts.has(WITH_DIGEST, ends.text)):
+                continue
+            try:
+                if ends and not self.has_mentioned(ends):
+                    said = replace(ends, sent=self._recording(WITH_DIGEST, ends.text))
+                    await self._venue.mention(said, part)
+                else:
                     await self._venue.post(part, key, sent, urgency)
-                except Malformed:
-                    log.exception("part_malformed", key=key)
-                    await self._venue.post(Part(wording.NOT_IN_THREAD), key, sent, urgency)
+            except Malformed:
+                log.exception("part_malformed", key=key)
+                await self._venue.post(Part(wording.NOT_IN_THREAD), key, sent, urgency)
         self._whole.add(message.key)
 
     async def attach(self, note: str, file: Callable[[], Awaitable[File]]) -> None:
@@ -71,7 +86,7 @@ class RunPosts:
 
     def has_mentioned(self, mention: Mention) -> bool:
         """Return whether the asker has been mentioned with this text."""
-        return self._posts.has("mention", mention.text)
+        return any(self._posts.has(key, mention.text) for key in ("mention", WITH_DIGEST))
 
     def _unless_posted(self, key: str, content: str) -> Receipt | None:
         """Return the receipt of a post, or nothing if it is on record, or the run no longer is."""

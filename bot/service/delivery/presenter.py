@@ -2,16 +2,15 @@
 
 The card shows the newest state: changes are coalesced, one edit is under way at a time, and the
 last state is never lost. As soon as the run is over its asker is told, once: on the card and by a
-mention in its thread; where the card is lost, in the thread that is left, by a new card in the
-channel, or by direct message. The thread gets each message once, in order, even if one process
-begins it and another completes it.
+mention, which ends the digest in its thread; where the card is lost, by a new card in the channel or
+by direct message. The thread gets each message once, in order, even if one process begins it and
+another completes it.
 """
 
 import asyncio
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import get_args
 
 import structlog
 
@@ -19,7 +18,7 @@ from bot.errors import Gone, Malformed, NotAllowed, Revoked, Unreachable, VenueE
 from bot.render.markdown import render
 from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.posts import RunPosts
-from bot.service.delivery.receipts import Ledger, Receipt, may_be_done
+from bot.service.delivery.receipts import Ledger, Receipt
 from bot.service.delivery.run_record import RunRecord
 from bot.service.delivery.venue import (
     CARD_AGAIN,
@@ -32,12 +31,12 @@ from bot.service.delivery.venue import (
     Venue,
 )
 from bot.view.card import answer, card, title
-from bot.view.details import Detail
 from bot.view.fold import fold
+from bot.view.member import names
 from bot.view.message import Line, Message, Title
 from bot.view.record import record
 from bot.view.state import RunView
-from bot.view.thread import ThreadPart, is_final, thread
+from bot.view.thread import PartKind, ThreadPart, thread
 from bot.view.wording import commands as wording
 from council.document.results import was_skipped
 from council.events import Event, MemberStarted, RunAdmitted, RunCompleted, RunFailed, RunQueued
@@ -50,6 +49,8 @@ from storage.journal.rows import Delivery, RunRow
 log = structlog.get_logger()
 
 THREAD_TITLE = 90
+DIGEST_SECONDS = 5.0
+"""How long after the answer the mention waits for what comes before it in the thread."""
 
 
 class Presenter:
@@ -83,8 +84,11 @@ class Presenter:
         self._below = RunPosts(venue, posts, record, self._ledger)
         self._changes = 0
         self._more = asyncio.Event()
+        self._opening: asyncio.Task[None] | None = None
         self._thread: tuple[ThreadPart, ...] | None = None
-        self._is_open = False
+        self._is_open = self._has_own = False
+        self._why: tuple[Line, ...] = ()
+        self._mention: Mention | None = None
         self._is_complete = False
         self._fits = True
         self._is_stalled = False
@@ -137,9 +141,9 @@ class Presenter:
             return ("stop",)
         if self.view.error is None:
             notes = self.view.final and self.view.final.notes
-            asks: tuple[ButtonAction, ...] = ("answer",) if notes and notes.ask else ()
+            follow: ButtonAction = "answer" if notes and notes.ask else "follow"
             again: ButtonAction = "full" if was_skipped(self.view.depth) else "again"
-            return (*asks, "follow", "transcript", again, "helpful", "unhelpful")
+            return (follow, "transcript", again, "helpful", "unhelpful")
         return ("retry", "over")
 
     async def post_card(self) -> bool:
@@ -196,10 +200,9 @@ class Presenter:
             await self._edit()
             return "shown"
         async with TaskGroup() as group:
-            threading = group.create_task(self._keep_thread())
+            self._opening = group.create_task(self._open_early())
             await self._follow()
             is_told = await self._tell()
-            await threading
         if not is_told:
             return "untold"
         await self._complete()
@@ -241,9 +244,11 @@ class Presenter:
     # ── telling the asker ────────────────────────────────────────────────────────────────────
 
     async def _tell(self) -> bool:
-        """Tell the asker in the first place that still exists: card, thread, channel, direct message."""
-        mention = self._below.mention(wording.FAILED if self.view.error else wording.DONE)
-        places = (self._tell_on_card, self._tell_in_thread, self._tell_in_channel, self._tell_directly)
+        """Tell the asker in the first place that still exists: card, channel, direct message."""
+        mention = self._mention = self._below.mention(
+            wording.FAILED if self.view.error else wording.DONE
+        )
+        places = (self._tell_on_card, self._tell_in_channel, self._tell_directly)
         for tell in places:
             if not await self._on_record.run_exists():  # forgotten: nobody is told
                 return True
@@ -265,7 +270,14 @@ class Presenter:
         except (Gone, NotAllowed, Malformed) as error:
             self._lost = error
             raise
-        return await self._mention(mention, link=True)
+        async with TaskGroup() as group:
+            ready = group.create_task(self._prepare_thread())
+            await asyncio.wait({ready}, timeout=DIGEST_SECONDS)
+            if ready.done() and not self._is_stalled:
+                await self._post_thread("digest", takes_silence=False)
+            if not self._below.has_mentioned(mention):
+                await self._venue.mention(mention)
+        return True
 
     async def _complete_card(self) -> None:
         if self._is_complete:
@@ -276,24 +288,6 @@ class Presenter:
             log.exception("card_malformed")
             await self._venue.edit_card(self._plain_card, self._urgency, self._card_moved)
             self._fits, self._is_complete = False, True
-
-    async def _tell_in_thread(self, mention: Mention) -> bool:
-        """Post the answer and the mention into a thread that has outlived its card."""
-        if not (self._lost and self._posts.messages) or self._refused:
-            return False
-        if not self._ledger.times(CARD_AGAIN):
-            await self._answer_in_thread()
-        return await self._mention(mention, link=False)
-
-    async def _answer_in_thread(self) -> None:
-        await self._ledger.settle(CARD_AGAIN)  # it may be there twice until it is known to be there once
-        try:
-            await self._below.post(self._whole(), Urgency.ANSWER)
-        except VenueError as error:
-            if not may_be_done(error):
-                await self._ledger.count(CARD_AGAIN, 0)
-            raise
-        await self._ledger.count(CARD_AGAIN, 1)
 
     async def _tell_in_channel(self, mention: Mention) -> bool:
         """Replace a lost card, once: whoever deletes the new one, too, doesn't want it there.
@@ -308,12 +302,13 @@ class Presenter:
         if self._lost is None or self._ledger.is_spent(REPLACED):
             return False
         if self._ledger.is_spent(CARD_AGAIN):
-            return await self._mention(mention, link=False)
+            if not self._below.has_mentioned(mention):
+                await self._venue.mention(mention, link=False)
+            return True
         if not self._below.has_mentioned(mention):
             self._fits = await self._venue.repost(self.card(), mention, placed)
             self._lost, self._is_complete = None, True
-            if not self._is_open:  # a thread that never opened may open on the new card
-                self._refused = None
+            self._is_open, self._refused = False, None  # a thread may open on the new card
         return True
 
     async def _tell_directly(self, mention: Mention) -> bool:
@@ -321,25 +316,23 @@ class Presenter:
             await self._venue.direct(Card(self.card().message), mention)
         return True
 
-    async def _mention(self, mention: Mention, *, link: bool) -> bool:
-        if not self._below.has_mentioned(mention):
-            await self._venue.mention(mention, link=link)
-        return True
-
     # ── the thread ───────────────────────────────────────────────────────────────────────────
 
-    async def _keep_thread(self) -> None:
-        """Open the thread with the ranking known, and post it as soon as its messages are final."""
-        while not is_final(self.view):
-            self._more.clear()
-            if self.view.stage("stage2").progress == "done" and not (self._is_open or self._refused):
+    async def _open_early(self) -> None:
+        """Open the thread once the ranking is known or the chairman writes: the card refers to it."""
+        while not self.view.is_over:
+            ranked = self.view.stage("stage2").progress == "done"
+            if ranked or self.view.stage("stage3").progress != "waiting":
                 with self._taking_refusals():
                     await self._open_thread()
+                return
+            self._more.clear()
             await self._more.wait()
-        await self._post_thread()
 
-    async def _post_thread(self) -> None:
-        """Post the thread's messages that aren't posted yet."""
+    async def _prepare_thread(self) -> None:
+        """Open the thread, and post what comes before the digest: the rest of a long answer."""
+        if self._opening:
+            await self._opening
         if self._refused:
             return
         with self._taking_refusals():
@@ -349,21 +342,55 @@ class Presenter:
                 self._thread = await offload_slowly(thread, self.view)
             if not self._is_open and (self._thread or self.view.final):
                 await self._open_thread()
-            for each in self._thread:
-                if not self._below.has_posted(each.message):
-                    await self._below.post(each.message, Urgency.THREAD, self._buttons(each))
+        await self._post_thread("answer")
 
-    def _buttons(self, posted: ThreadPart) -> tuple[Button, ...]:
-        if posted.seat is None:
+    async def _post_thread(self, kind: PartKind, *, takes_silence: bool = True) -> None:
+        """Post the thread's messages of one kind that aren't posted yet."""
+        if self._refused or not self._is_open:
+            return
+        with self._taking_refusals(takes_silence=takes_silence):
+            for at, each in enumerate(shown := self._shown()):
+                if each.kind == kind and not self._below.has_posted(each.message):
+                    blocks = (*(() if at else self._why), *each.message.blocks)
+                    await self._below.post(
+                        replace(each.message, blocks=blocks),
+                        Urgency.THREAD if kind == "member" else Urgency.ANSWER,
+                        self._buttons(each, shown),
+                        self._mention if kind == "digest" else None,
+                    )
+
+    def _shown(self) -> list[ThreadPart]:
+        """Return what is posted below the card: members' messages below a first question's alone."""
+        parts = [*(self._thread or ())]
+        is_first = self._has_own and any(each.kind == "digest" for each in parts)
+        if not is_first and self.view.thread == "digest":
+            parts = [each for each in parts if each.kind == "digest"]
+        return [ThreadPart("answer", self._whole()), *parts] if self._is_cut else parts
+
+    def _buttons(self, posted: ThreadPart, shown: list[ThreadPart]) -> tuple[Button, ...]:
+        """Return *Open* below a member's message or, where there are none, for each below the digest."""
+        if posted.kind == "member":
+            return (Button("open", self._run_id, posted.seat),)
+        if posted.kind == "answer" or any(each.kind == "member" for each in shown):
             return ()
-        return tuple(Button(what, self._run_id, posted.seat) for what in get_args(Detail))
+        short = names(self.view)
+        return tuple(
+            Button("open", self._run_id, each.seat, short[self.view.seats[each.seat].name])
+            for each in self._thread or ()
+            if each.kind == "member"
+        )
 
     @contextmanager
-    def _taking_refusals(self) -> Generator[None]:
-        """Note why the thread can't be posted; the asker is told in any case."""
+    def _taking_refusals(self, *, takes_silence: bool = True) -> Generator[None]:
+        """Note why the thread can't be posted; the asker is told in any case.
+
+        A mention that may have arrived isn't followed by another: silence about it is raised.
+        """
         try:
             yield
         except (Unreachable, Revoked) as error:
+            if not takes_silence:
+                raise
             log.warning("thread_stalled", reason=error)
             self._is_stalled = True
         except VenueError as error:
@@ -375,29 +402,28 @@ class Presenter:
 
     async def _open_thread(self) -> None:
         thread_id, why = await self._venue.open_thread(title(self.view)[:THREAD_TITLE])
-        self._is_open = True
+        self._is_open, self._has_own = True, thread_id is not None
+        self._why = (Line(wording.no_thread(why)),) if why else ()
         if thread_id:
             await self._on_record.place(thread=thread_id)
-        if why:
-            await self._below.post(Message("why", (Line(wording.no_thread(why)),)), Urgency.THREAD)
 
     async def _complete(self) -> None:
-        """Post the rest of a long answer below the thread, or a file with all that was refused there."""
+        """Post what is left of the thread, or a file with all that was refused there."""
         if self._lost:
             return
-        whole = None if self._fits or self.view.final is None else self._whole()
-        await self._post_thread()  # it may be on a new card
-        if whole and not self._refused:
-            with self._taking_refusals():
-                await self._below.post(whole, Urgency.THREAD)
+        await self._prepare_thread()  # it may be on a new card
+        await self._post_thread("digest")
+        await self._post_thread("member")
         if self._refused:
-            await self._hand_over(str(self._refused), is_cut=whole is not None)
+            await self._hand_over(str(self._refused), is_cut=self._is_cut)
+
+    @property
+    def _is_cut(self) -> bool:
+        return not self._fits and self.view.final is not None
 
     def _whole(self) -> Message:
-        """Return the answer, or why there is none, without the card's bounds."""
-        if self.view.final is None:
-            return replace(self.card().message, key="answer")
-        blocks = answer(self.view, self.view.final, self._clock())
+        """Return the answer without the card's bounds."""
+        blocks = answer(self.view, self.view.final, self._clock()) if self.view.final else ()
         return Message("answer", (Title(title(self.view)), *blocks))
 
     def _plain_card(self) -> Card:

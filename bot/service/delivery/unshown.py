@@ -53,7 +53,9 @@ class Unshown(Venue):
         raise _nowhere()
 
     @override
-    async def mention(self, mention: Mention, *, link: bool = True) -> NoReturn:
+    async def mention(
+        self, mention: Mention, digest: Part | None = None, *, link: bool = True
+    ) -> NoReturn:
         raise _nowhere()
 
     @override

@@ -9,12 +9,13 @@ import orjson
 
 from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.receipts import Ledger, Receipt, Sent
-from bot.view.details import Detail
 from bot.view.message import Message
 from bot.view.wording import figures, worth
 from council.brief import Brief, Discussion, SentFile
+from council.text import clip
 from storage.journal.rows import MentionState
 
+LABEL = 75  # characters of a button's text: Slack's limit, which is below Discord's
 REPLACED = "card replaced"
 """The key under which it is remembered that a lost card was replaced."""
 CARD_AGAIN = "card again"
@@ -23,7 +24,7 @@ CARD_AGAIN = "card again"
 CardAction = Literal[
     "stop", "answer", "follow", "transcript", "again", "full", "retry", "over", "helpful", "unhelpful"
 ]
-ButtonAction = CardAction | Detail | Literal["votes"]
+ButtonAction = CardAction | Literal["open", "votes", "corrected", "changes", "reviews"]
 
 LABELS: dict[ButtonAction, str] = {
     "stop": figures.STOP,
@@ -36,25 +37,31 @@ LABELS: dict[ButtonAction, str] = {
     "over": figures.START_OVER,
     "helpful": figures.HELPFUL,
     "unhelpful": figures.UNHELPFUL,
-    "votes": "Votes",  # below threads of earlier versions
-    "corrected": figures.CORRECTED,
-    "changes": figures.CHANGES,
-    "reviews": figures.REVIEWS,
+    "open": figures.OPEN,
+    # Below threads of earlier versions:
+    "votes": "Votes",
+    "corrected": figures.OPEN,
+    "changes": figures.OPEN,
+    "reviews": figures.OPEN,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """A button under a message of a run; a press returns the run's id and a member's seat."""
+    """A button under a message of a run; a press returns the run's id and a member's seat.
+
+    Where there is one for each member, it has the member's `name`.
+    """
 
     action: ButtonAction
     run_id: str
     seat: int = 0
+    name: str = ""
 
     @property
     def label(self) -> str:
         """Its text."""
-        return LABELS[self.action]
+        return clip(f"{LABELS[self.action]} {self.name}".rstrip(), LABEL)
 
     @property
     def value(self) -> str:
@@ -169,7 +176,8 @@ class Venue(Protocol):
     async def open_thread(self, title: str) -> tuple[str | None, str | None]:
         """Open a thread on the card, once; return its id, and why the parts go elsewhere if they do.
 
-        Inside a thread, that thread serves; where there can be none, parts are posted in place.
+        There is no id of one that isn't the card's own: inside a thread, that thread serves, in direct
+        messages the place itself; where there can be none, parts are posted in place.
         """
         ...
 
@@ -185,8 +193,11 @@ class Venue(Protocol):
         """Post text files into the thread with a line about them."""
         ...
 
-    async def mention(self, mention: Mention, *, link: bool = True) -> None:
-        """Mention the asker in the thread or, if it is lost, beside the card, with a `link` to it."""
+    async def mention(self, mention: Mention, digest: Part | None = None, *, link: bool = True) -> None:
+        """Mention the asker in the thread or, if it is lost, beside the card, with a `link` to it.
+
+        A `digest` is part of the same message.
+        """
         ...
 
     async def repost(self, card: Card, mention: Mention, placed: Sent) -> bool:

@@ -66,6 +66,7 @@ _NO_FURTHER_ROUND: Mapping[TerminationReason, str] = {
 
 DISSENT_BELOW = "dissent below"
 OPEN_QUESTION = "one open question"
+NO_OBJECTION = "no objection"
 
 
 def disagree(number: int, of: int) -> str:
@@ -74,6 +75,10 @@ def disagree(number: int, of: int) -> str:
 
 def were_corrected(names: list[str], of: int) -> str:
     return f"reviews corrected {listing(names) if len(names) < 3 else f'{len(names)} of {of}'}"
+
+
+def all_kept(number: int) -> str:
+    return f"{'both' if number == 2 else f'all {number}'} kept their answers"
 
 
 def changed_in(name: str) -> str:

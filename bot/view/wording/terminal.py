@@ -138,7 +138,6 @@ LEAD = "Try its thread and its buttons: type a number, or press Enter to leave."
 RANKING = "Ranking"
 TRANSCRIPT = "Transcript, a page for your browser"
 TRANSCRIPT_OPENED = "Open it in a browser; it is deleted when you leave:"
-HEADER = ("Member", "Objections", "Corrected response", "Changes and original", "Full reviews")
 AGAIN = "Type another number, ? to list them, or press Enter to leave."
 GOODBYE = (
     "This example was written by hand, and none of it was saved. To set up models of your own: make "

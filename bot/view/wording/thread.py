@@ -1,6 +1,6 @@
 """What the thread below a card says, what its buttons reply, and what the record adds."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from bot.view.wording.figures import count, listing
 
@@ -29,8 +29,10 @@ BEFORE, NOW = "Before", "Now"
 OBJECTION, CHANGED = "Gravest objection", "Changed"
 NOT_FOUND = "quotes words that aren't in the answer"
 NO_RANK = "not ranked"
-NOT_TOLD = "not divided; see Full reviews"
+NOT_TOLD = "not divided; see Open"
 NOBODY = "none"
+NO_OBJECTIONS = "No objections."
+STRENGTHS, FAULTS = "Strengths", "Faults"
 KEPT_IN_SHORT, FAILED = "no, it kept its answer", "no, its correction failed"
 STOPPED, NOT_CORRECTED = "no, the run was stopped first", "The run was stopped before its correction."
 REWRITTEN = "rewritten"
@@ -45,10 +47,6 @@ CHANGES = "Changes"
 MARKED = "Removed words are struck through, added ones bold."
 
 NOT_COUNTED = "not counted"
-VOTES_GONE = (
-    "This button is gone. Who ranked whom is in the transcript: press Transcript below the answer."
-)
-NO_REVIEWS = "No reviews are on record for this answer."
 NO_ANSWER = "This member's answer is not on record."
 
 IN_TRANSCRIPT = "Cut here; the full text is in the transcript."
@@ -97,20 +95,11 @@ def standing(rank: str, of: int, *, tied: bool) -> str:
     return f"Tied for {rank} of {of}." if tied else f"Ranked {rank} of {of}."
 
 
-def changed(removed: int, added: int) -> str:
-    return f"Corrected: {count(removed, 'word')} removed, {added:,} added."
-
-
-def marked(removed: int, added: int) -> str:
-    return f"{changed(removed, added)} {MARKED}"
-
-
 def much(share: float) -> str:
     return next(word for below, word in _SHARES if share < below)
 
 
 def changed_much(share: float) -> str:
-    """Return the same in a sentence."""
     word = much(share)
     return "Rewritten." if word == REWRITTEN else f"Changed {word}."
 
@@ -135,12 +124,8 @@ def graded(severity: str | None, text: str) -> str:
     return f"{_GRADES[severity]}: {text}" if severity in _GRADES else text
 
 
-def clear(critics: Iterable[str]) -> str:
-    return f"No objection: {listing(critics)}"
-
-
 def undivided(critics: Iterable[str]) -> str:
-    return f"Not divided: {listing(critics)} (Full reviews)"
+    return f"Not divided: {listing(critics)} (Open)"
 
 
 def objection_by(critic: str, *, holds: bool | None) -> str:
@@ -156,8 +141,19 @@ def reply(reason: str, *, holds: bool, is_kept: bool) -> str:
     return f"{verdict} \u201c{reason}\u201d" if reason else verdict
 
 
+def to_gravest(critic: str, said: str) -> str:
+    return f"to the gravest, by {critic}: {said}"
+
+
 def found_itself(error: str) -> str:
     return f"found an error itself: {error}"
+
+
+def point(said: str, quote: str | None, reply: str) -> str:
+    """Return what a critic says, the words that it is about, and the author's reply."""
+    quoted = f" (\u201c{quote}\u201d)" if quote else ""
+    answered = f" \u2192 {reply}" if reply else ""
+    return f"{said}{quoted}{answered}"
 
 
 def replied(objections: int, hold: int) -> str:
@@ -183,6 +179,10 @@ def dropped(much: str, sentence: str) -> str:
 
 def now(much: str, sentence: str) -> str:
     return f"{much}; now \u201c{sentence}\u201d"
+
+
+def scored(scores: Mapping[str, int]) -> str:
+    return f"Scores: {', '.join(f'{name} {score}' for name, score in scores.items())}."
 
 
 def no_answer(name: str, why: str) -> str:

@@ -1,4 +1,4 @@
-"""Follow-ups on both platforms: *Follow up*, *Answer it*, and the form they open."""
+"""Follow-ups on both platforms: *Follow up*, *Answer the question*, and the form they open."""
 
 import asyncio
 
@@ -40,11 +40,11 @@ async def test_a_follow_up_is_answered_in_the_same_thread_and_conversation(team:
 
 async def test_answer_it_opens_the_form_with_the_chairmans_question(team: AnyTeam) -> None:
     """Only where the chairman asks for something."""
-    assert "Answer it" not in team.labels(await team.ask())
+    assert "Answer the question" not in team.labels(await team.ask())
     team.council.script["stage3"] = asking(ASK)
     card = await team.ask("Cron or Temporal?")
-    assert team.labels(card) == ["Answer it", *FINISHED]
-    form = await team.open(card, "Answer it", team.ada)
+    assert team.labels(card) == ["Answer the question", *FINISHED[1:]]
+    form = await team.open(card, "Answer the question", team.ada)
     assert team.filled_in(form) == f"{ASK}\n\n"
     await team.said(team.send(form, text=f"{ASK}\n\nAbout forty."))
     [continued] = [one for one in await team.conversations() if len(one.messages) == 4]
@@ -114,7 +114,7 @@ async def test_where_the_thread_is_gone_the_follow_up_is_answered_in_the_channel
     assert first is card
     assert "And in a year?" in team.text(second)
     assert team.labels(second) == FINISHED
-    assert team.in_thread(second) == 1 + len(FOUR) + 1  # the ranking, the members, and the mention
+    assert team.in_thread(second) == 1  # the digest
     assert await team.questions() == [QUESTION, "And in a year?"]
 
 

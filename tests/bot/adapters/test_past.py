@@ -1,24 +1,15 @@
 """Past answers on both platforms: people press what they see and what they forge."""
 
-import asyncio
-
 from bot.view.wording.past import NO_SUCH
 from tests.bot.adapters.teams import QUESTION, AnyTeam
 
 ANSWER = "The council's answer, written by chair/man."
 CHAIRMAN = "stage3.1:chair/man:chairman"
-LOOKS = ["Members", "Corrected response", "Changes and original", "Full reviews", "Transcript"]
 
 
 async def test_an_answer_is_found_shown_and_shared(team: AnyTeam) -> None:
     """Everything is private until it is shared; then it says by whom, and mentions nobody."""
-    team.council.held.add(CHAIRMAN)
-    card = await team.begin()
-    # Real models take longer than a thread does: the answer is saved with its address.
-    while not await team.library.database.read("SELECT 1 FROM runs WHERE origin ->> 'thread'"):
-        await asyncio.sleep(0.01)
-    team.council.release(CHAIRMAN)
-    await team.dispatcher.tasks.settled()
+    card = await team.ask()
     pings = team.pings()
     listed = await team.use("history", count=3)
     assert team.labels(listed) == ["Open 1", "Share here"]
@@ -29,7 +20,7 @@ async def test_an_answer_is_found_shown_and_shared(team: AnyTeam) -> None:
     shown = await team.look(listed, "Open 1")
     assert team.is_private(shown, team.ada)
     assert ANSWER in team.read(shown)
-    reviews = await team.look(shown, "Full reviews")
+    reviews = await team.look(shown, "Open")
     assert team.is_private(reviews, team.ada)
     assert await team.look(reviews, team.labels(reviews)[0]) is reviews
     assert len(reviews.history) == 2
@@ -37,15 +28,14 @@ async def test_an_answer_is_found_shown_and_shared(team: AnyTeam) -> None:
     public = await team.look(shown, "Share here")
     shared = f"{team.name('ada')} shared this from the council's past answers."
     assert shared in team.read(public).splitlines()[0]
-    assert team.labels(public) == LOOKS
+    assert team.labels(public) == ["Open", "Transcript"]
     assert team.public() == [card, public]
     await team.press_together(shown, "Share here", [team.ada])
     await team.dispatcher.tasks.settled()
     assert len(team.public()) == 3
-    looked = await team.look(public, "Members", team.bob)
+    looked = await team.look(public, "Open", team.bob)
     assert team.is_private(looked, team.bob)
     assert "Corrected response" in team.plain(looked)
-    assert team.is_private(await team.look(public, "Changes and original", team.bob), team.bob)
     assert len(team.public()) == 3
     assert team.pings() == pings
     assert team.refusals() == []

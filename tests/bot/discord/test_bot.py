@@ -145,9 +145,9 @@ async def test_a_command_becomes_card_thread_answer_and_one_mention(
     assert thread.id == card.id
     assert server.messages(team.general) == [card]
     posted = server.messages(thread, by_bot=True)
-    assert len(posted) == 1 + len(FOUR) + 1
-    ranking, *members = [message for message in posted if message.embeds]
-    assert ranking.text.startswith("## Ranking\n\nAverage vote (1 is best) beside each name. ")
+    ranking, *members = posted
+    assert len(members) == len(FOUR)
+    assert "\n## Ranking\n\nAverage vote (1 is best) beside each name. " in ranking.text
     assert ranking.buttons == []
     for name in FOUR:
         [member] = [
@@ -156,11 +156,7 @@ async def test_a_command_becomes_card_thread_answer_and_one_mention(
         assert "### Objections\n\n" in member.text
         assert "### Corrected response\n\nA better and much longer answer" in member.text
         assert "**Before**: The first answer of" in member.text
-        assert [part["label"] for part in member.buttons] == [
-            "Corrected response",
-            "Changes and original",
-            "Full reviews",
-        ]
+        assert [part["label"] for part in member.buttons] == ["Open"]
     assert [message for message in posted if message.attachments] == []
     assert thread.name == "Shard or scale up?"
     assert ANSWER in card.text
@@ -169,8 +165,8 @@ async def test_a_command_becomes_card_thread_answer_and_one_mention(
         f"<@{team.ada.id}> The council has answered. "
         f"https://discord.com/channels/{team.general.guild.id}/{team.general.id}/{card.id}"  # pyright: ignore[reportOptionalMemberAccess] - it is in a guild
     )
-    [done] = [message for message in server.messages(thread) if message.text == said]
-    assert server.pings() == [Ping("user", team.ada.id, "post", done.id)]
+    assert ranking.content == said
+    assert server.pings() == [Ping("user", team.ada.id, "post", ranking.id)]
     assert server.unhandled() == []
 
 
@@ -191,23 +187,23 @@ def short(name: str) -> str:
 async def test_a_digest_shows_how_each_response_begins(
     server: DiscordServer, team: Office, council: ScriptedCouncil, length: int
 ) -> None:
-    """Six messages, however long the responses are; nothing is called cut."""
+    """Five messages, however long the responses are; nothing is called cut."""
     council.script["stage2_5"] = " ".join(f"Word{number:04}." for number in range(length // 10))
     await team.asked()
     [thread] = server.threads(team.general)
     posted = [message for message in server.messages(thread) if not message.attachments]
-    assert len(posted) == 1 + len(FOUR) + 1
+    assert len(posted) == 1 + len(FOUR)
     whole = "\n".join(message.text for message in posted)
     assert whole.count("Corrected response: how it begins") == len(FOUR)
     assert sum(len(message.text) for message in posted) < 5_000
     assert "Cut here" not in whole
 
 
-@pytest.mark.parametrize(("length", "most"), [(700, 6), (4_000, 7), (12_000, 10)])
+@pytest.mark.parametrize(("length", "most"), [(700, 5), (4_000, 6), (12_000, 9)])
 async def test_how_many_messages_a_thread_of_four_members_has(
     server: DiscordServer, team: Office, council: ScriptedCouncil, length: int, most: int
 ) -> None:
-    """The ranking, one or two per member, and the mention; each corrected response up to its limit."""
+    """The digest, and one or two per member; each corrected response up to its limit."""
     words = " ".join(f"word{number:04}" for number in range(length // 9))
     council.script["stage2_5"] = words
     await whole_responses(team)
@@ -240,10 +236,9 @@ async def test_the_thread_shows_the_last_of_two_rounds(
     seat(team, max_rounds=2)
     card = await team.asked()
     [thread] = server.threads(team.general)
-    # The mention doesn't wait for the thread, so it may come between two of its messages.
-    posted = [text for text in texts(server, thread) if not text.startswith("<@")]
-    assert [text for text in posted if text.startswith("## Ranking")] == [posted[0]]
-    assert posted[0].startswith("## Ranking, round 2\n\n")
+    posted = texts(server, thread)
+    assert [text for text in posted if "\n## Ranking" in text] == [posted[0]]
+    assert "\n## Ranking, round 2\n\n" in posted[0]
     for name in FOUR:
         [number] = [at for at, text in enumerate(posted) if text.startswith(f"## {short(name)}\n\n")]
         assert f"{name} corrects itself again." in posted[number]
@@ -346,10 +341,8 @@ async def test_failed_requests_are_repeated_and_show_nothing_twice(
         server.fail(route, 503, applied=True, times=2)
     card = await team.asked()
     [thread] = server.threads(team.general)
-    # A mention that doesn't wait for a thread that opens late is beside the card.
-    beside = [text for text in texts(server, team.general) if text.startswith("<@")]
-    shown = [*texts(server, thread), *beside]
-    assert len(shown) == len(set(shown)) == 1 + len(FOUR) + 1
+    shown = texts(server, thread)
+    assert len(shown) == len(set(shown)) == 1 + len(FOUR)
     assert ANSWER in card.text
 
 
@@ -606,53 +599,23 @@ def digest(server: DiscordServer, channel: Channel, label: str) -> Message:
     )
 
 
-DETAILS = {
-    "Changes and original": "### Original response\n\nThe first answer of ",
-    "Corrected response": "### Corrected response\n\nA better and much longer answer, by ",
-    "Full reviews": "Reviewers saw it as \u201cResponse ",
-}
-"""What each button below a thread's messages answers, by its label."""
-
-
-@pytest.mark.parametrize("label", DETAILS)
-async def test_a_button_in_the_thread_answers_only_the_person_who_presses(
-    server: DiscordServer, team: Office, label: str
-) -> None:
+async def test_open_answers_only_the_person_who_presses(server: DiscordServer, team: Office) -> None:
     """Also somebody other than the asker; the thread doesn't change, and nobody is pinged."""
     await team.asked()
     [thread] = server.threads(team.general)
     assert team.general.guild is not None
     eve = server.member(team.general.guild, "eve")
     before, pings = texts(server, thread), server.pings()
-    posted = digest(server, thread, label)
-    shown = (await server.click(posted, button(posted, label), eve).acknowledged()).message
+    posted = digest(server, thread, "Open")
+    shown = (await server.click(posted, button(posted, "Open"), eve).acknowledged()).message
     assert shown is not None
     assert shown.visible_to is eve
-    assert DETAILS[label] in shown.text
+    for part in ("Changes", "Corrected response\n\nA better", "Original response\n\nThe first", "By "):
+        assert f"### {part}" in shown.text
     assert shown.buttons == []
     assert [message.text for message in server.messages(thread) if not message.visible_to] == before
     assert server.pings() == pings
     assert server.unhandled() == []
-
-
-@pytest.mark.parametrize("label", DETAILS)
-async def test_a_button_in_the_thread_answers_while_the_run_continues(
-    server: DiscordServer, team: Office, council: ScriptedCouncil, label: str
-) -> None:
-    """It shows the same before the answer is stored, afterwards, and after a restart."""
-    step = HELD["Final answer"]
-    council.held.add(step)
-    await team.ask()
-    await council.until_called(step)
-    [thread] = await server.until(lambda: server.threads(team.general))
-    await server.until(lambda: len(server.messages(thread)) == 1 + len(FOUR))
-    posted = digest(server, thread, label)
-    said = [await team.refused(server.click(posted, button(posted, label), team.ada))]
-    council.release(step)
-    await team.dispatcher.tasks.settled()
-    said.append(await team.refused(server.click(posted, button(posted, label), team.ada)))
-    assert said == [said[0]] * 2
-    assert DETAILS[label] in said[0]
 
 
 async def test_a_long_review_comes_in_several_private_messages(
@@ -663,8 +626,8 @@ async def test_a_long_review_comes_in_several_private_messages(
     council.script["stage2"] = words
     await team.asked()
     [thread] = server.threads(team.general)
-    posted = digest(server, thread, "Full reviews")
-    await server.click(posted, button(posted, "Full reviews"), team.ada).acknowledged()
+    posted = digest(server, thread, "Open")
+    await server.click(posted, button(posted, "Open"), team.ada).acknowledged()
 
     def whole() -> str:
         return "\n".join(message.text for message in server.messages(thread) if message.visible_to)
@@ -674,19 +637,18 @@ async def test_a_long_review_comes_in_several_private_messages(
     assert {message.visible_to for message in server.messages(thread)} == {None, team.ada}
 
 
-@pytest.mark.parametrize("label", DETAILS)
 async def test_a_button_of_the_thread_shows_nothing_elsewhere(
-    server: DiscordServer, team: Office, label: str
+    server: DiscordServer, team: Office
 ) -> None:
     """Forged in another channel or a direct message, it finds no run."""
     await team.asked()
     [thread] = server.threads(team.general)
-    posted = digest(server, thread, label)
+    posted = digest(server, thread, "Open")
     assert team.general.guild is not None
     for channel in (server.channel(team.general.guild, "other"), server.dm(team.ada)):
         copied = server.say(channel, server.bot, "look")
         copied.now.components.extend(posted.now.components)
-        said = await team.refused(server.click(copied, button(posted, label), team.ada))
+        said = await team.refused(server.click(copied, button(posted, "Open"), team.ada))
         assert said == "This run isn't on record here; it may have been deleted."
 
 
@@ -696,9 +658,9 @@ async def test_a_button_for_a_member_who_does_not_exist_finds_nothing(
     """The reply says so; an invalid number isn't looked up."""
     await team.asked()
     [thread] = server.threads(team.general)
-    posted = digest(server, thread, "Full reviews")
-    run = button(posted, "Full reviews").split(":")[2]
-    for action in ("reviews", "changes"):
+    posted = digest(server, thread, "Open")
+    run = button(posted, "Open").split(":")[2]
+    for action in ("open", "reviews"):  # below threads of earlier versions
         custom_id = f"council:{action}:{run}:99"
         posted.now.components[0]["components"][0]["custom_id"] = custom_id
         pressed = server.click(posted, custom_id, team.ada)
@@ -725,16 +687,12 @@ async def test_a_forged_button_is_ignored(server: DiscordServer, team: Office) -
 async def test_a_server_without_room_for_threads_gets_the_parts_in_the_channel(
     server: DiscordServer, team: Office
 ) -> None:
-    """The reason comes first; the mention doesn't wait for them."""
+    """The reason comes first; the digest is enough there."""
     assert team.general.guild is not None
     team.general.guild.threads_full = True
     card = await team.asked()
-    posts = texts(server, team.general)[1:]
-    why, ranking, *rest = [post for post in posts if not post.startswith("<@")]
-    assert why == "No thread here: this server has reached its limit of active threads."
-    assert "Ranking" in ranking
-    assert len(rest) == len(FOUR)
-    assert len(posts) == len(rest) + 3
+    [digest] = texts(server, team.general)[1:]
+    assert "\nNo thread here: this server has reached its limit of active threads.\n" in digest
     assert ANSWER in card.text
     assert len(server.pings()) == 1
 
@@ -753,7 +711,7 @@ async def test_without_the_permission_for_threads_the_parts_go_into_the_channel(
     server.overwrite(quiet.general, server.bot, deny=denied)
     async with quiet.bot():
         await quiet.asked()
-    assert f"No thread here: the bot lacks {name}." in texts(server, quiet.general)
+    assert f"No thread here: the bot lacks {name}." in texts(server, quiet.general)[-1]
     assert server.threads(quiet.general) == []
 
 
@@ -770,7 +728,7 @@ async def test_inside_a_thread_the_parts_go_into_it(
         await quiet.dispatcher.tasks.settled()
     shown = server.messages(thread, by_bot=True)
     assert shown[0] is card
-    assert len(shown) == 1 + 1 + len(FOUR) + 1
+    assert len(shown) == 2
     assert server.threads(parent) == [thread]
     assert len(server.pings()) == 1
 
@@ -786,9 +744,9 @@ async def test_direct_messages_get_the_parts_in_place(
     shown = texts(server, direct)
     assert ANSWER in card.text
     assert "continues below" in card.text
-    assert shown[1] == "No thread here: direct messages have no threads."
+    assert shown[1].startswith("No thread here: direct messages have no threads.\n")
     link = f"https://discord.com/channels/@me/{direct.id}/{card.id}"
-    assert shown.count(f"<@{team.ada.id}> The council has answered. {link}") == 1
+    assert shown[-1].startswith(f"<@{team.ada.id}> The council has answered. {link}\n## Ranking")
 
 
 @pytest.mark.parametrize("denied", [Permission.SEND_MESSAGES, Permission.EMBED_LINKS])
@@ -1003,7 +961,8 @@ async def test_a_follow_up_in_the_thread_continues_the_conversation(
     council.calls.clear()
     card, *parts = await team.mentioned(thread, "And in a year?")
     assert ANSWER in card.text
-    assert len(parts) == 1 + len(FOUR) + 1
+    [digest] = parts
+    assert {part["label"] for part in digest.buttons} == {f"Open {short(name)}" for name in FOUR}
     assert "Shard or scale up?" in council.prompt(f"stage1.1:{FOUR[0]}")
     [document] = await team.documents()
     assert len((await team.library.store.load(document)).messages) == 4
@@ -1139,7 +1098,7 @@ async def test_a_private_run_stays_in_direct_messages(server: DiscordServer, tea
     assert said.endswith(f"https://discord.com/channels/@me/{direct.id}/{card.id}")
     assert [message for message in server.messages(team.general) if not message.ephemeral] == []
     assert ANSWER in card.text
-    assert len(server.messages(direct)) == 8
+    assert len(server.messages(direct)) == 2
     [document] = await team.documents()
     source = (await team.library.store.load(document)).source
     assert source is not None
@@ -1171,7 +1130,7 @@ async def test_a_refused_private_question_leaves_nothing_behind(
 # ── what goes wrong ──────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("what", ["card", "channel", "thread", "guild"])
+@pytest.mark.parametrize("what", ["card", "channel", "guild"])
 async def test_deleted_messages_during_a_run_cost_no_answer(
     server: DiscordServer, team: Office, council: ScriptedCouncil, what: str
 ) -> None:
@@ -1180,15 +1139,11 @@ async def test_deleted_messages_during_a_run_cost_no_answer(
     council.held.add(step)
     card = await team.ask()
     await council.until_called(step)
-    [thread] = await server.until(lambda: server.threads(team.general))
-    await server.until(lambda: len(server.messages(thread)) == 1 + len(FOUR))
     match what:
         case "card":
             server.delete_message(card)
         case "channel":
             server.delete_channel(team.general)
-        case "thread":
-            server.delete_channel(thread)
         case _:
             assert team.general.guild is not None
             server.kick_bot(team.general.guild)
@@ -1196,16 +1151,13 @@ async def test_deleted_messages_during_a_run_cost_no_answer(
     await team.dispatcher.tasks.settled()
     [document] = await team.documents()
     assert len((await team.library.store.load(document)).messages) == 2
-    if what == "thread":
-        assert ANSWER in card.text
-        assert [ping.id for ping in server.pings()] == [team.ada.id]
 
 
 @pytest.mark.parametrize(
-    ("lost", "why"), [("deleted", "the thread is gone"), ("locked", "the thread is locked")]
+    ("code", "why"), [(10003, "the thread is gone"), (160005, "the thread is locked")]
 )
 async def test_a_thread_lost_during_a_run_becomes_a_file_beside_the_card(
-    server: DiscordServer, team: Office, council: ScriptedCouncil, lost: str, why: str
+    server: DiscordServer, team: Office, council: ScriptedCouncil, code: int, why: str
 ) -> None:
     """With the thread's content, the long answer, and the one mention."""
     lines = [f"Reason {number} is that it matters." for number in range(400)]
@@ -1213,12 +1165,8 @@ async def test_a_thread_lost_during_a_run_becomes_a_file_beside_the_card(
     council.held |= {HELD["Final answer"]}
     card = await team.ask()
     await council.until_called(HELD["Final answer"])
-    [thread] = await server.until(lambda: server.threads(team.general))
-    await server.until(lambda: len(server.messages(thread)) == 1 + len(FOUR))
-    if lost == "deleted":
-        server.delete_channel(thread)
-    else:
-        server.archive(thread, locked=True)
+    status = 404 if code == 10003 else 400
+    server.fail(SEND, status, code=code, channel=card.id, times=1 << 31)
     council.release(HELD["Final answer"])
     await team.dispatcher.tasks.settled()
     assert "continues below" in card.text

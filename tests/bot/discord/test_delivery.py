@@ -24,7 +24,6 @@ from storage.journal.rows import NOT_MENTIONED, RunRow
 from tests.bot.discord.office import HELD, Office, impatient
 from tests.bot.sample_run import accepted
 from tests.bot.shown import FINISHED
-from tests.council.scripted import FOUR
 from tests.discord_server import Channel, DiscordServer, Permission, Ping
 from tests.discord_server import Message as Shown
 
@@ -38,12 +37,10 @@ CHAIR = HELD["Final answer"]
 
 
 async def held(team: Office) -> Shown:
-    """Ask, and let the run wait for its chairman; its thread is up to date then."""
+    """Ask, and let the run wait for its chairman."""
     team.council.held.add(CHAIR)
     card = await team.ask()
     await team.council.until_called(CHAIR)
-    [thread] = await team.server.until(lambda: team.server.threads(team.general))
-    await team.server.until(lambda: len(team.server.messages(thread)) == 1 + len(FOUR))
     return card
 
 
@@ -56,7 +53,7 @@ async def released(team: Office) -> None:
 def told(team: Office) -> list[str]:
     """Return the messages that notified the asker, the only ones that notified anybody."""
     assert {ping.id for ping in team.server.pings()} <= {team.ada.id}
-    return [message.text for message in team.server.told(team.ada)]
+    return [message.content for message in team.server.told(team.ada)]
 
 
 async def delivered(team: Office) -> list[str | None]:
@@ -124,23 +121,10 @@ async def test_a_server_error_is_repeated_by_the_outbox_alone(team: Office, stat
 # ── the ladder ───────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_deleted_card_leaves_answer_and_mention_to_its_thread(team: Office) -> None:
-    """The thread has outlived the card."""
+async def test_a_deleted_card_is_replaced_by_one_that_mentions_the_asker(team: Office) -> None:
+    """It shows the answer and its buttons, and its thread opens below it."""
     card = await held(team)
-    [thread] = team.server.threads(team.general)
     team.server.delete_message(card)
-    await released(team)
-    assert told(team) == [f"<@{team.ada.id}> {DONE}"]
-    assert sum(ANSWER in message.text for message in team.server.messages(thread)) == 1
-    assert team.server.messages(team.general) == []
-
-
-async def test_without_card_and_thread_a_new_card_mentions_the_asker(team: Office) -> None:
-    """It shows the answer and its buttons; the transcript behind one has what the thread held."""
-    card = await held(team)
-    [thread] = team.server.threads(team.general)
-    team.server.delete_message(card)
-    team.server.delete_channel(thread)
     await released(team)
     [shown] = team.server.messages(team.general)
     assert shown.content == f"<@{team.ada.id}> {DONE}"
@@ -258,8 +242,8 @@ async def test_whatever_refuses_a_thread_the_parts_come_in_place(
     card = await team.asked()
     shown = team.server.messages(team.general)
     assert ANSWER in card.text
-    assert sum(message.text == f"No thread here: {why}." for message in shown) == 1
-    assert len(shown) == 1 + 1 + 1 + len(FOUR) + 1  # card, why, ranking, members, mention
+    assert f"\nNo thread here: {why}.\n" in shown[-1].text
+    assert len(shown) == 2  # the card, and the digest with the mention
     assert [message for message in shown if message.attachments] == []
     assert len(told(team)) == 1
 

@@ -1,4 +1,4 @@
-"""Follow-ups on Discord, through the real client: *Follow up*, *Answer it*, and the form they open."""
+"""Follow-ups on Discord, through the real client: *Follow up*, *Answer the question*, and the form they open."""
 
 from council.document.conversation import Conversation, UserMessage
 from tests.bot.discord.office import HELD, Office

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from bot.discord.text import CardText, card, pages, units
 from bot.view.card import card as card_of
-from bot.view.details import Detail, detail
 from bot.view.fold import fold
 from bot.view.message import (
     Block,
@@ -23,7 +22,7 @@ from bot.view.message import (
     Table,
     Title,
 )
-from bot.view.thread import thread
+from bot.view.thread import opened, thread
 from bot.view.wording.card import BELOW
 from bot.view.wording.thread import IN_TRANSCRIPT
 from council.events import RunFailed
@@ -155,7 +154,7 @@ def test_the_thread() -> None:
                 "grok-4 did not answer: the provider was too busy, after 3 attempts "
                 "(\u201cRate limit reached for grok-4\u201d).\n\n"
                 "**1st claude-sonnet-4.5**: average vote 1\n"
-                "**Gravest objection**: not divided; see Full reviews\n"
+                "**Gravest objection**: not divided; see Open\n"
                 "**Changed**: no, it kept its answer\n\n"
                 "**2nd gemini-2.5-pro (The Pragmatist)**: average vote 1.5\n"
                 "**Gravest objection, by gpt-5**: gemini-2.5-pro (The Pragmatist) solves overlap, not recovery.\n"
@@ -173,8 +172,7 @@ def test_the_thread() -> None:
                 "## gemini-2.5-pro (The Pragmatist)\n\n"
                 "Ranked 2nd of 3. The correction failed: it took too long. The original response is kept.\n"
                 "### Objections\n\n"
-                "**gpt-5**: gemini-2.5-pro (The Pragmatist) solves overlap, not recovery.\n\n"
-                "Not divided: claude-sonnet-4.5 (Full reviews)\n"
+                "Not divided: claude-sonnet-4.5 (Open)\n"
                 "### Response\n\n"
                 "Stay with cron and add a lock and an alert:\n\n"
                 "```sh\nflock -n /tmp/nightly.lock ./nightly\n```"
@@ -183,44 +181,15 @@ def test_the_thread() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("what", "seat", "written"),
-    [
-        (
-            "changes",
-            0,
-            (
-                "## gpt-5\n"
-                "### Changes\n\n"
-                "Corrected: 9 words removed, 19 added. "
-                "Removed words are struck through, added ones bold.\n\n"
-                "Move ~~them. Temporal retries each step and shows its history~~\u200b"
-                "**the jobs that must recover half-way.**\n\n"
-                "**Start with one job.**\n\n"
-                "**Let a managed service run the cluster**\u200b.\n"
-                "### Original response\n\n"
-                "Move them. Temporal retries each step and shows its history."
-            ),
-        ),
-        (
-            "reviews",
-            1,
-            (
-                "## Reviews of claude-sonnet-4.5\n\n"
-                "Reviewers saw it as \u201cResponse A\u201d, without a name.\n"
-                "### By gpt-5\n\n"
-                "Response A weighs the cost. Response B solves overlap, not recovery.\n\n"
-                "FINAL RANKING:\n\n1. Response A\n2. Response B\n"
-                "### By gemini-2.5-pro (The Pragmatist)\n\n"
-                "Response A is the most useful. Response C oversells.\n\n"
-                "FINAL RANKING:\n\n1. Response A\n2. Response C"
-            ),
-        ),
-    ],
-)
-def test_what_the_buttons_below_a_message_answer(what: Detail, seat: int, written: str) -> None:
-    """The votes by name; the original above its changed words; the reviews as they were written."""
-    assert pages(detail(seen(), what, seat)) == [[written]]
+def test_open_shows_what_changed_in_words() -> None:
+    """Removed words struck through, added ones bold; the reviews as they were written."""
+    [[said]] = pages(opened(seen(), 0))
+    assert (
+        "### Changes\n\n"
+        "Removed words are struck through, added ones bold.\n\n"
+        "Move ~~them. Temporal retries each step and shows its history~~ "
+        "**the jobs that must recover half-way.**\n\n"
+    ) in said
 
 
 def test_pairs_of_several_lines_are_paragraphs() -> None:
@@ -236,7 +205,7 @@ def test_a_table_wider_than_an_embed_is_a_list() -> None:
     wide = Table(("a" * 20, "b" * 33), (("1", "2"),))
     assert said(wide)[0].startswith(f"```\n{'a' * 20}  {'b' * 33}\n")
     wider = Table(("a" * 20, "b" * 34), (("1", "2"),))
-    assert said(wider) == [f"- **{'a' * 20}:** 1 \u00b7 **{'b' * 34}:** 2"]
+    assert said(wider) == [f"**{'a' * 20}** \u00b7 **{'b' * 34}**\n- **1** \u00b7 2"]
 
 
 def test_every_block_has_its_form() -> None:

@@ -23,7 +23,7 @@ LOOKS: st.SearchStrategy[Look] = st.one_of(
     st.builds(HistoryPage, st.integers(1, MOST_AT_ONCE), after=CURSORS),
     st.builds(Search, WORDS, st.integers(0, 999)),
     st.builds(Answer, IDS, st.none() | SMALL),
-    st.builds(Detail, st.sampled_from(["member", "corrected", "changes", "reviews"]), IDS, SMALL, SMALL),
+    st.builds(Detail, IDS, SMALL, SMALL),
     st.builds(Figures, st.integers(1, 3650)),
 )
 

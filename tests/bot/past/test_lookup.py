@@ -214,8 +214,7 @@ def looks(conversation_id: str, at: str) -> Iterator[Look]:
     yield Search(f"scope {conversation_id} OR shard")
     yield Answer(conversation_id)
     yield Answer(conversation_id, 0)
-    yield Detail("reviews", conversation_id, 0)
-    yield Detail("member", conversation_id, 0, 1)
+    yield Detail(conversation_id, 0, 1)
     yield Figures(3650)
 
 

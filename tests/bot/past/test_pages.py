@@ -52,9 +52,6 @@ BEGINNING = (
 )
 
 
-LOOKS = ["Members", "Corrected response", "Changes and original", "Full reviews"]
-
-
 def labels(sheet: Sheet) -> list[str]:
     """Name the buttons."""
     return [choice.label for choice in sheet.choices]
@@ -173,10 +170,7 @@ def test_one_answer_shows_its_question_and_links_to_its_details() -> None:
         "_3 of 4 members · chairman claude-opus-4.1 · 44 s · $0.019_\n"
     )
     assert sheet.choices == (
-        Choice("Members", "see", str(Detail("member", ROW.id, 0))),
-        Choice("Corrected response", "see", str(Detail("corrected", ROW.id, 0))),
-        Choice("Changes and original", "see", str(Detail("changes", ROW.id, 0))),
-        Choice("Full reviews", "see", str(Detail("reviews", ROW.id, 0))),
+        Choice("Open", "see", str(Detail(ROW.id, 0))),
         Choice("Transcript", "transcript", ROW.id),
         Choice("Share here", "share", str(Answer(ROW.id, 0))),
     )
@@ -200,14 +194,14 @@ def test_a_conversation_of_several_questions_shows_the_last_and_the_way_back() -
 
 def test_details_show_one_member_and_name_the_others() -> None:
     """The members come in the order of the ranking; what isn't on record is said."""
-    sheet = pages.detail(CONVERSATION, Detail("reviews", ROW.id, 0))
+    sheet = pages.detail(CONVERSATION, Detail(ROW.id, 0))
     text = render(sheet.message)
-    assert text.startswith(f"# {TITLE}\n\n## Reviews of claude-sonnet-4.5\n")
+    assert text.startswith(f"# {TITLE}\n\n## claude-sonnet-4.5\n")
     others = ["gemini-2.5-pro (The Pragmatist)", "gpt-5"]
-    assert labels(sheet) == [*others, *LOOKS[:3], "Transcript", "Share here"]
-    corrected = render(pages.detail(CONVERSATION, Detail("member", ROW.id, 0, 2)).message)
+    assert labels(sheet) == [*others, "Transcript", "Share here"]
+    corrected = render(pages.detail(CONVERSATION, Detail(ROW.id, 0, 2)).message)
     assert "### Corrected response\n\nMove the jobs that must recover half-way." in corrected
-    for missing in (Detail("reviews", ROW.id, 5), Detail("reviews", ROW.id, 0, 9)):
+    for missing in (Detail(ROW.id, 5), Detail(ROW.id, 0, 9)):
         nothing = pages.detail(CONVERSATION, missing)
         assert render(nothing.message).endswith("This is not on record for this answer.\n")
         assert nothing.choices == ()
@@ -218,9 +212,9 @@ def test_more_members_than_buttons_are_counted() -> None:
     many = [Stage1Result(model=f"a/{number}", response="Shard.") for number in range(26)]
     message = AssistantMessage(role="assistant", stage1=many, stage2=[], stage3=FINAL)
     held = CONVERSATION.model_copy(update={"messages": [CONVERSATION.messages[0], message]})
-    sheet = pages.detail(held, Detail("member", ROW.id, 0, 25))
+    sheet = pages.detail(held, Detail(ROW.id, 0, 25))
     assert "Buttons show 20 of 26 members; the transcript has them all." in render(sheet.message)
-    assert len(sheet.choices) == 24  # of 25 that Discord has room for
+    assert len(sheet.choices) == 21  # of 25 that Discord has room for
 
 
 def test_a_conversation_without_an_answer_says_so() -> None:
@@ -239,7 +233,7 @@ def test_what_is_shared_says_by_whom_and_turns_no_pages() -> None:
     assert render(sheet.message).startswith(
         "Bob \\<@1> shared this from the council's past answers.\n\n# Cron or Temporal"
     )
-    assert labels(sheet) == [*LOOKS, "Transcript"]
+    assert labels(sheet) == ["Open", "Transcript"]
 
 
 MEMBER = did("a/one", 12, (1.333, 12), (0.5, 12), (None, 0), (0.0, 12), (0.0021, 9), (4.2, 12))

@@ -21,10 +21,10 @@ def test_a_narrow_table_is_aligned_code() -> None:
 
 
 def test_a_wide_table_is_a_list() -> None:
-    """Each row is an item, with each cell after its column's name."""
+    """The columns' names are above it, once; what a row is about is bold."""
     table = Table(("Rank", "", "Why"), (("1st", "gpt_5*", "good"), ("2nd", "b", "")))
     assert shown(table, 11) == (
-        "- **Rank:** 1st \u00b7 gpt_5\\* \u00b7 **Why:** good\n- **Rank:** 2nd \u00b7 b \u00b7 **Why:** "
+        "**Rank** \u00b7  \u00b7 **Why**\n- **1st** \u00b7 gpt_5\\* \u00b7 good\n- **2nd** \u00b7 b \u00b7 "
     )
 
 
@@ -51,7 +51,7 @@ def test_a_long_table_repeats_its_head() -> None:
 def test_a_table_with_links_is_a_list(cell: str, shown: str) -> None:
     """Code would hide where they lead; what shows its address is code."""
     table = f"| No | Where |\n|---|---|\n| 1 | {cell} |\n\n[1]: https://z.example"
-    assert written(table, DIALECT) == f"- **No:** 1 \u00b7 **Where:** {shown}"
+    assert written(table, DIALECT) == f"**No** \u00b7 **Where**\n- **1** \u00b7 {shown}"
     assert shown not in written(table.replace(cell, "https://x.example"), DIALECT)
     assert written(table.replace(cell, "<https://x.example>"), DIALECT).startswith("```\nNo  Where")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from bot.render.markdown import render
 from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.receipts import Sent
-from bot.service.delivery.venue import Card, File, Mention, Part
+from bot.service.delivery.venue import Button, Card, File, Mention, Part
 from bot.view.message import Line, Message, Prose
 from council.brief import Brief, Discussion, SentFile
 from storage.journal.rows import MentionState
@@ -17,12 +17,13 @@ from storage.journal.rows import MentionState
 class RecordingVenue:
     """Plays a channel. `refuse` maps a method's name to the error it raises.
 
-    `room` is how many characters of text fit on a card. While `closed`, edits wait for `open`.
+    `room` is how many characters of text fit on a card, `has_own` says that its thread is the card's own. While `closed`, edits wait for `open`.
     """
 
     refuse: dict[str, Exception] = field(default_factory=dict[str, Exception])
     room: int = 4_000
     no_thread: str | None = None
+    has_own: bool = True
     moves: bool = False
     cards: list[Card] = field(default_factory=list[Card])
     posted: list[Message] = field(default_factory=list[Message])
@@ -32,6 +33,7 @@ class RecordingVenue:
     directs: list[tuple[str, Card]] = field(default_factory=list[tuple[str, Card]])
     urgencies: list[Urgency] = field(default_factory=list[Urgency])
     posted_at_mention: int = 0
+    buttons: list[tuple[Button, ...]] = field(default_factory=list[tuple[Button, ...]])
     threads: list[str] = field(default_factory=list[str])
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     known: frozenset[str] = frozenset()
@@ -93,7 +95,7 @@ class RecordingVenue:
         if self.no_thread:
             return None, self.no_thread
         self.threads.append(title)
-        return "thread-1", None
+        return "thread-1" if self.has_own else None, None
 
     async def pick_up(self, posted: frozenset[str], found: Sent) -> bool:
         """Find the card that is there."""
@@ -124,9 +126,12 @@ class RecordingVenue:
         await sent("file-1")
         return "file-1"
 
-    async def mention(self, mention: Mention, *, link: bool = True) -> None:
-        """Take a mention of the asker."""
+    async def mention(self, mention: Mention, digest: Part | None = None, *, link: bool = True) -> None:
+        """Take a mention of the asker, and the digest with it."""
         self._check("mention")
+        if digest:
+            self.posted.append(self._parts[digest.text])
+            self.buttons.append(digest.buttons)
         self.tellings.append(mention.telling)
         self.mentions.append(mention.text if link else f"{mention.text} (no card)")
         self.posted_at_mention = len(self.posted)

@@ -23,13 +23,13 @@ from bot.service.admission.permissions import Admins
 from bot.service.delivery import presenter
 from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.receipts import Sent
-from bot.service.delivery.venue import Button, Card, File, Part
+from bot.service.delivery.venue import Button, Card, File, Mention, Part
 from bot.service.dispatcher import Dispatcher
 from bot.service.local_queue import LocalQueue
 from bot.service.metrics import Metrics
+from bot.service.options import RunOptions
 from bot.service.requests.question import Question
 from bot.service.runs.runs import Runs, build_runs
-from bot.view.details import Detail
 from bot.view.state import RunView
 from bot.view.thread import ThreadPart, thread
 from council.brief import Attachment, Brief, Discussion
@@ -38,6 +38,7 @@ from council.models.costs import Catalog
 from storage.errors import DocumentError
 from storage.journal.journal import Journal
 from storage.journal.rows import RunRow
+from storage.scope import Scope
 from tests.bot.pressing import Click, press
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, no_list, profile
@@ -233,13 +234,66 @@ async def test_a_redelivery_is_one_run(tmp_path: Path) -> None:
 
 
 async def test_an_answer_too_long_for_the_card_is_whole_in_the_thread(tmp_path: Path) -> None:
-    """After the members' messages."""
+    """Above the digest, which ends with the mention."""
     council = ScriptedCouncil(script={"stage3": "All of it. " * 100})
     venue = RecordingVenue(room=300)
     async with office(tmp_path, council) as place:
         await place.see(venue)
-    assert venue.posted[-1].key == "answer"
+    assert [message.key for message in venue.posted[:2]] == ["answer", "ranking"]
+    assert (len(venue.posted), venue.posted_at_mention) == (WHOLE_THREAD + 1, 2)
     assert len(venue.mentions) == 1
+
+
+@pytest.mark.parametrize(
+    ("place_has", "depth", "thread", "posted"),
+    [
+        (True, "full", "digest", WHOLE_THREAD),
+        (False, "full", "digest", 1),
+        (False, "full", "full", WHOLE_THREAD),
+        (True, "quick", "digest", 0),
+        (False, "quick", "digest", 0),
+        (True, "quick", "full", len(FOUR)),
+    ],
+)
+async def test_how_much_is_posted_below_a_card(
+    tmp_path: Path, place_has: bool, depth: str, thread: str, posted: int
+) -> None:
+    """Members' messages below a first question's card alone; without reviews, nothing but the mention."""
+    venue = RecordingVenue(has_own=place_has)
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        options = RunOptions.read({"depth": depth})
+        await place.library.overrides.change(Scope("slack", "T1", "C1"), {"thread": thread}, "slack:U1")
+        await place.see(venue, options=options)
+    assert len(venue.posted) == posted
+    assert venue.mentions == ["The council has answered."]
+    if posted == 1:  # members open from the digest
+        labels = {each.label for each in venue.buttons[0]}
+        assert labels == {f"Open {name.partition('/')[2]}" for name in FOUR}
+
+
+async def test_a_thread_that_takes_long_keeps_no_mention_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is a message of its own then, and the digest follows."""
+    monkeypatch.setattr(presenter, "DIGEST_SECONDS", 0.0)
+    opening = asyncio.Event()
+
+    class Slow(RecordingVenue):
+        async def open_thread(self, title: str) -> tuple[str | None, str | None]:
+            await opening.wait()
+            return await super().open_thread(title)
+
+        async def mention(
+            self, mention: Mention, digest: Part | None = None, *, link: bool = True
+        ) -> None:
+            await super().mention(mention, digest, link=link)
+            opening.set()
+
+    venue = Slow()
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        await place.see(venue)
+    assert (venue.posted_at_mention, len(venue.posted)) == (0, WHOLE_THREAD)
+    assert venue.mentions == ["The council has answered."]
 
 
 async def test_a_failed_run_says_why_and_tells_the_asker(tmp_path: Path) -> None:
@@ -384,7 +438,7 @@ async def test_the_answer_does_not_wait_for_the_thread(tmp_path: Path) -> None:
             await asyncio.sleep(0.001)
         while not venue.mentions:
             await asyncio.sleep(0.001)
-        assert venue.posted == []
+        assert [message.key for message in venue.posted] == ["ranking"]
         posting.set()
         await place.dispatcher.tasks.settled()
     assert len(venue.posted) == WHOLE_THREAD
@@ -447,7 +501,7 @@ async def test_a_thread_that_cannot_be_written_to_becomes_a_file(tmp_path: Path)
     venue = RecordingVenue(refuse={"post": NotAllowed("the thread is locked")})
     async with office(tmp_path, ScriptedCouncil()) as place:
         await place.see(venue)
-    [file] = venue.posted
+    [_, file] = venue.posted
     assert file.key.endswith(".html")
     text = render(file)
     assert "The thread's messages are in this file, because the thread is locked." in text
@@ -492,7 +546,8 @@ async def test_a_file_that_is_refused_too_costs_no_mention(tmp_path: Path) -> No
         row = await place.library.journal.get(run.id)
     assert row is not None
     assert row.delivery == "shown"
-    assert (venue.posted, venue.mentions) == ([], ["The council has answered."])
+    assert [each.key for each in venue.posted] == ["ranking"]
+    assert venue.mentions == ["The council has answered."]
 
 
 @pytest.mark.parametrize(
@@ -524,14 +579,14 @@ async def test_a_transcript_that_cannot_be_posted_costs_itself_alone(
         row = await place.library.journal.get(run.id)
         assert row is not None
         assert row.delivery == delivery
-    assert venue.posted == []
+    assert [message.key for message in venue.posted] == ["ranking"]
     assert venue.mentions == ["The council has answered."]
 
 
 async def test_the_threads_messages_are_made_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are posted before the answer and looked at again at the end; making them takes a while."""
+    """They are looked at again for each kind; making them takes a while."""
     made: list[RunView] = []
 
     def counted(view: RunView) -> tuple[ThreadPart, ...]:
@@ -551,18 +606,17 @@ async def test_the_mention_comes_before_the_transcript(tmp_path: Path) -> None:
     venue = RecordingVenue(refuse={"post": NotAllowed("the thread is locked")})
     async with office(tmp_path, ScriptedCouncil()) as place:
         await place.see(venue)
-    [file] = venue.posted
-    assert file.key.startswith("file:")
-    assert venue.posted_at_mention == 0
+    assert venue.posted[-1].key.startswith("file:")
+    assert venue.posted_at_mention == 1
 
 
-async def test_without_a_thread_the_parts_go_elsewhere_with_the_reason(tmp_path: Path) -> None:
-    """One line says why."""
+async def test_without_a_thread_the_digest_goes_elsewhere_with_the_reason(tmp_path: Path) -> None:
+    """One line says why, above it."""
     venue = RecordingVenue(no_thread="direct messages have no threads")
     async with office(tmp_path, ScriptedCouncil()) as place:
         await place.see(venue)
-    assert venue.posted[0].key == "why"
-    assert len(venue.posted) == WHOLE_THREAD + 1
+    [digest] = venue.posted
+    assert "direct messages have no threads" in render(digest).partition("\n\n")[0]
 
 
 async def test_a_follow_up_in_the_thread_continues_the_conversation(tmp_path: Path) -> None:
@@ -675,31 +729,17 @@ async def test_the_transcript_is_the_conversation_as_page_and_as_markdown(tmp_pa
     assert b"### Corrected response" in markdown.data
 
 
-DETAILS: tuple[Detail, ...] = ("corrected", "changes", "reviews")
-
-
-@pytest.mark.parametrize("what", DETAILS)
-async def test_what_a_button_in_the_thread_answers_is_the_same_whenever_it_is_pressed(
-    tmp_path: Path, what: Detail
-) -> None:
-    """While the run continues, after its end, and after a restart: for every member."""
-    council, venue = ScriptedCouncil(held={"stage3.1:chair/man:chairman"}), RecordingVenue()
+async def test_open_shows_the_same_whenever_it_is_pressed(tmp_path: Path) -> None:
+    """Right after the run, and after a restart: for every member."""
     seats = range(len(FOUR))
-    async with office(tmp_path, council) as place:
-        run = await place.ask()
-        assert run is not None
-        place.dispatcher.tasks.begin(run, venue)
-        while len(venue.posted) < 1 + len(FOUR):
-            await asyncio.sleep(0.001)
-        live = [render(await place.dispatcher.detail(run, what, seat)) for seat in seats]
-        council.release("stage3.1:chair/man:chairman")
-        await place.dispatcher.tasks.settled()
-        over = [render(await place.dispatcher.detail(run, what, seat)) for seat in seats]
     async with office(tmp_path, ScriptedCouncil()) as place:
-        later = [render(await place.dispatcher.detail(run, what, seat)) for seat in seats]
-    assert live == over == later
-    assert len(set(live)) == len(seats)
-    for seat, said in zip(seats, live, strict=True):
+        run = await place.see(RecordingVenue())
+        over = [render(await place.dispatcher.opened(run, seat)) for seat in seats]
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        later = [render(await place.dispatcher.opened(run, seat)) for seat in seats]
+    assert over == later
+    assert len(set(over)) == len(seats)
+    for seat, said in zip(seats, over, strict=True):
         assert FOUR[seat].rpartition("/")[2] in said.partition("\n")[0]
 
 
@@ -714,10 +754,9 @@ async def test_the_buttons_of_a_message_lead_to_its_own_member(tmp_path: Path) -
     pressed: dict[str, tuple[Button, ...]] = {}
     async with office(tmp_path, ScriptedCouncil()) as place:
         run = await place.see(Buttons())
-        assert pressed.pop("ranking.0") == ()
         assert len(pressed) == len(FOUR)
         for key, buttons in pressed.items():
-            assert [button.action for button in buttons] == ["corrected", "changes", "reviews"]
+            assert [button.label for button in buttons] == ["Open"]
             for button in buttons:
                 assert Button.read(button.action, button.value) == button
                 assert button.run_id == run.id
@@ -733,7 +772,7 @@ async def test_a_run_that_is_not_kept_has_no_details(tmp_path: Path) -> None:
         follow_up = replace(failed, conversation_id=answered.conversation_id)
         for run in (failed, follow_up):
             with pytest.raises(Refusal, match="This run gave no answer, so its details were not kept"):
-                await place.dispatcher.detail(run, "reviews", 0)
+                await place.dispatcher.opened(run, 0)
 
 
 async def test_a_draining_dispatcher_takes_nothing_new_and_lets_runs_end(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from bot.errors import Gone, Refusal, Unreachable
 from bot.service.delivery.receipts import Sent
-from bot.service.delivery.venue import Mention
+from bot.service.delivery.venue import Mention, Part
 from bot.service.runs.runs import utc_now
 from council import session
 from council.calls import Steps
@@ -122,8 +122,10 @@ async def test_an_answer_that_was_not_shown_is_shown_without_a_call(tmp_path: Pa
     posting = asyncio.Event()
 
     class Stuck(RecordingVenue):
-        async def mention(self, mention: Mention, *, link: bool = True) -> None:
-            del mention, link
+        async def mention(
+            self, mention: Mention, digest: Part | None = None, *, link: bool = True
+        ) -> None:
+            del mention, digest, link
             posting.set()
             await asyncio.Event().wait()
 
@@ -420,9 +422,11 @@ async def test_retry_before_all_is_shown_changes_nothing(tmp_path: Path) -> None
     mentioning = asyncio.Event()
 
     class SlowMention(RecordingVenue):
-        async def mention(self, mention: Mention, *, link: bool = True) -> None:
+        async def mention(
+            self, mention: Mention, digest: Part | None = None, *, link: bool = True
+        ) -> None:
             await mentioning.wait()
-            await super().mention(mention, link=link)
+            await super().mention(mention, digest, link=link)
 
     council, venue = ScriptedCouncil(script={"stage1": failure("unavailable")}), SlowMention()
     async with office(tmp_path, council) as place:

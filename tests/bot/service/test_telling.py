@@ -34,30 +34,9 @@ async def told(folder: Path, venue: RecordingVenue, **options: object) -> str | 
         return found.delivery
 
 
-async def test_a_deleted_card_is_followed_by_the_answer_in_its_thread(tmp_path: Path) -> None:
-    """The thread has outlived the card: the whole answer and the mention are there, without a link."""
-
-    class Deleted(RecordingVenue):
-        async def edit_card(
-            self, newest: Callable[[], Card], urgency: Callable[[], Urgency], moved: Sent
-        ) -> bool:
-            if urgency() is not Urgency.ANSWER:
-                return await super().edit_card(newest, urgency, moved)
-            while len(self.posted) < 2:  # the first of them is recorded then
-                await asyncio.sleep(0.001)
-            raise GONE
-
-    venue = Deleted()
-    assert await told(tmp_path, venue) == "shown"
-    [answer] = [message for message in venue.posted if message.key == "answer"]
-    assert "The council's answer" in render(answer)
-    assert venue.mentions == [f"{DONE} (no card)"]
-    assert venue.reposts == []
-
-
 async def test_without_card_and_thread_a_new_card_is_posted_with_the_mention(tmp_path: Path) -> None:
-    """It shows the answer, not a live card."""
-    venue = RecordingVenue(refuse={"edit_card": GONE, "open_thread": GONE})
+    """It shows the answer, not a live card; the thread opens on it."""
+    venue = RecordingVenue(refuse={"edit_card": GONE})
     assert await told(tmp_path, venue) == "shown"
     [(said, card)] = venue.reposts
     assert said == DONE
@@ -69,6 +48,7 @@ async def test_without_card_and_thread_a_new_card_is_posted_with_the_mention(tmp
         "unhelpful",
     ]
     assert venue.mentions == []
+    assert len(venue.posted) == WHOLE_THREAD
 
 
 async def test_without_the_channel_the_asker_is_told_directly(tmp_path: Path) -> None:
@@ -228,13 +208,16 @@ async def test_what_may_have_arrived_is_on_record_at_the_next_start(tmp_path: Pa
     """A platform that can't recognize a repeated mention continues from that record."""
 
     class Lossy(RecordingVenue):
-        async def mention(self, mention: Mention, *, link: bool = True) -> None:
-            del link
+        async def mention(
+            self, mention: Mention, digest: Part | None = None, *, link: bool = True
+        ) -> None:
+            del digest, link
             await mention.record(MentionState(lost=1))
             raise Unreachable("Slack can't be reached", is_lost=True)
 
-    assert await told(tmp_path, Lossy()) == "untold"
-    venue = RecordingVenue()
+    lossy = Lossy()
+    assert await told(tmp_path, lossy) == "untold"
+    venue = RecordingVenue(cards=lossy.cards)
     async with office(tmp_path, ScriptedCouncil()) as place:
         await place.dispatcher.tasks.resuming.resume(
             await place.dispatcher.tasks.resuming.undelivered("slack"), lambda _: venue
@@ -294,18 +277,21 @@ async def test_a_malformed_card_becomes_a_plain_one(tmp_path: Path) -> None:
 
 
 async def test_a_malformed_part_is_replaced_by_a_line(tmp_path: Path) -> None:
-    """The rest of the thread is posted."""
+    """The rest of the thread is posted, and the asker mentioned, once."""
 
     class Picky(RecordingVenue):
-        async def post(self, part: Part, key: str, sent: Sent, urgency: Urgency = Urgency.THREAD) -> str:
-            if key == "ranking.0" and "transcript" not in part.text:
+        async def mention(
+            self, mention: Mention, digest: Part | None = None, *, link: bool = True
+        ) -> None:
+            if digest:
                 raise Malformed("Slack can't show this")
-            return await super().post(part, key, sent, urgency)
+            await super().mention(mention, digest, link=link)
 
     venue = Picky()
     assert await told(tmp_path, venue) == "shown"
     assert "This part can't be shown here. The transcript has it." in render(venue.posted[0])
     assert len(venue.posted) == WHOLE_THREAD
+    assert venue.mentions == [DONE]
 
 
 async def test_a_thread_that_crashes_does_not_keep_the_asker_waiting(tmp_path: Path) -> None:

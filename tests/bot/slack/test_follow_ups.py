@@ -1,4 +1,4 @@
-"""Follow-ups on Slack, through the real Bolt app: *Follow up*, *Answer it*, and the form they open."""
+"""Follow-ups on Slack, through the real Bolt app: *Follow up*, *Answer the question*, and the form they open."""
 
 from pathlib import Path
 

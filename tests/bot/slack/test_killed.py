@@ -21,7 +21,8 @@ TOOK = re.compile(r"(?<= )[\d.]+ s\b")
 LONG = "\n\n".join(f"Reason {number}: " + "why " * 30 for number in range(120))
 """More than a card holds, and more than one message of the thread."""
 
-AMID = range(2, 6)
+MENTION = re.compile(r"\n?<@.*See the card")
+AMID = range(5, 7)
 """The posts of further members, which are as that of the first."""
 
 Shown = tuple[str, list[str], int]
@@ -29,12 +30,10 @@ Shown = tuple[str, list[str], int]
 
 
 def shown(place: Place, card: Message) -> list[Shown]:
-    """Return a thread's messages in order, without the mention, which waits for none of them, and times."""
-    return [
-        (TOOK.sub("", blocks_text(reply.blocks) or reply.text), labels(reply), len(reply.files))
-        for reply in place.slack.thread(place.general, card.ts)
-        if not reply.text.startswith("<@")
-    ]
+    """Return a thread's messages in order, without the mention, and times."""
+    thread = place.slack.thread(place.general, card.ts)
+    posted = [(MENTION.sub("", blocks_text(each.blocks)), each) for each in thread]
+    return [(TOOK.sub("", text), labels(each), len(each.files)) for text, each in posted if text.strip()]
 
 
 @pytest.mark.parametrize(
@@ -71,6 +70,6 @@ async def test_a_run_killed_at_any_post_is_shown_whole(
             once = [each for at, each in enumerate(posted) if each not in posted[:at]]
             assert once == whole, number
             assert len(posted) - len(whole) <= len(last.lost)
-            assert 1 <= len(place.pings()) <= 1 + ("mention" in last.lost)
+            assert 1 <= len(place.pings()) <= 1 + ("digest" in last.lost)
             assert labels(card) == FINISHED
-    assert number == len(whole) + 2  # the mention is a post, too; the last run wasn't killed
+    assert number == len(whole) + 1  # the last run wasn't killed

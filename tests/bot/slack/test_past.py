@@ -13,8 +13,6 @@ from tests.bot.slack.test_bot import Place, at_work
 from tests.council.scripted import ScriptedCouncil
 from tests.slack_server import Channel, Ephemeral, Message, User
 
-LOOKS = ("Members", "Corrected response", "Changes and original", "Full reviews")
-
 
 async def told(place: Place, command: str, channel: Channel | None = None) -> Ephemeral:
     """Return a command, and what its user alone is shown."""
@@ -51,11 +49,11 @@ async def test_what_is_too_long_to_be_shown_ends_with_where_the_rest_is(tmp_path
         assert len(shown) == USES
         assert [labels(each) for each in shown[:-1]] == [[]] * (USES - 1)
         assert blocks_text(shown[-1].blocks[:-1]).endswith(f"\n{CUT}")
-        assert labels(shown[-1]) == [*LOOKS, "Transcript", "Share here"]
+        assert labels(shown[-1]) == ["Open", "Transcript", "Share here"]
         await pressed(place, shown[-1], "Share here")
         *_, last = public = place.cards(place.general)[1:]
         assert len(public) == USES
-        assert labels(last) == [*LOOKS, "Transcript"]
+        assert labels(last) == ["Open", "Transcript"]
         assert not any(call.error for call in place.slack.requests)
 
 

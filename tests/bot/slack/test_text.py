@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from bot.slack.text import CardBlocks, card, fallback, pages
 from bot.view.card import card as card_of
-from bot.view.details import Detail, detail
 from bot.view.fold import fold
 from bot.view.message import (
     Block,
@@ -23,7 +22,7 @@ from bot.view.message import (
     Table,
     Title,
 )
-from bot.view.thread import thread
+from bot.view.thread import opened, thread
 from bot.view.wording.thread import IN_TRANSCRIPT
 from council.events import RunFailed
 from tests.bot.render.long_answer import answer
@@ -228,7 +227,7 @@ def test_the_thread() -> None:
                 ("1st claude-sonnet-4.5", True),
                 (": average vote 1\n", False),
                 ("Gravest objection", True),
-                (": not divided; see Full reviews\n", False),
+                (": not divided; see Open\n", False),
                 ("Changed", True),
                 (": no, it kept its answer", False),
             ),
@@ -261,11 +260,7 @@ def test_the_thread() -> None:
                 "The original response is kept."
             ),
             rich(("Objections", True)),
-            rich(
-                ("gpt-5", True),
-                (": gemini-2.5-pro (The Pragmatist) solves overlap, not recovery.", False),
-            ),
-            section("Not divided: claude-sonnet-4.5 (Full reviews)"),
+            section("Not divided: claude-sonnet-4.5 (Open)"),
             rich(("Response", True)),
             markdown(
                 "Stay with cron and add a lock and an alert:\n\n"
@@ -275,52 +270,18 @@ def test_the_thread() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("what", "seat", "written"),
-    [
-        (
-            "changes",
-            0,
-            [
-                header("gpt-5"),
-                rich(("Changes", True)),
-                section(
-                    "Corrected: 9 words removed, 19 added. "
-                    "Removed words are struck through, added ones bold."
-                ),
-                markdown(
-                    "Move ~~them. Temporal retries each step and shows its history~~\u200b"
-                    "**the jobs that must recover half-way.**\n\n"
-                    "**Start with one job.**\n\n"
-                    "**Let a managed service run the cluster**\u200b."
-                ),
-                rich(("Original response", True)),
-                markdown("Move them. Temporal retries each step and shows its history."),
-            ],
-        ),
-        (
-            "reviews",
-            1,
-            [
-                header("Reviews of claude-sonnet-4.5"),
-                section("Reviewers saw it as \u201cResponse A\u201d, without a name."),
-                rich(("By gpt-5", True)),
-                markdown(
-                    "Response A weighs the cost. Response B solves overlap, not recovery.\n\n"
-                    "FINAL RANKING:\n\n1. Response A\n2. Response B"
-                ),
-                rich(("By gemini-2.5-pro (The Pragmatist)", True)),
-                markdown(
-                    "Response A is the most useful. Response C oversells.\n\n"
-                    "FINAL RANKING:\n\n1. Response A\n2. Response C"
-                ),
-            ],
-        ),
-    ],
-)
-def test_what_the_buttons_below_a_message_answer(what: Detail, seat: int, written: list[Json]) -> None:
-    """The votes by name; the original above its changed words; the reviews as they were written."""
-    assert pages(detail(seen(), what, seat)) == [written]
+def test_open_shows_what_changed_in_words() -> None:
+    """Removed words struck through, added ones bold; the reviews as they were written."""
+    [said] = pages(opened(seen(), 0))
+    assert (
+        markdown(
+            "Move ~~them. Temporal retries each step and shows its history~~ "
+            "**the jobs that must recover half-way.**\n\n"
+            "**Start with one job.**\n\n"
+            "**Let a managed service run the cluster**\u200b."
+        )
+        in said
+    )
 
 
 @given(

@@ -15,15 +15,9 @@ from bot.terminal.bot import Choices
 from bot.view.wording.terminal import ANOTHER
 from council import demonstration
 
-ANSWER = [
-    Choice(label, "see", label)
-    for label in ("Members", "Corrected response", "Changes and original", "Full reviews")
-]
+ANSWER = [Choice(label, "see", label) for label in ("Earlier question", "Open")]
 TRANSCRIPT = Choice("Transcript", "transcript", "id")
-BUTTONS = (
-    "Type a number: 1 Members, 2 Corrected response, 3 Changes and original, 4 Full reviews, "
-    "5 Transcript.\n"
-)
+BUTTONS = "Type a number: 1 Open, 2 Transcript.\n"
 
 
 class Chat:
@@ -75,15 +69,15 @@ async def test_the_channel_holds_four_examples_marked_as_such(chat: Chat, tmp_pa
 
 async def test_numbers_open_what_buttons_do_and_stay_after_votes(chat: Chat) -> None:
     """A number that nothing has is answered, and ? lists what there is."""
-    shown = await chat.say("/council-show widen", "4", "99", "?", "Members", "7")
+    shown = await chat.say("/council-show widen", "1", "99", "?", "1", "4")
     _, answer, reviews, rest = shown.split("# Example: Widen payments.id before it runs out\n", 3)
     assert "Example, written by hand: no model was asked, and the models named here said none" in answer
     assert answer.endswith(BUTTONS)
-    assert reviews.startswith("\n## Reviews of ")
+    assert reviews.startswith("\n## claude-sonnet-4.5\n")
     assert reviews.endswith(
         "There is no 99 here; ? lists what there is.\n"
         "- 1: gpt-5\n- 2: gemini-2.5-pro\n- 3: grok-4\n"
-        "- 4: Members\n- 5: Corrected response\n- 6: Changes and original\n- 7: Transcript\n\n"
+        "- 4: Transcript\n\n"
     )
     assert re.search(
         r"\nOpen it in a browser; it is deleted when you leave:\nfile:///\S+\.html\n$", rest
@@ -132,14 +126,15 @@ def test_buttons_stay_until_a_sheet_has_its_own() -> None:
     """By number and by label, whatever the case; the transcript's alone replaces none."""
     choices = Choices()
     assert choices.offer([TRANSCRIPT]) == "Type a number: 1 Transcript."
-    assert f"{choices.offer([*ANSWER, TRANSCRIPT])}\n" == BUTTONS
+    offered = "Type a number: 1 Earlier question, 2 Open, 3 Transcript."
+    assert choices.offer([*ANSWER, TRANSCRIPT]) == offered
     assert choices.offer([TRANSCRIPT]) == choices.offer([]) == ANOTHER
-    assert choices.pressed("2") == choices.pressed("corrected response") == ANSWER[1]
-    entries = [Choice(f"Open {number}", "see", str(number)) for number in (6, 7)]
+    assert choices.pressed("2") == choices.pressed("open") == ANSWER[1]
+    entries = [Choice(f"Open {number}", "see", str(number)) for number in (4, 5)]
     older = Choice("Older", "turn", "older")
-    assert choices.offer([*entries, older]) == "Type a number: 6 to 7 for an answer, 8 Older."
-    assert choices.pressed("7") == choices.pressed("open 7") == entries[1]
-    assert choices.pressed("8") == older
-    assert choices.pressed("1") is choices.pressed("Full reviews") is None
+    assert choices.offer([*entries, older]) == "Type a number: 4 to 5 for an answer, 6 Older."
+    assert choices.pressed("5") == choices.pressed("open 5") == entries[1]
+    assert choices.pressed("6") == older
+    assert choices.pressed("1") is choices.pressed("Open") is None
     choices.clear()
     assert choices.offer([]) is None

@@ -29,7 +29,7 @@ def test_a_conversation_reads_from_question_to_reviews() -> None:
         "3 of 4 members answered; grok-4 failed (the provider was too busy)."
     )
     assert f"\n\n{FINAL.response}\n\n_3 of 4 members" in shown
-    sections = record(of_document(ASSISTANT, QUESTION, CONVERSATION), reviews_once=True)
+    sections = record(of_document(ASSISTANT, QUESTION, CONVERSATION))
     assert shown.endswith("\n" + "\n".join(render(each.message, under=1) for each in sections))
     assert [line for line in shown.splitlines() if line.startswith(("# ", "## ", "### "))] == [
         "# Cron or Temporal for nightly jobs",

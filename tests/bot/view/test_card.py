@@ -172,6 +172,28 @@ def test_those_who_are_named_in_dissent_are_counted() -> None:
     assert "\n\ndissent below \u00b7 " in answered(stage3=FINAL.model_copy(update={"notes": notes}))
 
 
+def test_agreement_is_as_loud_as_dissent() -> None:
+    """All kept, and nobody objects; one who couldn't correct its answer, or reviews nobody can divide, say neither."""
+    kept = {
+        "corrected_response": ANSWERS[GPT].response,
+        "original_response": ANSWERS[GPT].response,
+        "changed": False,
+        "fallback": None,
+    }
+    corrections = [each.model_copy(update=kept) for each in CORRECTIONS.values()]
+    clear = [each.model_copy(update={"points": []}) for each in REVIEWS.values()]
+    said = "all 3 kept their answers", "no objection"
+    for stage2, stage2_5, facts in (
+        (clear, corrections, said),
+        ([*REVIEWS.values()], corrections, said[:1]),
+        (clear, [*CORRECTIONS.values()], ("reviews corrected gpt-5", said[1])),
+        (clear, corrections[:2], said[1:]),
+    ):
+        shown = answered(stage2=stage2, stage2_5=stage2_5)
+        line = " \u00b7 ".join(facts)
+        assert f"\n\n{line}\n\n" in shown
+
+
 def test_the_one_changed_sentence_is_below_what_the_review_changed() -> None:
     """It is the pair that a serious objection names; without one, there is none."""
     grave = ReviewPoint(

@@ -38,12 +38,15 @@ def reviewed(text: str) -> Stage2Result:
 
 
 def messages(review: Stage2Result) -> dict[str, str]:
-    """Return what the thread says of each label's answer where there is this review alone."""
+    """Return what the digest says of each label's answer where there is this review alone."""
     view = of_document(
         ASSISTANT.model_copy(update={"stage2": [review], "stage2_5": None}), QUESTION, CONVERSATION
     )
-    told = {each.message.key: render(each.message) for each in thread(view)}
-    return {label: told[f"member:{name}"] for label, name in LABELS.items()}
+    digest = render(thread(view)[0].message)
+    return {
+        label: next(part for part in digest.split("\n\n") if f"{name}: average" in part.split("\n")[0])
+        for label, name in SHORT.items()
+    }
 
 
 def ballot(seed: int) -> Stage2Result:
@@ -76,20 +79,19 @@ def begins_with_the_gravest(review: Stage2Result) -> None:
     for label, shown in messages(review).items():
         about = [point for point in review.points or () if point.label == label]
         objections = sorted((each for each in about if each.kind == "objection"), key=weight)
-        _, below = shown.split("### Objections\n\n")
-        told = below.partition("\n###")[0]
+        told = shown.strip().partition("\n")[2]
         if objections:
             begins = said(objections[0])[:40]
             for each, name in SHORT.items():
                 begins = begins.replace(each, name)
             first = words(begins)[:4]
-            assert words(told.removeprefix("- critic: "))[: len(first)] == first
-            assert "No objection" not in told
+            assert words(told.removeprefix("- Gravest objection, by critic: "))[: len(first)] == first
             assert len(told) < SUMMARY + 60
         else:
-            assert told.strip() in (
-                "No objection: critic",
-                "Not divided: critic (Full reviews)",
+            assert told in (
+                "",
+                "- Gravest objection: none",
+                "- Gravest objection: not divided; see Open",
             )
         for each in about:
             if each.kind == "strength" and not any(each.text in other.text for other in objections):

@@ -5,9 +5,10 @@ import pytest
 from bot.render.markdown import render
 from bot.view.fold import fold, of_document
 from bot.view.record import Section, record
-from bot.view.state import RunView, opening
+from bot.view.state import RunView
 from council.calls import Citation
 from council.document.conversation import AssistantMessage, Conversation, peer_critiques
+from council.document.results import ReviewPoint
 from council.events import MemberFailed, RunCompleted, StageCompleted
 from council.reviews.ranking import aggregate
 from tests.bot.sample_run import (
@@ -22,7 +23,6 @@ from tests.bot.sample_run import (
     GROK,
     LABELS,
     LATE,
-    PROFILE,
     QUESTION,
     RANKING,
     REVIEWS,
@@ -53,24 +53,10 @@ def stored(**changes: object) -> RunView:
     return of_document(ASSISTANT.model_copy(update=changes), QUESTION, CONVERSATION)
 
 
-def test_messages_come_as_they_become_final() -> None:
-    """First the ranking, then each member with the reviews of it once its correction is in."""
-    assert keys(opening(QUESTION, PROFILE, now=0.0)) == []
-    assert keys(seen(13)) == []
-    assert keys(seen(14)) == ["ranking"]
-    assert keys(seen(18)) == ["ranking", f"member:{CLAUDE}", f"reviews:{CLAUDE}"]
-    whole = ["ranking", *(f"{kind}:{name}" for name in MEMBERS for kind in ("member", "reviews"))]
-    assert keys(seen(32.5)) == whole
-    assert keys(seen()) == whole
-
-
-def test_a_message_once_given_stays_as_it_is() -> None:
-    """What was posted needs no edit: every later view builds the same message."""
-    last = {key(section): section for section in record(seen())}
-    for at in (14, 18, 20, 32.5, 33, 44.2):
-        for section in record(seen(at)):
-            assert section == last[key(section)]
-    assert {key(section): section for section in record(stored())} == last
+def test_a_record_once_made_stays_as_it_is() -> None:
+    """The document gives the same as the run did: the ranking, each member, and the reviews in prose."""
+    assert keys(seen()) == ["ranking", *(f"member:{name}" for name in MEMBERS), "reviews"]
+    assert [*record(stored())] == [*record(seen())]
 
 
 def test_the_ranking_comes_first() -> None:
@@ -192,7 +178,7 @@ def test_the_original_is_above_the_corrected_response() -> None:
     """Headed by model, rank, and how it changed."""
     assert text(seen(), f"member:{GPT}") == (
         "## openai/gpt-5\n\n"
-        "Ranked 3rd of 3. Corrected: 9 words removed, 19 added.\n\n"
+        "Ranked 3rd of 3. Rewritten.\n\n"
         "### Original response\n\n"
         "Move them. Temporal retries each step and shows its history.\n\n"
         "### Corrected response\n\n"
@@ -226,24 +212,40 @@ def test_cut_texts_and_stand_ins_are_named() -> None:
     assert shown.count("\n\nIt reached its length limit and ends here.\n") == 2
     assert "The answer is by its fallback openai/gpt-4o." in shown
     cut = [review.model_copy(update={"truncated": True}) for review in REVIEWS.values()]
-    assert text(stored(stage2=cut), f"reviews:{GPT}").count("The review reached its length limit") == 2
+    assert text(stored(stage2=cut), "reviews").count("The review reached its length limit") == 3
 
 
-def test_reviews_are_shown_under_their_critics() -> None:
-    """Each whole review of a peer, never the member's own, and which label is meant."""
-    assert text(seen(), f"reviews:{GPT}") == (
+def test_each_review_is_there_once() -> None:
+    """A filled-in form answer by answer, below each, a review in prose whole; with whose labels they are."""
+    forms = [
+        REVIEWS[CLAUDE].model_copy(
+            update={
+                "ranking": "Response C\nWeaknesses: Dear.",
+                "points": [
+                    ReviewPoint(label="Response C", kind="objection", text="Dear.", source="structured")
+                ],
+            }
+        ),
+        REVIEWS[GPT],
+    ]
+    view = stored(stage2=forms)
+    assert text(view, f"reviews:{GPT}") == (
         "## Reviews of gpt-5\n\n"
         "Reviewers saw it as \u201cResponse C\u201d, without a name.\n\n"
-        f"### By claude-sonnet-4.5\n\n{REVIEWS[CLAUDE].ranking}\n\n"
-        f"### By gemini-2.5-pro (The Pragmatist)\n\n{REVIEWS[GEMINI].ranking}\n"
+        "### By claude-sonnet-4.5\n\n**Faults**\n\n- Dear.\n"
+    )
+    assert text(view, "reviews") == (
+        "## Reviews\n\nReviewers saw no names: Response A is claude-sonnet-4.5, "
+        "Response B is gemini-2.5-pro (The Pragmatist) and Response C is gpt-5.\n\n"
+        f"### By gpt-5\n\n{REVIEWS[GPT].ranking}\n"
     )
 
 
-def test_other_reviews_than_the_reviews_are_shown_as_handed_over() -> None:
-    """Another program may shorten or extract: the document says what the member read."""
+def test_what_was_handed_over_is_shown_where_no_review_is() -> None:
+    """Another program may keep nothing else."""
     handed = CORRECTIONS[GPT].model_copy(update={"peer_critiques": "Peer evaluation: too bold."})
-    assert text(stored(stage2_5=[handed]), f"reviews:{GPT}").endswith(
-        "without a name.\n\nPeer evaluation: too bold.\n"
+    assert text(stored(stage2=[], stage2_5=[handed]), f"reviews:{GPT}") == (
+        "## Reviews of gpt-5\n\nPeer evaluation: too bold.\n"
     )
 
 
@@ -269,14 +271,14 @@ def test_an_old_document_shows_what_it_has() -> None:
     )
     conversation = Conversation.model_validate({**CONVERSATION.model_dump(), "messages": []})
     view = of_document(old, "Capital?", conversation)
-    assert keys(view) == ["ranking", f"member:{GPT}", f"member:{GROK}", f"reviews:{GROK}"]
+    assert keys(view) == ["ranking", f"member:{GPT}", f"member:{GROK}", "reviews"]
     assert text(view, "ranking") == (
         "## Ranking\n\n"
         "The votes as they were cast, best first; the result is not on record.\n\n"
         "- gpt-5: Response B, Response A\n"
     )
     assert text(view, f"member:{GPT}") == "## openai/gpt-5\n\n### Original response\n\nParis.\n"
-    assert text(view, f"reviews:{GROK}") == "## Reviews of grok-4\n\n### By gpt-5\n\nFine.\n"
+    assert text(view, "reviews") == "## Reviews\n\n### By gpt-5\n\nFine.\n"
 
 
 def test_cited_pages_are_listed_below_what_cites_them() -> None:

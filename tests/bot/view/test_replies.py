@@ -92,8 +92,7 @@ def test_a_reply_is_below_its_objection() -> None:
         ],
     )
     assert rows(message) == [
-        "- claude-sonnet-4.5: Serious: gpt-5 is slow.",
-        "- gpt-5: doesn't hold: gpt-5 took a second.",
+        "- gpt-5: to the gravest, by claude-sonnet-4.5: doesn't hold: gpt-5 took a second.",
         "- claude-sonnet-4.5: Minor: Too dear.",
         "- gpt-5: it holds.",
         f"- gemini-2.5-pro (The Pragmatist): {GROUND}.",
@@ -114,7 +113,6 @@ def test_what_quotes_nothing_of_the_answer_comes_last_and_says_so() -> None:
         None,
     )
     assert rows(message) == [
-        "- claude-sonnet-4.5: Minor: Too dear.",
         f"- gemini-2.5-pro (The Pragmatist): Minor: {GROUND}.",
         "- claude-sonnet-4.5: (quotes words that aren't in the answer) Serious: It is all wrong.",
     ]
@@ -127,7 +125,7 @@ def test_what_quotes_nothing_of_the_answer_comes_last_and_says_so() -> None:
 def test_an_answer_that_was_kept_although_something_holds(kept: bool, said: str) -> None:
     """People read it in the reply."""
     message = stored([reviewed(objection(GROUND))], [replied(GROUND, holds=True, reason="")], kept=kept)
-    assert rows(message)[1] == f"- gpt-5: {said}"
+    assert rows(message) == [f"- gpt-5: to the gravest, by claude-sonnet-4.5: {said}"]
     assert "; 1 objection, 1 holds" in shown(message)[0]
 
 
@@ -143,13 +141,13 @@ def test_an_error_that_its_author_found_itself() -> None:
 def test_documents_with_and_without_replies_are_shown_everywhere(
     replies: list[ObjectionReply] | None,
 ) -> None:
-    """The record has each reply whole, above the corrected response."""
+    """The record has each reply whole, beside its objection."""
     message = stored([reviewed(objection(GROUND))], replies)
     stored_again = AssistantMessage.model_validate(message.dump())
     assert stored_again == message
     view = of_document(stored_again, QUESTION, CONVERSATION)
     whole = "\n".join(render(section.message) for section in record(view))
-    assert ("- gpt-5: doesn't hold: I tried it." in whole) == bool(replies)
+    assert ("\u2192 gpt-5: doesn't hold: I tried it." in whole) == bool(replies)
     conversation: Conversation = CONVERSATION.model_copy(
         update={"messages": [CONVERSATION.messages[0], message]}
     )

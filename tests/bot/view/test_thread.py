@@ -1,4 +1,4 @@
-"""The thread: a digest of the run, by exact text, and when it is final."""
+"""The thread: a digest of the run, and what *Open* shows of a member, by exact text."""
 
 from dataclasses import replace
 from functools import partial
@@ -9,14 +9,13 @@ from hypothesis import strategies as st
 
 from bot.render.markdown import render
 from bot.view import member
-from bot.view.details import Detail, detail
 from bot.view.fold import fold, of_document
 from bot.view.member import BEGINNING, beginning
 from bot.view.message import Message
 from bot.view.objections import SUMMARY, summary
 from bot.view.record import record
-from bot.view.state import RunView, opening
-from bot.view.thread import thread
+from bot.view.state import RunView
+from bot.view.thread import opened, thread
 from council.calls import Citation
 from council.document.conversation import AssistantMessage
 from council.document.results import GRADES, ReviewPoint
@@ -30,8 +29,8 @@ from tests.bot.sample_run import (
     CORRECTIONS,
     GEMINI,
     GPT,
+    LABELS,
     LATE,
-    PROFILE,
     QUESTION,
     RANKING,
     REVIEWS,
@@ -59,34 +58,22 @@ def stored(**changes: object) -> RunView:
     return of_document(ASSISTANT.model_copy(update=changes), QUESTION, CONVERSATION)
 
 
-def shown(view: RunView, what: Detail, name: str) -> str:
-    """Return what a button below a member's message answers."""
+def shown(view: RunView, name: str) -> str:
+    """Return what *Open* shows of a member."""
     seat = next(number for number, seat in enumerate(view.seats) if seat.name == name)
-    return render(detail(view, what, seat))
-
-
-def test_nothing_is_posted_before_it_is_final() -> None:
-    """The ranking says how far each answer changed, so it waits for the last correction."""
-    assert keys(opening(QUESTION, PROFILE, now=0.0)) == []
-    for at in (13, 14, 20, 32.4):
-        assert keys(seen(at)) == []
-    whole = ["ranking", *(f"member:{name}" for name in BEST_FIRST)]
-    assert keys(seen(32.5)) == whole
-    assert keys(seen()) == whole
+    return render(opened(view, seat))
 
 
 def test_a_message_once_given_stays_as_it_is() -> None:
-    """Whatever was posted needs no edit: every later view builds the same messages."""
-    last = thread(seen())
-    for at in (32.5, 33, 44.2):
-        assert thread(seen(at)) == last
-    assert thread(stored()) == last
+    """A later process builds the same messages from the document."""
+    assert keys(seen()) == ["ranking", *(f"member:{name}" for name in BEST_FIRST)]
+    assert thread(stored()) == thread(seen())
 
 
 def test_a_members_message_knows_its_seat_and_is_bounded() -> None:
     """Its buttons lead to that member; a platform may cut it."""
     ranking, *members = thread(seen())
-    assert (ranking.kind, ranking.seat, ranking.message.bounded) == ("ranking", None, False)
+    assert (ranking.kind, ranking.message.bounded) == ("digest", False)
     assert [(each.kind, each.seat, each.message.bounded) for each in members] == [
         ("member", 1, True),
         ("member", 2, True),
@@ -102,7 +89,7 @@ def test_the_first_message_is_enough() -> None:
         "grok-4 did not answer: the provider was too busy, after 3 attempts "
         "(\u201cRate limit reached for grok-4\u201d).\n\n"
         "- 1st claude-sonnet-4.5: average vote 1\n"
-        "- Gravest objection: not divided; see Full reviews\n"
+        "- Gravest objection: not divided; see Open\n"
         "- Changed: no, it kept its answer\n\n<!-- -->\n\n"
         "- 2nd gemini-2.5-pro (The Pragmatist): average vote 1.5\n"
         "- Gravest objection, by gpt-5: gemini-2.5-pro (The Pragmatist) solves overlap, not recovery.\n"
@@ -133,12 +120,11 @@ def test_the_built_in_models_ties_are_no_ranking() -> None:
 
 
 def test_a_corrected_answer_is_below_its_objections_and_what_changed() -> None:
-    """A line a critic, the gravest change, the corrected response; nothing of other answers."""
+    """A line a critic beside the gravest, which the digest has; what changed, the corrected response."""
     assert text(seen(), f"member:{GPT}") == (
         "## gpt-5\n\n"
         "Ranked 3rd of 3. Rewritten.\n\n"
         "### Objections\n\n"
-        "- claude-sonnet-4.5: gpt-5 forgets who runs the cluster.\n"
         "- gemini-2.5-pro (The Pragmatist): gpt-5 oversells.\n\n"
         "### What changed\n\n"
         "- Before: Move them. Temporal retries each step and shows its history.\n"
@@ -160,14 +146,13 @@ def long(**settings: object) -> RunView:
 
 
 def test_a_digest_shows_how_a_response_begins() -> None:
-    """Up to the end of a sentence at about 400 characters; its button shows the whole."""
+    """Up to the end of a sentence at about 400 characters; *Open* shows the whole."""
     said = text(long(), f"member:{GPT}")
     _, begun = said.split("### Corrected response: how it begins\n\n")
     assert LONG.startswith(begun.strip())
     assert begun.strip().endswith("something.")
     assert BEGINNING - 60 < len(begun) <= BEGINNING
-    whole = shown(long(), "corrected", GPT)
-    assert whole == f"## gpt-5\n\n### Corrected response\n\n{LONG}\n"
+    assert f"### Corrected response\n\n{LONG}\n\n### Original" in shown(long(), GPT)
 
 
 def test_a_full_thread_shows_whole_responses() -> None:
@@ -183,6 +168,11 @@ def test_a_full_thread_shows_whole_responses() -> None:
         (f"First.\n\n```py\n{'code ' * 100}\n```\nLast.", "First."),
         (f"```py\n1\n2\n{'x' * 99}\n```", "```py\n1\n2\n```"),
         (f"First.\n\n## Next\n\n{'word ' * 100}", "First."),
+        (f"First.\n\n| a | b |\n| - | - |\n{'| 1 | 2 |' * 9}", "First."),
+        (
+            f"First, of two.\n\n## A\n\na | b | c | d\n- | - | - | -\n{'1 | 2 | 3 | 4' * 9}",
+            "First, of two.",
+        ),
         (f"Do **this. And {'that ' * 100}**", "Do **this. And that that that that\u2026"),
         (f"{'x' * 300}", f"{'x' * 39}\u2026"),
     ],
@@ -215,10 +205,9 @@ def test_a_failed_correction_says_why_and_what_is_kept() -> None:
     assert "### Response\n\nStay with cron" in said
 
 
-def test_objections_are_once_in_the_members_messages_and_praise_nowhere() -> None:
-    """A review has a part about each answer, and each part has one place."""
-    _, *members = thread(seen())
-    whole = "\n".join(render(each.message) for each in members)
+def test_objections_are_once_in_the_thread_and_praise_nowhere() -> None:
+    """A review has a part about each answer, and each part has one place: the gravest the digest."""
+    whole = "\n".join(render(each.message) for each in thread(seen()))
     for sentence in ("solves overlap, not recovery", "forgets who runs the cluster", "oversells"):
         assert whole.count(sentence) == 1
     for left_out in ("weighs the cost", "is cheap and honest", "is the most useful", "FINAL RANKING"):
@@ -232,27 +221,34 @@ def test_a_review_that_cannot_be_divided_says_so() -> None:
     for changes in (alike, {"points": [point(label="Response B", source="section")]}, praised):
         reviews = [REVIEWS[GPT].model_copy(update=changes)]
         said = text(stored(stage2=reviews, stage2_5=None), f"member:{CLAUDE}")
-        assert "### Objections\n\nNot divided: gpt-5 (Full reviews)\n\n### Response" in said
+        assert "### Objections\n\nNot divided: gpt-5 (Open)\n\n### Response" in said
 
 
-def test_an_entry_without_objections_is_called_that() -> None:
+def test_where_nobody_objects_the_digest_says_so_once() -> None:
     """A JSON ballot has an entry for each answer; a section in prose counts where it has only strengths."""
-    entry = {"points": [point(label="Response B"), point(kind="strength", text="Clear.")]}
+    entry = {"points": [point(kind="strength", text="Clear.")]}
     section = {
         "points": [point(kind="strength", text="Clear.", source="section")],
-        "cleared": ["Response A"],
+        "cleared": [*LABELS],
     }
     for changes in (entry, section):
-        reviews = [REVIEWS[GPT].model_copy(update=changes)]
-        said = text(stored(stage2=reviews, stage2_5=None), f"member:{CLAUDE}")
-        assert "### Objections\n\nNo objection: gpt-5\n\n### Response" in said
+        reviews = [each.model_copy(update=changes) for each in REVIEWS.values()]
+        view = stored(stage2=reviews, stage2_5=None)
+        assert text(view, "ranking").count("No objections.") == 1
+        assert "Gravest" not in text(view, "ranking")
+        assert "Objections" not in text(view, f"member:{CLAUDE}")
+    some = [REVIEWS[GPT].model_copy(update={"points": [point(label="Response B")]})]
+    digest = text(stored(stage2=some, stage2_5=None), "ranking")
+    assert "- Gravest objection: none\n" in digest
+    assert "No objections" not in digest
 
 
 def test_an_older_document_is_read_when_it_is_shown() -> None:
     """Of its reviews in prose, a section about an answer is shown at most."""
     text_alone = {"points": None, "ranking": "### Response A\nNo tests.\n\nResponse B is worse."}
     reviews = [REVIEWS[GPT].model_copy(update=text_alone)]
-    assert "- gpt-5: No tests.\n" in text(stored(stage2=reviews, stage2_5=None), f"member:{CLAUDE}")
+    view = stored(stage2=reviews, stage2_5=None)
+    assert "- Gravest objection, by gpt-5: No tests.\n" in text(view, "ranking")
     assert "Not divided: gpt-5" in text(stored(stage2=reviews, stage2_5=None), f"member:{GEMINI}")
 
 
@@ -260,7 +256,7 @@ point = partial(ReviewPoint, label="Response A", kind="objection", text="No test
 
 
 def said_about(*points: ReviewPoint) -> str:
-    """Return the line of one critic in the message about Claude, whose answer is Response A."""
+    """Return the line of one critic about Claude beside the gravest; its answer is Response A."""
     reviews = [REVIEWS[GPT].model_copy(update={"points": [*points]})]
     said = text(stored(stage2=reviews, stage2_5=None), f"member:{CLAUDE}")
     return next(line for line in said.splitlines() if line.startswith("- gpt-5: ")).removeprefix(
@@ -272,6 +268,7 @@ def test_each_objection_has_its_own_grade_and_praise_has_no_place() -> None:
     """The gravest first, each a sentence; other answers are called by their members' names."""
     assert said_about(
         point(kind="strength", text="Clear."),
+        point(text="It is wrong.", severity="high"),
         point(text="Repeats Response B at the end.", severity="low"),
         point(text="No tests."),
         point(text="The year is wrong", severity="high"),
@@ -316,9 +313,9 @@ def test_a_summary_keeps_its_limit(points: list[ReviewPoint], limit: int) -> Non
 def test_critics_are_named_where_points_were_picked_out_of_their_reviews() -> None:
     """What was handed over to the author has lost who said it."""
     handed = CORRECTIONS[GPT].model_copy(update={"peer_critiques": "1. [high] Too bold."})
-    said = text(stored(stage2_5=[handed]), f"member:{GPT}")
-    assert "- claude-sonnet-4.5: gpt-5 forgets who runs the cluster.\n" in said
-    assert "Too bold" not in said
+    view = stored(stage2_5=[handed])
+    assert "by claude-sonnet-4.5: gpt-5 forgets who runs the cluster.\n" in text(view, "ranking")
+    assert "Too bold" not in text(view, f"member:{GPT}")
 
 
 def test_one_answer_alone_has_no_thread() -> None:
@@ -381,37 +378,53 @@ def test_pages_have_numbers_where_the_text_names_them() -> None:
     )
 
 
-def test_changes_come_before_the_original() -> None:
-    """Removed words struck through, added ones bold."""
-    assert shown(seen(), "changes", GPT) == (
+def test_open_shows_all_of_a_member() -> None:
+    """Its changes first, its whole response, the original; then the reviews of it, with names."""
+    reviews = [
+        REVIEWS[CLAUDE].model_copy(
+            update={
+                "points": [
+                    point(label="Response C", text="Beats Response A", severity="low"),
+                    point(label="Response C", severity="high", quote="Move them"),
+                    point(label="Response C", kind="strength", text="Clear."),
+                    point(label="Response B", text="Another answer's."),
+                ],
+                "scores": {"Response C": {"Cost": 3}},
+            }
+        ),
+        REVIEWS[GEMINI].model_copy(update={"points": [point(label="Response A")], "truncated": True}),
+    ]
+    assert shown(stored(stage2=reviews), GPT) == (
         "## gpt-5\n\n"
+        "Ranked 3rd of 3. Rewritten.\n\n"
         "### Changes\n\n"
-        "Corrected: 9 words removed, 19 added. "
         "Removed words are struck through, added ones bold.\n\n"
-        "Move ~~them. Temporal retries each step and shows its history~~"
+        "Move ~~them. Temporal retries each step and shows its history~~ "
         "**the jobs that must recover half-way.**\n\n"
         "**Start with one job.**\n\n"
         "**Let a managed service run the cluster**.\n\n"
+        "### Corrected response\n\n"
+        "Move the jobs that must recover half-way.\n\n"
+        "1. Start with one job.\n2. Let a managed service run the cluster.\n\n"
         "### Original response\n\n"
-        "Move them. Temporal retries each step and shows its history.\n"
+        "Move them. Temporal retries each step and shows its history.\n\n"
+        "### By claude-sonnet-4.5\n\n"
+        "**Strengths**\n\n- Clear.\n\n"
+        "**Faults**\n\n"
+        "- Serious: No tests. (\u201cMove them\u201d)\n- Minor: Beats claude-sonnet-4.5.\n\n"
+        "Scores: Cost 3.\n\n"
+        "### By gemini-2.5-pro (The Pragmatist)\n\n"
+        "No objections.\n\n"
+        "The review reached its length limit and ends here.\n"
     )
-    assert "### Changes\n\nIt kept its answer.\n" in shown(seen(), "changes", CLAUDE)
 
 
-def test_whole_reviews_are_a_button_away() -> None:
-    """With the label that reviewers knew the answer by."""
-    said = shown(seen(), "reviews", GPT)
-    assert said.startswith(
-        "## Reviews of gpt-5\n\nReviewers saw it as \u201cResponse C\u201d, without a name.\n\n"
-    )
-    assert REVIEWS[CLAUDE].ranking in said
-    assert REVIEWS[GEMINI].ranking in said
-
-
-def test_details_that_are_not_there_are_said_not_to_be() -> None:
-    """A member without an answer, reviews that never came, a seat that nobody has."""
-    assert shown(seen(), "changes", "x-ai/grok-4").endswith("This member's answer is not on record.\n")
-    assert shown(seen(9), "reviews", GPT) == (
-        "## Reviews of gpt-5\n\nNo reviews are on record for this answer.\n"
-    )
-    assert render(detail(seen(), "reviews", 99)) == "This member's answer is not on record.\n"
+def test_open_offers_nothing_that_is_not_there() -> None:
+    """A kept answer has no changes and no original; a review in prose that can't be divided is whole."""
+    said = shown(seen(), CLAUDE)
+    assert "### Changes" not in said
+    assert "Original" not in said
+    undivided = REVIEWS[GPT].ranking.replace("Response A", "claude-sonnet-4.5")
+    assert undivided.replace("Response B", "gemini-2.5-pro (The Pragmatist)") in said
+    for nobody in (shown(seen(), "x-ai/grok-4"), render(opened(seen(), 99))):
+        assert nobody == "This member's answer is not on record.\n"
