@@ -149,7 +149,7 @@ async def test_on_slack(tmp_path: Path) -> None:
         ]
         await place.slack.click(best, press, place.ada)
         await place.dispatcher.tasks.settled()
-        told = place.slack.ephemerals(place.general, place.ada)[-1]
+        told = place.slack.ephemerals(place.general, place.ada)[0]
     found = height("slack", [each.wire() for each in posted], tmp_path, names)
     at = next(number for number, block in enumerate(told.blocks) if "~~" in str(block))
     text = told.blocks[at]["text"]
