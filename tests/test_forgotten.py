@@ -80,8 +80,8 @@ async def test_a_forgotten_answer_is_in_no_file_search_export_log_or_figure(
         scope = Scope.of(TEAM)
         assert (await place.library.past_answers.search(scope, WORD)).found == 1
 
-        sheet = await lookup.ask_to_forget({"what": f"sell the {WORD}"}, TEAM, is_admin=False)
-        button, _ = sheet.choices
+        what = {"what": f"sell the {WORD}"}
+        button, _ = (await lookup.ask_to_forget(what, TEAM, lambda _: None, is_admin=False)).choices
         await lookup.forget(button.about, TEAM, place.dispatcher.tasks.halt, is_admin=False)
         await lookup.scrub()
 
@@ -170,7 +170,7 @@ async def test_what_somebody_said_of_an_answer_is_forgotten_with_the_rest(
         await votes.cast(run, BOB, helpful=True)
         assert holding(tmp_path) == {f"{run.conversation_id}.json"}
 
-        sheet = await lookup.ask_to_forget({"what": "me"}, TEAM, is_admin=False)
+        sheet = await lookup.ask_to_forget({"what": "me"}, TEAM, lambda _: None, is_admin=False)
         assert "1 vote on other people's answers will be deleted." in render(sheet.message)
         button, _ = sheet.choices
         await lookup.forget(button.about, TEAM, place.dispatcher.tasks.halt, is_admin=False)
@@ -201,7 +201,7 @@ async def test_what_somebody_wrote_in_a_thread_is_forgotten_with_the_rest(
         assert {f"{run.conversation_id}.json", "council.db-wal"} <= holding(tmp_path)
         assert all(WORD not in text for text in venue.texts)
 
-        sheet = await lookup.ask_to_forget({"what": "me"}, TEAM, is_admin=False)
+        sheet = await lookup.ask_to_forget({"what": "me"}, TEAM, lambda _: None, is_admin=False)
         shown = render(sheet.message)
         assert "Thread messages that were read for 1 question asked by others will be deleted." in shown
         assert "conversation" not in shown
