@@ -195,7 +195,7 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
     def below(self, card: Message) -> list[Message]:
         assert card.thread is not None
         posted = self.server.messages(card.thread, by_bot=True)
-        return [message for message in posted if "Follow up" in self.labels(message)]
+        return [message for message in posted if "Transcript" in self.labels(message)]
 
     @override
     def in_thread(self, card: Message) -> int:

@@ -1,7 +1,6 @@
 """The bot's messages about what was forgotten, on both platforms: they are deleted, and only they."""
 
 from tests.bot.adapters.teams import AnyTeam
-from tests.council.scripted import FOUR
 
 CHAIRMAN = "stage3.1:chair/man:chairman"
 
@@ -37,7 +36,8 @@ async def test_a_run_under_way_is_stopped_and_nothing_of_it_stays(team: AnyTeam)
     """Whatever it posts until it is over is deleted, too."""
     team.council.held.add(CHAIRMAN)
     await team.begin()
-    await team.until(lambda: len(team.left()) > len(FOUR))
+    await team.council.until_called(CHAIRMAN)
+    assert team.left()
     await forget(team, "me")
     await team.dispatcher.retracted(team.platform, "")
     assert team.left() == []

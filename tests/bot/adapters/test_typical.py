@@ -29,7 +29,7 @@ async def test_the_first_card_says_what_a_question_takes_here(
     assert [line for line in team.first_text(card).splitlines() if line][:3] == [
         team.quoted("Shard or scale up?"),
         f"Asked by {team.name('ada')}. 4 members.",
-        "Usually 1 min 20 s, $0.12.",
+        "Usually 1 min 20 s, $0.12, at most $1.30.",
     ]
     await team.council.until_called(FIRST_CALL)
     team.council.release(FIRST_CALL)
