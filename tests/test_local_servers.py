@@ -114,7 +114,7 @@ async def test_models_are_asked_nothing_unless_wanted(
     port = free_port()
     async with ModelServer(models=models, port=port) as server:
         shown, code = await at_a_terminal(tmp_path, port, typed)
-    assert "".join(shown.split()) == "".join(f"{offer}{typed}".split())
+    assert "".join(shown.split()).startswith("".join(offer.split()))
     assert (code, server.history) == (2, [])
 
 

@@ -45,10 +45,10 @@ def changed_lines(before: str, after: str) -> list[ChangedLine]:
             if number:
                 lines.append([])
             for part in _trimmed(replace(piece, text=text)):
-                if lines[-1] and {lines[-1][-1].kind, part.kind} == {"removed", "added"}:
-                    lines[-1].append(
-                        DiffPiece("same", " ")
-                    )  # words that replace others don't touch them
+                # Words that replace others don't touch them; a block of code is no word.
+                beside = lines[-1][-1] if lines[-1] and part.text not in tokens else UNCHANGED
+                if {beside.kind, part.kind} == {"removed", "added"} and beside.text not in tokens:
+                    lines[-1].append(DiffPiece("same", " "))
                 lines[-1].append(part)
     return [*_folded((line for line in lines if line), tokens)]
 

@@ -31,14 +31,6 @@ def test_every_command_button_and_form_has_its_handler() -> None:
     assert {*table} == {*chain(commands, LABELS, verbs, ("reason", "question"))}
 
 
-async def test_the_button_of_an_older_thread_says_that_it_is_gone(tmp_path: Path) -> None:
-    """Votes, below a ranking that an earlier version posted: in private, and where the votes are."""
-    async with office(tmp_path, ScriptedCouncil()) as place:
-        run = await place.see(RecordingVenue())
-        with pytest.raises(Refusal, match="Who ranked whom is in the transcript"):
-            await press(place.dispatcher, "votes", Click(run.id, TEAM))
-
-
 @pytest.mark.parametrize("action", [*LABELS, "reason", "question"])
 async def test_a_button_or_form_counts_only_where_its_run_is(action: str, tmp_path: Path) -> None:
     """Forged or copied into another channel, none of them does anything."""

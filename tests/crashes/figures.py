@@ -209,10 +209,11 @@ def _thread_problem(thread: list[Posted], answer: AssistantMessage) -> str | Non
 
     The mention waits for none of it.
     """
-    thread = [each for each in thread if OVER not in each.text]
-    heads = [each.text.partition("\n")[0].lstrip("# ") for each in thread]
     *earlier, last = rounds_of(answer)
     ranking = f"Ranking, round {len(earlier) + 1}" if earlier else "Ranking"
+    thread = [each for each in thread if OVER not in each.text or ranking in each.text]
+    heads = [each.text.partition("\n")[0].lstrip("# ") for each in thread]
+    heads = [ranking if OVER in head else head for head in heads]
     members = [place.model.rpartition("/")[2] for place in last.ranking.places] if last.ranking else []
     if heads != [ranking, *members]:
         return f"not every part, or not once, or not in order: {heads}"

@@ -44,7 +44,7 @@ def test_lines_that_stayed_the_same_are_one_ellipsis() -> None:
     """Readers who look for changes skip them."""
     assert shown(BEFORE, AFTER) == [
         "\u2026",
-        "[-Two-]{+Three+} things matter:",
+        "[-Two-] {+Three+} things matter:",
         "\u2026",
         "{+Leave room for dead rows.+}",
         "\u2026",
@@ -54,7 +54,7 @@ def test_lines_that_stayed_the_same_are_one_ellipsis() -> None:
 
 def test_a_text_that_is_new_throughout_has_no_ellipsis() -> None:
     """An ellipsis only replaces something."""
-    assert shown("Wait.", "Move.\n\nNow.") == ["[-Wait-]{+Move.+}", "{+Now+}."]
+    assert shown("Wait.", "Move.\n\nNow.") == ["[-Wait-] {+Move.+}", "{+Now+}."]
 
 
 CODE = """\
@@ -81,7 +81,7 @@ def test_code_stays_code_and_is_compared_line_by_line() -> None:
     assert shown(before, CODE.format(middle="Then that.", last="rm x").replace("b = 2", "b = 5")) == [
         "\u2026",
         " a = 1\n-b = 2\n+b = 5\n c = 3",
-        "Then [-this-]{+that+}.",
+        "Then [-this-] {+that+}.",
         "\u2026",
     ]
     assert shown(before, CODE.format(middle="Then this.", last="mv x y")) == [

@@ -160,12 +160,12 @@ def test_a_command_of_one_option_takes_the_rest_of_the_line(
         (
             SHOW,
             "",
-            "Say which answer to show: the start of its title or id. `/council-history` lists them.",
+            "Say which answer to show: any words of its title or question. `/council-history` lists them.",
         ),
         (
             FORGET,
             "",
-            "Say what to delete: the start of an answer's title or id, `me` (all you asked), `@person` (all they asked, for admins), or `channel`.",
+            "Say what to delete: words of an answer's title or question, `me` (all you asked), `@person` (all they asked, for admins), or `channel`.",
         ),
     ],
 )
