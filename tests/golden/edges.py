@@ -93,11 +93,11 @@ def documents(office: Office) -> Iterator[Block]:
     else:
         contents = [file.read_bytes() for file in office.folder.glob("data/conversations/*.json")]
     for document in sorted(map(json.loads, contents), key=lambda each: each["created_at"]):
+        document["source"].pop("thread", None)  # opened while the document is written, or after it
         for message in [*document.pop("messages"), document]:
             for key, value in message.items():
-                text = json.dumps(value, indent=1, ensure_ascii=False).replace(
-                    f'"{office.platform}"', "<platform>"
-                )
+                text = json.dumps(value, indent=1, ensure_ascii=False)
+                text = text.replace(f'"{office.platform}"', "<platform>")
                 yield f"{message.get('role', 'conversation')}: {key}", text.split("\n")
 
 
