@@ -132,8 +132,8 @@ class OnDiscord:
 
     async def _replied(self, command: str) -> list[dict[str, Any]]:
         used = self._discord.slash(self._channel, self._ada, command)
-        await settled(lambda: len(used.followups) + (used.message is not None))
-        return [self._card(used), *map(self._wire, used.followups)]
+        await until(lambda: used.message)  # a chart follows, which the page can't draw
+        return [self._card(used)]
 
 
 def _first_with(messages: Sequence[Message], label: str) -> Message:

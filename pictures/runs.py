@@ -21,7 +21,7 @@ from tests.slack_server import SlackServer
 
 COUNCIL = Path(sysconfig.get_path("scripts")) / "council"
 SECONDS = 60.0
-QUIET_SECONDS = 1.0
+QUIET_SECONDS = 3.0
 CHANNEL = "architecture"
 SCREEN = 1200
 """The height of a picture that shows the beginning of something long, in CSS pixels."""
