@@ -8,6 +8,7 @@ import socket
 import stat
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from datetime import UTC
@@ -154,8 +155,7 @@ async def _is_running(configuration: Configuration) -> bool:
         from storage.postgres.opening import is_held
 
         return await is_held(configuration.database, (*PLATFORMS, SHARED))
-    held = configuration.settings.council_data_dir / ".held"
-    if not held.is_dir():
+    if not (held := configuration.settings.council_data_dir / ".held").is_dir():
         return False
     locks = FileLocks(held)
     for platform in PLATFORMS:
@@ -165,14 +165,14 @@ async def _is_running(configuration: Configuration) -> bool:
     return False
 
 
-class _Store:
+class _Store(ABC):
     """What both kinds of storage are checked for; `_waits` says why there is nothing to read yet."""
 
     _where: str
     _waits: str | None = NOT_YET
 
-    def _opened(self) -> AbstractAsyncContextManager[tuple[Database, Documents, AuditLog]]:
-        raise NotImplementedError
+    @abstractmethod
+    def _opened(self) -> AbstractAsyncContextManager[tuple[Database, Documents, AuditLog]]: ...
 
     async def channel_settings(self) -> Stored:
         """Return what admins have set in channels, once the database is known to be sound."""
@@ -201,8 +201,8 @@ class _Store:
                 (report.stale, "changed since being indexed"),
                 (report.orphaned, "in it without a document"),
             )
-            parts = listing(f"{len(ids)} {how}" for ids, how in differs if ids)
-            what = f"the index doesn't match the conversations: {parts}"
+            parts = (f"{len(ids)} {how}" for ids, how in differs if ids)
+            what = f"the index doesn't match the conversations: {listing(parts)}"
             findings.append(Finding(self._where, what, "Run `council index rebuild`", "warning"))
         return Outcome(count(report.documents, "conversation"), tuple(findings))
 
