@@ -92,9 +92,9 @@ class Stream:
 
 
 def reply(request: dict[str, object], events: int) -> list[bytes]:
-    """Return a reply's events: blanks that pad it to its length, then what a member says."""
+    """Return a reply's events: blanks that pad it to its length, then what a member says, on lines of its own."""
     padding = " " if "response_format" in request else "@ "
-    pieces = [*([padding] * (events - 2)), council_member(request), ""]
+    pieces = [*([padding] * (events - 2)), f"\n{council_member(request)}", ""]
     choices = [
         {"index": 0, "delta": {"content": piece}, "finish_reason": None if piece else "stop"}
         for piece in pieces
