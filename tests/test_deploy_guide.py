@@ -56,7 +56,7 @@ SECONDS = 30.0
 
 def section(heading: str) -> str:
     """Return a section of the guide."""
-    return page("docs/deploy.md").partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    return page("docs/run.md").partition(f"\n### {heading}\n")[2].partition("\n##")[0]
 
 
 def commands(heading: str) -> list[str]:

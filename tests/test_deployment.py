@@ -117,12 +117,6 @@ class TestUnit:
             "landlock_restrict_self",
         ]
 
-    def test_the_operations_page_has_the_same_lines(self) -> None:
-        """For those who write a unit of their own."""
-        page = (ROOT / "docs/operations.md").read_text()
-        [shown] = re.findall(r"```ini\n\[Service\]\n(.*?)```", page, re.DOTALL)
-        assert {*shown.splitlines()} <= {*text("council.service").splitlines()}
-
 
 class TestContainer:
     """`Dockerfile` and `compose.yaml`."""
@@ -223,7 +217,7 @@ class TestContainer:
     def test_the_guide_counts_connections_as_the_program_does(self) -> None:
         """Of the pools, of locks, and of what listens for jobs."""
         assert database.CONNECTIONS + 1 + 2 * jobs.CONNECTIONS + 2 == OF_WORKER
-        page = (ROOT / "docs/scale.md").read_text()
+        page = (ROOT / "docs/run.md").read_text()
         assert f"a worker {OF_WORKER}" in page
         assert f"a receiver {OF_RECEIVER}" in page
 
@@ -284,14 +278,13 @@ class TestNames:
             for word in line.split()
         }
         assert given - OTHERS - SERVERS_OWN - {"EXTRA"} <= SETTINGS | SECRET_FILES
-        page = (ROOT / "docs/deploy.md").read_text()
+        page = (ROOT / "docs/run.md").read_text()
         named = re.findall(r"\b(?:COUNCIL|DISCORD|SLACK|OPENROUTER)_[A-Z_]+\b", page)
         assert {*named} <= SETTINGS | SECRET_FILES
 
-    @pytest.mark.parametrize("guide", ["docs/deploy.md", "docs/scale.md"])
-    def test_every_file_and_command_of_the_page_is_there(self, guide: str) -> None:
-        """Whoever follows it word by word finds them."""
-        page = (ROOT / guide).read_text()
+    def test_every_file_and_command_of_the_page_is_there(self) -> None:
+        """Those who follow it word by word find them."""
+        page = (ROOT / "docs/run.md").read_text()
         for name in re.findall(r"\bdeploy/[\w.@-]+\w", page):
             assert (ROOT / name).is_file(), name
         for name in re.findall(r"\]\((\w+\.md)", page):

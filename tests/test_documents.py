@@ -24,13 +24,6 @@ def text(name: str) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
 
 
-def first_cells(document: str, heading: str) -> set[str]:
-    """Return the code words in the first column of the table below a line."""
-    section = text(document).partition(heading)[2].split("\n\n")
-    rows = next(part for part in section if part.lstrip().startswith("|"))
-    return set(re.findall(r"^\| `(\w+)`", rows, re.MULTILINE))
-
-
 def test_the_example_environment_is_as_the_rows_have_it() -> None:
     """Every variable with its sentence, and no other: `python -m bench.settings --write` writes it."""
     assert text(".env.example") == settings.example()
@@ -53,14 +46,13 @@ def test_everything_that_can_be_set_is_described() -> None:
         assert len(override.question) <= 100
 
 
-async def test_the_operations_page_lists_every_metric(tmp_path: Path) -> None:
-    """And no other."""
+async def test_the_page_for_operators_names_every_metric(tmp_path: Path) -> None:
+    """And no other; those of any process are prometheus-client's."""
     async with open_library(tmp_path) as library:
         status = Status(Health(library.database), Metrics())
         shown = (await status.exposition()).decode()
-    assert first_cells("docs/monitoring.md", "as Prometheus reads it |") == set(
-        re.findall(r"^# TYPE (\w+)", shown, re.MULTILINE)
-    )
+    named = set(re.findall(r"`(council_\w+)`", text("docs/run.md")))
+    assert named == set(re.findall(r"^# TYPE (council_\w+)", shown, re.MULTILINE))
 
 
 def test_every_dependency_has_its_line() -> None:

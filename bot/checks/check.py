@@ -17,7 +17,7 @@ SECONDS = 15.0
 """How long a check may take."""
 
 MARKS = {"ok": "\u2713", "skipped": "\u2013", "warning": "!", "error": "\u2717"}
-TROUBLE = "docs/troubleshooting.md says what to do, under What the errors mean"
+TROUBLE = "docs/run.md says what to do, under What the errors mean"
 """What to do about an error of storage."""
 WIDTH = 20
 MOST_COLUMNS = 100_000

@@ -130,8 +130,8 @@ def test_several_remedies_are_told_in_turn() -> None:
 
 
 def test_the_operators_guide_has_every_remedy() -> None:
-    """In the table of troubleshooting.md, row for row."""
-    guide = (Path(__file__).parents[3] / "docs" / "troubleshooting.md").read_text()
+    """In the table of run.md, row for row."""
+    guide = (Path(__file__).parents[3] / "docs" / "run.md").read_text()
     for cause, where, fix in BY_AN_OPERATOR:
         if where is HOSTED:
             assert f"| *{clause(cause)}* | {fix} |" in guide
