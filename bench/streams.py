@@ -92,7 +92,7 @@ class Stream:
 
 
 def reply(request: dict[str, object], events: int) -> list[bytes]:
-    """Return a reply's events: blanks that pad it to its length, then what a member says, on lines of its own."""
+    """Return a reply's events: blanks up to its length, then what a member says on lines of its own."""
     padding = " " if "response_format" in request else "@ "
     pieces = [*([padding] * (events - 2)), f"\n{council_member(request)}", ""]
     choices = [
