@@ -1,4 +1,4 @@
-"""What docs/providers.md has between marks: the rows of the table of servers, and what came of each server's cells.
+"""What two pages have between marks: the rows of the table of servers, and what came of each server's cells.
 
 `python -m tests.model_servers.table` writes the rows, asks every stand-in again and writes its line. The
 lines of third-party servers are written by `make soak`.
@@ -13,7 +13,7 @@ from council.models.servers import SERVERS
 from tests.model_servers.matrix import NONE, Row, filled_row
 from tests.model_servers.stand_in import ORIGINALS
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "providers.md"
+GUIDE, TRIED = (Path(__file__).parents[2] / page for page in ("docs/providers.md", "bench/servers.md"))
 STAND_INS = "stand-ins"
 THIRD_PARTIES = "third-party servers"
 CELLS = (
@@ -57,7 +57,7 @@ def lines(document: str, part: str) -> dict[str, str]:
 
 
 def guide() -> dict[str, str]:
-    """Return the parts of the document that the table of servers makes."""
+    """Return the parts of the guide that the table of servers makes."""
     rows = [row for row in SERVERS.values() if row.name != "generic"]
     shown = [
         f"| {title} | {f'`{at}`' if '://' in at else at} | {model} |"
@@ -81,24 +81,24 @@ def part_of(document: str, part: str) -> str:
     return rest.partition(f"\n<!-- {part}: end -->")[0]
 
 
-def write(parts: Mapping[str, str]) -> None:
-    """Write these parts into the document."""
-    document = DOCUMENT.read_text(encoding="utf-8")
+def write(page: Path, parts: Mapping[str, str]) -> None:
+    """Write these parts into a page."""
+    document = page.read_text(encoding="utf-8")
     for part, text in parts.items():
         before, begin, rest = document.partition(f"<!-- {part}: begin -->\n")
         _, end, after = rest.partition(f"<!-- {part}: end -->")
         document = f"{before}{begin}{text}\n{end}{after}"
-    DOCUMENT.write_text(document, encoding="utf-8")
+    page.write_text(document, encoding="utf-8")
 
 
 def write_lines(part: str, rows: dict[str, str]) -> None:
-    """Write these lines into a table of the document; its other lines stay."""
-    kept = lines(DOCUMENT.read_text(encoding="utf-8"), part) | rows
-    write({part: table(HEAD, kept.values())})
+    """Write these lines into a table of what was tried; its other lines stay."""
+    kept = lines(TRIED.read_text(encoding="utf-8"), part) | rows
+    write(TRIED, {part: table(HEAD, kept.values())})
 
 
 async def _write_all() -> None:
-    write(guide())
+    write(GUIDE, guide())
     write_lines(STAND_INS, {each.title: line(*await both(name)) for name, each in ORIGINALS.items()})
 
 

@@ -12,7 +12,7 @@ from council.profile import Profile
 from tests.model_servers import table
 from tests.model_servers.stand_in import ORIGINALS
 
-TEXT = table.DOCUMENT.read_text(encoding="utf-8")
+TEXT = table.GUIDE.read_text(encoding="utf-8")
 ROWS = [row for row in SERVERS.values() if row.name != "generic"]
 FAMILIES = {original.dialect: original.title for original in ORIGINALS.values()}
 

@@ -11,10 +11,10 @@ from tests.model_servers.stand_in import ORIGINALS
 
 @pytest.mark.parametrize("name", ORIGINALS)
 async def test_a_council_works_with_it(name: str) -> None:
-    """Every cell of its row is right, and docs/providers.md says so."""
+    """Every cell of its row is right, and bench/servers.md says so."""
     named, unnamed = await table.both(name)
     assert (named.wrong, unnamed.wrong) == ({}, {})
-    document = table.DOCUMENT.read_text(encoding="utf-8")
+    document = table.TRIED.read_text(encoding="utf-8")
     shown = table.lines(document, table.STAND_INS)
     assert shown.get(named.server) == table.line(named, unnamed), "python -m tests.model_servers.table"
 
@@ -24,6 +24,6 @@ def test_every_dialect_has_a_stand_in() -> None:
     assert {original.dialect for original in ORIGINALS.values()} == {*get_args(DialectName)} - {
         "generic"
     }
-    document = table.DOCUMENT.read_text(encoding="utf-8")
+    document = table.TRIED.read_text(encoding="utf-8")
     titles = {original.title for original in ORIGINALS.values()}
     assert table.lines(document, table.STAND_INS).keys() == titles

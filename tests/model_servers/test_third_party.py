@@ -1,4 +1,4 @@
-"""A council works with servers that nobody here wrote; what came of it is in docs/providers.md."""
+"""A council works with servers that nobody here wrote; what came of it is in bench/servers.md."""
 
 from collections.abc import Mapping
 from dataclasses import replace
