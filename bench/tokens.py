@@ -1,6 +1,6 @@
 """How many tokens a run reads and writes, by stage, beside the usual way, and what a cache could save.
 
-    python -m bench.tokens            prints the tables of docs/performance.md
+    python -m bench.tokens            prints the tables of docs/dev/performance.md
     python -m bench.tokens --write    writes them there
 
 No model is asked: every reply is a text of the given length, and prompts are counted at four characters
@@ -23,7 +23,7 @@ from council.run import deliberate
 from council.usage import Usage, estimate_tokens
 from tests.council.scripted import Clock, in_form, labels_in
 
-PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
+PAGE = Path(__file__).parent.parent / "docs" / "dev" / "performance.md"
 BEGIN, END = "<!-- counted by bench.tokens: begin -->\n", "<!-- counted by bench.tokens: end -->\n"
 MEMBERS, LENGTHS = (3, 4, 6, 8), (1_000, 4_000)
 QUESTION = "Should we shard the orders database now, or buy a bigger machine first and shard in a year?"

@@ -56,7 +56,7 @@ async def test_the_page_for_operators_names_every_metric(tmp_path: Path) -> None
 
 
 def test_every_dependency_has_its_line() -> None:
-    """What each library is for is in `docs/dependencies.md`."""
+    """What each library is for is in `docs/dev/dependencies.md`."""
     import tomllib
 
     project = tomllib.loads(text("pyproject.toml"))
@@ -65,7 +65,7 @@ def test_every_dependency_has_its_line() -> None:
         *(each for extra in project["project"]["optional-dependencies"].values() for each in extra),
         *project["dependency-groups"]["dev"],
     ]
-    page = text("docs/dependencies.md")
+    page = text("docs/dev/dependencies.md")
     for requirement in wanted:
         name = re.split(r"[<>=\[]", requirement)[0]
         assert re.search(rf"\b{re.escape(name)}\b", page), f"{name} is missing"
@@ -86,7 +86,7 @@ def test_the_page_for_everybody_has_every_command() -> None:
 
 def test_the_drawn_path_leads_through_folders_that_exist() -> None:
     """In the architecture's drawing."""
-    [drawing] = re.findall(r"```mermaid\n(.*?)```", text("docs/architecture.md"), re.DOTALL)
+    [drawing] = re.findall(r"```mermaid\n(.*?)```", text("docs/dev/architecture.md"), re.DOTALL)
     named = re.findall(r"\b(?:bot|council|storage)(?:/[\w.]+)?", drawing)
     assert len(named) > 9
     assert [name for name in named if not (ROOT / name).exists()] == []

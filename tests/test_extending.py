@@ -1,4 +1,4 @@
-"""`docs/extending.md` shows changes that can be made as they are written there."""
+"""`docs/dev/extending.md` shows changes that can be made as they are written there."""
 
 import os
 import re
@@ -12,7 +12,7 @@ MOST_FILES = 5
 CHANGES: dict[str, str] = dict(
     re.findall(
         r"^## (.+?)\n.*?^```diff\n(.+?\n)```$",
-        (ROOT / "docs/extending.md").read_text(encoding="utf-8"),
+        (ROOT / "docs/dev/extending.md").read_text(encoding="utf-8"),
         re.DOTALL | re.MULTILINE,
     )
 )
