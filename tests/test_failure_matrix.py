@@ -18,7 +18,7 @@ from bot.service.admission.costs import Costs
 from bot.service.requests.question import Question
 from bot.service.runs.runs import build_runs
 from bot.terminal.venue import TerminalChannel
-from bot.view.state import opening
+from bot.view.run import RunView
 from council.calls import Call, Reply
 from council.document.conversation import AssistantMessage, Source
 from council.models.client import ModelClient
@@ -93,7 +93,7 @@ async def told(folder: Path, turn: Turn, *troubled: str) -> Told:
             source=Source(platform="terminal"),
             entry_key="1",
         )
-        with TerminalChannel(Console(file=out), opening(question.text, seats, now=0.0)) as channel:
+        with TerminalChannel(Console(file=out), RunView(question.text, seats, started=0.0)) as channel:
             message = await runs.carry_out(
                 (await runs.recorder.record(question, seats)).run, channel.hear
             )

@@ -33,7 +33,7 @@ from bot.inputs.reading import MOST_TOGETHER, FileContent
 from bot.service.admission.budgets import dollars_in
 from bot.service.dispatcher import LONGEST_QUESTION
 from bot.view.message import escaped
-from bot.view.state import Answered, Failed, RunView
+from bot.view.run import Answered, Failed, RunView
 from bot.view.wording import card, commands
 from bot.view.wording import doors as wording
 from bot.view.wording.terminal import TINY_MODEL
@@ -559,7 +559,7 @@ def about(progress: RunProgress) -> JsonObject:
     """Return what else is known of an answer: its run, whose words it is, and the chairman's notes."""
     final = progress.view.final if progress.view else None
     said: JsonObject = {"run": progress.run.id, "conversation": progress.run.conversation_id}
-    if progress.view and progress.view.demonstration:
+    if progress.view and progress.view.profile.demonstration:
         said["note"] = TINY_MODEL
     if final:
         said["source"] = final.source

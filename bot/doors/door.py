@@ -35,8 +35,7 @@ from bot.service.local_queue import LocalQueue
 from bot.service.options import RunOptions
 from bot.service.requests.question import NO_HISTORY, Question
 from bot.service.runs.runs import Runs
-from bot.view.fold import run_view
-from bot.view.state import RunView
+from bot.view.run import RunView, run_view
 from bot.view.wording import commands
 from bot.view.wording import doors as wording
 from council.brief import Attachment, Ceilings, History

@@ -11,20 +11,18 @@ from itertools import count
 
 from bot.past.buttons import Answer, Choice, Detail, Figures, HistoryPage, Search
 from bot.past.chart import Chart
-from bot.past.worth import worth
 from bot.render.dialect import plain_text
 from bot.view import card
-from bot.view.fold import run_views
 from bot.view.message import Block, Entry, Footer, Heading, Line, Message, Pairs, Quote, Table, Title
-from bot.view.ranking import ranked
-from bot.view.state import RunView, Seat
+from bot.view.run import RunView, Seat, run_views
 from bot.view.thread import opened
-from bot.view.wording import commands, past
+from bot.view.wording import commands, past, worth
 from bot.view.wording import figures as figures_wording
 from bot.view.wording.figures import short_names
 from council.document.conversation import Conversation, exchanges
 from council.text import clip, sentence_ends, sentences
 from council.usage import Usage
+from council.worth.intervals import exact_share
 from storage.index.past_answers import Hits, Page, contexts
 from storage.index.rows import IndexRow
 from storage.index.statistics import ENOUGH, Figure, MemberStatistics, Statistics
@@ -40,6 +38,8 @@ LOOKED_AT, SENTENCE = 3_000, 200
 """Characters of an answer in which its first sentence is looked for, and the most of that."""
 MOST_MEMBERS = 20
 LABEL = 40
+TOLERATED = 0.05
+"""The share of changed recommendations above which, for certain, skipping loses too much."""
 _MARKDOWN = re.compile(
     r"(?<!\w)[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}(?!\w)|~~|`+"  # emphasis, code
     r"|^ {0,3}(?:#{1,6}|>|[-+*]) "  # headings, quotes, items
@@ -159,12 +159,12 @@ def answer(conversation: Conversation, row: IndexRow, look: Answer, found: Where
         unanswered = (Title(conversation.title), *asked, Line(past.NO_ANSWER))
         return Sheet(Message("past", unanswered))
     turn = len(runs) - 1 if look.turn is None else min(look.turn, len(runs) - 1)
-    message, view = runs[turn]
+    view = runs[turn]
     asker = found.askers.get(row.id)
     facts = [past.question(turn + 1, len(runs))] if len(runs) > 1 else []
     if asker:
         facts.append(past.started_by(asker) if len(runs) > 1 else past.asked_by(asker))
-    at = _moment(message.finished_at) or _moment(row.updated_at)
+    at = _moment(view.message.finished_at) or _moment(row.updated_at)
     blocks = (
         Title(conversation.title),
         Entry(" ".join(facts) or past.ASKED, at=at, url=found.link(row)),
@@ -193,13 +193,12 @@ def answer(conversation: Conversation, row: IndexRow, look: Answer, found: Where
 def detail(conversation: Conversation, look: Detail) -> Sheet:
     """Return one member's message, with buttons for the other members."""
     runs = run_views(conversation)
-    view = runs[look.turn][1] if look.turn < len(runs) else None
+    view = runs[look.turn] if look.turn < len(runs) else None
     seats = _answered(view) if view else []
     if not view or look.rank >= len(seats):
         return Sheet(Message("past", (Title(conversation.title), Line(past.NOT_ON_RECORD))))
-    short = card.names(view)
     others = [
-        Choice(clip(short[seat.name], LABEL), "turn", str(replace(look, rank=rank)))
+        Choice(clip(seat.short, LABEL), "turn", str(replace(look, rank=rank)))
         for rank, seat in enumerate(seats)
         if rank != look.rank
     ]
@@ -222,7 +221,7 @@ def detail(conversation: Conversation, look: Detail) -> Sheet:
 
 def _answered(view: RunView) -> list[Seat]:
     """Return the members that answered, best first."""
-    return [seat for seat in ranked(view) if seat.answer]
+    return [seat for seat in view.ranked if seat.answer]
 
 
 def ask_to_forget(
@@ -273,7 +272,7 @@ def statistics(found: Statistics, look: Figures) -> Sheet:
     members = _best_first(found.members)
     table = _members(members) if members else ()
     return Sheet(
-        Message("past", (heading, Line(past.totals(found)), *table, *_votes(found), *worth(found))),
+        Message("past", (heading, Line(past.totals(found)), *table, *_votes(found), *_worth(found))),
         (Choice(figures_wording.SHARE, "share", str(look)),),
         Chart(title, members, _voted(found)) if members else None,
     )
@@ -363,3 +362,41 @@ def _moment(timestamp: str | None) -> datetime | None:
     except ValueError:
         return None
     return moment if moment.tzinfo else None
+
+
+def _worth(found: Statistics) -> tuple[Block, ...]:
+    """Return what corrections and skipped reviews were worth, from 3 runs on; from 10 in percent."""
+    heading = Heading(worth.HEADING, 3)
+    if found.answered < worth.COMPARED:
+        return (heading, Line(worth.TOO_FEW))
+    said = [*map(Line, (*_corrections(found), *_depth(found)))]
+    return (heading, *said) if said else ()
+
+
+def _corrections(found: Statistics) -> Iterator[str]:
+    short = short_names(each.member for each in found.members)
+    changed = [
+        (short[each.member], round((rate.value or 0.0) * rate.runs), rate.runs)
+        for each in found.members
+        if (rate := each.change_rate).runs >= worth.COMPARED
+    ]
+    if changed:
+        yield worth.corrected(changed)
+
+
+def _depth(found: Statistics) -> Iterator[str]:
+    """Return what `auto` skipped, saved and lost, where it is used."""
+    depth = found.depth
+    if not depth.auto:
+        return
+    full = max(0, found.answered - depth.quick - depth.auto)
+    yield worth.depths(depth.quick, depth.auto, depth.skipped, full)
+    low, high = exact_share(depth.changed, depth.audited) if depth.audited else (0.0, 1.0)
+    if depth.agreed:
+        yield worth.audit(depth.changed, depth.audited, depth.undecided, low, high)
+    if depth.skipped:
+        yield worth.saved_in_all(depth.saved, depth.priced, depth.skipped)
+    if depth.judged_by_member:
+        yield worth.member_judged(depth.judged_by_member)
+    if depth.audited >= worth.MEASURED and low > TOLERATED:
+        yield worth.leave_auto(low, high)

@@ -28,8 +28,8 @@ from bot.service.resuming import VenueOf
 from bot.service.run_tasks import RunQueue, RunTasks
 from bot.service.runs.runs import Runs
 from bot.service.showing import Showing
-from bot.view.fold import run_view
 from bot.view.message import Message
+from bot.view.run import run_view
 from bot.view.thread import opened
 from bot.view.wording import commands, failures, inputs
 from bot.view.wording.commands import NOT_HERE

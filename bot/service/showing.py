@@ -14,7 +14,7 @@ from bot.service.delivery.venue import Venue
 from bot.service.resuming import Together, catch_up
 from bot.service.runs.preparing import Sources
 from bot.service.runs.runs import Runs
-from bot.view.state import RunView, opening
+from bot.view.run import RunView
 from council.cancel import Stop
 from council.events import RunAdmitted, RunQueued
 from council.task_group import TaskGroup
@@ -75,11 +75,11 @@ class Showing:
     async def present(self, run: RunRow, venue: Venue, *, is_new: bool = True) -> Presenter:
         """Return what shows a run."""
         looking = self.typical.pop(run.id, None)
-        view = opening(
+        view = RunView(
             run.brief.question,
             run.brief.profile,
             asker=run.brief.asker,
-            now=self.clock(),
+            started=self.clock(),
             typical=await looking if looking else None,
             estimated=self.runs.costs.estimate(run.brief).cost if looking else 0.0,
         )

@@ -359,12 +359,12 @@ def people(
     from rich.console import Console
 
     from bot.terminal.venue import TerminalChannel
-    from bot.view.state import opening
+    from bot.view.run import RunView
 
     if profile.demonstration:
         display(Message("demonstration", (Line(wording.TINY_MODEL),)))
     shown = below or ("none" if profile.demonstration else "digest")
-    view = opening(question, profile, now=monotonic(), typical=typical)
+    view = RunView(question, profile, started=monotonic(), typical=typical)
     saved = wording.saved if is_kept else None
     with TerminalChannel(Console(), view, below=shown, saved=saved) as channel:
         yield channel.hear

@@ -27,9 +27,8 @@ from bot.service.requests.question import Question
 from bot.service.runs.runs import Runs, build_runs
 from bot.terminal.ask import Surface, lasting_output, person, read_line, say
 from bot.terminal.venue import TerminalChannel, drawn
-from bot.view.member import names
 from bot.view.message import Block, Line, Message, Pairs
-from bot.view.state import RunView, opening
+from bot.view.run import RunView
 from bot.view.thread import opened, thread
 from bot.view.wording import figures
 from bot.view.wording import terminal as wording
@@ -90,7 +89,7 @@ async def _show(player: Player, stage: "_Stage") -> bool:
     def surface(question: str, profile: Profile, typical: Typical | None = None) -> Generator[Emit]:
         if not console.is_terminal:
             _tell(console, question)
-        view = opening(question, profile, now=monotonic(), typical=typical)
+        view = RunView(question, profile, started=monotonic(), typical=typical)
         below = "none" if is_watched else "digest"
         with TerminalChannel(console, view, below=below, saved=None) as channel:
             shown.append(channel)
@@ -175,7 +174,6 @@ async def _try_out(
 def _choices(view: RunView, mistaken: str | None) -> tuple[Mapping[str, Callable[[], Message]], Message]:
     """Return what each number opens, and the message that offers them all."""
     opens: list[Callable[[], Message]] = []
-    short = names(view)
 
     def number(shows: Callable[[], Message]) -> str:
         opens.append(shows)
@@ -189,10 +187,10 @@ def _choices(view: RunView, mistaken: str | None) -> tuple[Mapping[str, Callable
     ]
     hints: list[Block] = []
     for part in members:
-        name = view.seats[part.seat].name
-        rows.append((number(lambda at=part.seat: opened(view, at)), short[name]))
-        if name == mistaken:
-            hints.append(Line(wording.mistake(short[name], len(opens))))
+        seat = view.seats[part.seat]
+        rows.append((number(lambda at=part.seat: opened(view, at)), seat.short))
+        if seat.name == mistaken:
+            hints.append(Line(wording.mistake(seat.short, len(opens))))
     blocks = (Line(wording.LEAD), Pairs(tuple(rows)), *hints)
     return {str(place): each for place, each in enumerate(opens, 1)}, Message("example", blocks)
 

@@ -29,11 +29,8 @@ from bot.render.markdown import render
 from bot.render.parsing import parse_blocks, parse_inline
 from bot.view import message as m
 from bot.view.card import asked, card, correction, expected, origin, progress, stage_line
-from bot.view.fold import fold
-from bot.view.member import names
-from bot.view.record import record
-from bot.view.state import RunView
-from bot.view.thread import thread
+from bot.view.run import RunView, fold
+from bot.view.thread import record, thread
 from bot.view.wording import card as wording
 from bot.view.wording import failures, figures, terminal
 from council import events
@@ -77,7 +74,7 @@ class TerminalChannel:
         if self._live:
             self._live.start()
             return self
-        source = () if self.view.demonstration else origin(self.view)  # that was said before
+        source = () if self.view.profile.demonstration else origin(self.view)  # that was said before
         for line in (asked(self.view), *source, *expected(self.view)):
             self._write(line)
         return self
@@ -93,8 +90,9 @@ class TerminalChannel:
             self._live.stop()
         if not self.view.is_over:
             return
-        parts = record(self.view) if self._below == "full" else thread(self.view)
-        below = () if self._below == "none" else (part.message for part in parts)
+        below = record(self.view) if self._below == "full" else ()
+        if self._below == "digest":
+            below = (part.message for part in thread(self.view))
         for message in (*below, card(self.view, self._clock())):
             self.show(replace(message, blocks=tuple(_news(message.blocks))))
         if self._saved and self.view.conversation_id:
@@ -164,7 +162,7 @@ def write(message: m.Message, console: Console) -> None:
 
 def plain_lines(view: RunView, event: events.Event, now: float) -> Iterator[str]:
     """Return an event in plain lines, if it is worth reporting."""
-    short = names(view)
+    short = view.names
     match event:
         case events.MemberStarted("stage3", member):
             yield terminal.writing(short[member])
@@ -180,7 +178,7 @@ def plain_lines(view: RunView, event: events.Event, now: float) -> Iterator[str]
         case events.MemberFailed():
             lacked, seat = terminal.LACKED[event.stage], view.seat(event.member)
             if event.stage == "stage2_5" and seat:
-                lacked = f"kept its {wording.kept_answer(seat.number)}"
+                lacked = f"kept its {wording.kept_answer(view.number)}"
             why = failures.failure(event.failure)
             yield f"{short[event.member]} {lacked}: {why}."
         case events.StageCompleted() if event.stage != "stage3":

@@ -5,36 +5,35 @@ It adds what only a page can show: a tab per member, what each correction change
 word, and small charts.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from bot.transcript import blocks, charts, diff
-from bot.transcript.charts import Moved, RankRow, Sure
+from bot.transcript import diff, prose
+from bot.transcript.charts import drawings
+from bot.transcript.markdown import answered, begun, questions
 from bot.transcript.template import Drawing, asset, environment, policy
-from bot.transcript.turns import ShownTurn, begun, turns
-from bot.view.member import moved, names
-from bot.view.message import Block, Heading, Line, Message, Prose, printable
-from bot.view.ranking import counted_votes, ranked
-from bot.view.record import SectionKind, record
-from bot.view.state import RunView, Seat
+from bot.view import message as m
+from bot.view.run import RunView, Seat
+from bot.view.thread import record
 from bot.view.wording import figures
 from bot.view.wording import transcript as wording
 from bot.view.wording.card import agreement
 from bot.view.wording.doors import program
 from council.document.changes import words_changed
 from council.document.conversation import Conversation
+from council.text import language_tag
 from council.usage import total
 
 NAMED_BY_ID = ("discord", "slack")
 """Where a document's `user` is a number to people."""
 UNDER = 1
 """The level of heading above a message's own headings: the title's."""
-
-
-Sections = Mapping[tuple[SectionKind, int, str | None], Message]
-"""The record of a run, by kind, round and member."""
+PART = 3
+"""The level of heading that begins a part of a message."""
+PAGE_LANGUAGE = "en"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +74,19 @@ def to_html(conversation: Conversation) -> str:
 
     Long answers take a tenth of a second or more: don't call it on an event loop.
     """
-    all_turns = turns(conversation)
-    exchanges = [_exchange(turn, number, len(all_turns) > 1) for number, turn in enumerate(all_turns, 1)]
+    turns = questions(conversation)
+    exchanges = [
+        _exchange(asked, view, number, of_several=len(turns) > 1)
+        for number, (asked, view) in enumerate(turns, 1)
+    ]
     style, script = asset("style.css"), asset("script.js")
     return (
         environment()
         .get_template("page.html")
         .render(
-            title=printable(conversation.title),
-            spoken=blocks.spoken(conversation.title),
-            facts=[*_facts(conversation, [turn.view for turn in all_turns if turn.view])],
+            title=m.printable(conversation.title),
+            spoken=_spoken(conversation.title),
+            facts=[*_facts(conversation, [view for _, view in turns if view])],
             exchanges=exchanges,
             style=style,
             script=script,
@@ -100,89 +102,62 @@ def _facts(conversation: Conversation, views: list[RunView]) -> Iterator[tuple[s
         by = program(source.program) if source.program is not None else by
         yield wording.ASKED, wording.place(source.platform, by)
     yield wording.BEGUN, begun(conversation)
-    seated = dict.fromkeys(name for view in views for name in _seated(view))
+    seated = dict.fromkeys(seat.short for view in views for seat in view.seats)
     if seated:
         yield wording.MEMBERS, ", ".join(seated)
-    alike = dict.fromkeys(agreement(view.ranking.agreement_word) for view in views if view.ranking)
+    alike = dict.fromkeys(
+        agreement(view.round.ranking.agreement_word) for view in views if view.round.ranking
+    )
     if said := ", then ".join(filter(None, alike)):
         yield wording.RANKING, said
     if spent := [view.usage for view in views if view.usage]:
-        free = all(view.demonstration or view.example for view in views)
+        free = all(view.profile.demonstration or view.profile.example for view in views)
         yield wording.COST, figures.NO_COST if free else figures.money(total(spent))
         yield wording.TOKENS, figures.tokens(total(spent))
     yield wording.CONVERSATION, conversation.id
 
 
-def _seated(view: RunView) -> list[str]:
-    short = names(view)
-    return [short[seat.name] for seat in view.seats]
-
-
-def _exchange(turn: ShownTurn, number: int, numbered: bool) -> ExchangePage:
-    heading = wording.question(number, of_several=numbered)
-    question = blocks.html(turn.asked, under=UNDER + 1)
-    view = turn.view
+def _exchange(
+    asked: tuple[m.Block, ...], view: RunView | None, number: int, *, of_several: bool
+) -> ExchangePage:
+    this = f"question-{number}"
+    heading = wording.question(number, of_several=of_several)
+    question = html(asked, under=UNDER + 1)
     if view is None:
-        nothing = blocks.html([Line(wording.NO_ANSWER)], under=UNDER)
-        return ExchangePage(f"question-{number}", heading, question, nothing)
-    sections: Sections = {(each.kind, each.round, each.member): each.message for each in record(view)}
-    whole = [
-        (kind, blocks.html(each.blocks, under=UNDER))
-        for (kind, _, member), each in sections.items()
-        if member is None
-    ]
-    panels = [
-        panel
-        for place, seat in enumerate(ranked(view), 1)
-        if (panel := _panel(view, seat, sections, f"question-{number}-member-{place}"))
-    ]
+        return ExchangePage(this, heading, question, html([m.Line(wording.NO_ANSWER)], under=UNDER))
+    sections = {each.key: each.blocks for each in record(view)}
+    common = [(key, said) for key, said in sections.items() if key.count(":") < 2]
     return ExchangePage(
-        f"question-{number}",
+        this,
         heading,
         question,
-        blocks.html(turn.answered(view), under=UNDER + 1),
-        tuple(shown for kind, shown in whole if kind != "reviews"),
-        tuple(shown for kind, shown in whole if kind == "reviews"),
-        tuple(_charts(view)),
-        tuple(panels),
+        html(answered(view), under=UNDER + 1),
+        tuple(html(said, under=UNDER) for key, said in common if not key.startswith("reviews")),
+        tuple(html(said, under=UNDER) for key, said in common if key.startswith("reviews")),
+        tuple(drawings(view)),
+        tuple(
+            Panel(f"{this}-member-{place}", seat.short, figures.rank(rank) if rank else "", rounds)
+            for place, seat in enumerate(view.ranked, 1)
+            if (rounds := tuple(_rounds(view, seat.name, sections)))
+            for rank in [seat.rank]
+        ),
     )
 
 
-def _panel(view: RunView, seat: Seat, sections: Sections, panel_id: str) -> Panel | None:
-    held = [(each, each.seat(seat.name)) for each in _rounds(view)]
-    before = [None, *(told for _, told in held)]
-    passages = tuple(
-        passage
-        for (each, told), previous in zip(held, before, strict=False)
-        if (passage := _passage(each, told, previous, sections))
-    )
-    if not passages:
-        return None
-    rank = view.rank(seat.name)
-    return Panel(panel_id, names(view)[seat.name], figures.rank(rank) if rank else "", passages)
+def _rounds(
+    view: RunView, name: str, sections: Mapping[str, tuple[m.Block, ...]]
+) -> Iterator[ShownRound]:
+    previous: Seat | None = None
+    for each in view.every_round:
+        seat, which = each.seat(name), f"{each.number}:{name}"
+        if seat and (said := sections.get(f"member:{which}")):
+            reviews = sections.get(f"reviews:{which}", ())
+            shown = _answers(said, each.number, seat, previous)
+            yield ShownRound(each.number, shown, html(reviews, under=UNDER + 1))
+        previous = seat
 
 
-def _rounds(view: RunView) -> tuple[RunView, ...]:
-    return (*view.earlier, view)
-
-
-def _passage(
-    view: RunView, seat: Seat | None, previous: Seat | None, sections: Sections
-) -> ShownRound | None:
-    if seat is None:
-        return None
-    said = sections.get(("member", view.number, seat.name))
-    reviews = sections.get(("reviews", view.number, seat.name))
-    if said is None:
-        return None
-    return ShownRound(
-        view.number,
-        _answers(said.blocks, view.number, seat, previous),
-        blocks.html(reviews.blocks, under=UNDER + 1) if reviews else Markup(""),
-    )
-
-
-def _answers(said: tuple[Block, ...], number: int, seat: Seat, previous: Seat | None) -> Markup:
+def _answers(said: tuple[m.Block, ...], number: int, seat: Seat, previous: Seat | None) -> Markup:
     """Return a member's texts, with its correction's changes marked in both.
 
     The text before is above the one after, in every round.
@@ -190,15 +165,15 @@ def _answers(said: tuple[Block, ...], number: int, seat: Seat, previous: Seat | 
     before, after = _texts(seat, previous)
     at = next((at for at, block in enumerate(said) if block == after), None)
     if before is None or after is None or before == after or at is None:
-        return blocks.html(said, under=UNDER)
-    marked_before, marked_after = diff.correction(before.markdown, after.markdown, UNDER + blocks.PART)
+        return html(said, under=UNDER)
+    marked_before, marked_after = diff.correction(before.markdown, after.markdown, UNDER + PART)
     if before not in said:
-        heading = max(place for place in range(at) if isinstance(said[place], Heading))
-        said = (*said[:heading], Heading(wording.before(number), blocks.PART), before, *said[heading:])
+        heading = max(place for place in range(at) if isinstance(said[place], m.Heading))
+        said = (*said[:heading], m.Heading(wording.before(number), PART), before, *said[heading:])
     counted = _counted(*words_changed(before.markdown, after.markdown))
     facts = Markup('<p class="facts">{0}</p>\n').format(counted)
     written = {before.markdown: marked_before, after.markdown: facts + marked_after}
-    return blocks.html(said, under=UNDER, written=written)
+    return html(said, under=UNDER, written=written)
 
 
 def _counted(removed: int, added: int) -> Markup:
@@ -210,7 +185,7 @@ def _counted(removed: int, added: int) -> Markup:
     )
 
 
-def _texts(seat: Seat, previous: Seat | None) -> tuple[Prose | None, Prose | None]:
+def _texts(seat: Seat, previous: Seat | None) -> tuple[m.Prose | None, m.Prose | None]:
     """Return a member's text before its correction and after; of a consultation, its long part."""
     if seat.correction is None:
         return None, None
@@ -220,47 +195,96 @@ def _texts(seat: Seat, previous: Seat | None) -> tuple[Prose | None, Prose | Non
         before, after = (each.response.detailed for each in forms)
     else:
         before, after = seat.correction.original_response, seat.correction.corrected_response
-    return Prose(before), Prose(after)
+    return m.Prose(before), m.Prose(after)
 
 
-def _charts(view: RunView) -> Iterator[Drawing]:
-    for each in _rounds(view):
-        if each.ranking and each.ranking.ballots:
-            yield Drawing(
-                wording.votes(each.number if view.earlier else None),
-                charts.positions([*_standings(each)]),
-                wording.VOTES_NOTE,
-            )
-    short = names(view)
-    changed = [
-        Moved(short[seat.name], *moved(seat, seat.answer)) for seat in ranked(view) if seat.answer
-    ]
-    if any(each.removed or each.added for each in changed):
-        several = bool(view.earlier)
-        yield Drawing(wording.moves(several=several), charts.moves(changed), wording.MOVES_NOTE)
-    if sure := [*_sure(view)]:
-        yield Drawing(wording.SURE, charts.confidences(sure), wording.SURE_NOTE)
+# ── blocks ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _sure(view: RunView) -> Iterator[Sure]:
-    short = names(view)
-    for seat in ranked(view):
-        scores = [
-            given.consultation.confidence.score if given and given.consultation else None
-            for given in (seat.answer, seat.correction)
-        ]
-        if any(scores):
-            yield Sure(short[seat.name], *scores)
+def html(
+    blocks: Iterable[m.Block], *, under: int, written: Mapping[str, Markup] = MappingProxyType({})
+) -> Markup:
+    """Return blocks as HTML, below a heading of level `under`.
+
+    `written` has the HTML of texts that are shown in their own way.
+    """
+    return Markup("\n").join(_written(blocks, under, written))
 
 
-def _standings(view: RunView) -> Iterator[RankRow]:
-    short = names(view)
-    letters = {name: label.removeprefix("Response ") for label, name in view.labels.items()}
-    cast = counted_votes(view)
-    for place in view.ranking.places if view.ranking else ():
-        votes = sorted(
-            (letters.get(reviewer, short.get(reviewer, reviewer)), ballot.index(place.label) + 1)
-            for reviewer, ballot in cast.items()
-            if place.label in ballot
+def _written(blocks: Iterable[m.Block], under: int, written: Mapping[str, Markup]) -> Iterator[Markup]:
+    level, caption, in_part = under + 1, "", False
+    for block in blocks:
+        match block:
+            case m.Title(text) | m.Heading(text):
+                depth = block.level if isinstance(block, m.Heading) else 1
+                level, caption = under + depth, text
+                if in_part:
+                    yield Markup("</section>")
+                in_part = depth >= PART
+                if in_part:
+                    slug = "-".join(text.lower().split())
+                    yield Markup('<section class="part {0}">').format(slug)
+                yield Markup("<h{0}>{1}</h{0}>").format(level, _name(text))
+            case (
+                m.Line(text) | m.Entry(text) | m.Footer(text)
+            ):  # a transcript has no list of what was found
+                facts = Markup(' class="facts"') if isinstance(block, m.Footer) else ""
+                yield Markup("<p{0}>{1}</p>").format(facts, _name(text))
+            case m.Pairs(rows):
+                yield _pairs(rows)
+            case m.Table(header, rows):
+                yield _table(header, rows, caption)
+            case m.Columns(columns):
+                yield _columns(columns)
+            case m.Prose(markdown) | m.Quote(markdown):
+                tag = "blockquote" if isinstance(block, m.Quote) else "div"
+                yield Markup('<{0} class="prose" dir="auto"{1}>{2}</{0}>').format(
+                    tag, _spoken(markdown), written.get(markdown) or prose.html(markdown, level)
+                )
+            case m.Diff():
+                pass  # the page marks what changed in a way of its own
+    if in_part:
+        yield Markup("</section>")
+
+
+def _spoken(text: str) -> Markup:
+    """Return the attribute that tells a screen reader a text's language, if it isn't the page's."""
+    tag = language_tag(text)
+    return Markup(' lang="{0}"').format(tag) if tag not in (None, PAGE_LANGUAGE) else Markup("")
+
+
+def _name(text: str) -> Markup:
+    # Names and titles are other people's: a change of writing direction ends with them.
+    return Markup("<bdi>{0}</bdi>").format(text)
+
+
+def _pairs(rows: Iterable[tuple[str, str]]) -> Markup:
+    items = (
+        Markup("<div><dt>{0}</dt><dd>{1}</dd></div>").format(_name(name), _name(said))
+        for name, said in rows
+    )
+    return Markup('<dl class="pairs">{0}</dl>').format(Markup("").join(items))
+
+
+def _columns(columns: Iterable[tuple[str, Iterable[str]]]) -> Markup:
+    lists = (
+        Markup('<div><p class="list">{0}</p><ul>{1}</ul></div>').format(
+            _name(title), Markup("").join(Markup("<li>{0}</li>").format(_name(item)) for item in items)
         )
-        yield RankRow(short.get(place.model, place.model), tuple(votes), place.mean_position)
+        for title, items in columns
+    )
+    return Markup('<div class="columns">{0}</div>').format(Markup("").join(lists))
+
+
+def _table(header: Iterable[str], rows: Iterable[Iterable[str]], caption: str) -> Markup:
+    head = Markup("").join(Markup('<th scope="col">{0}</th>').format(_name(each)) for each in header)
+    body = Markup("\n").join(
+        Markup("<tr>{0}</tr>").format(
+            Markup("").join(Markup("<td>{0}</td>").format(_name(cell)) for cell in row)
+        )
+        for row in rows
+    )
+    return Markup(
+        '<div class="wide" role="group" aria-label="{2}" tabindex="0"><table>'
+        "<caption>{2}</caption><thead><tr>{0}</tr></thead>\n<tbody>{1}</tbody></table></div>"
+    ).format(head, body, escape(caption))

@@ -1,13 +1,20 @@
-"""A conversation as one Markdown document, through the same view and messages as everywhere."""
+"""A conversation as one Markdown document, and the blocks that its page has in common with it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from bot.render.markdown import render
-from bot.transcript.turns import begun, turns
-from bot.view.message import Heading, Line, Message, Title
-from bot.view.record import record
+from bot.view.card import stored
+from bot.view.message import Block, Heading, Line, Message, Pairs, Quote, Title
+from bot.view.run import RunView, run_views
+from bot.view.thread import record
+from bot.view.wording import card, commands, figures, inputs
 from bot.view.wording import transcript as wording
-from council.document.conversation import Conversation
+from council.document.conversation import Conversation, Exchange, exchanges
+from council.text import clip
+
+LONGEST = 2_000
+"""How much of one message of a human thread is shown."""
 
 
 def to_markdown(conversation: Conversation) -> str:
@@ -16,19 +23,59 @@ def to_markdown(conversation: Conversation) -> str:
 
 
 def _parts(conversation: Conversation) -> Iterator[str]:
-    head = (
-        Title(conversation.title),
-        Line(wording.head(conversation.id, begun(conversation))),
-    )
+    head = (Title(conversation.title), Line(wording.head(conversation.id, begun(conversation))))
     yield render(Message("head", head))
-    asked = turns(conversation)
-    for number, turn in enumerate(asked, 1):
-        which = wording.question(number, of_several=len(asked) > 1)
-        yield render(Message(f"question:{number}", (Heading(which), *turn.asked)))
-        if turn.view is None:
-            yield render(Message(f"answer:{number}", (Line(wording.NO_ANSWER),)))
+    turns = questions(conversation)
+    for number, (asked, view) in enumerate(turns, 1):
+        which = wording.question(number, of_several=len(turns) > 1)
+        yield render(Message("question", (Heading(which), *asked)))
+        if view is None:
+            yield render(Message("answer", (Line(wording.NO_ANSWER),)))
             continue
-        final = (Heading(wording.ANSWER), *turn.answered(turn.view))
-        yield render(Message(f"answer:{number}", final))
-        for section in record(turn.view):
-            yield render(section.message, under=1)
+        yield render(Message("answer", (Heading(wording.ANSWER), *answered(view))))
+        for message in record(view):
+            yield render(message, under=1)
+
+
+def begun(conversation: Conversation) -> str:
+    """Return when the first run began or, without a record of that, when the document was created.
+
+    A document is created with its first answer.
+    """
+    first = next(iter(conversation.answers), None)
+    return figures.moment((first and first.started_at) or conversation.created_at)
+
+
+def questions(conversation: Conversation) -> list[tuple[tuple[Block, ...], RunView | None]]:
+    """Return each question, with what was read with it, and the run that answers it, if one does."""
+    views = iter(run_views(conversation))
+    return [
+        # The files are said with the question.
+        (_asked(each), replace(next(views), files=None) if each.answer else None)
+        for each in exchanges(conversation)
+    ]
+
+
+def _asked(asked: Exchange) -> tuple[Block, ...]:
+    """Return a question, the files and what people wrote before it, with their names."""
+    messages = asked.context.messages if asked.context else ()
+    said = tuple((each.name, clip(" ".join(each.text.split()), LONGEST)) for each in messages)
+    return (
+        Quote(asked.question),
+        *map(Line, inputs.files_read(asked.files, asked.links)),
+        *((Heading(card.THREAD, 3), Pairs(said)) if said else ()),
+    )
+
+
+def answered(view: RunView) -> tuple[Block, ...]:
+    """Return the answer and the votes on it: counted, with the reasons, without the voters."""
+    if not (votes := view.message.votes):
+        return stored(view)
+    helpful = sum(vote.helpful for vote in votes)
+    rows = tuple((figures.UNHELPFUL, each.reason) for each in votes if each.reason and not each.helpful)
+    return (
+        *stored(view),
+        Heading(commands.VOTES, 3),
+        Line(f"{commands.counted(helpful, len(votes) - helpful)}."),
+        *([Pairs(rows)] if rows else []),
+    )

@@ -3,27 +3,23 @@
 from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate, islice
 
-from bot.view.member import names
 from bot.view.message import Block, Footer, Heading, Line, Message, Pairs, Prose, Quote, Title, Tone
-from bot.view.objections import heard
-from bot.view.passages import clearest, passages
-from bot.view.state import (
+from bot.view.passages import clearest
+from bot.view.run import (
     EXACT_POSITIONS,
     ROUND_STAGES,
     Answered,
     Failed,
-    RunFailure,
     RunView,
     Seat,
     StageView,
-    State,
     Working,
 )
 from bot.view.wording import card as wording
 from bot.view.wording import failures, figures, inputs, terminal, worth
 from bot.view.wording.figures import listing
 from council.document.results import ChairNotes, Stage3Result
-from council.events import Stage
+from council.events import RunFailed, Stage
 from council.notes import named
 from council.text import clip
 
@@ -44,7 +40,8 @@ def card(view: RunView, now: float) -> Message:
     if view.error is not None:
         return Message("card", _error(view, view.error, now), "failed")
     if view.conversation_id is not None and view.final is not None:
-        return Message("card", _finished(view, view.final, now), _tone(view, view.final))
+        tone: Tone = "weakened" if any(_weaknesses(view, view.final)) else "answered"
+        return Message("card", _finished(view, view.final, now), tone)
     return progress(view, now)
 
 
@@ -58,7 +55,8 @@ def title(view: RunView) -> str:
 
 def progress(view: RunView, now: float) -> Message:
     """Return the question, a line per stage, a mark per member, and the answer written so far."""
-    short = names(view)
+    short, at = view.names, view.position
+    place = at and wording.queued(at, is_exact=at <= EXACT_POSITIONS)
     written = view.final.response if view.final else view.text
     blocks: list[Block] = [
         Quote(view.question),
@@ -66,7 +64,7 @@ def progress(view: RunView, now: float) -> Message:
         *map(Line, origin(view)),
         *_history(view),
         *([] if written else map(Line, expected(view))),
-        *_queued(view),
+        *([Line(place)] if place else []),
         *([Line(view.held)] if view.held else []),
         Pairs(tuple(stage_line(view, stage, now) for stage in view.stages)),
         Pairs(tuple((short[seat.name], _mark(seat, now)) for seat in view.seats), listed=True),
@@ -74,16 +72,16 @@ def progress(view: RunView, now: float) -> Message:
     if written:
         blocks += [Heading(wording.FINAL_ANSWER, 3), Prose(written)]
     if effort := _effort(view, now):
-        blocks.append(Footer(_joined(effort) if view.is_over else wording.so_far(effort)))
+        blocks.append(Footer(SEPARATOR.join(effort) if view.is_over else wording.so_far(effort)))
     return Message("card", tuple(blocks), "running")
 
 
 def asked(view: RunView) -> str:
     """Return who asked which council."""
     council = wording.council(
-        view.profile,
+        view.profile.name or None,
         _members(view, len(view.seats)),
-        rounds=view.rounds,
+        rounds=view.profile.max_rounds,
         strategy=view.strategy,
     )
     return " ".join(
@@ -91,16 +89,16 @@ def asked(view: RunView) -> str:
             *([wording.by(view.asker)] if view.asker else []),
             council,
             *([wording.criteria(view.criteria)] if view.criteria else []),
-            *([wording.WEB] if view.web else []),
+            *([wording.WEB] if view.profile.web else []),
         )
     )
 
 
 def origin(view: RunView) -> Iterator[str]:
     """Return where the texts come from if no real models are asked."""
-    if view.demonstration:
+    if view.profile.demonstration:
         yield wording.DEMONSTRATION
-    if view.example:
+    if view.profile.example:
         yield terminal.ON_CARD
 
 
@@ -111,7 +109,7 @@ def expected(view: RunView) -> Iterator[str]:
 
 
 def _members(view: RunView, number: int) -> str:
-    return wording.role(number, consultants=view.consultants)
+    return wording.role(number, consultants=view.profile.answer_format == "structured")
 
 
 def _history(view: RunView) -> list[Line]:
@@ -125,21 +123,11 @@ def _files(view: RunView) -> Iterator[str]:
     """Return what was read of the question's files and links, those who saw pictures by short names."""
     if (given := view.files) is None:
         return iter(())
-    short = names(view)
     files = [
-        each.model_copy(update={"seen_by": [short.get(name, name) for name in each.seen_by]})
-        if each.seen_by
-        else each
+        each.model_copy(update={"seen_by": each.seen_by and [*map(view.name, each.seen_by)]})
         for each in given.files
     ]
     return inputs.files_read(files, given.links, given.earlier)
-
-
-def _queued(view: RunView) -> list[Line]:
-    if view.position is None:
-        return []
-    is_exact = view.position <= EXACT_POSITIONS
-    return [Line(wording.queued(view.position, is_exact=is_exact))]
 
 
 def stage_line(view: RunView, stage: StageView, now: float) -> tuple[str, str]:
@@ -147,57 +135,42 @@ def stage_line(view: RunView, stage: StageView, now: float) -> tuple[str, str]:
     name = wording.STAGE_NAMES[stage.stage]
     if stage.stage in ROUND_STAGES:
         name = wording.stage(name, view.number)
-    if stage.progress == "running":
-        said = _writing(view, now) if stage.stage == "stage3" else _count_done(view, stage)
+    # Until a stage says whom it waits for, it is those with an answer.
+    states = [
+        seat.state(stage.stage)
+        for seat in view.seats
+        if (seat.name in stage.members if stage.members else seat.answer) and stage.stage != "stage3"
+    ]
+    given = sum(isinstance(state, Answered) for state in states)
+    is_judged = view.profile.asks_judge and view.message.depth is None
+    if stage.progress == "running" and stage.stage == "stage3":
+        said = _writing(view, now)
+    elif stage.progress == "running":
+        failed = sum(isinstance(state, Failed) for state in states)
+        said = wording.stage_running(given + failed, len(states))
     elif stage.progress == "done" and stage.started is not None and stage.ended is not None:
-        said = wording.stage_done(stage.ended - stage.started, *_given(view, stage))
-    elif stage.stage == "stage2" and stage.progress == "waiting" and _is_compared(view):
+        said = wording.stage_done(stage.ended - stage.started, given, len(states))
+    elif (stage.stage, stage.progress) == ("stage2", "waiting") and (
+        is_judged and view.stage("stage1").progress == "done"
+    ):
         said = worth.COMPARING
     else:
         said = stage.progress
     return name, said
 
 
-def _is_compared(view: RunView) -> bool:
-    """Return whether the judge is reading the answers just now."""
-    return view.asks_judge and view.depth is None and view.stage("stage1").progress == "done"
-
-
-def _states(view: RunView, stage: StageView) -> list[State]:
-    """Return the states of members a stage waits for; until it says whom, of those with an answer."""
-    return [
-        seat.state(stage.stage)
-        for seat in view.seats
-        if (seat.name in stage.members if stage.members else seat.answer)
-    ]
-
-
-def _count_done(view: RunView, stage: StageView) -> str:
-    states = _states(view, stage)
-    done = sum(isinstance(state, Answered | Failed) for state in states)
-    return wording.stage_running(done, len(states))
-
-
-def _given(view: RunView, stage: StageView) -> tuple[int, int]:
-    """Count the members that delivered what a stage asks, and those it asked, without the chairman."""
-    if stage.stage == "stage3":
-        return 0, 0
-    states = _states(view, stage)
-    return sum(isinstance(state, Answered) for state in states), len(states)
-
-
 def _writing(view: RunView, now: float) -> str:
-    short = names(view)
+    short = view.names
     said: list[str] = []
-    for writer in view.chair:
-        match writer.state:
+    for name, state in view.chair.items():
+        match state:
             case Failed(failure):
-                said.append(wording.failed(short[writer.name], failures.cause(failure)))
+                said.append(wording.failed(short[name], failures.cause(failure)))
             case Working():
-                doing = _doing(wording.WRITING, writer.state, now)
-                said.append(wording.is_doing(short[writer.name], doing))
+                doing = _doing(wording.WRITING, state, now)
+                said.append(wording.is_doing(short[name], doing))
             case _:
-                said.append(wording.has_written(short[writer.name]))
+                said.append(wording.has_written(short[name]))
     return ", ".join(said) or wording.RUNNING
 
 
@@ -235,7 +208,7 @@ def correction(seat: Seat) -> str:
         if seat.correcting.failure.cause == "stopped":
             return wording.NOT_CORRECTED
         return wording.correction_failed(
-            failures.cause(seat.correcting.failure), wording.kept_answer(seat.number)
+            failures.cause(seat.correcting.failure), wording.kept_answer(seat.view.number)
         )
     return wording.CORRECTED if seat.has_changed else wording.KEPT
 
@@ -268,9 +241,9 @@ def stored(view: RunView) -> tuple[Block, ...]:
     """Return a stored run's final answer; without one, that there is none and whose calls failed."""
     if view.final is not None:
         return answer(view, view.final, now=0.0)
-    short = names(view)
+    short = view.names
     states = [(seat.name, seat.answering) for seat in view.seats]
-    states += [(writer.name, writer.state) for writer in view.chair]
+    states += view.chair.items()
     lost = (
         wording.failed(short[name], failures.failure(state.failure))
         for name, state in states
@@ -283,11 +256,12 @@ def stored(view: RunView) -> tuple[Block, ...]:
 def _body(
     view: RunView, final: Stage3Result, now: float, note_length: int | None = None
 ) -> tuple[Block, ...]:
+    facts = (*_voices(view, final, is_card=note_length is not None), *_effort(view, now))
     return (
         Prose(final.response),
         *([Line(wording.CUT_OFF)] if final.truncated else []),
         *_notes(view, final.notes, note_length),
-        Footer(_joined([*_voices(view, final, is_card=note_length is not None), *_effort(view, now)])),
+        Footer(SEPARATOR.join(filter(None, facts))),
     )
 
 
@@ -299,27 +273,24 @@ def _question(view: RunView) -> Pairs:
 
 def _in_sum(view: RunView, final: Stage3Result) -> tuple[Line, ...]:
     """Return one line: who disagrees, whom reviews corrected, whether anybody objects or asks."""
-    short, facts = names(view), list[str]()
+    facts, notes = list[str](), final.notes or ChairNotes()
     answered = [seat for seat in view.seats if seat.answer]
-    notes = final.notes or ChairNotes()
-    if notes.dissent:
-        models = {seat.name: seat.name.partition("#")[0] for seat in answered}
-        dissent = [
-            name
-            for name in models
-            if named(notes.dissent, short[name], name, models[name].rpartition("/")[2])
-        ]
-        facts.append(wording.disagree(len(dissent), len(answered)) if dissent else wording.DISSENT_BELOW)
-    moved = [short[seat.name] for seat in answered if seat.correction and seat.has_changed]
+    if said := notes.dissent:
+        dissent = sum(
+            named(said, seat.short, seat.name, seat.name.partition("#")[0].rpartition("/")[2])
+            for seat in answered
+        )
+        facts.append(wording.disagree(dissent, len(answered)) if dissent else wording.DISSENT_BELOW)
+    moved = [seat.short for seat in answered if seat.has_changed]
     if moved:
         facts.append(wording.were_corrected(moved, len(answered)))
     elif len(answered) > 1 and all(isinstance(seat.correcting, Answered) for seat in answered):
         facts.append(wording.all_kept(len(answered)))
-    if len(answered) > 1 and all(heard(view, seat).has_none for seat in answered):
+    if len(answered) > 1 and all(seat.criticism.has_none for seat in answered):
         facts.append(wording.NO_OBJECTION)
     if notes.ask:
         facts.append(wording.OPEN_QUESTION)
-    return (Line(_joined(facts)),) if facts else ()
+    return (Line(SEPARATOR.join(facts)),) if facts else ()
 
 
 def _changed_sentence(view: RunView) -> Iterator[tuple[str, str]]:
@@ -327,11 +298,11 @@ def _changed_sentence(view: RunView) -> Iterator[tuple[str, str]]:
     for seat in view.seats:
         if not (seat.answer and seat.correction and seat.correction.changed):
             continue
-        points = [point for _, said in heard(view, seat).objections for point in said]
-        found = clearest(passages(seat.answer.response, seat.correction.corrected_response), points)
+        points = [point for _, said in seat.criticism.objections for point in said]
+        found = clearest(seat.passages, points)
         if found:
             before, after = clip(found.before, SENTENCE_LENGTH), clip(found.after, SENTENCE_LENGTH)
-            yield wording.changed_in(names(view)[seat.name]), wording.became(before, after)
+            yield wording.changed_in(seat.short), wording.became(before, after)
 
 
 def _notes(view: RunView, notes: ChairNotes | None, length: int | None) -> tuple[Block, ...]:
@@ -347,14 +318,11 @@ def _notes(view: RunView, notes: ChairNotes | None, length: int | None) -> tuple
     return (Pairs(rows),) if rows else ()
 
 
-def _tone(view: RunView, final: Stage3Result) -> Tone:
-    return "weakened" if any(_weaknesses(view, final)) else "answered"
-
-
 def cautions(view: RunView, final: Stage3Result) -> tuple[Line, ...]:
     """Return one line: what a reader must know before believing an answer, and what its members read."""
     weak = " ".join(_weaknesses(view, final))
-    skipped = worth.skipped(view.depth, by_member=view.judged_by_member) if view.depth else ""
+    depth = view.message.depth
+    skipped = worth.skipped(depth, by_member=view.profile.judged_by_a_member) if depth else ""
     return (
         *([Line(weak, strong=True)] if weak else []),
         *([Line(skipped)] if skipped else []),
@@ -364,7 +332,7 @@ def cautions(view: RunView, final: Stage3Result) -> tuple[Line, ...]:
 
 def _weaknesses(view: RunView, final: Stage3Result) -> Iterator[str]:
     """List how an answer falls short of the chairman's after a full run, the worst first."""
-    short = names(view)
+    short = view.names
     if final.source == "single":
         yield wording.only_answer(short[final.model])
     given = sum(seat.answer is not None for seat in view.seats)
@@ -389,9 +357,9 @@ def _weaknesses(view: RunView, final: Stage3Result) -> Iterator[str]:
 def _writer(view: RunView, final: Stage3Result, short: dict[str, str]) -> Iterator[str]:
     """Return who wrote an answer if it wasn't the chairman."""
     failed = [
-        wording.failed(short[writer.name], failures.cause(writer.state.failure))
-        for writer in view.chair
-        if isinstance(writer.state, Failed)
+        wording.failed(short[name], failures.cause(state.failure))
+        for name, state in view.chair.items()
+        if isinstance(state, Failed)
     ]
     why = listing(failed) if failed else ""
     if final.source in ("fallback", "best_ranked"):
@@ -434,34 +402,22 @@ def _as_many_as_fit(facts: list[str]) -> list[str]:
     return [*shown, wording.more(more)] if more else shown
 
 
-def _error(view: RunView, error: RunFailure, now: float) -> tuple[Block, ...]:
-    short = names(view)
-    causes = failures.causes(error.failures)
+def _error(view: RunView, error: RunFailed, now: float) -> tuple[Block, ...]:
+    unsaved = view.final
+    causes = [(listing(map(view.name, names)), why) for names, why in failures.causes(error.failures)]
     return (
         _question(view),
-        Heading(wording.NOT_SAVED if view.final else wording.NO_ANSWER),
+        Heading(wording.NOT_SAVED if unsaved else wording.NO_ANSWER),
         Line(error.message),
-        *(
-            [
-                Pairs(
-                    tuple(
-                        (listing(short.get(name, name) for name in names), why) for names, why in causes
-                    )
-                )
-            ]
-            if causes
-            else []
-        ),
+        *([Pairs(tuple(causes))] if causes else []),
         *map(Line, origin(view)),
-        *_kept(view.final),
-        Footer(_joined([*_effort(view, now), wording.run(error.run_id)])),
+        *(
+            [Line(wording.ONLY_HERE), Prose(unsaved.response)]
+            if unsaved
+            else [Line(wording.NOTHING_ADDED)]
+        ),
+        Footer(SEPARATOR.join([*_effort(view, now), wording.run(error.run_id)])),
     )
-
-
-def _kept(unsaved: Stage3Result | None) -> tuple[Block, ...]:
-    if unsaved is None:
-        return (Line(wording.NOTHING_ADDED),)
-    return (Line(wording.ONLY_HERE), Prose(unsaved.response))
 
 
 def _voices(view: RunView, final: Stage3Result, *, is_card: bool) -> Iterator[str]:
@@ -470,33 +426,27 @@ def _voices(view: RunView, final: Stage3Result, *, is_card: bool) -> Iterator[st
     A card doesn't name the chairman; the transcript does. If the chairman names dissent, readers need
     that: alike rankings are no agreement.
     """
-    short = names(view)
     given = sum(seat.answer is not None for seat in view.seats)
     members = _members(view, len(view.seats))
     yield members if given == len(view.seats) else wording.part_of(given, members)
     if final.source == "chairman" and not is_card:
-        yield wording.chairman(short[final.model])
+        yield wording.chairman(view.name(final.model))
     if view.strategy != "consensus" and final.source not in ("verbatim", "single"):
         yield wording.strategy(view.strategy)
-    named = final.notes is not None and final.notes.dissent is not None
-    if view.ranking and not named and (alike := wording.agreement(view.ranking.agreement_word)):
-        yield alike
-    if view.depth and (why := worth.reviewed(view.depth, by_member=view.judged_by_member)):
-        yield why
-    if view.iteration and view.iteration.max_rounds > 1:
-        yield wording.rounds(view.iteration)
-    yield from _by_criteria(view, short)
-
-
-def _by_criteria(view: RunView, short: dict[str, str]) -> Iterator[str]:
-    """Return which answer scores best, and which are disqualified."""
-    answers = view.scores.answers if view.scores else []
-    best = next((each for each in answers if not each.is_disqualified), None)
+    depth, iteration, ranking = view.message.depth, view.message.iteration, view.round.ranking
+    if ranking and not (final.notes and final.notes.dissent):
+        yield wording.agreement(ranking.agreement_word)
+    if depth:
+        yield worth.reviewed(depth, by_member=view.profile.judged_by_a_member)
+    if iteration and iteration.max_rounds > 1:
+        yield wording.rounds(iteration)
+    scored = view.round.scores.answers if view.round.scores else []
+    best = next((each for each in scored if not each.is_disqualified), None)
     if best and best.total is not None:
-        yield wording.best_by_criteria(short.get(best.model, best.model), best.total)
-    for each in answers:
+        yield wording.best_by_criteria(view.name(best.model), best.total)
+    for each in scored:
         if each.is_disqualified:
-            yield wording.disqualified(short.get(each.model, each.model), each.failed)
+            yield wording.disqualified(view.name(each.model), each.failed)
 
 
 def _effort(view: RunView, now: float) -> list[str]:
@@ -505,10 +455,8 @@ def _effort(view: RunView, now: float) -> list[str]:
     facts = [] if elapsed is None else [figures.duration(elapsed)]
     if view.usage is not None:
         facts.append(
-            figures.NO_COST if view.demonstration or view.example else figures.money(view.usage)
+            figures.NO_COST
+            if view.profile.demonstration or view.profile.example
+            else figures.money(view.usage)
         )
     return facts
-
-
-def _joined(facts: list[str]) -> str:
-    return SEPARATOR.join(facts)

@@ -1,4 +1,4 @@
-"""Which sentences a correction changed, and which change an objection asked for.
+"""What is shown of a long text: the sentences that a correction changed, and how it begins.
 
 Sentences are compared as people read them, without Markdown; code and tables are left out.
 """
@@ -8,10 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from bot.view.objections import weight
-from council.document.results import ReviewPoint
+from council.document.results import GRADES, ReviewPoint
 from council.reviews.extraction import EMPTY_WORDS
-from council.text import sentences
+from council.text import clip, sentence_ends, sentences
 
 LONGEST = 20_000
 """Characters up to which texts are compared sentence by sentence: a hundredth of a second."""
@@ -21,11 +20,16 @@ CLOSE = 0.3
 ENOUGH_NAMED = 2
 """How many of a change's words an objection must share to be about it."""
 
+BEGINNING = 400
+"""How many characters of a corrected response a digest shows, about."""
+
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _MARK = re.compile(r"\s*(?:(?:#{1,6}|>|[-*+]|\d{1,3}[.)])\s+)*")
 _INLINE = re.compile(
     r"\*\*|__|~~|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)|!?\[(?=[^\]\n]*\]\()|(?<=\S)\]\([^)\s]*\)"
 )
+_RULE = re.compile(r" {0,3}\|?[ :]*-+[ :]*\|[ :|-]*$")
+_LEADS = re.compile(r" {0,3}#{1,6} |\s*(?:[-*+]|\d{1,3}[.)])\s*$|\s*\*\*[^*]+\*\*:?\s*$|.*:\s*$")
 _WORD = re.compile(r"\w[\w'.-]*\w|\w")
 
 
@@ -125,3 +129,53 @@ def _words(text: str) -> set[str]:
     return {
         word for word in map(str.lower, _WORD.findall(text)) if len(word) > 2 and word not in EMPTY_WORDS
     } | {word for word in _WORD.findall(text) if word.isdigit()}
+
+
+def weight(point: ReviewPoint) -> int:
+    """Return how grave an objection is, 0 the gravest; one without a grade is a medium one.
+
+    Lighter than all others is one that quotes words that aren't there.
+    """
+    return len(GRADES) if point.found is False else GRADES.index(point.severity or "medium")
+
+
+def beginning(markdown: str, length: int = BEGINNING) -> str:
+    """Return how a text begins, up to the end of a sentence or line at about `length` characters.
+
+    Code or a table that would be cut is left out unless the text begins with it.
+    """
+    if len(markdown) <= length + length // 4:
+        return markdown
+    lines: list[str] = []
+    room, fence, opened = length, "", 0
+    for line in markdown[: 2 * length].split("\n"):
+        mark = _FENCE.match(line)
+        if len(line) > room:
+            if not fence and (kept := _sentences_of(line, room, is_first=not any(lines))):
+                lines.append(kept)
+            break
+        if mark and not fence:
+            fence, opened = mark[1], len(lines)
+        elif mark and mark[1].startswith(fence):
+            fence = ""
+        lines.append(line)
+        room -= len(line) + 1
+    if fence:
+        lines = lines[:opened] if any(lines[:opened]) else [*lines, fence]
+    rows = len(lines)
+    while rows and "|" in lines[rows - 1]:
+        rows -= 1
+    if rows and any(map(_RULE.match, markdown.split("\n")[rows : len(lines) + 2])):
+        lines = lines[:rows]
+    while lines and (not lines[-1].strip() or _LEADS.match(lines[-1])):
+        lines.pop()  # a heading alone says nothing
+    return "\n".join(lines) or clip(markdown, length)
+
+
+def _sentences_of(line: str, room: int, *, is_first: bool) -> str:
+    """Return the sentences of a line that fit whole; of the first line, its words."""
+    ends = sentence_ends(line, room)
+    whole = [end for end in ends if not (line.count("**", 0, end) % 2 or line.count("`", 0, end) % 2)]
+    if whole:
+        return line[: whole[-1]].rstrip()
+    return clip(line, max(room, 2)) if is_first else ""

@@ -1,31 +1,50 @@
-"""The thread below the card: a digest that explains in a minute why the answer is what it is.
+"""What the members of a run said: the thread below the card, what *Open* shows, and the record of all.
 
-First the whole in short: the ranking, and for each member the gravest objection and what it changed.
-Then a message per member, best first: its critics' other objections, its replies, what changed, and
-its corrected response. What it leaves out is behind *Open* (`opened`) and in the transcript
-(`bot.view.record`).
+The thread explains in a minute why the answer is what it is. First the whole in short: the ranking, and
+for each member the gravest objection and what it changed. Then a message per member, best first: its
+critics' other objections, its replies, what changed, and its corrected response. What it leaves out is
+behind *Open* (`opened`) and in transcripts and files (`record`).
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
+from urllib.parse import urlsplit
 
-from bot.view.member import beginning, corrected, final_text, moved, names, share, standing, text
-from bot.view.message import Block, Diff, Heading, Line, Message, Pairs, Prose
-from bot.view.objections import SUMMARY, Heard, heard, objections, reviewed, summary
-from bot.view.passages import Passage, gravest, passages
-from bot.view.ranking import explained, missing, ranked, scores
-from bot.view.state import Failed, RunView, Seat
-from bot.view.wording import figures
+from bot.view.card import correction
+from bot.view.consultants import consultation, moved
+from bot.view.message import LINE, Block, Columns, Diff, Heading, Line, Message, Pairs, Prose, Table
+from bot.view.passages import beginning
+from bot.view.run import Failed, RunView, Seat
+from bot.view.wording import failures, figures, worth
 from bot.view.wording import thread as wording
-from council.document.results import Stage1Result
+from bot.view.wording.card import agreement, rounds
+from bot.view.wording.figures import listing
+from council.document.results import (
+    IterationState,
+    JudgeReport,
+    ObjectionReply,
+    RankedAnswer,
+    ReviewPoint,
+    RunDepth,
+    ScoredAnswer,
+    Stage1Result,
+    Stage2_5Result,
+    Stage2Result,
+)
 from council.text import clip
 
+SUMMARY = 2 * LINE
+"""How much is shown of what a critic says about an answer: two lines."""
+REASON = SUMMARY - 30
+"""How much is shown of a reply's reason, with what is before it in two lines."""
 SENTENCE = SUMMARY - 25
 """How much the digest shows of a changed sentence: two lines, with what is before it."""
 PASSAGE = 240
 """How much of a changed sentence is shown, before and after."""
-
+_REFERENCE = re.compile(r"\[\d{1,2}\](?!\()")
+"""How Perplexity's models refer to a page that they cite."""
 
 PartKind = Literal["answer", "digest", "member"]
 
@@ -39,88 +58,45 @@ class ThreadPart:
     seat: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Member:
-    """A member that answered, what its critics said, and the change they would look at first."""
-
-    seat: Seat
-    answer: Stage1Result
-    said: Heard
-    passage: Passage | None
-
-
 def thread(view: RunView) -> tuple[ThreadPart, ...]:
     """Return the digest, if reviews were made, and each member's message, in their order."""
-    answered = [(seat, seat.answer) for seat in ranked(view) if seat.answer]
-    if len(answered) < 2:  # one alone has no peers, and its answer is the card's
+    seats = [seat for seat in view.ranked if seat.answer]
+    if len(seats) < 2:  # one alone has no peers, and its answer is the card's
         return ()
-    members = [_member(view, seat, answer) for seat, answer in answered]
     messages: list[ThreadPart] = []
     if view.stage("stage2").progress == "done":
-        messages.append(ThreadPart("digest", Message("ranking", tuple(_digest(view, members)))))
-    for member in members:
-        blocks = tuple(_in_full(view, member))
-        message = Message(f"member:{member.seat.name}", blocks, bounded=True)
-        messages.append(ThreadPart("member", message, view.seats.index(member.seat)))
+        messages.append(ThreadPart("digest", Message("ranking", tuple(_digest(view, seats)))))
+    for seat in seats:
+        message = Message(f"member:{seat.name}", tuple(_in_full(seat)), bounded=True)
+        messages.append(ThreadPart("member", message, view.seats.index(seat)))
     return tuple(messages)
 
 
-def opened(view: RunView, number: int) -> Message:
-    """Return all of one member: its changes, its whole response, the original, and reviews of it."""
-    seat = view.seats[number] if number < len(view.seats) else None
-    if seat is None or seat.answer is None:
-        return Message("open", (Line(wording.NO_ANSWER),))
-    return Message("open", tuple(_opened(view, seat, seat.answer)))
-
-
-def _opened(view: RunView, seat: Seat, answer: Stage1Result) -> Iterator[Block]:
-    yield Heading(names(view)[seat.name])
-    yield standing(view, seat, answer)
-    if any(moved(seat, answer)):
-        yield Heading(wording.CHANGES, 3)
-        yield Line(wording.MARKED)
-        yield Diff(answer.response, final_text(seat, answer))
-    yield from corrected(view, seat, answer)
-    if seat.has_changed:
-        yield Heading(wording.ORIGINAL, 3)
-        yield from text(view, answer.response, answer)
-    yield from reviewed(view, seat)
-
-
-def _member(view: RunView, seat: Seat, answer: Stage1Result) -> _Member:
-    said = heard(view, seat)
-    points = [point for _, points in said.objections for point in points]
-    changed = passages(answer.response, final_text(seat, answer))
-    return _Member(seat, answer, said, gravest(changed, points))
-
-
-def _digest(view: RunView, members: Sequence[_Member]) -> Iterator[Block]:
+def _digest(view: RunView, seats: Sequence[Seat]) -> Iterator[Block]:
     yield Heading(f"{wording.RANKING}{wording.of_round(view.number)}")
     if view.is_undecided:
         yield Line(wording.UNDECIDED)
-    elif view.ranking and view.ranking.ballots:
-        yield Line(" ".join((wording.BESIDE_NAMES, *(line.text for line in explained(view)))))
+    elif view.round.ranking and view.round.ranking.ballots:
+        yield Line(" ".join((wording.BESIDE_NAMES, *(line.text for line in _explained(view)))))
     else:
         yield Line(wording.NOT_RANKED)
-    yield from missing(view)
-    none = all(each.said.has_none for each in members)
+    yield from _missing(view)
+    none = all(seat.criticism.has_none for seat in seats)
     if none:
         yield Line(wording.NO_OBJECTIONS)
-    for member in members:
-        yield Pairs(tuple(_in_short(view, member, none_at_all=none)), together=True)
-    yield from scores(view)
+    for seat in seats:
+        yield Pairs(tuple(_in_short(seat, none_at_all=none)), together=True)
+    yield from _scores(view)
 
 
-def _in_short(view: RunView, member: _Member, *, none_at_all: bool) -> Iterator[tuple[str, str]]:
+def _in_short(seat: Seat, *, none_at_all: bool) -> Iterator[tuple[str, str]]:
     """Return a member's rank, the gravest objection to its answer, and what it changed, a line each."""
-    seat, said = member.seat, member.said
-    name = names(view)[seat.name]
-    rank = view.rank(seat.name)
+    said, rank = seat.criticism, seat.rank
     stands = wording.average(figures.position(rank.mean_position)) if rank else wording.NO_RANK
-    verdicts = [each.holds for (critic, _), each in said.replies.items() if critic != name]
+    verdicts = [each.holds for (critic, _), each in said.replies.items() if critic != seat.short]
     if verdicts:
         stands = f"{stands}; {wording.replied(len(verdicts), sum(verdicts))}"
-    yield f"{figures.rank(rank)} {name}" if rank else name, stands
+    yield f"{figures.rank(rank)} {seat.short}" if rank else seat.short, stands
     if found := said.gravest:
         critic, point = found
         reply = said.replies.get((critic, point.text))
@@ -131,17 +107,16 @@ def _in_short(view: RunView, member: _Member, *, none_at_all: bool) -> Iterator[
     elif said.clear and not none_at_all:
         yield wording.OBJECTION, wording.NOBODY
     if seat.correction:
-        yield wording.CHANGED, _correction(member)
+        yield wording.CHANGED, _change(seat)
 
 
-def _correction(member: _Member) -> str:
-    seat, answer, passage = member.seat, member.answer, member.passage
-    if isinstance(seat.correcting, Failed):
-        is_stopped = seat.correcting.failure.cause == "stopped"
-        return wording.STOPPED if is_stopped else wording.FAILED
-    if not any(moved(seat, answer)):
+def _change(seat: Seat) -> str:
+    """Return in a line what a member changed."""
+    if isinstance(state := seat.correcting, Failed):
+        return wording.STOPPED if state.failure.cause == "stopped" else wording.FAILED
+    if not any(seat.moved):
         return wording.KEPT_IN_SHORT
-    much = wording.much(share(seat, answer))
+    much, passage = wording.much(seat.share), seat.passage
     if passage is None:
         return much
     if not passage.after:
@@ -150,22 +125,401 @@ def _correction(member: _Member) -> str:
     return wording.now(much, sentence) if passage.before else wording.added(much, sentence)
 
 
-def _in_full(view: RunView, member: _Member) -> Iterator[Block]:
-    seat, answer = member.seat, member.answer
-    yield Heading(names(view)[seat.name])
-    yield standing(view, seat, answer)
-    yield from objections(view, seat, member.said)
-    if seat.has_changed and (passage := member.passage):
+def _in_full(seat: Seat) -> Iterator[Block]:
+    yield Heading(seat.short)
+    yield _standing(seat)
+    yield from _objections(seat)
+    if seat.has_changed and (passage := seat.passage):
         yield Heading(wording.WHAT_CHANGED, 3)
         rows = ((wording.BEFORE, passage.before), (wording.NOW, passage.after))
         shown = tuple((name, clip(text, PASSAGE)) for name, text in rows if text)
         yield Pairs(shown, together=True)
-    whole = tuple(corrected(view, seat, answer))
-    final = final_text(seat, answer)
-    begun = beginning(final)
-    if view.thread == "full" or begun == final or Prose(final) not in whole:
+    whole, begun = tuple(_response(seat)), beginning(seat.text)
+    if seat.view.profile.thread == "full" or begun == seat.text or Prose(seat.text) not in whole:
         yield from whole
     else:
         name = wording.CORRECTED if seat.has_changed else wording.RESPONSE
         yield Heading(wording.begins(name), 3)
         yield Prose(begun)
+
+
+def opened(view: RunView, number: int) -> Message:
+    """Return all of one member: its changes, its whole response, the original, and reviews of it."""
+    seat = view.seats[number] if number < len(view.seats) else None
+    if seat is None or seat.answer is None:
+        return Message("open", (Line(wording.NO_ANSWER),))
+    return Message("open", tuple(_opened(seat, seat.answer)))
+
+
+def _opened(seat: Seat, answer: Stage1Result) -> Iterator[Block]:
+    yield Heading(seat.short)
+    yield _standing(seat)
+    if any(seat.moved):
+        yield Heading(wording.CHANGES, 3)
+        yield Line(wording.MARKED)
+        yield Diff(answer.response, seat.text)
+    yield from _response(seat)
+    if seat.has_changed:
+        yield Heading(wording.ORIGINAL, 3)
+        yield from text(seat.view, answer.response, answer)
+    yield from _reviewed(seat)
+
+
+# ── a member's answer ────────────────────────────────────────────────────────────────────────────
+
+
+def _standing(seat: Seat) -> Line:
+    """Return how a member's answer fared, in a line."""
+    made, state, said = seat.correction, seat.correcting, list[str]()
+    if (rank := seat.rank) and seat.view.round.ranking:
+        of = len(seat.view.round.ranking.places)
+        said.append(wording.standing(figures.ordinal(rank.number), of, tied=rank.shared))
+    scored = seat.view.round.scores.answers if seat.view.round.scores else []
+    if failed := next((each.failed for each in scored if each.model == seat.name), None):
+        said.append(wording.disqualified(listing(failed)))  # one must-have that it fails is enough
+    if isinstance(state, Failed) and state.failure.cause == "stopped":
+        said.append(wording.NOT_CORRECTED)
+    elif isinstance(state, Failed):
+        kept = wording.kept_text(seat.view.number)
+        said.append(wording.correction_failed(failures.failure(state.failure), kept))
+    elif any(seat.moved):
+        said.append(wording.changed_much(seat.share))
+    elif made:
+        said.append(wording.NOT_REVISED if made.maintained else wording.KEPT)
+    for what, result in (("answer", seat.answer), ("correction", made)):
+        if result and result.answered_by:
+            said.append(wording.fallback(what, result.answered_by))
+    if made and not (isinstance(state, Failed) or made.maintained or seat.criticism.points):
+        said.append(wording.OWN_REVIEW)
+    return Line(" ".join(said))
+
+
+def _response(seat: Seat) -> Iterator[Block]:
+    """Return a member's answer after its last correction, whole, below its heading."""
+    yield Heading(wording.CORRECTED if seat.has_changed else wording.RESPONSE, 3)
+    made, answer = seat.correction, seat.answer
+    result = made if made and (seat.has_changed or made.consultation) else answer
+    if result:
+        yield from text(seat.view, seat.text, result, answer)
+
+
+def text(
+    view: RunView, said: str, result: Stage1Result | Stage2_5Result, before: Stage1Result | None = None
+) -> Iterator[Block]:
+    """Return a member's answer, as a consultation if it is one; a correction with what came before."""
+    if result.consultation:
+        yield from consultation(result.consultation, view.names, _score_of(before))
+    else:
+        yield Prose(said)
+    if result.unstructured:
+        yield Line(wording.unstructured(result.unstructured))
+    if result.truncated:
+        yield Line(wording.CUT_OFF)
+    if result.citations:  # numbered if the text names numbers; titles are others' words
+        titles = [clip(cited.title, 100) or urlsplit(cited.url).netloc for cited in result.citations]
+        if _REFERENCE.search(said):
+            titles = [f"[{number}] {title}" for number, title in enumerate(titles, 1)]
+        yield Line(wording.SOURCES)
+        yield Pairs(tuple(zip(titles, (cited.url for cited in result.citations), strict=True)))
+
+
+def _score_of(answer: Stage1Result | None) -> int | None:
+    """Return how sure a consultant was of its first answer, 1 to 10."""
+    return answer.consultation.confidence.score if answer and answer.consultation else None
+
+
+# ── what critics hold against it ─────────────────────────────────────────────────────────────────
+
+
+def _objections(seat: Seat) -> Iterator[Block]:
+    """Return the objections to an answer but the gravest, which the digest has, and all replies."""
+    said = seat.criticism
+    rows = tuple(_rows(seat))
+    blocks: list[Block] = [Pairs(rows, together=True)] if rows else []
+    if said.undivided:
+        blocks.append(Line(wording.undivided(said.undivided)))
+    others = seat.correction.peer_critiques if seat.correction else ""
+    if others and not said.points:  # another program's words
+        blocks.append(Prose(beginning(others)))
+    if blocks:
+        yield Heading(wording.OBJECTIONS, 3)
+        yield from blocks
+
+
+def _rows(seat: Seat) -> Iterator[tuple[str, str]]:
+    """Yield each critic's objections, each with the reply to it; without a reply they share a row."""
+    held = seat.criticism
+    for critic, points in held.objections:
+        is_first = held.gravest == (critic, points[0])
+        if is_first and (reply := held.replies.get((critic, points[0].text))):
+            yield seat.short, wording.to_gravest(critic, _reply(seat, reply, clip(reply.reason, REASON)))
+        shown = fitting(points[is_first:])
+        replies = [held.replies.get((critic, each.text)) for each in shown]
+        if shown and not any(replies):
+            yield critic, summary(shown)
+            continue
+        for point, reply in zip(shown, replies, strict=True):
+            yield critic, clip(said(point), SUMMARY)
+            if reply:
+                yield seat.short, _reply(seat, reply, clip(reply.reason, REASON))
+    for critic, error in held.replies:
+        if critic == seat.short:
+            yield critic, wording.found_itself(clip(error, REASON))
+
+
+def _reviewed(seat: Seat, *, forms_only: bool = False) -> Iterator[Block]:
+    """Return the reviews of an answer alone; `forms_only`: without prose that nobody replies to."""
+    replies, label = seat.criticism.replies, seat.label or ""
+    for critic, review, points in seat.criticism.points:
+        if forms_only and not (_is_form(review) or any(by == critic for by, _ in replies)):
+            continue
+        yield Heading(wording.review_by(critic), 3)
+        lists: dict[str, list[str]] = {wording.STRENGTHS: [], wording.FAULTS: []}
+        for point in points:
+            kind = wording.FAULTS if point.kind == "objection" else wording.STRENGTHS
+            reply = replies.get((critic, point.text))
+            answered = f"{seat.short}: {_reply(seat, reply, reply.reason)}" if reply else ""
+            lists[kind].append(wording.point(said(point), point.quote, answered))
+        if filled := tuple((title, tuple(items)) for title, items in lists.items() if items):
+            yield Columns(filled)
+        elif label and review.objects_to(label) is False:
+            yield Line(wording.NO_OBJECTIONS)
+        else:
+            yield Prose(seat.view.named(review.ranking))
+        if scores := review.scores.get(label):
+            yield Line(wording.scored(scores))
+        if review.truncated:
+            yield Line(wording.REVIEW_CUT_OFF)
+    for critic, error in replies:
+        if critic == seat.short:
+            yield Line(f"{critic}: {wording.found_itself(error)}")
+
+
+def _reply(seat: Seat, reply: ObjectionReply, reason: str) -> str:
+    made = seat.correction
+    is_kept = made is not None and made.corrected_response == made.original_response
+    return wording.reply(reason, holds=reply.holds, is_kept=is_kept)
+
+
+def _is_form(review: Stage2Result) -> bool:
+    """Return whether it is a JSON ballot, whose points are all that it says: one that names no label."""
+    return review.objects_to("") is False
+
+
+def fitting(points: Sequence[ReviewPoint], limit: int = SUMMARY) -> list[ReviewPoint]:
+    """Return the gravest of these, and as many others as fit beside it, each whole."""
+    shown, others, room = [*points[:1]], points[1:], limit - sum(len(said(each)) for each in points[:1])
+    for other in others:
+        if len(said(other)) < room:
+            shown.append(other)
+            room -= len(said(other)) + 1
+    return shown
+
+
+def summary(points: Sequence[ReviewPoint], limit: int = SUMMARY) -> str:
+    """Return as many objections as fit, the gravest first and shortened if it must be."""
+    return clip(" ".join(map(said, fitting(points, limit))), limit)
+
+
+def said(point: ReviewPoint) -> str:
+    """Return an objection as a sentence, with its grade."""
+    end = "" if point.text.endswith(wording.SENTENCE_ENDS) else "."
+    text = wording.graded(point.severity, f"{point.text}{end}")
+    return f"({wording.NOT_FOUND}) {text}" if point.found is False else text
+
+
+# ── how the reviewers ranked ─────────────────────────────────────────────────────────────────────
+
+
+def _explained(view: RunView) -> Iterator[Line]:
+    """Return how to read a ranking."""
+    if len(view.round.labels) == 2:
+        yield Line(wording.OWN_VOTES_OF_TWO)
+    if view.round.ranking and (alike := agreement(view.round.ranking.agreement_word)):
+        yield Line(wording.sentence(alike))
+
+
+def _missing(view: RunView) -> Iterator[Line]:
+    """Return whose vote is missing from a ranking, and why."""
+    for seat in view.seats:
+        if isinstance(state := seat.answering, Failed):
+            yield Line(wording.no_answer(seat.short, failures.failure(state.failure)))
+        if isinstance(state := seat.reviewing, Failed):
+            yield Line(wording.no_review(seat.short, failures.failure(state.failure)))
+        if seat.review and seat.name not in view.votes:
+            yield Line(wording.not_counted(seat.short, truncated=seat.review.truncated))
+
+
+def _scores(view: RunView) -> Iterator[Block]:
+    """Return the answers' scores by criterion, if the run has criteria."""
+    matrix, criteria = view.round.scores, view.criteria
+    if matrix is None or criteria is None:
+        return
+    yield Heading(wording.SCORES, 3)
+    if not matrix.ballots:
+        yield Line(wording.NO_SCORES)
+        return
+
+    def cells(number: int, each: ScoredAnswer) -> tuple[str, ...]:
+        place = wording.NONE if each.total is None else figures.ordinal(number)
+        scores = (*map(each.means.get, criteria.names), each.total)
+        return (
+            wording.DISQUALIFIED if each.is_disqualified else place,
+            view.name(each.model),
+            *(wording.NONE if score is None else f"{score:.1f}" for score in scores),
+        )
+
+    first = (wording.SCORES_PLACE, wording.SCORES_MEMBER)
+    header = (*first, *map(str, criteria.criteria), wording.SCORES_TOTAL)
+    yield Table(header, tuple(cells(*each) for each in enumerate(matrix.answers, 1)))
+    yield Line(wording.HOW_SCORED)
+    for each in matrix.answers:
+        if each.is_disqualified:
+            yield Line(wording.disqualified_here(view.name(each.model), each.failed))
+
+
+# ── the record ───────────────────────────────────────────────────────────────────────────────────
+
+
+def record(view: RunView) -> Iterator[Message]:
+    """Yield everything the members of a run that is over said, round by round.
+
+    Each round has its ranking, then every member's answers and what the reviewers' forms say of them. A
+    review in prose is of all answers: those come at the end. Keys are `ranking:ROUND`,
+    `member:ROUND:NAME`, `reviews:ROUND:NAME` and `reviews:ROUND`.
+    """
+    depth, told = view.message.depth, view.message.iteration
+    if depth and depth.judge:
+        yield Message("judge", tuple(_judged(depth, depth.judge)))
+    for each in view.every_round:
+        yield from _of_round(each)
+    if told and told.max_rounds > 1:
+        yield Message("rounds", tuple(_moves(view, told)))
+
+
+def _of_round(view: RunView) -> Iterator[Message]:
+    progress, number = view.stage("stage2").progress, view.number
+    if progress not in ("done", "skipped"):
+        return
+    if progress == "done":
+        yield Message(f"ranking:{number}", tuple(_ranking(view)))
+    for seat in view.ranked:
+        if seat.answer:
+            yield Message(f"member:{number}:{seat.name}", tuple(_member(seat, seat.answer)))
+            if said := tuple(_reviews(seat)):
+                yield Message(f"reviews:{number}:{seat.name}", said)
+    if said := tuple(_prose_reviews(view)):
+        yield Message(f"reviews:{number}", said)
+
+
+def _judged(depth: RunDepth, report: JudgeReport) -> Iterator[Block]:
+    """Yield what the judge said of the first answers, and what is known of it afterwards."""
+    yield Heading(worth.JUDGED)
+    yield Line(worth.verdict(report))
+    for point in report.points:
+        yield Line(worth.point(point))
+    if said := worth.known_since(depth):
+        yield Line(said)
+
+
+def _ranking(view: RunView) -> Iterator[Block]:
+    yield Heading(f"{wording.RANKING}{wording.of_round(view.number)}")
+    if view.round.ranking is None:
+        yield Line(wording.RESULT_LOST)
+        cast = (
+            (seat.short, ", ".join(map(view.named, view.votes.get(seat.name, ()))))
+            for seat in view.seats
+            if seat.review
+        )
+        yield Pairs(tuple((name, vote or wording.NOT_COUNTED) for name, vote in cast))
+    elif not view.round.ranking.ballots:
+        yield Line(wording.NOT_RANKED)
+    elif view.is_undecided:
+        yield Line(wording.UNDECIDED)
+    else:
+        yield _table(view, view.round.ranking.places)
+        yield from _explained(view)
+    yield from _missing(view)
+    yield from _scores(view)
+
+
+def _table(view: RunView, places: Sequence[RankedAnswer]) -> Table:
+    def vote(reviewer: str, ballot: list[str], place: RankedAnswer) -> str:
+        if place.label in ballot:
+            return str(ballot.index(place.label) + 1)
+        return wording.OWN if reviewer == place.model else wording.NONE
+
+    ballots = view.votes.items()
+    rows = (
+        (
+            figures.rank(rank) if (rank := view.rank(place.model)) else wording.NONE,
+            place.label.removeprefix("Response "),
+            view.name(place.model),
+            figures.position(place.mean_position),
+            *(vote(reviewer, ballot, place) for reviewer, ballot in ballots),
+        )
+        for place in places
+    )
+    reviewers = (wording.by(view.name(reviewer)) for reviewer, _ in ballots)
+    return Table((*wording.RECORD_HEADER, *reviewers), tuple(rows))
+
+
+def _moves(view: RunView, iteration: IterationState) -> Iterator[Block]:
+    """Return how each answer changed from round to round, and why the rounds ended."""
+    yield Heading(wording.ROUNDS)
+    yield Line(wording.sentence(rounds(iteration)))
+    held = view.every_round[: len(iteration.rounds)]
+    answered = [seat for seat in view.seats if seat.answer]
+    if held and answered:
+        heads = (wording.round_head(each.number) for each in held)
+        rows = ((seat.short, *(_move(each.seat(seat.name)) for each in held)) for seat in answered)
+        yield Table((wording.MEMBER, *heads), tuple(rows))
+
+
+def _move(seat: Seat | None) -> str:
+    return correction(seat) if seat and seat.correction else wording.NONE
+
+
+def _member(seat: Seat, answer: Stage1Result) -> Iterator[Block]:
+    yield Heading(f"{seat.full_name}{wording.of_round(seat.view.number)}")
+    yield _standing(seat)
+    if seat.view.number == 1:
+        yield Heading(wording.ORIGINAL, 3)
+        yield from text(seat.view, answer.response, answer)
+    if (made := seat.correction) and not isinstance(seat.correcting, Failed):
+        yield Heading(wording.CORRECTED, 3)
+        if seat.has_changed:
+            yield from text(seat.view, made.corrected_response, made, answer)
+        else:
+            yield Line(wording.SAME)
+            if made.consultation:
+                yield from moved(made.consultation, seat.view.names, _score_of(answer))
+
+
+def _reviews(seat: Seat) -> Iterator[Block]:
+    """Return what filled-in forms say of a member's answer; without any review, what it was handed."""
+    handed = seat.correction.peer_critiques if seat.correction and not seat.criticism.points else ""
+    blocks = (Prose(handed),) if handed else tuple(_reviewed(seat, forms_only=True))
+    if not blocks:
+        return
+    yield Heading(f"{wording.reviews_of(seat.short)}{wording.of_round(seat.view.number)}")
+    if seat.label and not handed:
+        yield Line(wording.label(seat.label))
+    yield from blocks
+
+
+def _prose_reviews(view: RunView) -> Iterator[Block]:
+    """Return a round's reviews in prose, each whole, and whose answer each of their labels is."""
+    written = [
+        (seat.short, seat.review) for seat in view.seats if seat.review and not _is_form(seat.review)
+    ]
+    if not written:
+        return
+    yield Heading(f"{wording.REVIEWS}{wording.of_round(view.number)}")
+    if view.by_label:
+        yield Line(wording.labels(view.by_label.items()))
+    for critic, review in written:
+        yield Heading(wording.review_by(critic), 3)
+        yield Prose(review.ranking)
+        if review.truncated:
+            yield Line(wording.REVIEW_CUT_OFF)

@@ -4,8 +4,7 @@ Four members sit; grok-4 gives no answer, gemini's correction fails, gpt-5 corre
 claude keeps its answer. Times are seconds since the run began, all events carry plain data.
 """
 
-from bot.view.fold import fold
-from bot.view.state import RunView, opening
+from bot.view.run import RunView, fold
 from council.brief import Brief
 from council.document.conversation import (
     AssistantMessage,
@@ -265,7 +264,7 @@ def events(until: float = 100.0) -> list[tuple[float, Event]]:
 
 def seen(until: float = 100.0, *, profile: Profile = PROFILE) -> RunView:
     """Return the run as its observers see it `until` seconds after its begin."""
-    return folded(opening(QUESTION, profile, asker="Ada", now=0.0), events(until))
+    return folded(RunView(QUESTION, profile, asker="Ada", started=0.0), events(until))
 
 
 def folded(view: RunView, timed: list[tuple[float, Event]]) -> RunView:

@@ -2,8 +2,7 @@
 
 import pytest
 
-from bot.view.fold import fold
-from bot.view.state import opening
+from bot.view.run import RunView, fold
 from council.calls import Call
 from council.errors import Failure
 from council.events import AnswerStreamed, MemberFailed
@@ -57,7 +56,7 @@ async def test_copied_marks_are_in_no_stored_answer_and_on_no_card(copy: str) ->
     assert len(done.message.stage2[0].parsed_ranking) == 3
     assert not holds(done.message.dump())
     assert not any(holds(reply) for reply in council.steps.outcomes.values())
-    view = opening("Why?", seats, now=0.0)
+    view = RunView("Why?", seats, started=0.0)
     for event in council.events:
         assert not holds(event)
         view = fold(view, event, 0.0)

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.view.fold import fold
-from bot.view.state import opening
+from bot.view.run import RunView, fold
 from council.calls import Call, MemorySteps, Reply
 from council.document.results import ChairNotes
 from council.errors import Failure
@@ -399,7 +398,7 @@ async def test_a_chairman_that_writes_only_notes_is_asked_for_the_answer() -> No
     council = ScriptedCouncil(script={step: ONLY_NOTES, f"{step}:again": "Shard."})
     message = (await council.run(notes_mark=MARK)).message
     assert (message.stage3.response, message.stage3.source) == ("Shard.", "chairman")
-    view = opening("Why?", profile(), now=0.0)
+    view = RunView("Why?", profile(), started=0.0)
     for event in council.events:
         view = fold(view, event, 0.0)
     assert view.final is not None

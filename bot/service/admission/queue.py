@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from bot.service.admission.limits import Limits
-from bot.view.state import EXACT_POSITIONS
+from bot.view.run import EXACT_POSITIONS
 
 # Further back, a position is reported on arrival and again when it reaches one of these.
 MARKS: tuple[int, ...] = tuple(step * 10**power for power in range(1, 7) for step in (2, 5, 10))

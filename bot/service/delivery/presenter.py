@@ -31,12 +31,9 @@ from bot.service.delivery.venue import (
     Venue,
 )
 from bot.view.card import answer, card, title
-from bot.view.fold import fold
-from bot.view.member import names
 from bot.view.message import Line, Message, Title
-from bot.view.record import record
-from bot.view.state import RunView
-from bot.view.thread import PartKind, ThreadPart, thread
+from bot.view.run import RunView, fold
+from bot.view.thread import PartKind, ThreadPart, record, thread
 from bot.view.wording import commands as wording
 from council.document.results import was_skipped
 from council.events import Event, MemberStarted, RunAdmitted, RunCompleted, RunFailed, RunQueued
@@ -142,7 +139,7 @@ class Presenter:
         if self.view.error is None:
             notes = self.view.final and self.view.final.notes
             follow: ButtonAction = "answer" if notes and notes.ask else "follow"
-            again: ButtonAction = "full" if was_skipped(self.view.depth) else "again"
+            again: ButtonAction = "full" if was_skipped(self.view.message.depth) else "again"
             return (follow, "transcript", again, "helpful", "unhelpful")
         return ("retry", "over")
 
@@ -363,7 +360,7 @@ class Presenter:
         """Return what is posted below the card: members' messages below a first question's alone."""
         parts = [*(self._thread or ())]
         is_first = self._has_own and any(each.kind == "digest" for each in parts)
-        if not is_first and self.view.thread == "digest":
+        if not is_first and self.view.profile.thread == "digest":
             parts = [each for each in parts if each.kind == "digest"]
         return [ThreadPart("answer", self._whole()), *parts] if self._is_cut else parts
 
@@ -373,9 +370,8 @@ class Presenter:
             return (Button("open", self._run_id, posted.seat),)
         if posted.kind == "answer" or any(each.kind == "member" for each in shown):
             return ()
-        short = names(self.view)
         return tuple(
-            Button("open", self._run_id, each.seat, short[self.view.seats[each.seat].name])
+            Button("open", self._run_id, each.seat, self.view.seats[each.seat].short)
             for each in self._thread or ()
             if each.kind == "member"
         )
@@ -453,5 +449,5 @@ class Presenter:
         await self._on_record.acknowledgements.acknowledged()
         if self.view.conversation_id:
             return replace(await self._on_record.render_page(), name=f"council-{self._run_id[:8]}.html")
-        said = "\n\n".join(render(section.message) for section in record(self.view))
+        said = "\n\n".join(map(render, record(self.view)))
         return File(f"council-{self._run_id[:8]}-thread.md", said)

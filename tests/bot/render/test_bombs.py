@@ -13,8 +13,8 @@ from bot.render.parsing import beginning, parse_blocks, parse_inline
 from bot.slack import text as slack_text
 from bot.transcript import prose
 from bot.view.card import card
-from bot.view.fold import fold
 from bot.view.message import Message, Prose, Quote, Title
+from bot.view.run import fold
 from council.events import MemberFailed
 from tests.bot.render.bombs import BOMBS, EACH, END, LENGTH, bomb
 from tests.bot.render.long_answer import answer

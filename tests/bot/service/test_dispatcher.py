@@ -30,7 +30,7 @@ from bot.service.metrics import Metrics
 from bot.service.options import RunOptions
 from bot.service.requests.question import Question
 from bot.service.runs.runs import Runs, build_runs
-from bot.view.state import RunView
+from bot.view.run import RunView
 from bot.view.thread import ThreadPart, thread
 from council.brief import Attachment, Brief, Discussion
 from council.document.conversation import Conversation, Source

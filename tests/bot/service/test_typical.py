@@ -10,8 +10,7 @@ import pytest
 from bot.render.markdown import render
 from bot.service import dispatcher as module
 from bot.view.card import card
-from bot.view.fold import fold
-from bot.view.state import RunView, opening
+from bot.view.run import RunView, fold
 from council.document.conversation import Source
 from council.events import AnswerStreamed
 from storage.errors import DatabaseError
@@ -33,11 +32,11 @@ def text(view: RunView, now: float = 0.3) -> str:
 
 def test_a_new_card_says_what_a_question_takes_here() -> None:
     """In one line below the council; without a known price, only the time."""
-    view = opening("Why?", PROFILE, asker="Ada", now=0.0, typical=LATELY)
+    view = RunView("Why?", PROFILE, asker="Ada", started=0.0, typical=LATELY)
     assert text(view).startswith(
         f"> Why?\n\nAsked by Ada. 4 members.\n\n{LINE}.\n\n- Answers: waiting\n"
     )
-    estimated = opening("Why?", PROFILE, asker="Ada", now=0.0, estimated=0.197)
+    estimated = RunView("Why?", PROFILE, asker="Ada", started=0.0, estimated=0.197)
     assert "\nAt most $0.20.\n" in text(estimated)
     assert f"\n{LINE}, at most $0.20.\n" in text(replace(estimated, typical=LATELY))
     free = replace(view, typical=Typical(20, 12.0, 0.0))

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from bot.slack.text import CardBlocks, card, fallback, pages
 from bot.view.card import card as card_of
-from bot.view.fold import fold
 from bot.view.message import (
     Block,
     Footer,
@@ -22,6 +21,7 @@ from bot.view.message import (
     Table,
     Title,
 )
+from bot.view.run import fold
 from bot.view.thread import opened, thread
 from bot.view.wording.thread import IN_TRANSCRIPT
 from council.events import RunFailed

@@ -11,11 +11,9 @@ from bot.render.markdown import render
 from bot.terminal.ask import people
 from bot.terminal.venue import TerminalChannel, drawn
 from bot.view.card import card
-from bot.view.fold import fold
 from bot.view.message import Block, Entry, Line, Prose, Table
-from bot.view.record import record
-from bot.view.state import RunView, opening
-from bot.view.thread import thread
+from bot.view.run import RunView, fold
+from bot.view.thread import record, thread
 from council.events import AnswerStreamed, Event, MemberFailed, RunCompleted, RunFailed, StageCompleted
 from storage.index.statistics import Typical
 from tests.bot.sample_run import (
@@ -51,7 +49,7 @@ def played(
     """Return what a terminal showed of these events."""
     out, clock = io.StringIO(), Clock()
     console = Console(file=out, force_terminal=live, width=width, height=height, color_system=None)
-    view = opening(QUESTION, PROFILE, asker="Ada", now=0.0)
+    view = RunView(QUESTION, PROFILE, asker="Ada", started=0.0)
     with TerminalChannel(console, view, clock=clock) as channel:
         for clock.now, event in timed:
             channel.hear(event)
@@ -148,7 +146,7 @@ def test_a_person_sees_card_thread_and_answer() -> None:
 def test_nothing_is_wider_than_the_window(width: int) -> None:
     """Long lines wrap and wide tables become lists."""
     view = seen()
-    messages = [each.message for each in (*thread(view), *record(view))]
+    messages = [*(each.message for each in thread(view)), *record(view)]
     for message in (*messages, card(view, 44.3), card(seen(34), 34.0)):
         for line in printed(message.blocks, width).splitlines():
             assert len(line) <= width
@@ -231,7 +229,7 @@ def test_a_verbatim_answer_needs_no_writer() -> None:
 def test_the_view_is_the_folded_one() -> None:
     """The channel's view equals folding the same events."""
     _, view = played(events(), live=False)
-    expected = opening(QUESTION, PROFILE, asker="Ada", now=0.0)
+    expected = RunView(QUESTION, PROFILE, asker="Ada", started=0.0)
     for time, event in events():
         expected = fold(expected, event, time)
     assert view == expected
@@ -242,7 +240,7 @@ def test_it_says_what_a_question_takes(live: bool) -> None:
     """On the drawn card, and among a pipe's first lines."""
     out = io.StringIO()
     console = Console(file=out, force_terminal=live, width=80, height=40, color_system=None)
-    view = opening(QUESTION, PROFILE, now=0.0, typical=Typical(3, 80.0, 0.12))
+    view = RunView(QUESTION, PROFILE, started=0.0, typical=Typical(3, 80.0, 0.12))
     with TerminalChannel(console, view, clock=Clock()):
         pass
     assert "Usually 1 min 20 s, $0.12." in out.getvalue()

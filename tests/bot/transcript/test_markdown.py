@@ -3,8 +3,8 @@
 from bot.render.markdown import render
 from bot.transcript.html import to_html
 from bot.transcript.markdown import to_markdown
-from bot.view.fold import of_document
-from bot.view.record import record
+from bot.view.run import of_document
+from bot.view.thread import record
 from council.brief import Discussion, ThreadMessage
 from council.document.conversation import Conversation, UserMessage, Vote
 from council.document.results import ChairNotes
@@ -30,7 +30,7 @@ def test_a_conversation_reads_from_question_to_reviews() -> None:
     )
     assert f"\n\n{FINAL.response}\n\n_3 of 4 members" in shown
     sections = record(of_document(ASSISTANT, QUESTION, CONVERSATION))
-    assert shown.endswith("\n" + "\n".join(render(each.message, under=1) for each in sections))
+    assert shown.endswith("\n" + "\n".join(render(each, under=1) for each in sections))
     assert [line for line in shown.splitlines() if line.startswith(("# ", "## ", "### "))] == [
         "# Cron or Temporal for nightly jobs",
         "## Question",

@@ -6,9 +6,8 @@ import pytest
 
 from bot.render.markdown import render
 from bot.view.card import answer, card, progress
-from bot.view.fold import fold, of_document
 from bot.view.message import Footer, Message
-from bot.view.state import RunView, opening
+from bot.view.run import RunView, fold, of_document
 from bot.view.wording.failures import explain
 from council.brief import Discussion, ThreadMessage
 from council.document.conversation import AssistantMessage, FailedCall, RunUsage, UserMessage
@@ -76,13 +75,13 @@ def failed(error: RunError | Exception, at: float = 9.0) -> str:
 )
 def test_a_waiting_card_says_how_far_back_it_is(position: int, said: str) -> None:
     """Far back it is told rarely, so the card says what stays true meanwhile."""
-    waiting = replace(opening(QUESTION, PROFILE, now=0.0), position=position)
+    waiting = replace(RunView(QUESTION, PROFILE, started=0.0), position=position)
     assert f"Waiting for its turn: {said}." in text(waiting)
 
 
 def test_the_card_opens_within_the_first_second() -> None:
     """Question, asker and council are there before any member is asked."""
-    view = opening("Why?\n\n# Really?", PROFILE, now=0.0)
+    view = RunView("Why?\n\n# Really?", PROFILE, started=0.0)
     assert text(view, 0.3) == (
         "> Why?\n>\n> ## Really?\n\n"
         "4 members.\n\n"
@@ -395,7 +394,7 @@ def test_one_answer_is_labelled() -> None:
             run=Usage(prompt_tokens=300, source="estimated", unpriced=1), stages={}, calls={}
         ),
     )
-    view = opening(QUESTION, PROFILE, now=0.0)
+    view = RunView(QUESTION, PROFILE, started=0.0)
     for name in (CLAUDE, GEMINI, GROK):
         view = fold(view, MemberFailed("stage1", name, LATE), 8.0)
     assert text(fold(view, RunCompleted(RUN_ID, CONVERSATION_ID, single), 9.0)) == (
@@ -482,9 +481,7 @@ def test_every_card_of_a_demonstration_or_an_example_says_so(mark: str, said: st
 def test_a_long_question_is_a_short_title() -> None:
     """Where the title failed, the question's beginning serves."""
     view = fold(
-        opening(
-            "word " * 40, Profile(members=(Member(model="a"),), chairman=Member(model="a")), now=0.0
-        ),
+        RunView("word " * 40, Profile(members=(Member(model="a"),), chairman=Member(model="a"))),
         RunCompleted(
             RUN_ID,
             CONVERSATION_ID,
@@ -503,14 +500,14 @@ def test_a_long_question_is_a_short_title() -> None:
 def test_consultants_and_rounds_are_named_where_they_are_not_the_usual() -> None:
     """Who asked can see at once whether it is held as it was asked for."""
     profile = PROFILE.model_copy(update={"answer_format": "structured", "max_rounds": 3})
-    view = opening("Why?", profile, asker="Ada", now=0.0)
+    view = RunView("Why?", profile, asker="Ada", started=0.0)
     assert "Asked by Ada. 4 consultants, up to 3 rounds." in text(view)
 
 
 def test_a_strategy_other_than_the_usual_one_is_named() -> None:
     """While the run goes and in the answer's footer, but not on words no chairman wrote."""
     profile = PROFILE.model_copy(update={"strategy": "compare_only"})
-    view = opening("Why?", profile, asker="Ada", now=0.0)
+    view = RunView("Why?", profile, asker="Ada", started=0.0)
     assert "Asked by Ada. 4 members, strategy compare_only." in text(view)
     facts = answered(strategy="coverage").splitlines()[-1]
     assert " \u00b7 strategy coverage \u00b7 " in facts

@@ -10,10 +10,9 @@ from bot.render.markdown import render
 from bot.slack import text as slack_text
 from bot.terminal.venue import drawn
 from bot.view.consultants import bar
-from bot.view.fold import of_document
 from bot.view.message import Columns, Message, Prose
-from bot.view.record import record
-from bot.view.state import RunView
+from bot.view.run import RunView, of_document
+from bot.view.thread import record
 from council.consultation import Consultation, Debate
 from tests.bot.sample_run import (
     ANSWERS,
@@ -61,7 +60,7 @@ def stored(first: Consultation | None, second: Consultation | None, **changes: o
 
 def member(view: RunView) -> Message:
     """Return the consultant's section of the record."""
-    return next(each.message for each in record(view) if (each.kind, each.member) == ("member", GEMINI))
+    return next(each for each in record(view) if each.key == f"member:1:{GEMINI}")
 
 
 def debated(**confidence: object) -> Consultation:

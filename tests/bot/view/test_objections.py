@@ -3,9 +3,9 @@
 import random
 
 from bot.render.markdown import render
-from bot.view.fold import of_document
-from bot.view.objections import SUMMARY, said, weight
-from bot.view.thread import thread
+from bot.view.passages import weight
+from bot.view.run import of_document
+from bot.view.thread import SUMMARY, said, thread
 from council.document.results import ReviewPoint, Stage2Result
 from council.reviews.ballots import read_ballot
 from tests.bot.sample_run import ASSISTANT, CLAUDE, CONVERSATION, GEMINI, GPT, LABELS, QUESTION

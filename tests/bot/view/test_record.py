@@ -3,9 +3,8 @@
 import pytest
 
 from bot.render.markdown import render
-from bot.view.fold import fold, of_document
-from bot.view.record import Section, record
-from bot.view.state import RunView
+from bot.view.run import RunView, fold, of_document
+from bot.view.thread import record
 from council.calls import Citation
 from council.document.conversation import AssistantMessage, Conversation, peer_critiques
 from council.document.results import ReviewPoint
@@ -33,19 +32,16 @@ from tests.bot.sample_run import (
 MEMBERS = (CLAUDE, GEMINI, GPT)
 
 
-def key(section: Section) -> str:
-    """Return what a section is called here."""
-    return f"{section.kind}:{section.member}" if section.member else section.kind
-
-
 def keys(view: RunView) -> list[str]:
-    """Return what the sections that are final are called."""
-    return [key(section) for section in record(view)]
+    """Return what the messages that are final are called."""
+    return [each.key for each in record(view)]
 
 
 def text(view: RunView, name: str) -> str:
-    """Return one section as Markdown."""
-    return next(render(section.message) for section in record(view) if key(section) == name)
+    """Return one message of the first round as Markdown."""
+    kind, *member = name.split(":", 1)
+    key = ":".join((kind, "1", *member))
+    return next(render(each) for each in record(view) if each.key == key)
 
 
 def stored(**changes: object) -> RunView:
@@ -55,7 +51,7 @@ def stored(**changes: object) -> RunView:
 
 def test_a_record_once_made_stays_as_it_is() -> None:
     """The document gives the same as the run did: the ranking, each member, and the reviews in prose."""
-    assert keys(seen()) == ["ranking", *(f"member:{name}" for name in MEMBERS), "reviews"]
+    assert keys(seen()) == ["ranking:1", *(f"member:1:{name}" for name in MEMBERS), "reviews:1"]
     assert [*record(stored())] == [*record(seen())]
 
 
@@ -253,7 +249,7 @@ def test_a_member_without_critiques_reviewed_itself() -> None:
     """No peer's review, no section of reviews, and a sentence that says so."""
     correction = CORRECTIONS[GPT].model_copy(update={"peer_critiques": peer_critiques(GPT, [])})
     view = stored(stage2=[], stage2_5=[correction], aggregate_ranking=None)
-    assert keys(view) == [f"member:{name}" for name in (GPT, CLAUDE, GEMINI)]
+    assert keys(view) == [f"member:1:{name}" for name in (GPT, CLAUDE, GEMINI)]
     assert "No peer's review came back, so it reviewed its own answer.\n" in text(view, f"member:{GPT}")
 
 
@@ -271,7 +267,7 @@ def test_an_old_document_shows_what_it_has() -> None:
     )
     conversation = Conversation.model_validate({**CONVERSATION.model_dump(), "messages": []})
     view = of_document(old, "Capital?", conversation)
-    assert keys(view) == ["ranking", f"member:{GPT}", f"member:{GROK}", "reviews"]
+    assert keys(view) == ["ranking:1", f"member:1:{GPT}", f"member:1:{GROK}", "reviews:1"]
     assert text(view, "ranking") == (
         "## Ranking\n\n"
         "The votes as they were cast, best first; the result is not on record.\n\n"

@@ -4,9 +4,8 @@ import pytest
 
 from bot.render.markdown import render
 from bot.transcript.markdown import to_markdown
-from bot.view.fold import of_document
-from bot.view.record import record
-from bot.view.thread import thread
+from bot.view.run import of_document
+from bot.view.thread import record, thread
 from council.document.conversation import AssistantMessage, Conversation
 from council.document.results import ObjectionReply, ReviewPoint, Severity, Stage2_5Result, Stage2Result
 from tests.bot.sample_run import (
@@ -146,7 +145,7 @@ def test_documents_with_and_without_replies_are_shown_everywhere(
     stored_again = AssistantMessage.model_validate(message.dump())
     assert stored_again == message
     view = of_document(stored_again, QUESTION, CONVERSATION)
-    whole = "\n".join(render(section.message) for section in record(view))
+    whole = "\n".join(map(render, record(view)))
     assert ("\u2192 gpt-5: doesn't hold: I tried it." in whole) == bool(replies)
     conversation: Conversation = CONVERSATION.model_copy(
         update={"messages": [CONVERSATION.messages[0], message]}

@@ -10,10 +10,8 @@ from bot.render.markdown import render
 from bot.terminal import venue as terminal
 from bot.transcript.markdown import to_markdown
 from bot.view.card import card
-from bot.view.fold import fold, of_document
-from bot.view.record import Section, record
-from bot.view.state import RunView, opening
-from bot.view.thread import thread
+from bot.view.run import RunView, fold, of_document
+from bot.view.thread import record, thread
 from bot.view.wording.card import rounds
 from council.document.conversation import AssistantMessage, Conversation, UserMessage
 from council.document.results import IterationRound, IterationState, TerminationReason
@@ -45,7 +43,7 @@ async def held(seats: Profile, **script: object) -> tuple[ScriptedCouncil, Assis
 
 def views(council: ScriptedCouncil, seats: Profile, message: AssistantMessage) -> list[RunView]:
     """Return what is seen after each event of a run, to the last."""
-    seen = [opening(QUESTION, seats, now=0.0)]
+    seen = [RunView(QUESTION, seats, started=0.0)]
     for event in (*council.events, RunCompleted("run", ID, message)):
         seen.append(fold(seen[-1], event, 0.0))
     return seen
@@ -61,30 +59,25 @@ def conversation(message: AssistantMessage) -> Conversation:
     )
 
 
-def key(section: Section) -> tuple[str, int, str | None]:
-    """Return what tells a section from the others."""
-    return section.kind, section.round, section.member
-
-
 async def test_each_round_is_on_record_and_stays_as_it_was() -> None:
     """With the reviews of it; the same from the document."""
     seats = profile(*SEATS, max_rounds=2)
     council, message = await held(seats)
     seen = views(council, seats, message)
-    last = {key(each): each for each in record(seen[-1])}
-    rounds = ((1, places(seen[-1].earlier[0])), (2, places(seen[-1])))
+    last = {each.key: each for each in record(seen[-1])}
+    rounds = ((1, places(seen[-1].every_round[0])), (2, places(seen[-1])))
     # Whose objections were replied to has them below it, too.
-    assert [each for each in last if each[0] != "reviews" or each[2] is None] == [
+    assert [each for each in last if not each.startswith("reviews") or each.count(":") == 1] == [
         section
         for number, order in rounds
         for section in (
-            ("ranking", number, None),
-            *(("member", number, name) for name in order),
-            ("reviews", number, None),
+            f"ranking:{number}",
+            *(f"member:{number}:{name}" for name in order),
+            f"reviews:{number}",
         )
-    ] + [("rounds", 2, None)]
+    ] + ["rounds"]
     stored = of_document(message, QUESTION, conversation(message))
-    assert {key(each): each for each in record(stored)} == last
+    assert {each.key: each for each in record(stored)} == last
 
 
 async def test_the_thread_has_the_last_round_alone() -> None:
@@ -114,8 +107,8 @@ async def test_the_record_says_how_each_answer_moved_and_why_it_ended() -> None:
     seats = profile(*SEATS, max_rounds=2)
     council, message = await held(seats)
     view = views(council, seats, message)[-1]
-    told = {key(each): render(each.message) for each in record(view)}
-    rounds = told["rounds", 2, None]
+    told = {each.key: render(each) for each in record(view)}
+    rounds = told["rounds"]
     assert rounds == (
         "## Rounds\n\n"
         "2 review rounds, the limit.\n\n"
@@ -125,13 +118,13 @@ async def test_the_record_says_how_each_answer_moved_and_why_it_ended() -> None:
         "| two | corrected | kept its answer |\n"
         "| three | corrected | correction failed (it took too long); answer of the round before kept |\n"
     )
-    assert told["ranking", 2, None].startswith("## Ranking, round 2\n\n")
-    one, three = told["member", 2, "a/one"], told["member", 2, "c/three"]
+    assert told["ranking:2"].startswith("## Ranking, round 2\n\n")
+    one, three = told["member:2:a/one"], told["member:2:c/three"]
     assert "## a/one, round 2\n\n" in one
     assert one.endswith(f"### Corrected response\n\n{SECOND['a/one']}\n")
     assert "The correction failed: it took too long (" in three
     assert "The previous round's response is kept." in three
-    assert told["reviews", 2, None].startswith("## Reviews, round 2\n")
+    assert told["reviews:2"].startswith("## Reviews, round 2\n")
     assert "2 review rounds, the limit" in render(card(view, 0.0))
     assert rounds.removeprefix("## Rounds\n\n") in to_markdown(conversation(message))
 
@@ -170,8 +163,8 @@ async def test_the_card_names_the_round_under_way() -> None:
     view = views(council, seats, message)[began + 1]
     shown = render(card(view, 0.0))
     assert "Reviews, round 2" in shown
-    assert view.ranking is None
-    assert [each.ranking is not None for each in view.earlier] == [True]
+    assert view.round.ranking is None
+    assert [each.ranking is not None for each in view.rounds] == [True, False]
 
 
 async def test_a_member_without_points_keeps_its_answer() -> None:
@@ -186,7 +179,7 @@ async def test_a_member_without_points_keeps_its_answer() -> None:
     told = {each.message.key: render(each.message) for each in thread(view)}
     assert "Nobody objected, so it wasn't revised." in told["member:a/one"]
     assert "- Gravest objection, by one (it holds): It is wrong.\n" in told["ranking"]
-    assert "rounds" not in {each.kind for each in record(view)}
+    assert "rounds" not in {each.key for each in record(view)}
 
 
 async def test_a_demonstrations_member_that_nobody_criticized_keeps_its_answer() -> None:

@@ -8,8 +8,7 @@ from bot.discord import text as discord_text
 from bot.render.markdown import render
 from bot.slack import text as slack_text
 from bot.view.card import card
-from bot.view.fold import fold
-from bot.view.state import RunView
+from bot.view.run import RunView, fold
 from bot.view.thread import thread
 from council.events import RunFailed
 from tests.bot.sample_run import GPT, LATE, RUN_ID, seen

@@ -3,10 +3,8 @@
 from bot.render.markdown import render
 from bot.transcript.markdown import to_markdown
 from bot.view.card import asked, card
-from bot.view.fold import fold, of_document
-from bot.view.record import record
-from bot.view.state import RunView, opening
-from bot.view.thread import thread
+from bot.view.run import RunView, fold, of_document
+from bot.view.thread import record, thread
 from council.criteria import EvaluationCriteria
 from council.document.results import ScoredAnswer, ScoringMatrix
 from council.events import StageCompleted
@@ -69,7 +67,7 @@ def test_the_matrix_is_below_the_ranking() -> None:
 
 def test_it_is_the_same_while_the_run_continues() -> None:
     """The ranking's message is posted once; observers hear of the scores with it."""
-    view = opening(QUESTION, PROFILE.model_copy(update={"criteria": CRITERIA}), now=0.0)
+    view = RunView(QUESTION, PROFILE.model_copy(update={"criteria": CRITERIA}), started=0.0)
     done = StageCompleted(
         "stage2",
         tuple(REVIEWS.values()),
@@ -77,7 +75,7 @@ def test_it_is_the_same_while_the_run_continues() -> None:
         aggregate_ranking=RANKING,
         scores=MATRIX,
     )
-    assert any(TABLE in render(section.message) for section in record(fold(view, done, 1.0)))
+    assert any(TABLE in render(each) for each in record(fold(view, done, 1.0)))
 
 
 def test_a_disqualified_answer_is_marked_and_stays() -> None:
@@ -98,7 +96,7 @@ def test_scores_that_nobody_gave_are_said_so() -> None:
 def test_the_card_names_criteria_and_outcome() -> None:
     """While it runs what is weighed, in the footer what came of it."""
     profile = PROFILE.model_copy(update={"criteria": CRITERIA})
-    view = opening("Why?", profile, asker="Ada", now=0.0)
+    view = RunView("Why?", profile, asker="Ada", started=0.0)
     assert asked(view) == ("Asked by Ada. 4 members. Criteria: Cost:3, Security!.")
     footer = render(card(stored(), 50.0)).splitlines()[-1]
     assert (

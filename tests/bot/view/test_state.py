@@ -2,8 +2,7 @@
 
 import pytest
 
-from bot.view.fold import fold, of_document
-from bot.view.state import Answered, Failed, RunView, Seat, Waiting, Working, opening
+from bot.view.run import Answered, Failed, RunView, Seat, Waiting, Working, fold, of_document
 from council.document.conversation import AssistantMessage, Conversation
 from council.document.results import Rank, Stage1Result, Stage3Result
 from council.errors import Failure
@@ -60,17 +59,17 @@ def progress(view: RunView) -> list[str]:
 
 def test_a_run_opens_with_everybody_waiting() -> None:
     """The seats are the profile's, in its order, before anything has happened."""
-    view = opening(QUESTION, PROFILE, asker="Ada", now=10.0)
+    view = RunView(QUESTION, PROFILE, asker="Ada", started=10.0)
     assert [member.name for member in view.seats] == [GPT, CLAUDE, GEMINI, GROK]
     assert seat(view, GEMINI).persona == "The Pragmatist"
     assert progress(view) == ["waiting"] * 4
-    assert (view.asker, view.profile, view.is_over) == ("Ada", "default", False)
+    assert (view.asker, view.profile.name, view.is_over) == ("Ada", "default", False)
     assert view.elapsed(12.5) == 2.5
 
 
 def test_members_go_through_their_states() -> None:
     """Waiting, working, working again after a failed attempt, answered or failed."""
-    assert seat(opening(QUESTION, PROFILE, now=0.0), GROK).answering == Waiting()
+    assert seat(RunView(QUESTION, PROFILE, started=0.0), GROK).answering == Waiting()
     assert seat(seen(1), GROK).answering == Working()
     assert seat(seen(2), GROK).answering == Working(BUSY, again_at=4.0)
     assert seat(seen(9), GROK).answering == Failed(BUSY)
@@ -93,7 +92,7 @@ def test_a_correction_may_begin_before_the_reviews_are_in() -> None:
 def test_labels_and_ranking_come_with_the_reviews() -> None:
     """Places count from 1; who has no counted vote has no place."""
     view = seen(14)
-    assert (view.labels, view.ranking) == (LABELS, RANKING)
+    assert (view.round.labels, view.round.ranking) == (LABELS, RANKING)
     ranks = [Rank(1, False, 1.0), Rank(2, False, 1.5), Rank(3, False, 2.0)]
     assert [view.rank(name) for name in (CLAUDE, GEMINI, GPT, GROK)] == [*ranks, None]
     assert seen(13).rank(CLAUDE) is None
@@ -137,7 +136,7 @@ def test_a_replacement_chairman_is_in_the_list() -> None:
     """A failed chairman stays visible beside its successor, and its text is gone."""
     failed = fold(seen(34), MemberFailed("stage3", CHAIRMAN, LATE), 40.0)
     view = fold(failed, MemberStarted("stage3", CLAUDE), 40.0)
-    assert [(writer.name, writer.state) for writer in view.chair] == [
+    assert [*view.chair.items()] == [
         (CHAIRMAN, Failed(LATE)),
         (CLAUDE, Working()),
     ]
@@ -172,7 +171,7 @@ def test_a_run_completes_with_its_durable_write() -> None:
 
 def test_skipped_stages_say_so() -> None:
     """A stage that a later one overtakes, or that the run's end leaves waiting, is skipped."""
-    before_review = opening(QUESTION, PROFILE, now=0.0)
+    before_review = RunView(QUESTION, PROFILE, started=0.0)
     assert progress(fold(before_review, StageStarted("stage3", (CHAIRMAN,)), 1.0)) == [
         "skipped",
         "skipped",
@@ -205,10 +204,10 @@ def test_a_failed_run_keeps_its_causes() -> None:
 @pytest.mark.parametrize("stage", ["stage1", "stage2", "stage2_5", "stage3"])
 def test_an_unknown_member_gets_a_seat(stage: Stage) -> None:
     """Events of members whom the profile doesn't know are shown in any case, never an error."""
-    view = opening(QUESTION, PROFILE, now=0.0)
+    view = RunView(QUESTION, PROFILE, started=0.0)
     view = fold(view, MemberStarted(stage, "lab/new"), 1.0)
     view = fold(view, MemberFailed(stage, "lab/new", LATE), 2.0)
-    everybody = {member.name for member in view.seats} | {writer.name for writer in view.chair}
+    everybody = {member.name for member in view.seats} | {*view.chair}
     assert "lab/new" in everybody
 
 
@@ -233,8 +232,8 @@ def test_a_documents_view_is_the_one_that_the_run_had() -> None:
         )
         assert type(ours.correcting) is type(theirs.correcting)
     assert seat(stored, GROK).answering == Failed(BUSY)
-    assert (stored.labels, stored.ranking, stored.final) == (LABELS, RANKING, FINAL)
-    assert (stored.usage, stored.title, stored.profile) == (live.usage, TITLE, "default")
+    assert (stored.round.labels, stored.round.ranking, stored.final) == (LABELS, RANKING, FINAL)
+    assert (stored.usage, stored.title, stored.profile.name) == (live.usage, TITLE, "default")
     assert stored.elapsed(0.0) == pytest.approx(44.2)
     assert progress(stored) == ["done"] * 4
 
@@ -251,7 +250,12 @@ def test_an_old_document_is_read() -> None:
     )
     view = of_document(old, "Capital?", CONVERSATION)
     assert [member.answer for member in view.seats] == [Stage1Result(model=GPT, response="Paris.")]
-    assert (view.profile, view.usage, view.ranking, view.elapsed(0.0)) == (None, None, None, None)
+    assert (view.profile.name, view.usage, view.round.ranking, view.elapsed(0.0)) == (
+        "",
+        None,
+        None,
+        None,
+    )
     assert progress(view) == ["done", "skipped", "skipped", "done"]
 
 

@@ -8,14 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.render.markdown import render
-from bot.view import member
-from bot.view.fold import fold, of_document
-from bot.view.member import BEGINNING, beginning
 from bot.view.message import Message
-from bot.view.objections import SUMMARY, summary
-from bot.view.record import record
-from bot.view.state import RunView
-from bot.view.thread import opened, thread
+from bot.view.passages import BEGINNING, beginning
+from bot.view.run import RunView, fold, of_document
+from bot.view.thread import SUMMARY, opened, record, summary, thread
+from bot.view.thread import text as answer_blocks
 from council.calls import Citation
 from council.document.conversation import AssistantMessage
 from council.document.results import GRADES, ReviewPoint
@@ -31,6 +28,7 @@ from tests.bot.sample_run import (
     GPT,
     LABELS,
     LATE,
+    PROFILE,
     QUESTION,
     RANKING,
     REVIEWS,
@@ -106,17 +104,18 @@ def test_the_built_in_models_ties_are_no_ranking() -> None:
     tied = RANKING.model_copy(
         update={"places": [each.model_copy(update={"mean_position": 1.5}) for each in RANKING.places]}
     )
-    alike = replace(seen(), ranking=tied)
-    built_in = replace(alike, demonstration=True)
+    tiny = PROFILE.model_copy(update={"demonstration": True})
+    alike = replace(seen(), rounds=(replace(seen().round, ranking=tied),))
+    built_in = replace(alike, profile=tiny)
     assert text(built_in, "ranking").startswith(
         "## Ranking\n\nThe reviewers didn't rank the answers.\n\n"
     )
     assert "Rank" not in text(built_in, f"member:{GPT}")
     assert "- gpt-5: not ranked\n" in text(built_in, "ranking")
     assert "average vote 1.5" in text(alike, "ranking")
-    [ranking] = [render(each.message) for each in record(built_in) if each.kind == "ranking"]
+    [ranking] = [render(each) for each in record(built_in) if each.key == "ranking:1"]
     assert ranking.startswith("## Ranking\n\nThe reviewers didn't rank the answers.\n\n")
-    assert "- 1st" in text(replace(seen(), demonstration=True), "ranking")
+    assert "- 1st" in text(replace(seen(), profile=tiny), "ranking")
 
 
 def test_a_corrected_answer_is_below_its_objections_and_what_changed() -> None:
@@ -372,7 +371,7 @@ def test_pages_have_numbers_where_the_text_names_them() -> None:
     """Perplexity's models refer to the list by its numbers."""
     pages = tuple(Citation(url=f"https://{name}.example/", title=name) for name in "ab")
     answer = ANSWERS[CLAUDE].model_copy(update={"citations": pages})
-    blocks = tuple(member.text(seen(20), "Shard [2], not yet [1].", answer))
+    blocks = tuple(answer_blocks(seen(20), "Shard [2], not yet [1].", answer))
     assert render(Message("answer", blocks)).endswith(
         "- \\[1\\] a: https://a.example/\n- \\[2\\] b: https://b.example/\n"
     )

@@ -5,8 +5,7 @@ import pytest
 from bot.render.markdown import render
 from bot.transcript.markdown import to_markdown
 from bot.view.card import card
-from bot.view.fold import fold
-from bot.view.state import opening
+from bot.view.run import RunView, fold
 from bot.view.wording import worth
 from council.document.results import DepthReason, DifferingPoint, JudgeReport, RunDepth, Savings
 from council.events import DepthChosen, StageCompleted, StageStarted
@@ -95,7 +94,7 @@ def test_the_record_has_what_the_judge_found() -> None:
 def test_the_card_says_what_the_judge_does_meanwhile() -> None:
     """Between the answers and the reviews, or what is skipped."""
     auto = PROFILE.model_copy(update={"depth": "auto", "judge_model": Member(model="judge/model")})
-    view = opening("Why?", auto, now=0.0)
+    view = RunView("Why?", auto, started=0.0)
     assert "Reviews: waiting" in render(card(view, 1.0))
     view = fold(view, StageStarted("stage1", (GPT,)), 1.0)
     view = fold(view, StageCompleted("stage1", (ANSWERS[GPT],)), 2.0)

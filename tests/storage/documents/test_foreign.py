@@ -8,9 +8,7 @@ import pytest
 
 from bot.transcript.html import to_html
 from bot.transcript.markdown import to_markdown
-from bot.view.fold import run_views
-from bot.view.member import full_name
-from bot.view.state import Seat
+from bot.view.run import run_views
 from council.document.conversation import AssistantMessage, Conversation, UserMessage
 from council.text.json_objects import JsonObject
 from storage.documents import codec
@@ -83,14 +81,14 @@ def is_understood(shape: Shape) -> None:
 def is_shown(shape: Shape) -> None:
     """Check that the final answer, or that there is none, and each review once are shown."""
     conversation = codec.parse(shape.content).conversation
-    [(_, view)] = run_views(conversation)
+    [view] = run_views(conversation)
     assert (view.final and view.final.response) == shape.final
     shown, page = to_markdown(conversation), to_html(conversation)
     said = shape.final or ("It has no final answer." if shape.members else "It has no answer.")
     assert said in shown
     assert said in page
-    for name in shape.members:
-        assert f"### {full_name(Seat(name))}\n" in shown
+    for seat in view.seats:
+        assert (f"### {seat.full_name}\n" in shown) is (seat.name in shape.members)
     if shape.labels:
         assert "Reviewers saw no names: Response A is " in shown
         assert shown.count(BALLOT) == shown.count("#### By ")

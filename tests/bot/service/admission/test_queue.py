@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bot.service.admission.limits import Limits
 from bot.service.admission.queue import MARKS, Queue, Ticket
-from bot.view.state import EXACT_POSITIONS
+from bot.view.run import EXACT_POSITIONS
 
 
 class Line:
