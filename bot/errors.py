@@ -9,7 +9,6 @@
     │   └── UsageError      it was asked for wrongly; the message says how to do it
     │       ├── NoProfile   there is no council of that name
     │       └── OverLimit   too many questions are waiting already
-    ├── ChartError          the picture of the statistics couldn't be drawn; the text says it all
     └── VenueError          a platform didn't do what it was asked
         ├── Gone            the message, thread or channel isn't there any more
         ├── NotAllowed      a permission or a setting keeps the bot from it
@@ -74,10 +73,6 @@ class NoProfile(UsageError):
 
 class OverLimit(UsageError):
     """A question is over a limit; the message says the number and what to do."""
-
-
-class ChartError(CouncilError):
-    """The picture could not be drawn; the message says why, for the log."""
 
 
 class VenueError(CouncilError):

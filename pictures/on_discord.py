@@ -132,7 +132,7 @@ class OnDiscord:
 
     async def _replied(self, command: str) -> list[dict[str, Any]]:
         used = self._discord.slash(self._channel, self._ada, command)
-        await until(lambda: used.message)  # a chart follows, which the page can't draw
+        await until(lambda: used.message)
         return [self._card(used)]
 
 

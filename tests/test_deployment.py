@@ -25,7 +25,7 @@ ROOT = Path(__file__).parent.parent
 DEPLOY = ROOT / "deploy"
 SETTINGS = {name.upper() for name in Settings.model_fields}
 SECRET_FILES = {f"{name}_FILE" for name in SETTINGS}
-OTHERS = {"MPLCONFIGDIR", "PATH", "PYTHONDONTWRITEBYTECODE"}
+OTHERS = {"PATH", "PYTHONDONTWRITEBYTECODE"}
 """Variables of the files that are no settings of ours."""
 UNITS = ("council.service", "council-worker@.service")
 COMPOSED = ("compose.yaml", "compose.postgres.yaml")

@@ -675,5 +675,5 @@ async def test_heavy_libraries_are_loaded_only_when_used(tmp_path: Path) -> None
     assert ended.code == 0
     loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in ended.err.splitlines()}
     assert "bot" in loaded
-    assert not loaded & {"discord", "slack_bolt", "sqlalchemy", "matplotlib", "xllamacpp"}
+    assert not loaded & {"discord", "slack_bolt", "sqlalchemy", "xllamacpp"}
     assert not loaded & {"opentelemetry", "google", "requests", "psycopg"}

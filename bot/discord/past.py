@@ -4,7 +4,6 @@ Source: https://discord.com/developers/docs/components/reference#button
 """
 
 import asyncio
-import io
 import re
 from collections.abc import Sequence
 from typing import Any, Self, cast
@@ -16,7 +15,6 @@ from bot.discord import text as discord_text
 from bot.discord.card import embed_of, embeds_of
 from bot.discord.notices import NOBODY
 from bot.errors import Refusal
-from bot.past import chart
 from bot.past.buttons import Choice, Verb
 from bot.past.pages import Sheet, shared
 from bot.service.delivery.receipts import Sent
@@ -68,7 +66,6 @@ async def show(interaction: discord.Interaction[Any], sheet: Sheet, *, turned: b
         )
     else:
         await _post(interaction, sheet, text, ephemeral=True)
-        await _draw(interaction, sheet, ephemeral=True)
 
 
 async def posted(sheet: Sheet) -> dict[str, Any]:
@@ -89,7 +86,6 @@ async def share(interaction: discord.Interaction[Any], sheet: Sheet, sent: Sent)
     public = shared(sheet, interaction.user.display_name)
     text = await asyncio.to_thread(discord_text.card, public.message)
     await _post(interaction, public, text, ephemeral=False, sent=sent)
-    await _draw(interaction, public, ephemeral=False, sent=sent)
 
 
 async def _post(
@@ -132,19 +128,6 @@ async def _keep(
         await sent(str(posted.id))
     else:
         await sent(str(posted.message_id or (await interaction.original_response()).id))
-
-
-async def _draw(
-    interaction: discord.Interaction[Any], sheet: Sheet, *, ephemeral: bool, sent: Sent | None = None
-) -> None:
-    """Add the picture, if there is one."""
-    if sheet.chart and (picture := await chart.drawn(sheet.chart)):
-        alt = chart.alt_text(sheet.chart)
-        file = discord.File(io.BytesIO(picture), chart.PICTURE, description=alt)
-        posted = await interaction.followup.send(
-            file=file, ephemeral=ephemeral, allowed_mentions=NOBODY, wait=True
-        )
-        await _keep(interaction, posted, sent)
 
 
 def _view(sheet: Sheet) -> ui.View:

@@ -10,7 +10,6 @@ from datetime import datetime
 from itertools import count
 
 from bot.past.buttons import Answer, Choice, Detail, Figures, HistoryPage, Search
-from bot.past.chart import Chart
 from bot.render.dialect import plain_text
 from bot.view import card
 from bot.view.message import Block, Entry, Footer, Heading, Line, Message, Pairs, Quote, Table, Title
@@ -59,14 +58,14 @@ class Whereabouts:
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A message that answers one person, the buttons below it, and its picture.
+    """A message that answers one person, and the buttons below it.
 
-    `about` are the ids of the conversations that it shows.
+    `about` are the ids of the conversations that it shows; one that `compares` has members' figures.
     """
 
     message: Message
     choices: tuple[Choice, ...] = ()
-    chart: Chart | None = None
+    compares: bool = False
     about: tuple[str, ...] = ()
 
 
@@ -265,8 +264,7 @@ def ask_to_forget(
 
 def statistics(found: Statistics, look: Figures) -> Sheet:
     """Return a channel's statistics, and how each member did."""
-    title = past.statistics_title(look.days)
-    heading = Heading(title)
+    heading = Heading(past.statistics_title(look.days))
     if not (found.answered or found.failed or found.stopped):
         return Sheet(Message("past", (heading, Line(past.NOTHING_ASKED))))
     members = _best_first(found.members)
@@ -274,7 +272,7 @@ def statistics(found: Statistics, look: Figures) -> Sheet:
     return Sheet(
         Message("past", (heading, Line(past.totals(found)), *table, *_votes(found), *_worth(found))),
         (Choice(figures_wording.SHARE, "share", str(look)),),
-        Chart(title, members, _voted(found)) if members else None,
+        compares=bool(members),
     )
 
 
@@ -285,12 +283,6 @@ def _votes(statistics: Statistics) -> tuple[Block, ...]:
         for each in statistics.by_profile
     )
     return (Heading(commands.BY_PROFILE, 3), Pairs(rows)) if rows else ()
-
-
-def _voted(statistics: Statistics) -> str:
-    helpful = sum(each.helpful for each in statistics.by_profile)
-    unhelpful = sum(each.unhelpful for each in statistics.by_profile)
-    return commands.in_chart(helpful, unhelpful) if helpful or unhelpful else ""
 
 
 def _best_first(members: Iterable[MemberStatistics]) -> tuple[MemberStatistics, ...]:
@@ -317,7 +309,28 @@ def _members(members: Iterable[MemberStatistics]) -> tuple[Block, ...]:
         )
         for each in counted
     )
-    return (Table(past.HEADER, tuple(rows)), Line(past.HOW_TO_READ))
+    rest = (
+        (
+            short[each.member],
+            *map(_rate, (each.win_rate, each.change_rate, each.failure_rate)),
+            past.UNKNOWN if each.seconds.value is None else figures_wording.duration(each.seconds.value),
+        )
+        for each in counted
+    )
+    return (
+        Table(past.HEADER, tuple(rows)),
+        Line(past.HOW_TO_READ),
+        Table(past.REST, tuple(rest)),
+        Line(past.REST_READ),
+    )
+
+
+def _rate(rate: Figure) -> str:
+    if rate.value is None:
+        return past.UNKNOWN
+    if rate.runs >= worth.MEASURED:
+        return worth.percent(rate.value)
+    return worth.share(round(rate.value * rate.runs), rate.runs)
 
 
 def _vote(vote: Figure) -> str:

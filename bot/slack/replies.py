@@ -14,7 +14,6 @@ import structlog
 from slack_bolt.async_app import AsyncRespond
 
 from bot.errors import Refusal, VenueError
-from bot.past import chart
 from bot.past.pages import Sheet
 from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.receipts import Sent, unrecorded
@@ -31,7 +30,6 @@ from bot.slack.venue import SlackVenue
 from bot.view.wording import slack as wording
 from bot.view.wording.commands import ALREADY_ASKED, ASKED_BELOW, TRANSCRIPT
 from bot.view.wording.failures import UNEXPECTED
-from bot.view.wording.past import PICTURE
 from council.document.conversation import Source
 from storage.journal.rows import RunRow
 
@@ -68,7 +66,7 @@ class SlackReply:
         self.locations.tasks.spawn(shown)
 
     async def share(self, sheet: Sheet, sent: Sent) -> None:
-        """Show the whole channel what one person saw, with its picture if it has one.
+        """Show the whole channel what one person saw.
 
         It is posted with the bot's token: a response URL doesn't say which message it made.
         """
@@ -78,9 +76,6 @@ class SlackReply:
             for number, part in enumerate(await slack_past.parts(sheet, self.name)):
                 receipt = unrecorded(f"shared.{number}", sent)
                 await posting.post(part, receipt, Urgency.THREAD, str(self.here.channel))
-            if sheet.chart and (picture := await chart.drawn(sheet.chart)):
-                file = File(chart.PICTURE, picture, chart.alt_text(sheet.chart))
-                await self._attach(self.here, PICTURE, "picture", sent, file)
 
         await self.later(share)
 

@@ -312,9 +312,7 @@ class SlackVenue:
 
         async def request() -> str:
             place = await granted(
-                self._client.files_getUploadURLExternal(
-                    filename=file.name, length=len(file.data), alt_txt=file.alt or None
-                )
+                self._client.files_getUploadURLExternal(filename=file.name, length=len(file.data))
             )
             await self._fill(str(place["upload_url"]), file.data)
             return str(place["file_id"])

@@ -214,7 +214,7 @@ class _Keyboard(Responder):
     async def show(self, sheet: Sheet, *, turned: bool = False) -> None:
         del turned
         message = sheet.message
-        if sheet.chart and self.with_examples:
+        if sheet.compares and self.with_examples:
             message = Message(message.key, (*message.blocks, Line(wording.OF_EXAMPLES)))
         display(message)
         self._offer(sheet)

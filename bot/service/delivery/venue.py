@@ -103,16 +103,15 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file to give to people: text, or a picture's bytes; `alt` is what a picture shows, in words."""
+    """A text file to give to people."""
 
     name: str
-    content: str | bytes
-    alt: str = ""
+    content: str
 
     @property
     def data(self) -> bytes:
         """The content as it is sent."""
-        return self.content if isinstance(self.content, bytes) else self.content.encode()
+        return self.content.encode()
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,10 +174,6 @@ def _counts(helpful: int, unhelpful: int) -> Iterator[str]:
         yield f"{unhelpful:,} not helpful"
 
 
-def in_chart(helpful: int, unhelpful: int) -> str:
-    return f"Votes on the answers: {counted(helpful, unhelpful)}."
-
-
 def deleted(votes: int) -> str:
     return f"{count(votes, 'vote')} on other people's answers will be deleted."
 

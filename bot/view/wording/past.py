@@ -1,6 +1,6 @@
 """What people read of past answers: lists, statistics, and what deleting one says before and after."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from bot.view.wording.figures import count, duration, listing, runs
 from storage.index.statistics import Statistics
@@ -84,16 +84,8 @@ HOW_TO_READ = (
 )
 TOO_FEW = "too few to compare"
 UNKNOWN = "\u2013"
-
-PICTURE = "How each member did."
-MEAN_RANK = "Mean rank\n1 is best"
-RANKED_FIRST = "Ranked first\nin its runs"
-CHANGED = "Changed\nits answer"
-FAILED = "Failed\nin a call"
-COST = "Cost\nper run"
-TIME = "Time\nper call"
-NOBODY = "No council has answered here in this period."
-GREY = "Grey numbers: the runs behind a figure."
+REST = ("Member", "First", "Changed", "Failed", "Time")
+REST_READ = "First: ranked first. Changed: its answer, after reviews. Failed: in a call. Time: per call."
 
 
 def statistics_title(days: int) -> str:
@@ -113,24 +105,6 @@ def totals(found: Statistics) -> str:
 
 def behind(value: str, number: int) -> str:
     return f"{value} ({number:,})"
-
-
-def described(name: str, runs: int, figures: Iterable[tuple[str, str]]) -> str:
-    """Return what a picture shows of one member, to whoever can't see it."""
-    said = (f"{' '.join(head.split()).lower()} {value}" for head, value in figures)
-    return f"{name}, {count(runs, 'run')}: {', '.join(said)}."
-
-
-def not_drawn(members: int) -> str:
-    return f"Not drawn: {count(members, 'further member')}."
-
-
-def no_font(sign: str) -> str:
-    return f"{sign}: no font here has the character; the members are in the text's order."
-
-
-def too_slow(seconds: float) -> str:
-    return f"It took longer than {seconds:.0f} seconds."
 
 
 MESSAGES_TOO = (

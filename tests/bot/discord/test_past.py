@@ -9,12 +9,9 @@ import pytest_asyncio
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
 
-from bot.errors import ChartError
-from bot.past import chart
-from bot.past.chart import Chart
 from bot.view.wording.discord import SILENT
 from tests.bot.discord.office import Office, office
-from tests.council.scripted import FOUR, ScriptedCouncil
+from tests.council.scripted import ScriptedCouncil
 from tests.discord_server import Channel, DiscordServer, Message, Permission, User
 
 QUESTION = "Shard or scale up?"
@@ -64,35 +61,6 @@ async def forged(team: Office, channel: Channel, custom_id: str) -> Message:
     assert shown is not posted
     await team.server.until(lambda: shown.text)
     return shown
-
-
-async def test_statistics_come_with_a_picture(team: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only for the asker and, once shared, for the channel; without it, the text is complete."""
-
-    async def draw(chart: Chart) -> bytes:
-        assert {each.member for each in chart.members} == set(FOUR)
-        return b"a picture"
-
-    def pictures() -> list[tuple[User | None, bytes]]:
-        return [
-            (message.visible_to, file.data)
-            for message in team.server.messages(team.general, by_bot=True)
-            for file in message.attachments
-        ]
-
-    monkeypatch.setattr(chart, "draw", draw)
-    figures = await told(team, "stats", days=3650)
-    assert "1 answer" in figures.text
-    await team.server.until(lambda: pictures() == [(team.ada, b"a picture")])
-    await pressed(team, figures, "Share here")
-    await team.server.until(lambda: pictures()[1:] == [(None, b"a picture")])
-
-    async def fail(chart: Chart) -> bytes:
-        raise ChartError(f"no font for {chart.title}")
-
-    monkeypatch.setattr(chart, "draw", fail)
-    assert "1 answer" in (await told(team, "stats", days=3650)).text
-    assert len(pictures()) == 2
 
 
 async def test_a_long_answer_comes_whole_in_several_messages(team: Office) -> None:

@@ -8,7 +8,6 @@ import pytest
 from bot.discord import text as discord_text
 from bot.past import pages
 from bot.past.buttons import Answer, Choice, Detail, Figures, HistoryPage, Search
-from bot.past.chart import alt_text
 from bot.past.pages import Sheet, Whereabouts
 from bot.render.markdown import render
 from bot.slack import text as slack_text
@@ -243,7 +242,7 @@ COUNTED = Statistics(
 
 
 def test_statistics_are_four_columns_of_text_best_first() -> None:
-    """A figure without a run is a dash; the picture has the rest, and says it to whoever can't see it."""
+    """A figure without a run is a dash, one of few runs a count; a second table has the rest."""
     member, counted = MEMBER, COUNTED
     sheet = pages.statistics(counted, Figures(30))
     assert render(sheet.message) == (
@@ -253,7 +252,11 @@ def test_statistics_are_four_columns_of_text_best_first() -> None:
         "| Member | Runs | Average vote | Cost |\n"
         "| --- | --- | --- | --- |\n"
         "| one | 12 | 1.33 | $0.0021 |\n\n"
-        "Average vote: the mean place that the reviewers gave its answers, 1 is best. Cost: per run.\n"
+        "Average vote: the mean place that the reviewers gave its answers, 1 is best. Cost: per run.\n\n"
+        "| Member | First | Changed | Failed | Time |\n"
+        "| --- | --- | --- | --- | --- |\n"
+        "| one | 50 % | \u2013 | 0 % | 4 s |\n\n"
+        "First: ranked first. Changed: its answer, after reviews. Failed: in a call. Time: per call.\n"
     )
     better = replace(member, member="b/two", mean_rank=Figure(1.25, 3), cost=Figure(None, 0))
     seldom = replace(member, member="c/three", runs=2, mean_rank=Figure(1.0, 2))
@@ -265,11 +268,7 @@ def test_statistics_are_four_columns_of_text_best_first() -> None:
         "| four | 12 | \u2013 | $0.0021 |\n"
         "| three | 2 | too few to compare | $0.0021 |\n"
     ) in render(several.message)
-    assert sheet.chart is not None
-    assert alt_text(sheet.chart) == (
-        "Statistics of this channel, last 30 days. one, 12 runs: mean rank 1 is best 1.33, ranked first "
-        "in its runs 50%, failed in a call 0%, cost per run $0.0021, time per call 4 s."
-    )
+    assert sheet.compares
     assert sheet.choices == (Choice("Share here", "share", "figures:30"),)
     failed = replace(counted, answered=0, members=(), seconds=Figure(None, 0))
     assert "\n\n1 run failed, $0.30 where prices are known. 4,500 tokens.\n" in (
@@ -282,7 +281,7 @@ def test_statistics_are_four_columns_of_text_best_first() -> None:
 
 
 def test_statistics_count_votes_by_profile() -> None:
-    """Also below the chart, and nothing where nobody voted."""
+    """Nothing where nobody voted."""
     votes = VoteCount(name="fast", helpful=2, unhelpful=1), VoteCount(name=None, helpful=1, unhelpful=0)
     sheet = pages.statistics(replace(COUNTED, by_profile=votes), Figures(30))
     assert (
@@ -290,12 +289,8 @@ def test_statistics_count_votes_by_profile() -> None:
         "- fast: 2 helpful, 1 not helpful\n"
         "- profile not on record: 1 helpful\n"
     ) in render(sheet.message)
-    assert sheet.chart
-    assert sheet.chart.note == "Votes on the answers: 3 helpful, 1 not helpful."
     silent = pages.statistics(COUNTED, Figures(30))
     assert "votes" not in render(silent.message).lower()
-    assert silent.chart
-    assert silent.chart.note == ""
 
 
 ENTRY = Entry(

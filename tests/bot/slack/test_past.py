@@ -2,10 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
-from bot.past import chart
-from bot.past.chart import PICTURE, Chart
 from bot.slack.past import USES
 from bot.view.wording.past import CUT
 from tests.bot.shown import blocks_text
@@ -55,26 +51,6 @@ async def test_what_is_too_long_to_be_shown_ends_with_where_the_rest_is(tmp_path
         assert len(public) == USES
         assert labels(last) == ["Open", "Transcript"]
         assert not any(call.error for call in place.slack.requests)
-
-
-async def test_shared_statistics_come_with_a_picture(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """On Slack, private messages can't have files."""
-
-    async def draw(chart: Chart) -> bytes:
-        return chart.title.encode()
-
-    monkeypatch.setattr(chart, "draw", draw)
-    async with at_work(tmp_path) as place:
-        await place.ask()
-        figures = await told(place, "stats 3650")
-        await pressed(place, figures, "Share here")
-        [file] = [file for message in place.slack.messages(place.general) for file in message.files]
-    assert (file.name, file.content) == (PICTURE, b"Statistics of this channel, last 3,650 days")
-    assert file.alt_txt.startswith(
-        "Statistics of this channel, last 3,650 days. gpt-5, 1 run: mean rank 1 is best 1, "
-    )
 
 
 async def test_what_is_typed_wrongly_is_said(tmp_path: Path) -> None:
