@@ -14,7 +14,6 @@ from typing import Protocol
 
 from markdown_it.token import Token
 
-from bot.render import formulas
 from bot.render.addresses import find, is_honest, is_web, same
 from bot.render.emphasis import needs_a_letter
 from bot.render.parsing import Env, label_of, parse_blocks, parse_inline
@@ -300,7 +299,7 @@ class _Reader:
 
     def _formula(self, formula: str, marks: tuple[str, ...]) -> Iterator[Word]:
         """Return a formula, of which no line is cut unless it has no room."""
-        for number, line in enumerate(formulas.shown(formula).split("\n")):
+        for number, line in enumerate(formula.split("\n")):
             if number:
                 yield Word(self._dialect.line_break, marks)
             words = (*_plain_words(line.strip(), self._dialect, marks),)
@@ -445,7 +444,5 @@ def _plain_leaf(token: Token, line_break: str) -> str:
             return " "
         case "hardbreak":
             return line_break
-        case "formula":
-            return formulas.shown(token.content)
         case _:
             return token.content

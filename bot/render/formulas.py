@@ -1,10 +1,11 @@
 r"""Formulas in Markdown, as models write them.
 
 They are between `\( … \)`, `\[ … \]`, `$$ … $$`, `$ … $` or `\begin{align} …`. A formula becomes a token
-of type `formula`, whose content is its source with the delimiters. What is no mathematics between
-escaped brackets (`\[x\] done`, `\(optional\)`) is text as before, and so is what may be money or a
-variable between single dollars (`$5-$10`, `$A_B/$C`). A formula that is too long, nested too deep, or
-beyond a text's allowance is the text of its source.
+of type `formula` with readable signs or, where those would lose something, code with its source; the
+token's `markup` is that source, with the delimiters. What is no mathematics between escaped brackets
+(`\[x\] done`, `\(optional\)`) is text as before, and so is what may be money or a variable between
+single dollars (`$5-$10`, `$A_B/$C`). A formula that is too long, nested too deep, or beyond a text's
+allowance is the text of its source.
 
 `mdit-py-plugins` has such rules, too: decision 33 says why these are our own.
 """
@@ -19,9 +20,6 @@ LONGEST = 2_000
 """The most characters of a formula."""
 DEEPEST = 50
 """How deep its groups may be nested."""
-DISPLAYED = (r"\[", "$$", r"\begin")
-"""What begins a formula that has a line of its own."""
-
 _CLOSING = {
     r"\(": r"\)",
     r"\[": r"\]",
@@ -57,26 +55,11 @@ def read_formulas(parser: MarkdownIt) -> MarkdownIt:
     return parser
 
 
-def inner(formula: str) -> str:
-    """Return a formula without its delimiters; an environment is one itself."""
-    if formula.startswith(r"\begin"):
-        return formula
-    length = 1 if formula.startswith("$") and not formula.startswith("$$") else 2
-    return formula[length:-length].strip()
-
-
-def shown(formula: str) -> str:
-    """Return a formula in readable signs or, where something would be lost, its source."""
-    from bot.render.tex import readable
-
-    return readable(inner(formula)) or formula
-
-
 def _own_paragraph(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """Make a formula that has its lines to itself a paragraph: its `- b` is no list item."""
     begin = state.bMarks[start] + state.tShift[start]
     found = _OPENING.match(state.src, begin)
-    if not found or not found[0].startswith(DISPLAYED) or state.is_code_block(start):
+    if not found or found[0] == r"\(" or state.is_code_block(start):
         return False
     opening, closing = found[0], _CLOSING[found[0]]
     last = _last_line(state, start, end, len(opening), _ENDS[closing])
@@ -155,9 +138,15 @@ def _read_single(state: StateInline, silent: bool) -> bool:
 
 def _push(state: StateInline, content: str, end: int) -> None:
     state.env["work"].formulas -= 1
-    fits = len(content) <= LONGEST and _depth(content) <= DEEPEST and state.env["work"].formulas >= 0
-    token = state.push("formula" if fits else "text", "", 0)
-    token.content = state.src[state.pos : end]
+    source = state.src[state.pos : end]
+    if len(content) > LONGEST or _depth(content) > DEEPEST or state.env["work"].formulas < 0:
+        state.push("text", "", 0).content = source
+        return
+    from bot.render.tex import readable
+
+    said = readable(source if source.startswith(r"\begin") else content.strip())
+    token = state.push("formula" if said else "code_inline", "" if said else "code", 0)
+    token.content, token.markup = said or " ".join(source.split()), source
 
 
 def _is_certain(content: str) -> bool:

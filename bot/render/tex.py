@@ -1,38 +1,56 @@
 r"""TeX formulas as text that people read: `\frac{a+b}{c}` is `(a+b)/c`, `x_1^2` is `x₁²`.
 
+pylatexenc reads TeX; `_COMMANDS`, `_SIGNS` and its own table of signs say how each command is written.
 What can't be written so without losing something (matrices, cases, unknown commands) isn't written at
 all. Parts of fractions and scripts are in parentheses if they have more than one sign, and compact;
 elsewhere there is one space around each operator.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from functools import cache, lru_cache
-from itertools import groupby
+# pylatexenc annotates nothing: its nodes are Any.
+# pyright: reportMissingTypeStubs=false
+# ruff: noqa: ANN401
+import re
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import cache, lru_cache, partial
+from itertools import groupby, takewhile
+from typing import Any, Literal, NamedTuple
 from unicodedata import lookup, name
 
-from bot.render import tex_source as tex
-from bot.render.tex_source import Environment, Group, Item, TexCommand, UnreadableError
-from bot.render.tex_text import (
-    GAP,
-    Atom,
-    TokenKind,
-    fraction,
-    in_parentheses,
-    kind_of,
-    root,
-    scripted,
-    significant,
-    written,
-)
+from pylatexenc import latex2text, latexwalker, macrospec
 
-_SCRIPTS, _DIGITS, _MINUS = "^_'", "0123456789", "\u2212"
-_NO_BASES = ("binary", "relation", "open", "comma", "gap", "line")
-_KINDS: dict[str, TokenKind] = {
-    "bmod": "binary", "mid": "relation", "parallel": "relation", "perp": "relation", "lvert": "open",
-    "lVert": "open", "rvert": "close", "rVert": "close",
+_walker: Any = latexwalker
+_spec: Any = macrospec
+_known: Any = latex2text.get_default_latex_context_db()
+
+TokenKind = Literal[
+    "start", "sign", "number", "name", "big", "fraction", "parenthesis", "unary", "binary", "relation",
+    "open", "close", "comma", "space", "gap", "line",
+]  # fmt: skip
+"""A `space` was only in the source; a `gap` is seen."""
+
+
+class _UnreadableError(Exception):
+    """There is no faithful way to write a formula as text."""
+
+
+class _Atom(NamedTuple):
+    """A sign or a composed part. After a `loose` one, a sign needs a space to stay apart."""
+
+    text: str
+    kind: TokenKind = "sign"
+    loose: bool = False
+
+
+_GAP, _START = _Atom(" ", "gap"), _Atom("", "start")
+_SIGNS = {
+    "mid": "|", "implies": "⟹", "iff": "⟺", "degree": "°", "lvert": "|", "rvert": "|", "|": "‖",
+    "vert": "|", "Vert": "‖", "lVert": "‖", "rVert": "‖", "{": "{", "}": "}", "lbrace": "{",
+    "rbrace": "}", "prime": "\u2032", "dotsb": "⋯", "%": "%", "$": "$", "#": "#", "&": "&", "_": "_",
+    "gets": "←", "land": "∧", "lor": "∨", "lt": "<", "gt": ">", "ne": "≠", "hbar": "ℏ",
+    "triangle": "△", "colon": ":", "bot": "⊥", "bmod": "mod", "Re": "Re", "Im": "Im",
 }  # fmt: skip
-"""The commands whose kind their sign doesn't tell."""
+"""The commands whose sign pylatexenc doesn't know, or writes differently."""
 _NAMES = (
     "arccos", "arcsin", "arctan", "arg", "cos", "cosh", "cot", "coth", "csc", "deg", "det", "dim", "exp",
     "gcd", "hom", "inf", "ker", "lg", "lim", "ln", "log", "max", "min", "Pr", "sec", "sin", "sinh",
@@ -40,233 +58,387 @@ _NAMES = (
 )  # fmt: skip
 _GAPS = (",", ";", ":", " ", ">", "quad", "qquad", "thinspace", "enspace")
 _NOTHING = (
-    "!", "displaystyle", "textstyle", "limits", "nolimits", "nonumber", "notag", "big", "Big", "bigg",
-    "Bigg", "bigl", "bigr", "Bigl", "Bigr", "biggl", "biggr", "Biggl", "Biggr",
+    "!", "displaystyle", "textstyle", "limits", "nolimits", "nonumber", "notag",
+    *(f"{size}{side}" for size in ("big", "Big", "bigg", "Bigg") for side in ("", "l", "r")),
 )  # fmt: skip
 _ALIGNED = (
     "aligned", "align", "align*", "gathered", "gather", "gather*", "split", "equation", "equation*",
 )  # fmt: skip
+_KINDS: dict[TokenKind, str] = {
+    "relation": "=<>≤≥≠≈≡∼≃≅≐∝∈∉∋⊂⊆⊃⊇⊢⊨→←↔⇒⇐⇔↦⟶⟵⟹⟸⟺⟷≪≫≺≻≼≽≲≳⩽⩾≦≧⊊⊋≜≍∤⇌∴∵",
+    "binary": "+−±∓·×÷*∗∘∧∨∪∩∖⊕⊗⊖⊙/",
+    "big": "∑∏∫∬∭∮⋃⋂⋀⋁",
+    "open": "([{⌊⌈⟨",
+    "close": ")]}⌋⌉⟩",
+    "comma": ",;",
+}
+_KIND_OF: dict[str, TokenKind] = {sign: kind for kind, signs in _KINDS.items() for sign in signs}
+_KIND_OF_NAMED: dict[str, TokenKind] = {
+    "bmod": "binary", "mid": "relation", "parallel": "relation", "perp": "relation", "lvert": "open",
+    "lVert": "open", "rvert": "close", "rVert": "close", "Re": "name", "Im": "name",
+}  # fmt: skip
+"""The commands whose kind their sign doesn't tell."""
+_UNARY = "+−±∓"
+_BEFORE_UNARY = ("start", "unary", "binary", "relation", "open", "comma", "name")
+_NO_BASES = ("binary", "relation", "open", "comma", "gap", "line")
+_FACTORS = ("sign", "number", "name", "big", "fraction")
+_SUPERSCRIPTS = dict(zip("0123456789ni\u2218\u2032", "⁰¹²³⁴⁵⁶⁷⁸⁹ⁿⁱ\u00b0\u2032", strict=True)) | {"": ""}
+_SUBSCRIPTS = dict(zip("0123456789aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ", strict=True)) | {
+    "": ""
+}
+_LIMITS = ("inf", "lim", "max", "min", "sup")
+_ROOTS = {"": "√", "3": "∛", "4": "∜"}
+_TOKEN = re.compile(r"[0-9]+(?:[.,][0-9]+)*|:=|.", re.DOTALL)
+_TWO_DIGITS = re.compile(r"[\^_]\s*[-0-9][0-9]")
+"""`x^10` is the first power for TeX, and another for its author."""
+_UNBRACED = re.compile(r"(?<=[\^_])\s*(\\(?:(?:d?frac|d?binom)\{[^{}]*\}|[a-z]+)\{[^{}]*\})")
+"""A command with its arguments as a script: pylatexenc reads only its name there."""
 
 
 @lru_cache(maxsize=1024)
 def readable(formula: str) -> str | None:
     """Return a formula (without delimiters) as lines of text, if that loses nothing."""
+    if _TWO_DIGITS.search(formula):
+        return None
     try:
-        groups = groupby(_Reader(tex.parse(formula)).read(), lambda atom: atom.kind == "line")
-        lines = [written(line) for is_end, line in groups if not is_end]
-    except (UnreadableError, RecursionError):
+        source = _UNBRACED.sub(_braced, formula.replace("{,}", ","))  # `1{,}000`
+        walker = _walker.LatexWalker(source, latex_context=_context(), tolerant_parsing=False)
+        groups = groupby(_read(walker.get_latex_nodes()[0]), lambda atom: atom.kind == "line")
+        lines = [_written(line) for is_end, line in groups if not is_end]
+    except (_UnreadableError, RecursionError, latexwalker.LatexWalkerError):
         return None
     return "\n".join(filter(None, lines)) or None
 
 
-class _Reader:
-    """Reads the items of one group, from left to right."""
-
-    def __init__(self, items: Sequence[Item]) -> None:
-        self._items = items
-        self._at = 0
-
-    def read(self) -> list[Atom]:
-        """Return all atoms."""
-        atoms: list[Atom] = []
-        while self._at < len(self._items):
-            if self._is_at(_SCRIPTS):
-                while atoms and atoms[-1].kind == "space":
-                    atoms.pop()
-                has_base = atoms and atoms[-1].kind not in _NO_BASES
-                atoms.append(self._scripted(atoms.pop() if has_base else Atom("")))
-            else:
-                atoms += self._next(begins=not significant(atoms))
-        return atoms
-
-    def _next(self, *, begins: bool = False, is_base: bool = True) -> list[Atom]:
-        """Return the next item's atoms; a group that is the base of a script is one."""
-        item = self._items[self._at]
-        self._at += 1
-        match item:
-            case str():
-                return [self._character(item)]
-            case TexCommand("left" | "right" | "middle" as side):
-                return [self._delimiter(side)]
-            case TexCommand():
-                return _command(item)
-            case Group(items):
-                atoms = _Reader(items).read()
-                is_one = is_base and self._is_at(_SCRIPTS) and len(atoms) != 1
-                return [in_parentheses(atoms)] if is_one else atoms
-            case Environment(environment, items) if environment in _ALIGNED and begins:
-                return _Reader([each for each in items if each != "&"]).read()
-            case _:
-                raise UnreadableError
-
-    def _character(self, character: str) -> Atom:
-        match character:
-            case " ":
-                return Atom(" ", "space")
-            case "~":
-                return GAP
-            case "-":
-                return Atom(_MINUS, "binary")
-            case ":" if self._is_at("="):
-                self._at += 1
-                return Atom(":=", "relation")
-            case "$" | "#" | "&" | "\\" | "%":
-                raise UnreadableError
-            case _ if character in _DIGITS:
-                return Atom(character + "".join(self._digits()), "number")
-            case _:
-                return Atom(character, kind_of(character))
-
-    def _digits(self) -> Iterator[str]:
-        """Yield the rest of a number, with its point or commas."""
-        while self._is_at(_DIGITS) or (self._is_at(".,") and self._is_at(_DIGITS, 1)):
-            yield str(self._items[self._at])
-            self._at += 1
-
-    def _delimiter(self, side: str) -> Atom:
-        self._skip_spaces()
-        [*atoms] = self._next()
-        if len(atoms) != 1 or atoms[0].text == ".":
-            raise UnreadableError  # what the other side ends would be unclear
-        kinds: dict[str, TokenKind] = {"left": "open", "right": "close", "middle": "relation"}
-        return replace(atoms[0], kind=kinds[side])
-
-    def _scripted(self, base: Atom) -> Atom:
-        """Return a base with the scripts that follow it."""
-        below = above = primes = ""
-        while self._is_at(_SCRIPTS):
-            mark = self._items[self._at]
-            self._at += 1
-            if mark == "'":
-                primes += "\u2032"
-                continue
-            said = written(self._script(), compact=True)
-            if said in (*_DIGITS, _MINUS) and self._is_at(_DIGITS):
-                raise UnreadableError  # `x^10` is the first power for TeX, and another for its author
-            if not said or (below if mark == "_" else above):
-                raise UnreadableError
-            below, above = (said, above) if mark == "_" else (below, said)
-        return scripted(base, below, above, primes)
-
-    def _script(self) -> list[Atom]:
-        self._skip_spaces()
-        if self._is_at(_DIGITS):
-            self._at += 1  # of a number, TeX takes the first digit
-            return [Atom(str(self._items[self._at - 1]), "number")]
-        if self._is_at(_SCRIPTS):
-            raise UnreadableError
-        return self._next(is_base=False)
-
-    def _is_at(self, signs: str, further: int = 0) -> bool:
-        at = self._at + further
-        item = self._items[at] if at < len(self._items) else None
-        return isinstance(item, str) and item in signs
-
-    def _skip_spaces(self) -> None:
-        while self._is_at(" "):
-            self._at += 1
-        if self._at == len(self._items):
-            raise UnreadableError
-
-
-def _command(command: TexCommand) -> list[Atom]:
-    """Return the atoms of a command, whether it composes its arguments or is a sign without any."""
-    if len(command.arguments) < tex.ARGUMENTS.get(command.name, "").count("{"):
-        raise UnreadableError
-    if command.arguments:
-        return _composed(command.name, command.arguments)
-    match command.name:
-        case "\\":
-            return [Atom("\n", "line")]
-        case named if named in _GAPS:
-            return [GAP]
-        case named if named in _NOTHING:
-            return []
-        case named if named in _NAMES:
-            return [Atom(named, "name")]
-        case named:
-            return [_signed(named)]
-
-
-def _composed(command: str, arguments: Sequence[Sequence[Item]]) -> list[Atom]:
-    if command in tex.WORDS or (command in tex.UPRIGHT and not set(_SCRIPTS) & {*arguments[0]}):
-        return _words(command, arguments[-1])
-    *_, last = read = [_Reader(each).read() for each in arguments]
-    match command:
-        case _ if command in tex.FRACTIONS:
-            return [fraction(*read)]
-        case _ if command in tex.BINOMIALS:
-            top, bottom = (written(each, compact=True) for each in read)
-            return [Atom(f"({top} choose {bottom})")]
-        case _ if command in tex.ALPHABETS:
-            return [_in_alphabet(each, tex.ALPHABETS[command]) for each in significant(last)]
-        case _ if command in tex.ACCENTS:
-            return [_accented(last, tex.ACCENTS[command])]
-        case "sqrt":
-            return [root(last, *read[:-1])]
-        case "mathit" | "mathrm" | "mathsf" | "mathtt" | "boxed":
-            return last
-        case "pmod":
-            return [GAP, Atom(f"(mod {written(last, compact=True)})")]
-        case _:
-            raise UnreadableError
-
-
-def _signed(command: str) -> Atom:
-    sign = tex.sign(command)
-    if sign is None:
-        raise UnreadableError
-    return Atom(sign, _KINDS.get(command) or ("name" if len(sign) > 1 else kind_of(sign)))
-
-
-def _words(command: str, items: Sequence[Item]) -> list[Atom]:
-    """Return words; a space at their ends counts."""
-    text = "".join(map(_letter, items))
-    if not text.strip():
-        return [GAP]
-    words = Atom(" ".join(text.split()), "name" if command == "operatorname" else "sign")
-    return [*[GAP] * text[0].isspace(), words, *[GAP] * text[-1].isspace()]
-
-
-def _letter(item: Item) -> str:
-    match item:
-        case str():
-            return " " if item == "~" else item
-        case TexCommand("%" | "$" | "#" | "&" | "_" | " " as sign):
-            return sign
-        case TexCommand(","):
-            return " "
-        case _:
-            raise UnreadableError
-
-
-def _in_alphabet(atom: Atom, styles: tuple[str, ...]) -> Atom:
-    return replace(atom, text="".join(_styled(each, styles) for each in atom.text))
+def _braced(script: re.Match[str]) -> str:
+    command = re.match(r"\\[a-z]+", script[1])
+    return f"{{{script[1]}}}" if command and command[0][1:] in _COMMANDS else script[0]
 
 
 @cache
-def _styled(character: str, styles: tuple[str, ...]) -> str:
-    """Return a letter or digit in a mathematical alphabet of Unicode."""
-    match name(character, "").split():
-        case ["DIGIT", digit]:
-            named = f"DIGIT {digit}"
-        case ["LATIN" | "GREEK", size, "LETTER", letter]:
-            named = f"{size} {letter}"
+def _context() -> macrospec.LatexContextDb:
+    script = _spec.MacroStandardArgsParser("{")
+    context = _spec.LatexContextDb()
+    context.add_context_category(
+        "formulas",
+        macros=[_spec.MacroSpec(each, args_parser=spec) for each, (spec, _) in _COMMANDS.items()],
+        specials=[
+            *(_spec.SpecialsSpec(mark, args_parser=script) for mark in "^_"),
+            *(_spec.SpecialsSpec(mark) for mark in "&~'"),
+        ],
+    )
+    context.set_unknown_macro_spec(_spec.MacroSpec(""))
+    context.set_unknown_environment_spec(_spec.EnvironmentSpec(""))
+    return context
+
+
+def _read(nodes: Sequence[Any]) -> list[_Atom]:
+    """Return the atoms of a formula or of one group in it."""
+    atoms: list[_Atom] = []
+    for at, node in enumerate(nodes):
+        if not _is_script(node):
+            is_base = at + 1 < len(nodes) and _is_script(nodes[at + 1])
+            atoms += _of(node, is_base=is_base, begins=not _significant(atoms))
+        elif not at or not _is_script(nodes[at - 1]):
+            while atoms and atoms[-1].kind == "space":
+                atoms.pop()
+            has_base = atoms and atoms[-1].kind not in _NO_BASES
+            base = atoms.pop() if has_base else _Atom("")
+            atoms.append(_scripted(base, takewhile(_is_script, nodes[at:])))
+    return atoms
+
+
+def _is_script(node: Any) -> bool:
+    return isinstance(node, _walker.LatexSpecialsNode) and node.specials_chars in "^_'"
+
+
+def _of(node: Any, *, is_base: bool, begins: bool) -> list[_Atom]:
+    """Return a node's atoms; a group that is the base of a script is one."""
+    match node:
+        case _walker.LatexCharsNode():
+            return [_character(each[0]) for each in _TOKEN.finditer(node.chars)]
+        case _walker.LatexSpecialsNode(specials_chars="~"):
+            return [_GAP]
+        case _walker.LatexMacroNode():
+            return _command(node.macroname, [each for each in _arguments(node) if each])
+        case _walker.LatexGroupNode(delimiters=("{", "}")):
+            atoms = _read(node.nodelist)
+            return [_in_parentheses(atoms)] if is_base and len(atoms) != 1 else atoms
+        case _walker.LatexEnvironmentNode(environmentname=each) if each in _ALIGNED and begins:
+            return _read([each for each in node.nodelist if getattr(each, "specials_chars", "") != "&"])
         case _:
-            raise UnreadableError
+            raise _UnreadableError
+
+
+def _arguments(node: Any) -> Sequence[Any]:
+    return node.nodeargd.argnlist if node.nodeargd else ()
+
+
+def _character(character: str) -> _Atom:
+    if character.isspace():
+        return _Atom(" ", "space")
+    if character in "$#&\\%":
+        raise _UnreadableError
+    if character == "-":
+        return _Atom("−", "binary")
+    if character[0] in "0123456789":
+        return _Atom(character, "number")
+    return _Atom(character, _KIND_OF.get(character[-1], "sign"))
+
+
+def _command(command: str, arguments: Sequence[Any]) -> list[_Atom]:
+    """Return the atoms of a command, whether it composes its arguments or is a sign without any."""
+    if command in _COMMANDS:
+        spec, compose = _COMMANDS[command]
+        if len(arguments) < spec.count("{"):
+            raise _UnreadableError
+        return compose(*arguments)
+    if command in _GAPS:
+        return [_GAP]
+    if command in _NOTHING:
+        return []
+    if command in _NAMES:
+        return [_Atom(command, "name")]
+    sign = _SIGNS.get(command) or getattr(_known.get_macro_spec(command), "simplify_repl", None)
+    if not isinstance(sign, str) or (command not in _SIGNS and (len(sign) > 1 or sign.isascii())):
+        raise _UnreadableError
+    return [_Atom(sign, _KIND_OF_NAMED.get(command) or _KIND_OF.get(sign, "sign"))]
+
+
+def _argument(node: Any) -> list[_Atom]:
+    return _read(node.nodelist if isinstance(node, _walker.LatexGroupNode) else [node])
+
+
+def _compact(node: Any) -> str:
+    return _written(_argument(node), compact=True)
+
+
+def _words(node: Any, *_: Any, kind: TokenKind = "sign") -> list[_Atom]:
+    """Return words; a space at their ends counts."""
+    source = node.latex_verbatim()
+    inner = source[1:-1] if isinstance(node, _walker.LatexGroupNode) else source
+    text = re.sub(r"\\([%$#&_ ]|,)", lambda sign: sign[1].replace(",", " "), inner.replace("~", " "))
+    if set("\\{}") & {*text} or "$" in re.sub(r"\\\$", "", inner):
+        raise _UnreadableError
+    if not text.strip():
+        return [_GAP]
+    words = _Atom(" ".join(text.split()), kind)
+    return [*[_GAP] * text[0].isspace(), words, *[_GAP] * text[-1].isspace()]
+
+
+def _upright(node: Any) -> list[_Atom]:
+    return _argument(node) if {*"^_'"} & {*node.latex_verbatim()} else _words(node)
+
+
+def _delimiter(kind: TokenKind, node: Any) -> list[_Atom]:
+    atoms = _argument(node)
+    if len(atoms) != 1 or atoms[0].text == ".":
+        raise _UnreadableError  # what the other side ends would be unclear
+    return [atoms[0]._replace(kind=kind)]
+
+
+def _fraction(over: Any, under: Any) -> list[_Atom]:
+    """Return a fraction in one line: `a/b`, `(a+b)/(2c)`."""
+    above, below = _compact(over), _compact(under)
+    if not above or not below:
+        raise _UnreadableError
+    above = above if _is_product(_argument(over)) else f"({above})"
+    below = below if _is_one(_significant(_argument(under))) else f"({below})"
+    return [_Atom(f"{above}/{below}", "fraction")]
+
+
+def _root(*nodes: Any) -> list[_Atom]:
+    """Return a root of degree 2, 3 or 4."""
+    sign, text = _ROOTS.get("".join(map(_compact, nodes[:-1]))), _compact(nodes[-1])
+    if not sign or not text:
+        raise _UnreadableError
+    return [_Atom(f"{sign}{text}", loose=True) if len(text) == 1 else _Atom(f"{sign}({text})")]
+
+
+def _accented(accent: str, node: Any) -> list[_Atom]:
+    match _argument(node):
+        case [_Atom(text, "sign")] if len(text) == 1 and text.isalpha():
+            return [_Atom(f"{text}{accent}")]
+        case _:
+            raise _UnreadableError
+
+
+def _in_alphabet(styles: Sequence[str], node: Any) -> list[_Atom]:
+    atoms = _significant(_argument(node))
+    return [atom._replace(text="".join(_styled(each, styles) for each in atom.text)) for atom in atoms]
+
+
+def _styled(character: str, styles: Sequence[str]) -> str:
+    """Return a letter or digit in a mathematical alphabet of Unicode."""
+    named = re.sub("LATIN |GREEK |LETTER ", "", name(character, ""))
     for full in (
         each for style in styles for each in (f"MATHEMATICAL {style} {named}", f"{style} {named}")
     ):
-        try:
+        with suppress(KeyError):
             return lookup(full)
-        except KeyError:
-            continue
-    raise UnreadableError
+    raise _UnreadableError
 
 
-def _accented(atoms: list[Atom], accent: str) -> Atom:
+def _scripted(base: _Atom, scripts: Iterable[Any]) -> _Atom:
+    """Return a base with its scripts: `x₁²`, `x_(ij)^k`."""
+    said = {"_": "", "^": "", "'": ""}
+    for node in scripts:
+        mark, arguments = node.specials_chars, _arguments(node)
+        if mark != "'" and (said[mark] or not arguments or _is_script(arguments[0])):
+            raise _UnreadableError
+        said[mark] += "\u2032" if mark == "'" else _compact(arguments[0]) or _raise()
+    below, above, primes = said.values()
+    if base.text in _LIMITS:
+        base = base._replace(kind="big")
+    if base.kind == "fraction" or base.text.startswith((*_ROOTS.values(),)):
+        base = _Atom(f"({base.text})")
+    if below in _SUBSCRIPTS and above in _SUPERSCRIPTS:
+        return base._replace(text=f"{base.text}{primes}{_SUBSCRIPTS[below]}{_SUPERSCRIPTS[above]}")
+    parts = (
+        f"{mark}{text}" if len(text) == 1 else f"{mark}({text})"
+        for mark, text in (("_", below), ("^", above))
+        if text
+    )
+    text = f"{base.text}{primes}{''.join(parts)}"
+    return base._replace(text=text, loose=not text.endswith(")"))
+
+
+def _raise() -> str:
+    raise _UnreadableError
+
+
+_COMMANDS: dict[str, tuple[str, Callable[..., list[_Atom]]]] = {
+    **dict.fromkeys(("frac", "dfrac", "tfrac", "cfrac"), ("{{", _fraction)),
+    **dict.fromkeys(
+        ("binom", "dbinom", "tbinom"),
+        ("{{", lambda n, k: [_Atom(f"({_compact(n)} choose {_compact(k)})")]),
+    ),
+    **dict.fromkeys(("text", "textrm", "textnormal", "textbf", "textit", "mbox"), ("{", _words)),
+    **dict.fromkeys(("mathrm", "mathsf", "mathtt"), ("{", _upright)),
+    **dict.fromkeys(("mathit", "boxed"), ("{", _argument)),
+    **{
+        each: ("{", partial(_accented, accent))
+        for accent, names in (
+            *(("\u0302", "hat widehat"), ("\u0304", "bar"), ("\u0305", "overline"), ("\u20d7", "vec")),
+            *(("\u0307", "dot"), ("\u0308", "ddot"), ("\u0303", "tilde widetilde")),
+        )
+        for each in names.split()
+    },
+    **{
+        each: ("{", partial(_in_alphabet, styles))
+        for each, *styles in (
+            ("mathbf", "BOLD"), ("boldsymbol", "BOLD ITALIC", "BOLD"), ("bm", "BOLD ITALIC", "BOLD"),
+            ("mathbb", "DOUBLE-STRUCK"), ("mathcal", "SCRIPT"), ("mathfrak", "FRAKTUR", "BLACK-LETTER"),
+        )
+    },
+    **{
+        each: ("{", partial(_delimiter, kind))
+        for each, kind in (("left", "open"), ("right", "close"), ("middle", "relation"))
+    },
+    "operatorname": ("*{", lambda *nodes: _words(nodes[-1], kind="name")),
+    "pmod": ("{", lambda node: [_GAP, _Atom(f"(mod {_compact(node)})")]),
+    "sqrt": ("[{", _root),
+    "\\": ("*[", lambda *_: [_Atom("\n", "line")]),
+}  # fmt: skip
+"""The commands that take arguments, as pylatexenc specifies them, and how each is written."""
+
+
+def _significant(atoms: Iterable[_Atom]) -> list[_Atom]:
+    return [atom for atom in atoms if atom.kind not in ("space", "gap")]
+
+
+def _in_parentheses(atoms: Sequence[_Atom]) -> _Atom:
+    return _Atom(f"({_written(atoms, compact=True)})" if atoms else "")
+
+
+def _is_product(atoms: Sequence[_Atom]) -> bool:
+    """Return whether a numerator needs no parentheses."""
+    depth = 0
+    for number, atom in enumerate(_significant(atoms)):
+        depth += (atom.kind == "open") - (atom.kind == "close")
+        is_sign = number == 0 and atom.text in _UNARY
+        is_factor = atom.kind in ("sign", "number", "close") and not _has_words(atom)
+        if depth == 0 and not is_sign and not is_factor:
+            return False
+    return depth == 0 and not any(atom.kind == "gap" for atom in atoms)
+
+
+def _is_one(atoms: Sequence[_Atom]) -> bool:
+    """Return whether a denominator needs no parentheses: a sign, a differential, or what has its own."""
     match atoms:
-        case [Atom(text, "sign")] if len(text) == 1 and text.isalpha():
-            return Atom(f"{text}{accent}")
+        case [_Atom(_, "sign" | "number") as atom]:
+            return not _has_words(atom)
+        case [_Atom("d" | "∂"), _Atom(_, "sign")]:
+            return True
+        case [_Atom("(", "open"), *inside, _Atom(_, "close")]:
+            return not any(atom.kind in ("open", "close") for atom in inside)
         case _:
-            raise UnreadableError
+            return False
+
+
+def _has_words(atom: _Atom) -> bool:
+    return " " in atom.text and atom.text[0] != "("
+
+
+def _written(atoms: Iterable[_Atom], *, compact: bool = False) -> str:
+    """Return atoms as text, with the spaces that a reader needs."""
+    parts: list[str] = []
+    before, gap, bars = _START, "", 0
+    each = [*atoms]
+    for number, atom in enumerate(each, 1):
+        if atom.kind == "line":
+            raise _UnreadableError
+        if atom.kind in ("space", "gap"):
+            gap = "gap" if "gap" in (gap, atom.kind) else "space"
+            continue
+        after = next(iter(_significant(each[number : number + 3])), _START)
+        shown = _beside(before, atom, after, is_in_bars=bars > 0)
+        if atom.text == "|":
+            bars += (shown.kind == "open") - (shown.kind == "close")
+        parts += (_space(before, shown, gap, compact=compact), shown.text)
+        before, gap = shown, ""
+    return "".join(parts)
+
+
+def _beside(before: _Atom, atom: _Atom, after: _Atom, *, is_in_bars: bool) -> _Atom:
+    """Return an atom as it is written between its neighbours."""
+
+    def touches(neighbour: _Atom, bracket: str) -> bool:
+        """Return whether a fraction would be read together with its neighbour."""
+        if neighbour.kind == "big":
+            return bracket == "open"
+        return neighbour.kind in (*_FACTORS, bracket) or neighbour.text in ("/", "÷")
+
+    if atom.text == "|" and atom.kind == "sign":
+        opens = before.kind in (*_BEFORE_UNARY, "big")
+        return atom._replace(kind="open" if opens else "close" if is_in_bars else "sign")
+    if atom.kind == "fraction":
+        if before.kind == "number" and atom.text[0].isdigit():
+            raise _UnreadableError  # a mixed number, or a product
+        if touches(before, "close") or touches(after, "open"):
+            return _Atom(f"({atom.text})", "parenthesis" if before.kind == "name" else "sign")
+    is_unary = atom.kind == "binary" and atom.text in _UNARY and before.kind in _BEFORE_UNARY
+    return atom._replace(kind="unary") if is_unary else atom
+
+
+def _space(before: _Atom, atom: _Atom, gap: str, *, compact: bool) -> str:
+    """Return what separates two neighbours: a space or nothing."""
+    kinds = (before.kind, atom.kind)
+    if before.kind == "start" or "/" in (before.text, atom.text):
+        return ""
+    if gap == "gap" or "mod" in (before.text, atom.text):
+        return " "
+    if before.kind in ("open", "unary") or atom.kind in ("close", "comma"):
+        return ""
+    if atom.kind == "relation" and before.kind in ("binary", "relation") and not gap:
+        return ""
+    if any(kind in ("binary", "relation") for kind in kinds) or before.kind == "comma":
+        return "" if compact else " "
+    if before.kind == "name" and atom.kind in ("open", "parenthesis"):
+        return ""
+    if any(kind in ("name", "big") for kind in kinds) or kinds == ("number", "number"):
+        return " "
+    if before.loose and (atom.text[:1].isalnum() or atom.text[:1] == "("):
+        return " "
+    is_apart = gap != "" and before.kind in (*_FACTORS, "close") and atom.kind in _FACTORS
+    return " " if is_apart else ""

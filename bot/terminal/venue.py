@@ -24,7 +24,6 @@ from rich.text import Text
 
 from bot.render.changes import CodeDiff, changed_lines
 from bot.render.diff import ChangeKind
-from bot.render.formulas import shown
 from bot.render.markdown import render
 from bot.render.parsing import parse_blocks, parse_inline
 from bot.view import message as m
@@ -301,9 +300,7 @@ def _drawn(tokens: Iterable[Token]) -> Iterator[Token]:
     """Yield tokens of the kinds that rich knows."""
     for token in tokens:
         match token.type:
-            case "formula":
-                yield Token("text", "", 0, content=shown(token.content))
-            case "bare_url" | "text_special":
+            case "formula" | "bare_url" | "text_special":
                 yield Token("text", "", 0, content=token.content)
             case _:
                 yield token

@@ -1,7 +1,7 @@
 """Other people's Markdown as HTML that can do nothing: no markup of theirs, no request, no style.
 
-HTML in it shows as text, a picture is a link, a formula is MathML, and a link opens the web or a mailbox
-and shows its target.
+HTML in it shows as text, a picture is a link, a formula is text or code, and a link opens the web or a
+mailbox and shows its target.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,9 +13,7 @@ from markdown_it.token import Token
 from markupsafe import Markup
 
 from bot.render.addresses import same
-from bot.render.formulas import DISPLAYED, inner
 from bot.render.parsing import Env, label_of, parse_blocks, parse_inline
-from bot.transcript.mathml import mathml
 from bot.view.wording import transcript as wording
 
 DEEPEST_HEADING = 6
@@ -61,19 +59,11 @@ def _shown(tokens: Iterable[Token]) -> Iterator[Token]:
             case "code_inline" if token.meta:
                 yield _written(Markup("<code>{0}</code>").format(_marked(token)))
             case "formula":
-                yield _written(_formula(token))
+                yield _written(_marked(token).replace("\n", Markup("<br>\n")))
             case "text" if token.meta:
                 yield _written(_marked(token))
             case _:
                 yield token
-
-
-def _formula(token: Token) -> Markup:
-    """Return a formula as MathML, or its source; one that changed is marked as a whole."""
-    displayed = token.content.startswith(DISPLAYED)
-    shown = mathml(inner(token.content), displayed=displayed) or Markup("{0}").format(token.content)
-    tag = next((tag for tag in _MARKS if token.meta.get(tag)), None)
-    return Markup("<{0}>{1}</{0}>").format(Markup(tag), shown) if tag else shown  # noqa: S704 - ours
 
 
 def _marked(token: Token) -> Markup:

@@ -30,6 +30,10 @@ def shown(markdown: str) -> str:
         ("![](ftp://a.org/c)", f"<bdi>picture</bdi>{SHOWN.format('ftp://a.org/c')}"),
         ("[![cat](https://a.org/c.png)](https://b.org)", LINK.format("https://b.org", "cat") + SHOWN.format("https://b.org")),
         ("[<https://a.b>\\[a](http://x.y/b)", LINK.format("http://x.y/b", "https://a.b[a") + SHOWN.format("http://x.y/b")),
+        (r"So \(x_1 < 2\) and $$a=b$$", "So x₁ &lt; 2 and a = b"),
+        (r"\begin{gather} a \\ b \end{gather}", "a<br>\nb"),
+        (r"\(\text{<script>} \le \href{javascript:a}{b}\)", r"<code>\(\text{&lt;script&gt;} \le \href{javascript:a}{b}\)</code>"),
+        (r"\(x = \text{<b>}\)", "x = &lt;b&gt;"),
         ("\\* ~~gone~~ [r]\n\n[r]: https://a.org", "* <s>gone</s> " + LINK.format("https://a.org", "r") + SHOWN.format("https://a.org")),
     ],
 )  # fmt: skip
