@@ -1,12 +1,12 @@
 """Import of conversations of other llm-council programs, as they are."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from storage.atomic import read_regular
-from storage.documents import edits
+from storage.documents import codec, edits
 from storage.documents.conversations import DocumentProblem, Documents, Stored
 from storage.errors import DocumentError, explain_system
 from storage.index.index import Index
@@ -32,9 +32,10 @@ class ImportReport:
 async def import_from(places: Iterable[Path], store: Documents, index: Index) -> ImportReport:
     """Copy conversation documents, byte for byte, into the store and the index.
 
-    A place is a file, or a folder whose `.json` files are taken. A document is stored under the id in
-    it, whatever its file is called. One whose id the store already has stays as it is there. What can't
-    be read, is too large or isn't a regular file is skipped, and so is another conversation of that id.
+    A place is a file, or a folder whose `.json` files are taken; a file may hold a list of them.
+    Each is stored under the id in it, or a new one where that is no uuid. One whose id the store already
+    has stays as it is there. What can't be read, is too large or isn't a regular file is skipped, and so
+    is another conversation of that id.
     """
     imported: list[str] = []
     present, skipped = 0, list[DocumentProblem]()
@@ -48,32 +49,39 @@ async def import_from(places: Iterable[Path], store: Documents, index: Index) ->
     for start in range(0, len(files), _BATCH):
         batch: list[Stored] = []
         for file in files[start : start + _BATCH]:
-            one = await _import_file(file, store)
-            if isinstance(one, DocumentProblem):
-                skipped.append(one)
-            elif one is None:
-                present += 1
-            else:
-                batch.append(one)
+            async for one in _import_file(file, store):
+                if isinstance(one, DocumentProblem):
+                    skipped.append(one)
+                elif one is None:
+                    present += 1
+                else:
+                    batch.append(one)
         await index.upsert(*batch)
         imported += (stored.conversation.id for stored in batch)
     return ImportReport(tuple(imported), present, tuple(skipped))
 
 
-async def _import_file(file: Path, store: Documents) -> Stored | DocumentProblem | None:
+async def _import_file(file: Path, store: Documents) -> AsyncIterator[Stored | DocumentProblem | None]:
+    """Yield each conversation in a file: stored, why not, or nothing where it was here already."""
     try:
         content, _ = await asyncio.to_thread(read_regular, file, _LARGEST)
-        stored = await store.adopt(content)
-        is_kept = stored is not None or await _is_kept(content, store)
+        pieces = await asyncio.to_thread(codec.contents, content)
     except DocumentError as error:
-        return DocumentProblem(file.name, error.reason)
+        yield DocumentProblem(file.name, error.reason)
+        return
     except OSError as error:
-        return DocumentProblem(file.name, explain_system(file, error))
-    if not is_kept:
-        return DocumentProblem(
-            file.name, "a conversation with its id is already here, with other content"
-        )
-    return stored
+        yield DocumentProblem(file.name, explain_system(file, error))
+        return
+    for number, piece in enumerate(pieces, 1):
+        name = file.name if len(pieces) == 1 else f"{file.name}, conversation {number}"
+        try:
+            stored = await store.adopt(piece)
+            is_kept = stored is not None or await _is_kept(piece, store)
+        except DocumentError as error:
+            yield DocumentProblem(name, error.reason)
+            continue
+        reason = "a conversation with its id is already here, with other content"
+        yield stored if is_kept else DocumentProblem(name, reason)
 
 
 async def _is_kept(content: bytes, store: Documents) -> bool:

@@ -17,7 +17,7 @@ from pydantic_core import ErrorDetails
 
 from council.document.conversation import AssistantMessage, Conversation, Source, UserMessage
 from council.text.json_objects import JsonObject
-from storage.documents.foreign import understood
+from storage.documents.foreign import conversations, understood
 from storage.errors import DocumentError
 
 SCHEMA_VERSION = 1
@@ -67,6 +67,16 @@ def parse(content: bytes) -> Document:
     return read(_json(content))
 
 
+def contents(content: bytes) -> list[bytes]:
+    """Return the conversations in another program's file, each as a document of its own.
+
+    A single one keeps its bytes, unless it needs another id. Raises `DocumentError`.
+    """
+    raw = _json(content)
+    found = conversations(raw)
+    return [content] if found == [raw] else [_written(each) for each in found]
+
+
 def read(raw: object) -> Document:
     """Read a document's JSON, the council's own or another program's. Raises `DocumentError`."""
     if isinstance(raw, list):
@@ -96,8 +106,12 @@ def messages_of(document: Document) -> list[object]:
 
 
 def encode(document: Document) -> bytes:
+    return _written(document.raw)
+
+
+def _written(raw: object) -> bytes:
     try:
-        return orjson.dumps(document.raw, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+        return orjson.dumps(raw, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     except orjson.JSONEncodeError as error:
         raise DocumentError(f"it can't be written as JSON: {error}") from error
 

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import orjson
@@ -56,7 +57,6 @@ async def test_each_file_that_is_not_imported_is_named_with_its_reason(
     (folder / f"{CONTRACT_ID}.json").write_bytes(CONTRACT_EXAMPLE)
     (folder / "broken.json").write_bytes(CONTRACT_EXAMPLE[:9])
     (folder / "subfolder.json").mkdir()
-    put(folder, legacy("42"))
     good = legacy(new_id())
     put(folder, good)
     assert await import_from([folder], store, index) == ImportReport(
@@ -73,9 +73,6 @@ async def test_each_file_that_is_not_imported_is_named_with_its_reason(
                     DocumentProblem(
                         f"{CONTRACT_ID}.json",
                         "a conversation with its id is already here, with other content",
-                    ),
-                    DocumentProblem(
-                        "42.json", "the conversation's id is not a uuid in lower case with hyphens"
                     ),
                     DocumentProblem(
                         "broken.json",
@@ -161,3 +158,29 @@ async def test_files_and_folders_are_taken_together(
         ),
     )
     assert not (await import_from(places[2:], store, index)).is_taken
+
+
+@pytest.mark.parametrize("given", ["conv-1", 42, {"$oid": "65a1"}, None], ids=str)
+@pytest.mark.parametrize("wrap", [lambda docs: docs, lambda docs: {"version": 2, "conversations": docs}])
+async def test_lists_and_ids_that_are_no_uuid(
+    given: object,
+    wrap: Callable[[list[object]], object],
+    folder: Path,
+    home: Home,
+    store: Documents,
+    index: Index,
+) -> None:
+    """Each of a list is a document of its own; a new id is the same at each import, the old one is kept."""
+    ours, theirs = legacy(CONTRACT_ID), {**legacy("x"), "id": given}
+    other = {**legacy("x"), "id": given, "created_at": "2024-01-01T00:00:00"}
+    (folder / "all.json").write_bytes(orjson.dumps(wrap([ours, theirs, other, "scrap"])))
+    (folder / "one.json").write_bytes(orjson.dumps(theirs))
+    report = await import_from([folder], store, index)
+    reason = "it is not a conversation document: the document isn't an object"
+    assert report.skipped == (DocumentProblem("all.json, conversation 4", reason),)
+    assert report.present == 1
+    first, second, third = report.imported
+    assert first == CONTRACT_ID
+    assert len({first, second, third}) == 3
+    assert orjson.loads(home.content(second)) == {**theirs, "id": second, "imported_id": given}
+    assert (await import_from([folder], store, index)).present == 4

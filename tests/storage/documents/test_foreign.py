@@ -131,19 +131,12 @@ async def is_continued(one: str, shape: Shape, home: Home, store: Documents) -> 
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b'[{"id": "x"}]', "it is a list, not one conversation"),
+        (b'[{"id": "x"}]', "it has no messages"),
+        (b'["x"]', "it is not a conversation document: the document isn't an object"),
         (b"\xff\xfe\x00", "it is not text in UTF-8, UTF-16 or UTF-32"),
         (written(document(messages=None)), "it has no messages"),
         (written(document(messages=[])), "it has no messages"),
         (written(document(messages=[{"role": "system", "content": "Be brief."}])), "it has no messages"),
-        (
-            written(document(id="conv-1")),
-            "the conversation's id is not a uuid in lower case with hyphens",
-        ),
-        (
-            written(document(id=None)),
-            "it is not a conversation document: id isn't a text",
-        ),
         (
             written(document(messages={"a": 1})),
             "it is not a conversation document: messages isn't a list",
