@@ -78,6 +78,7 @@ _KIND_OF_NAMED: dict[str, TokenKind] = {
     "lVert": "open", "rvert": "close", "rVert": "close", "Re": "name", "Im": "name",
 }  # fmt: skip
 """The commands whose kind their sign doesn't tell."""
+_SIDES: dict[str, TokenKind] = {"left": "open", "right": "close", "middle": "relation"}
 _UNARY = "+−±∓"
 _BEFORE_UNARY = ("start", "unary", "binary", "relation", "open", "comma", "name")
 _NO_BASES = ("binary", "relation", "open", "comma", "gap", "line")
@@ -164,7 +165,7 @@ def _of(node: Any, *, is_base: bool, begins: bool) -> list[_Atom]:
         case _walker.LatexGroupNode(delimiters=("{", "}")):
             atoms = _read(node.nodelist)
             return [_in_parentheses(atoms)] if is_base and len(atoms) != 1 else atoms
-        case _walker.LatexEnvironmentNode(environmentname=each) if each in _ALIGNED and begins:
+        case _walker.LatexEnvironmentNode() if begins and node.environmentname in _ALIGNED:
             return _read([each for each in node.nodelist if getattr(each, "specials_chars", "") != "&"])
         case _:
             raise _UnreadableError
@@ -213,7 +214,19 @@ def _compact(node: Any) -> str:
     return _written(_argument(node), compact=True)
 
 
-def _words(node: Any, *_: Any, kind: TokenKind = "sign") -> list[_Atom]:
+def _binomial(above: Any, below: Any) -> list[_Atom]:
+    return [_Atom(f"({_compact(above)} choose {_compact(below)})")]
+
+
+def _modulo(node: Any) -> list[_Atom]:
+    return [_GAP, _Atom(f"(mod {_compact(node)})")]
+
+
+def _operator(*nodes: Any) -> list[_Atom]:
+    return _words(nodes[-1], "name")
+
+
+def _words(node: Any, kind: TokenKind = "sign") -> list[_Atom]:
     """Return words; a space at their ends counts."""
     source = node.latex_verbatim()
     inner = source[1:-1] if isinstance(node, _walker.LatexGroupNode) else source
@@ -309,10 +322,7 @@ def _raise() -> str:
 
 _COMMANDS: dict[str, tuple[str, Callable[..., list[_Atom]]]] = {
     **dict.fromkeys(("frac", "dfrac", "tfrac", "cfrac"), ("{{", _fraction)),
-    **dict.fromkeys(
-        ("binom", "dbinom", "tbinom"),
-        ("{{", lambda n, k: [_Atom(f"({_compact(n)} choose {_compact(k)})")]),
-    ),
+    **dict.fromkeys(("binom", "dbinom", "tbinom"), ("{{", _binomial)),
     **dict.fromkeys(("text", "textrm", "textnormal", "textbf", "textit", "mbox"), ("{", _words)),
     **dict.fromkeys(("mathrm", "mathsf", "mathtt"), ("{", _upright)),
     **dict.fromkeys(("mathit", "boxed"), ("{", _argument)),
@@ -331,12 +341,9 @@ _COMMANDS: dict[str, tuple[str, Callable[..., list[_Atom]]]] = {
             ("mathbb", "DOUBLE-STRUCK"), ("mathcal", "SCRIPT"), ("mathfrak", "FRAKTUR", "BLACK-LETTER"),
         )
     },
-    **{
-        each: ("{", partial(_delimiter, kind))
-        for each, kind in (("left", "open"), ("right", "close"), ("middle", "relation"))
-    },
-    "operatorname": ("*{", lambda *nodes: _words(nodes[-1], kind="name")),
-    "pmod": ("{", lambda node: [_GAP, _Atom(f"(mod {_compact(node)})")]),
+    **{each: ("{", partial(_delimiter, kind)) for each, kind in _SIDES.items()},
+    "operatorname": ("*{", _operator),
+    "pmod": ("{", _modulo),
     "sqrt": ("[{", _root),
     "\\": ("*[", lambda *_: [_Atom("\n", "line")]),
 }  # fmt: skip

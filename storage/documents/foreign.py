@@ -87,9 +87,9 @@ def conversations(raw: object) -> list[object]:
     A file may have a list of them, alone or in a field. One whose id is no uuid gets a new one, the same
     each time it is imported, and keeps its own as `imported_id`.
     """
-    listed = [raw] if "messages" in _object(raw) else [_object(raw).get(name) for name in _LISTS]
-    whole = next((each for each in (raw, *listed) if isinstance(each, list)), [raw])
-    return [_with_uuid(each) for each in cast("list[object]", whole)]
+    places = () if "messages" in _object(raw) else map(_object(raw).get, _LISTS)
+    lists = (cast("list[object]", each) for each in (raw, *places) if isinstance(each, list))
+    return [_with_uuid(each) for each in next(lists, [raw])]
 
 
 def _with_uuid(raw: object) -> object:
@@ -154,7 +154,7 @@ def _times(*holders: object) -> Iterator[str]:
 def _message(raw: object) -> object:
     if not isinstance(raw, dict):
         return {"role": "other"} if raw is None else raw
-    fields = _object(raw)
+    fields = cast("JsonObject", raw)
     if isinstance(fields.get("run_id"), str) and fields.get("role") == "assistant":
         return fields  # the council's own
     read = _Message.model_validate(fields)
@@ -175,8 +175,8 @@ def _text(given: object) -> str | None:
             if _object(each).get("type", "text") in ("text", "input_text")
         )
         return "\n\n".join(filter(None, parts)) or None
-    if isinstance(given, dict):
-        said = (_text(_object(given).get(name)) for name in (*_TEXT.split(), "summary"))
+    if fields := _object(given):
+        said = (_text(fields.get(name)) for name in (*_TEXT.split(), "summary"))
         return next(filter(None, said), None)
     return given if isinstance(given, str) else None
 
@@ -202,8 +202,7 @@ class _Tolerant(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _without_nothing(cls, data: JsonObject) -> JsonObject:
-        empty = (None, "", [], {})
-        said = {k: v for k, v in data.items() if (v.strip() if isinstance(v, str) else v) not in empty}
+        said = {k: v for k, v in data.items() if (v.strip() if isinstance(v, str) else v)}
         return {"raw": data, **said}
 
 
@@ -228,8 +227,9 @@ class _Call(_Tolerant):
             return {**self.raw, "model": self.model, _GIVEN[stage]: text}
         kept = (self.raw.get(name) for name in ("error_type", "error_message", "message", "detail"))
         words = [*filter(None, map(_phrase, (text if self.error is True else self.error, *kept)))]
-        known = (cause for sign, cause in _CAUSES if re.search(sign, " ".join(words), re.IGNORECASE))
-        cause = next(known, "unavailable") if words else "empty"
+        said = " ".join(words)
+        known: list[Cause] = [cause for sign, cause in _CAUSES if re.search(sign, said, re.IGNORECASE)]
+        cause: Cause = known[0] if known else "unavailable" if words else "empty"
         whole = (each for each in reversed(words) if cause == "unavailable" or " " in each)
         failure = Failure(cause=cause, detail=next(whole, ""))
         return FailedCall(stage=stage, member=self.model or "", failure=failure)
@@ -265,7 +265,7 @@ class _Message(_Tolerant):
         inner, later = data.get("content"), data.get("stage3")
         fields: JsonObject = {**inner, **data} if isinstance(inner, dict) else {**data}
         if isinstance(later, list):
-            is_review = any("ranking" in each for each in _entries(later))
+            is_review = any("ranking" in each for each in _entries(cast("object", later)))
             fields |= {"stage2" if is_review else "stage2_5": later, "stage3": fields.get("stage4")}
         rounds = [*_entries(fields.get("rounds"))]
         if rounds and not (fields.get("stage1") or fields.get("responses")):
@@ -383,7 +383,7 @@ def _calls(given: object) -> Iterator[_Call]:
         if isinstance(ranked, list):  # only the order, without a text
             order = [*map(str, cast("list[object]", ranked))]
             listed = (f"{place}. {label}" for place, label in enumerate(order, 1))
-            call.review, call.ballot = "\n".join(("FINAL RANKING:", *listed)), call.ballot or order
+            call.stage2, call.ballot = "\n".join(("FINAL RANKING:", *listed)), call.ballot or order
         name = call.model or f"member {number}"
         seen[name] += 1
         call.model = name if seen[name] == 1 else f"{name}#{seen[name]}"
@@ -396,7 +396,7 @@ def _entries(given: object) -> Iterator[JsonObject]:
     listed = next((fields[name] for name in _LISTED if isinstance(fields.get(name), list)), given)
     if isinstance(listed, list):
         for each in cast("list[object]", listed):
-            if isinstance(each, dict | str):
+            if _object(each) or isinstance(each, str):
                 yield _object(each) or {"response": each}
     else:
         for name, each in fields.items():
@@ -404,7 +404,8 @@ def _entries(given: object) -> Iterator[JsonObject]:
 
 
 def _phrase(given: object) -> str | None:
-    if isinstance(given, dict):
-        said = (_phrase(_object(given).get(name)) for name in ("message", "code", "type"))
-        return next(filter(None, said), None)
-    return " ".join(given.split()) if isinstance(given, str) else None
+    if isinstance(given, str):
+        return " ".join(given.split())
+    fields = _object(given)
+    said = (_phrase(fields[name]) for name in ("message", "code", "type") if name in fields)
+    return next(filter(None, said), None)

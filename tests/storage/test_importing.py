@@ -3,7 +3,6 @@
 import asyncio
 import os
 import tracemalloc
-from collections.abc import Callable
 from pathlib import Path
 
 import orjson
@@ -161,10 +160,10 @@ async def test_files_and_folders_are_taken_together(
 
 
 @pytest.mark.parametrize("given", ["conv-1", 42, {"$oid": "65a1"}, None], ids=str)
-@pytest.mark.parametrize("wrap", [lambda docs: docs, lambda docs: {"version": 2, "conversations": docs}])
+@pytest.mark.parametrize("field", [None, "conversations"])
 async def test_lists_and_ids_that_are_no_uuid(
     given: object,
-    wrap: Callable[[list[object]], object],
+    field: str | None,
     folder: Path,
     home: Home,
     store: Documents,
@@ -173,7 +172,8 @@ async def test_lists_and_ids_that_are_no_uuid(
     """Each of a list is a document of its own; a new id is the same at each import, the old one is kept."""
     ours, theirs = legacy(CONTRACT_ID), {**legacy("x"), "id": given}
     other = {**legacy("x"), "id": given, "created_at": "2024-01-01T00:00:00"}
-    (folder / "all.json").write_bytes(orjson.dumps(wrap([ours, theirs, other, "scrap"])))
+    listed = [ours, theirs, other, "scrap"]
+    (folder / "all.json").write_bytes(orjson.dumps({"version": 2, field: listed} if field else listed))
     (folder / "one.json").write_bytes(orjson.dumps(theirs))
     report = await import_from([folder], store, index)
     reason = "it is not a conversation document: the document isn't an object"

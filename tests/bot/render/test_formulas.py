@@ -84,7 +84,7 @@ def test_a_formula_is_readable_in_chat_and_terminal(each: dict[str, str]) -> Non
         (r"50\%", "50%"),
         (r"\mathbf{v} \ne v", "𝐯 ≠ v"),
         (r"E_\text{kin}^\frac{1}{2}", "E_(kin)^(1/2)"),
-        (r"x^ 2 _\alpha", "x_α²"),
+        (r"x^2_\alpha", "x_α^2"),
         (r"\mathbf{\nabla} \cdot \text{a\_b~\%}", "𝛁 · a_b %"),
     ],
 )

@@ -188,6 +188,17 @@ def test_labels_that_the_answers_do_not_explain_stay_labels() -> None:
     assert reply.stage2[0].parsed_ranking == ["Response C", "Response A"]
 
 
+def test_a_ballot_may_be_an_order_alone() -> None:
+    """Without a text it is shown as the list that it is."""
+    orders = [
+        {"model": name, "ranking": ["Response B", "Response A"]} for name in ("lab/one", "lab/two")
+    ]
+    asked: JsonObject = {"role": "user", "content": "?"}
+    reply = codec.read(document(asked, answered(stage2=orders))).conversation.answers[0]
+    assert reply.stage2[0].ranking == "FINAL RANKING:\n1. Response B\n2. Response A"
+    assert reply.stage2[1].parsed_ranking == ["Response B", "Response A"]
+
+
 def test_a_document_in_pieces_names_the_place() -> None:
     """By message and field, without a word of the text."""
     with pytest.raises(DocumentError, match=r"messages\.1 has a value that isn't allowed there$"):
