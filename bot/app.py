@@ -93,8 +93,9 @@ async def open_library(folder: Path, address: str | None = None) -> AsyncGenerat
                 complete=recovered.complete,
             )
             await index.repair(documents)
-        forgetting = Forgetting(database, documents, index, stores.audit)
-        overrides = Overrides(database, stores.audit)
+        journal = Journal(database)
+        forgetting = Forgetting(journal.work, documents, index, stores.audit)
+        overrides = Overrides(journal.work, stores.audit)
         try:
             await forgetting.finish()
         except StorageError:  # it is tried again at every start
@@ -108,7 +109,7 @@ async def open_library(folder: Path, address: str | None = None) -> AsyncGenerat
             store=documents,
             index=index,
             past_answers=PastAnswers(database),
-            journal=Journal(database),
+            journal=journal,
             forgetting=forgetting,
             overrides=overrides,
             tokens=Tokens(database, overrides),

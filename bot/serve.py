@@ -157,6 +157,10 @@ async def _start(program: Program, surfaces: Surfaces) -> None:
         operations = configuration.operations
         working = program.worker.working(operations.limits, operations.durability)
         program.endings.append(await stack.enter_async_context(working))
+    program.dispatcher.work.open("audit", library.overrides.append)
+    program.dispatcher.work.open("forget", library.forgetting.delete)
+    for kind in ("audit", "forget"):
+        stack.push_async_callback(program.dispatcher.work.close, kind)
     settings = configuration.settings
     upkeep = maintain(
         library, settings.council_retention_days, messages=settings.council_retention_messages

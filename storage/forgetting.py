@@ -17,13 +17,14 @@ from pydantic import ValidationError
 from council.document.conversation import timestamp
 from council.text.json_objects import JsonObject
 from storage.audit import AuditLog
-from storage.database import Database, SqlValue, Statement, listed
+from storage.database import SqlValue, Statement, listed
 from storage.documents.conversations import Documents
 from storage.errors import StorageError
 from storage.index.index import Index
 from storage.journal import spending
-from storage.journal.retractions import forgetting_copies, retracting
+from storage.processes.locks import PLATFORMS
 from storage.selections import Selection, Selections
+from storage.work import COLUMNS, LATEST, Work, WorkList
 
 _BRIEFS = "SELECT id, brief FROM runs WHERE id IN (SELECT value FROM json_each(?))"
 _BRIEFS_ABOUT = "SELECT id, brief FROM runs WHERE conversation_id IN (SELECT value FROM json_each(?))"
@@ -51,12 +52,45 @@ UNION
 SELECT conversation_id FROM runs
 WHERE status = 'running' AND conversation_id IN (SELECT value FROM json_each(:conversations))
 """
+_SCRUBBED = "DELETE FROM work WHERE kind = 'scrub' AND key = ?"
 _ABOUT = "SELECT id, conversation_id FROM runs WHERE id IN (SELECT value FROM json_each(?))"
-_BEGIN = "INSERT INTO forgettings (since, selection) VALUES (?, ?)"
-_PENDING = "SELECT number, selection FROM forgettings WHERE selection IS NOT NULL ORDER BY number"
-_DELETED = "UPDATE forgettings SET selection = NULL WHERE number = ?"
-_UNSCRUBBED = "SELECT number FROM forgettings WHERE selection IS NULL"
-_SCRUBBED = "DELETE FROM forgettings WHERE number IN (SELECT CAST(value AS BIGINT) FROM json_each(?))"
+# Of what one person asked, only their own runs' messages: other askers' cards stay.
+_RETRACT = f"""
+INSERT INTO work ({COLUMNS})
+SELECT 'retract', :forgetting, origin ->> 'platform', origin ->> 'workspace', origin ->> 'channel',
+    origin ->> 'thread', {{item}}, :since, :since
+FROM {{table}}
+WHERE {{which}} AND origin ->> 'platform' IN (SELECT value FROM json_each(:platforms)) AND (
+    runs.id IN (SELECT value FROM json_each(:runs))
+    OR (:own = 0 AND conversation_id IN (SELECT value FROM json_each(:conversations)))
+)
+ORDER BY {{order}}
+"""  # noqa: S608 - our own words
+_POSTS = "runs JOIN posts ON posts.run_id = runs.id"
+# A thread below a card on Discord is called by the answer's title; its item is empty.
+_RENAMED = "origin ->> 'platform' = 'discord' AND origin ->> 'thread' = origin ->> 'message'"
+_MESSAGES = tuple(
+    _RETRACT.format(item=item, table=table, which=which, order=order)
+    for item, table, which, order in (
+        ("origin ->> 'message'", "runs", "origin ->> 'message' <> ''", "created_at"),
+        ("origin ->> 'card'", "runs", "origin ->> 'card' <> ''", "created_at"),
+        ("posts.message", _POSTS, "posts.message <> ''", "runs.created_at, posted_at"),
+        ("''", "runs", _RENAMED, "created_at"),
+    )
+)
+_SHOWING = """
+conversation IN (SELECT value FROM json_each(:conversations))
+OR conversation IN (SELECT value FROM json_each(:shared))
+"""
+_RETRACT_COPIES = f"""
+INSERT INTO work ({COLUMNS})
+SELECT DISTINCT 'retract', :forgetting, platform, NULLIF(workspace, ''), channel, thread, message,
+    :since, :since
+FROM copies WHERE {_SHOWING}
+"""  # noqa: S608 - our own words
+_FORGET_COPIES = f"""
+DELETE FROM copies WHERE message IN (SELECT message FROM copies WHERE {_SHOWING})
+"""  # noqa: S608 - our own words
 
 
 class Forgetting:
@@ -64,14 +98,15 @@ class Forgetting:
 
     def __init__(
         self,
-        database: Database,
+        work: WorkList,
         store: Documents,
         index: Index,
         audit: AuditLog,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self.select = Selections(database, store)
-        self._database = database
+        self.select = Selections(work.database, store)
+        self._work = work
+        self._database = work.database
         self._store = store
         self._index = index
         self._audit = audit
@@ -84,7 +119,7 @@ class Forgetting:
         Raises `StorageError`; it can then be tried again, and the next start does so in any case.
         """
         pending = selection.model_copy(update={"by": by}).model_dump_json()
-        await self._database.write((_BEGIN, (timestamp(self._now()), pending)))
+        await self._database.write(self._work.add("forget", pending, key=selection.id))
         await self.finish()
 
     async def finish(self) -> None:
@@ -93,18 +128,24 @@ class Forgetting:
         Raises `StorageError` if something still can't be deleted, after deleting the rest.
         """
         failed: StorageError | None = None
-        async with self._index.mending:
-            for row in await self._database.read(_PENDING):
-                try:
-                    await self._delete(row["number"], Selection.model_validate_json(row["selection"]))
-                except StorageError as error:
-                    failed = error
-                except ValidationError:
-                    failed = self._database.damaged()
+        for key in await self._work.keys("forget", by=LATEST):
+            try:
+                await self._work.carry_out("forget", self.delete, key, by=LATEST)
+            except StorageError as error:
+                failed = error
         if failed:
             raise failed
 
-    async def _delete(self, number: int, pending: Selection) -> None:
+    async def delete(self, one: Work) -> list[Statement]:
+        """Delete a selection; return what the journal forgets with it. Raises `StorageError`."""
+        try:
+            pending = Selection.model_validate_json(one.item)
+        except ValidationError:
+            raise self._database.damaged() from None
+        async with self._index.mending:
+            return await self._delete(one.number, pending)
+
+    async def _delete(self, number: int, pending: Selection) -> list[Statement]:
         if pending.read:  # first: a run that is about to be stored looks here once more
             await self._change_briefs(_BRIEFS, pending.read, partial(_without_words, user=pending.user))
         removed: list[str] = []
@@ -138,19 +179,36 @@ class Forgetting:
         await self._change_briefs(_BRIEFS_ABOUT, shared, _without_history)
         revived = await self._revived(gone, pending.before)
         over = [one for one in gone if one not in revived]
-        messages = [] if pending.stay else self._messages(pending, over, shared)
-        await self._database.write(*messages, *_journal(pending, over, shared), (_DELETED, (number,)))
+        return [*self._journal(pending, over, shared), self._work.add("scrub", "", str(number))]
 
-    def _messages(self, pending: Selection, gone: list[str], shared: list[str]) -> list[Statement]:
-        """Return the statements that list the bot's messages about what is deleted."""
-        return retracting(
-            forgetting=pending.id,
-            runs=pending.runs,
-            conversations=gone,
-            shared=shared,
-            own=pending.what == "user",
-            now=self._now(),
-        )
+    def _journal(self, pending: Selection, gone: list[str], shared: list[str]) -> list[Statement]:
+        """Return the statements that clear the journal, also of steps about forgotten context.
+
+        Unless they stay, messages are listed before: those of its runs, of all runs about what is `gone`
+        if not only one person's are meant, and copies of what that and the `shared` conversations say.
+        """
+        values: dict[str, SqlValue] = {
+            "forgetting": pending.id,
+            "platforms": listed(PLATFORMS),
+            "runs": listed(pending.runs),
+            "conversations": listed(gone),
+            "shared": listed(shared),
+            "own": int(pending.what == "user"),
+            "since": timestamp(self._now()),
+        }
+        listing = () if pending.stay else (*_MESSAGES, _RETRACT_COPIES)
+        return [
+            *((statement, values) for statement in listing),
+            # What was paid still counts toward the budgets, of nobody who could be named.
+            *(statement for one in (*gone, *pending.runs) for statement in spending.forget(one)),
+            *(("DELETE FROM runs WHERE conversation_id = ?", (one,)) for one in gone),
+            *(("DELETE FROM runs WHERE id = ?", (run,)) for run in pending.runs),
+            *((_FORGET_STEPS, (one,)) for one in shared),
+            (_FORGET_STEPS_OF, (listed(pending.read),)),
+            *((_FORGET_EVALUATED, (f"{one}/%", f"pilot/{one}/%")) for one in (*gone, *shared)),
+            *(("DELETE FROM tokens WHERE name = ?", (name,)) for name in pending.tokens),
+            (_FORGET_COPIES, values),
+        ]
 
     async def _revived(self, conversations: Sequence[str], before: str | None) -> set[str]:
         """Return which of these conversations are no longer too old."""
@@ -197,11 +255,9 @@ class Forgetting:
         """
         async with self._scrubbing:
             # What is forgotten from now on is left to the next time.
-            numbers = [row["number"] for row in await self._database.read(_UNSCRUBBED)]
-            if not numbers:
-                return
-            if await self._database.scrub(large=large):
-                await self._database.write((_SCRUBBED, (listed(numbers),)))
+            keys = await self._work.keys("scrub", by=LATEST)
+            if keys and await self._database.scrub(large=large):
+                await self._database.write(*((_SCRUBBED, (key,)) for key in keys))
 
 
 def _without_history(brief: JsonObject) -> JsonObject:
@@ -216,18 +272,3 @@ def _without_words(brief: JsonObject, user: str | None) -> JsonObject:
     messages = cast("Sequence[JsonObject]", context.get("messages", ()))
     kept = [message for message in messages if message.get("author") != user]
     return {**brief, "context": {**context, "messages": kept}}
-
-
-def _journal(pending: Selection, gone: Sequence[str], shared: Sequence[str]) -> list[Statement]:
-    """Return the statements that clear the journal, also of steps about forgotten context."""
-    return [
-        # What was paid still counts toward the budgets, of nobody who could be named.
-        *(statement for one in (*gone, *pending.runs) for statement in spending.forget(one)),
-        *(("DELETE FROM runs WHERE conversation_id = ?", (one,)) for one in gone),
-        *(("DELETE FROM runs WHERE id = ?", (run,)) for run in pending.runs),
-        *((_FORGET_STEPS, (one,)) for one in shared),
-        (_FORGET_STEPS_OF, (listed(pending.read),)),
-        *((_FORGET_EVALUATED, (f"{one}/%", f"pilot/{one}/%")) for one in (*gone, *shared)),
-        *(("DELETE FROM tokens WHERE name = ?", (name,)) for name in pending.tokens),
-        forgetting_copies(gone, shared),
-    ]

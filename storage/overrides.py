@@ -1,7 +1,7 @@
 """What admins have set for single channels, in the table `overrides`.
 
-A change is recorded together with its line for the audit. A line that a crash has kept from being
-appended is appended at the next start: no change goes without one, though one may be there twice.
+A change is recorded together with its line for the audit, in the list of work: no change goes without
+one, though one may be there twice.
 """
 
 import asyncio
@@ -14,9 +14,10 @@ import structlog
 
 from council.document.conversation import timestamp
 from storage.audit import AuditLog
-from storage.database import Database, Statement
+from storage.database import Statement
 from storage.errors import DamageError, FolderError
 from storage.scope import Scope
+from storage.work import LATEST, Work, WorkList
 
 log = structlog.stdlib.get_logger()
 
@@ -28,9 +29,6 @@ ON CONFLICT (platform, workspace, channel, key)
 DO UPDATE SET value = excluded.value, set_at = excluded.set_at
 """
 _RESET = "DELETE FROM overrides WHERE platform = ? AND workspace = ? AND channel = ? AND key = ?"
-_NOTE = "INSERT INTO unaudited (line) VALUES (?)"
-_NOTED = "SELECT number, line FROM unaudited ORDER BY number"
-_AUDITED = "DELETE FROM unaudited WHERE number = ?"
 
 
 class Overrides:
@@ -38,11 +36,12 @@ class Overrides:
 
     def __init__(
         self,
-        database: Database,
+        work: WorkList,
         audit: AuditLog,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self._database = database
+        self._work = work
+        self._database = work.database
         self._audit = audit
         self._now = now
         self._changing = asyncio.Lock()
@@ -67,40 +66,35 @@ class Overrides:
 
         `by` is the id of whoever wants it. What is set already changes nothing.
         """
+        statements: list[Statement] = []
         async with self._changing:
             before = await self.of(scope)
             changed = [key for key, value in changes.items() if before.get(key) != value]
+            at = timestamp(self._now())
+            place = {"platform": scope.platform, "workspace": scope.workspace, "channel": scope.channel}
+            for key in changed:
+                line = {"by": by, "set": key, **place, "from": before.get(key), "to": changes[key]}
+                statements += [_change(scope, at, key, changes[key]), self.noted(line)]
             if changed:
-                at = timestamp(self._now())
-                await self._database.write(
-                    *(_change(scope, at, key, changes[key]) for key in changed),
-                    *(
-                        (_NOTE, (_json(_line(scope, at, by, key, before.get(key), changes[key])),))
-                        for key in changed
-                    ),
-                )
-            try:
-                await self._finish()
-            except (
-                FolderError
-            ):  # the change counts; its line is tried again with the next, and at every start
-                log.exception("change_not_audited")
-            return changed
+                await self._database.write(*statements)
+        try:
+            await self.finish()
+        except FolderError:  # the change counts; its line is tried again
+            log.exception("change_not_audited")
+        return changed
 
     def noted(self, line: Mapping[str, object]) -> Statement:
         """Return the statement that leaves a line for the audit; `finish` appends it."""
-        return _NOTE, (_json({"at": timestamp(self._now()), **line}),)
+        return self._work.add("audit", _json({"at": timestamp(self._now()), **line}))
 
     async def finish(self) -> None:
         """Append to the audit what a crash or a failing disk has left."""
-        async with self._changing:
-            await self._finish()
+        await self._work.carry_out("audit", self.append, by=LATEST)
 
-    async def _finish(self) -> None:
-        for row in await self._database.read(_NOTED):
-            line = self._read(row["line"])
-            await self._audit.add(cast("Mapping[str, object]", line))
-            await self._database.write((_AUDITED, (row["number"],)))
+    async def append(self, one: Work) -> list[Statement]:
+        """Append a line to the audit."""
+        await self._audit.add(cast("Mapping[str, object]", self._read(one.item)))
+        return []
 
     def unreadable(self) -> DamageError:
         """Return the error that says that a stored value isn't one that this program writes."""
@@ -125,13 +119,6 @@ def _change(scope: Scope, at: str, key: str, value: object) -> Statement:
     if value is None:
         return _RESET, (*_place(scope), key)
     return _SET, (*_place(scope), key, _json(value), at)
-
-
-def _line(
-    scope: Scope, at: str, by: str, key: str, before: object, after: object
-) -> Mapping[str, object]:
-    where = {"platform": scope.platform, "workspace": scope.workspace, "channel": scope.channel}
-    return {"at": at, "by": by, "set": key, **where, "from": before, "to": after}
 
 
 def _json(value: object) -> str:

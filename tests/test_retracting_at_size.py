@@ -83,7 +83,7 @@ async def test_on_slack(tmp_path: Path) -> None:
         while there(place) > first * 0.9:
             await place.dispatcher.retracted("slack", forgetting)
         async with restarted(place) as again:
-            while (await again.retracting.settled("slack", forgetting, 60)).waiting:
+            while (await again.work.settled("slack", forgetting, 60)).waiting:
                 pass
         calls = place.slack.calls("chat.delete")
         assert there(place) == 0
@@ -120,7 +120,7 @@ async def test_on_discord(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
         async with team.bot():
             began = time.perf_counter()
             forgetting, seconds = await forget(team.library, here)
-            while (await team.dispatcher.retracting.settled("discord", forgetting, 60)).waiting:
+            while (await team.dispatcher.work.settled("discord", forgetting, 60)).waiting:
                 pass
             took = time.perf_counter() - began
         assert server.messages(team.general, by_bot=True) == []
@@ -156,7 +156,7 @@ async def test_within_discords_limits(monkeypatch: pytest.MonkeyPatch, tmp_path:
             server.enforce_rate_limits()
             here = Scope("discord", str(guild.id), str(team.general.id))
             forgetting, _ = await forget(team.library, here)
-            while (await team.dispatcher.retracting.settled("discord", forgetting, 60)).waiting:
+            while (await team.dispatcher.work.settled("discord", forgetting, 60)).waiting:
                 pass
         route = "DELETE /channels/{channel_id}/messages/{message_id}"
         assert {each.status for each in server.requests(route)} == {204}

@@ -32,6 +32,7 @@ from storage.overrides import Overrides
 from storage.processes.locks import PLATFORMS, SHARED, FileLocks
 from storage.sqlite.database import open_database
 from storage.sqlite.inspection import inspect
+from storage.work import WorkList
 
 SECRETS, STATUS, CLOCK = "Secret files", "Status port", "Clock"
 FOLDER, ROOM, DATABASE, INDEX = "Data folder", "Disk space", "Database", "Index"
@@ -179,7 +180,7 @@ class _Store(ABC):
         if self._waits:
             return {}
         async with self._opened() as (database, _, audit):
-            return await settings_of_channels(Overrides(database, audit))
+            return await settings_of_channels(Overrides(WorkList(database), audit))
 
     async def _consistent(self) -> Outcome:
         if self._waits:

@@ -116,7 +116,7 @@ class DiscordBot:
         except BaseException:
             await self._client.close()
             raise
-        self._dispatcher.retracting.open("discord", Retractor(self._client, self._transport).retract)
+        self._dispatcher.work.retract("discord", Retractor(self._client, self._transport).retract)
         return self
 
     async def listen_once_reached(self) -> None:
@@ -159,7 +159,7 @@ class DiscordBot:
         """Hang up."""
         if operators := self._dispatcher.operators:
             operators.sends.pop("discord", None)
-        await self._dispatcher.retracting.close("discord")
+        await self._dispatcher.work.close("discord")
         await self.outbox.__aexit__(kind, error, traceback)
         await self._client.close()
         if self._connection is not None:

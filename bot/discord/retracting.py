@@ -19,7 +19,7 @@ from bot.errors import Gone, Malformed
 from bot.service.delivery.outbox import Urgency
 from bot.view.wording import discord as wording
 from council.calls import JsonObject
-from storage.journal.retractions import Retraction
+from storage.work import Work
 
 
 class Retractor:
@@ -29,15 +29,15 @@ class Retractor:
         self._client = client
         self._transport = transport
 
-    async def retract(self, one: Retraction) -> None:
+    async def retract(self, one: Work) -> None:
         """Delete a message, or rename a thread. Raises `VenueError` while it is still there."""
-        if one.kind == "thread":
-            await self._rename(int(one.message))
+        if not one.item:
+            await self._rename(int(one.thread or 0))
             return
         # A run's parts are in its thread or, where that was lost, beside the card.
-        places = [one.channel] if one.thread in (None, one.message) else [str(one.thread), one.channel]
+        places = [one.channel] if one.thread in (None, one.item) else [str(one.thread), one.channel]
         for place in dict.fromkeys(places):
-            if await self._delete(int(place), int(one.message)):
+            if await self._delete(int(place), int(one.item)):
                 return
 
     async def _delete(self, channel: int, message: int) -> bool:

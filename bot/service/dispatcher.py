@@ -15,7 +15,6 @@ from bot.service.admission.channels import EffectiveSettings, Operator
 from bot.service.admission.limits import Backlog, Durability
 from bot.service.admission.permissions import Admins, check_place
 from bot.service.commands import Given
-from bot.service.delivery.retracting import Retracting
 from bot.service.delivery.run_record import files_of
 from bot.service.delivery.venue import File
 from bot.service.options import RunOptions
@@ -28,6 +27,7 @@ from bot.service.resuming import VenueOf
 from bot.service.run_tasks import RunQueue, RunTasks
 from bot.service.runs.runs import Runs
 from bot.service.showing import Showing
+from bot.service.work import WorkLoop
 from bot.view.message import Message
 from bot.view.run import run_view
 from bot.view.thread import opened
@@ -41,9 +41,9 @@ from storage.errors import ConversationNotFound, StorageError
 from storage.index.index import Index
 from storage.index.statistics import Typical
 from storage.journal.journal import Journal
-from storage.journal.retractions import Unretracted
 from storage.journal.rows import RunRow
 from storage.processes.locks import PLATFORMS, Locks
+from storage.work import Left
 
 log = structlog.get_logger()
 
@@ -82,7 +82,7 @@ class Dispatcher:
         self.admins = admins or Admins()
         self.channels = runs.costs.channels
         self.operators = runs.endings.operators
-        self.retracting = Retracting(journal.retractions, locks)
+        self.work = WorkLoop(journal.work, locks)
         self.showing = Showing(
             runs=runs,
             journal=journal,
@@ -190,18 +190,18 @@ class Dispatcher:
     async def keep_copy(self, here: Source, conversations: Sequence[str], message: str) -> None:
         """Keep that a message shows these conversations to a channel: it is deleted with them."""
         try:
-            await self._journal.retractions.keep_copy(here, conversations, message)
+            await self._journal.work.keep_copy(here, conversations, message)
         except StorageError:  # it is there, and only stays when they are deleted
             log.exception("copy_not_recorded")
 
-    async def retracted(self, platform: str, forgetting: str) -> Unretracted | None:
+    async def retracted(self, platform: str, forgetting: str) -> Left | None:
         """Return which of the bot's messages about what was forgotten are still there, soon after.
 
         `None` where a platform has none.
         """
         if platform not in PLATFORMS:
             return None
-        return await self.retracting.settled(platform, forgetting, RETRACT_SECONDS)
+        return await self.work.settled(platform, forgetting, RETRACT_SECONDS)
 
     async def is_first(self, click: str) -> bool:
         """Return whether no process has seen a click before; a platform may deliver it to several."""

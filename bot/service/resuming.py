@@ -10,6 +10,7 @@ import structlog
 from bot.service.delivery.presenter import Presenter
 from bot.service.delivery.venue import Venue
 from bot.service.runs.runs import Runs
+from bot.service.work import wait_after
 from council.cancel import Stop
 from storage.errors import StorageError
 from storage.journal.journal import Journal
@@ -19,8 +20,6 @@ log = structlog.get_logger()
 
 CATCH_UP_SECONDS = 3.0
 """How long resumed runs may take to catch up before their cards are edited."""
-REDELIVERY_SECONDS, LONGEST_REDELIVERY_SECONDS = 60.0, 15 * 60.0
-"""How long to wait before an asker who couldn't be told is told again; it doubles up to the second."""
 REDELIVERY_DAYS = 7
 """How long an answer that couldn't be delivered is tried again; the channel's history keeps it."""
 
@@ -144,7 +143,7 @@ class Resuming:
 
     def _show_later(self, run: RunRow, venue: Venue) -> None:
         attempts = self._attempts[run.id] = self._attempts.get(run.id, 0) + 1
-        wait = min(REDELIVERY_SECONDS * 2 ** (attempts - 1), LONGEST_REDELIVERY_SECONDS)
+        wait = wait_after(attempts - 1)
         log.warning("run_not_shown", run=run.id, attempts=attempts, again_in=wait)
 
         async def show_again() -> None:

@@ -16,9 +16,10 @@ from bot.errors import Refusal
 from bot.service.admission.limits import Limits
 from bot.service.claimed_runs import LOOK_SECONDS, Claims
 from bot.service.delivery.venue import Venue
-from bot.service.resuming import LONGEST_REDELIVERY_SECONDS, REDELIVERY_DAYS, REDELIVERY_SECONDS, VenueOf
+from bot.service.resuming import REDELIVERY_DAYS, VenueOf
 from bot.service.run_tasks import RunCounts, RunTasks
 from bot.service.runs.runs import Runs
+from bot.service.work import wait_after
 from bot.view.wording import commands, failures
 from council.cancel import Stop
 from council.document.conversation import Source
@@ -244,7 +245,7 @@ class SharedQueue:
 
     async def try_later(self, run_id: str, attempts: int) -> None:
         """Queue a run whose asker couldn't be told, to be shown again."""
-        wait = min(REDELIVERY_SECONDS * 2**attempts, LONGEST_REDELIVERY_SECONDS)
+        wait = wait_after(attempts)
         log.warning("run_not_shown", run=run_id, attempts=attempts + 1, again_in=wait)
         await self.jobs.defer(run_id, after=wait, attempts=attempts + 1)
         self._undelivered.add(run_id)

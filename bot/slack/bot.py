@@ -46,8 +46,8 @@ from bot.slack.receiver import receiver
 from bot.slack.retracting import Retractor
 from bot.slack.workspace import Workspace
 from bot.view.wording.slack import REVOKED, access_lost
-from storage.journal.retractions import Retraction
 from storage.journal.rows import RunRow
+from storage.work import Work
 
 log = structlog.get_logger()
 
@@ -138,7 +138,7 @@ class SlackBot:
         """Send somebody of the workspace a direct message. Raises `VenueError`."""
         await send_notice(self._workspace, notice)
 
-    async def retract(self, one: Retraction) -> None:
+    async def retract(self, one: Work) -> None:
         """Delete one of the bot's messages in the workspace. Raises `VenueError`."""
         await Retractor(self._workspace).retract(one)
 
@@ -159,8 +159,8 @@ class SlackBot:
             elif self._listens and self._access.http_port:
                 await self._serve(self._access.http_port, stack)
             await resuming.resume(interrupted, self._locations.venue_of)
-            self._dispatcher.retracting.open("slack", self.retract)
-            stack.push_async_callback(self._dispatcher.retracting.close, "slack")
+            self._dispatcher.work.retract("slack", self.retract)
+            stack.push_async_callback(self._dispatcher.work.close, "slack")
             self._open = stack.pop_all()
         return self
 

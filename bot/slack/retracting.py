@@ -19,7 +19,7 @@ from bot.service.delivery.outbox import Urgency
 from bot.slack.client import Json, granted
 from bot.slack.errors import code_of
 from bot.slack.workspace import TIER_3, TIER_4, Workspace
-from storage.journal.retractions import Retraction
+from storage.work import Work
 
 log = structlog.get_logger()
 
@@ -36,14 +36,14 @@ class Retractor:
         self._workspace = workspace
         self._client = workspace.client
 
-    async def retract(self, one: Retraction) -> None:
+    async def retract(self, one: Work) -> None:
         """Delete a message, or a file with the message that shows it. Raises `VenueError`."""
-        if not one.message.startswith("F"):
-            await self._delete(one.channel, one.message)
+        if not one.item.startswith("F"):
+            await self._delete(one.channel, one.item)
             return
-        for message in await self._shows(one.channel, one.message):
+        for message in await self._shows(one.channel, one.item):
             await self._delete(one.channel, message)
-        await self._call("files.delete", TIER_3, partial(self._client.files_delete, file=one.message))
+        await self._call("files.delete", TIER_3, partial(self._client.files_delete, file=one.item))
 
     async def _delete(self, channel: str, message: str) -> None:
         call = partial(self._client.chat_delete, channel=channel, ts=message)

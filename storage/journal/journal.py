@@ -25,7 +25,6 @@ from storage.journal import spending
 from storage.journal.pictures import keep_pictures, load_earlier_files, load_pictures
 from storage.journal.progress import Posts, RunSteps, load_steps
 from storage.journal.reading import RunReader
-from storage.journal.retractions import Retractions
 from storage.journal.rows import (
     Begun,
     Clock,
@@ -39,6 +38,7 @@ from storage.journal.rows import (
 )
 from storage.journal.spending import Spending
 from storage.processes.coordination import Bounds, QueueEntry
+from storage.work import WorkList
 
 T = TypeVar("T")
 
@@ -88,7 +88,7 @@ class Journal(RunReader):
 
     def __init__(self, database: Database, now: Clock = lambda: datetime.now(UTC)) -> None:
         super().__init__(database)
-        self.retractions = Retractions(database, now)
+        self.work = WorkList(database, now)
         self.spending = Spending(database)
         self._now = now
         self._claimed: dict[str, int] = {}
@@ -166,10 +166,6 @@ class Journal(RunReader):
         """Forget that a run was claimed here: what is written from now on isn't checked."""
         self._claimed.pop(run_id, None)
         self._lost.pop(run_id, None)
-
-    async def is_current(self, run_id: str, epoch: int) -> bool:
-        """Return whether nobody has claimed a run since this epoch; false if it has been forgotten."""
-        return await self._epoch(run_id) == epoch
 
     async def steps(self, run: RunRow) -> RunSteps:
         """Load what a run has recorded so far, ready to record more."""

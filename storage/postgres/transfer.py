@@ -45,20 +45,18 @@ TABLES = (
     "votes",
     "depths",
     "authors",
-    "forgettings",
-    "retractions",
+    "work",
     "copies",
     "spending",
     "spending_days",
     "spending_key",
     "overrides",
-    "unaudited",
     "retention_clock",
     "budget_warnings",
     "judged_corrections",
     "tokens",
 )
-_NUMBERED = ("conversations", "forgettings", "retractions", "unaudited")
+_NUMBERED = ("conversations", "work")
 _BATCH = 200
 _COPY = re.compile(r"(?P<id>[0-9a-f-]{36})\.json\.broken-(?P<at>\w+)")
 _EVERYTHING = (*TABLES[::-1], "search", "documents", "documents_set_aside")
@@ -94,7 +92,7 @@ async def backup_server(address: str, target: Path) -> BackupReport:
     """Write a database into one file, as `backup` does a data folder. Raises `StorageError`."""
     try:
         with staging(target.parent) as place:
-            await save(address, place, _nobody)
+            await save(address, place, lambda _, __: None)
             return await backup(place, target)
     except OSError as error:
         raise BackupError(explain_system(target, error), target) from error
@@ -111,13 +109,10 @@ async def restore_server(source: Path, address: str, *, replace: bool = False) -
                     f"{target.name} holds data already ({theirs.described}); say --replace to put the "
                     f"backup in its place"
                 )
-            await load(Path(place), address, target, _nobody, replace=replace)
+            async with open_database(Path(place) / DATABASE):  # an older program's gets today's tables
+                pass
+            await load(Path(place), address, target, lambda _, __: None, replace=replace)
     return report
-
-
-def _nobody(done: int, total: int) -> None:
-    """Ignore progress that nobody is shown."""
-    del done, total
 
 
 async def move_to_server(folder: Path, address: str, progress: Progress) -> Copied:

@@ -28,7 +28,7 @@ from storage.sqlite.database import (
     make_private,
     open_database,
 )
-from storage.sqlite.schema import known_migrations, migrate
+from storage.sqlite.schema import known_migrations, known_schema, migrate
 from storage.stores import Recovered
 
 # Reading a whole large file would delay the start: only its table of runs is checked, and damage
@@ -173,7 +173,10 @@ def _carry_over(damaged: Path, new: Path) -> tuple[dict[str, int], bool]:
     ):
         source.text_factory = bytes  # damage inside a text costs its row, not the table
         target.execute("PRAGMA journal_mode = MEMORY")  # a killed recovery starts over
-        migrate(target, new, known_migrations())
+        # As old as what is read: whoever opens it next carries over what is kept differently today.
+        applied = [row[0] for row in _readable(source, "SELECT number FROM migrations") if row]
+        newest = max(applied, default=known_schema())
+        migrate(target, new, [one for one in known_migrations() if one.number <= newest])
         tables = [
             name
             for (name,) in target.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")

@@ -13,7 +13,7 @@ from tests.crashes.trap import Moment
 def listed(played: Scene) -> int:
     """Count the messages that are still to be deleted."""
     with closing(sqlite3.connect(f"file:{played.data}/council.db?mode=ro", uri=True)) as database:
-        [(messages,)] = database.execute("SELECT count(*) FROM retractions")
+        [(messages,)] = database.execute("SELECT count(*) FROM work WHERE kind = 'retract'")
     return messages
 
 

@@ -137,8 +137,8 @@ async def opened(home: Home) -> AsyncGenerator[Place]:
             audit_log=stores.audit,
             index=index,
             past_answers=PastAnswers(database),
-            journal=Journal(database, lambda: NOW),
-            forgetting=Forgetting(database, store, index, stores.audit, now=lambda: NOW),
+            journal=(journal := Journal(database, lambda: NOW)),
+            forgetting=Forgetting(journal.work, store, index, stores.audit, now=lambda: NOW),
         )
 
 
@@ -509,9 +509,9 @@ async def test_scrubbing_is_remembered_across_a_crash(place: Place) -> None:
     await place.forgetting.forget(
         await place.forgetting.select.conversation(SCOPE, await place.ask(WORD)), by="ada"
     )
-    assert await place.count("forgettings") == 1
+    assert await place.count("work WHERE kind = 'scrub'") == 1
     await place.forgetting.scrub()
-    assert await place.count("forgettings") == 0
+    assert await place.count("work WHERE kind = 'scrub'") == 0
     assert place.bytes_hold(WORD) == []
     await place.forgetting.scrub()
 
@@ -562,9 +562,8 @@ async def test_ids_from_elsewhere_name_no_file(place: Place) -> None:
     aimed = '{"what":"user","by":"x","conversations":["../kept"],"shared":[],"user":null,"runs":[]}'
     forgotten = await place.ask(WORD)
     mine = aimed.replace("../kept", forgotten)
-    for selection in (aimed, "{", '{"what":"all"}', mine):
-        insert = "INSERT INTO forgettings (since, selection) VALUES ('', ?)"
-        await place.database.write((insert, (selection,)))
+    for key, selection in enumerate((aimed, "{", '{"what":"all"}', mine)):
+        await place.database.write(place.journal.work.add("forget", selection, str(key)))
     with pytest.raises(StorageError):
         await place.forgetting.finish()
     assert kept.exists()

@@ -58,7 +58,7 @@ async def test_the_tables_files_hold_nothing_that_was_forgotten(
     assert files_with(postgres_server, postgres, WORDS) != []
     await place.forgetting.scrub()
     assert files_with(postgres_server, postgres, WORDS) == []
-    assert await place.count("forgettings") == 0
+    assert await place.count("work WHERE kind = 'scrub'") == 0
     assert await place.count("conversations") == await place.count("documents") == 40
     assert (await place.past_answers.search(SCOPE, "question")).found == 40
 
@@ -100,9 +100,9 @@ async def test_a_large_table_is_not_rewritten_again_and_again(
         with capture_logs() as logs:
             await place.forgetting.scrub(large=True)
     assert {line["event"] for line in logs} == {"deleted_rows_kept"}
-    assert await place.count("forgettings") == 1
+    assert await place.count("work WHERE kind = 'scrub'") == 1
     await place.forgetting.scrub(large=True)
-    assert await place.count("forgettings") == 0
+    assert await place.count("work WHERE kind = 'scrub'") == 0
 
 
 async def test_large_tables_wait_for_the_next_retention_pass(
@@ -114,10 +114,10 @@ async def test_large_tables_wait_for_the_next_retention_pass(
     await place.forgetting.forget(await place.forgetting.select.user("discord", "eve"), by="eve")
     await place.forgetting.scrub()
     assert files_with(postgres_server, postgres, WORDS) != []
-    assert await place.count("forgettings") == 1
+    assert await place.count("work WHERE kind = 'scrub'") == 1
     await place.forgetting.scrub(large=True)
     assert files_with(postgres_server, postgres, WORDS) == []
-    assert await place.count("forgettings") == 0
+    assert await place.count("work WHERE kind = 'scrub'") == 0
 
 
 async def test_a_busy_table_is_tried_again(postgres: str) -> None:

@@ -12,6 +12,7 @@ from storage.journal.journal import Journal
 from storage.journal.rows import RunRow
 from storage.sqlite.database import open_database
 from storage.sqlite.salvage import OpenedDatabase, copies_set_aside, open_sound_database
+from storage.sqlite.schema import known_migrations, migrate
 from tests.pairs import every_other
 from tests.storage.examples import NOW
 from tests.storage.journal.test_journal import BRIEF, REPLY, RUN, call
@@ -139,6 +140,18 @@ async def test_an_older_programs_database_is_complete_without_newer_tables(path:
         assert opened.recovery is not None
         assert opened.recovery.complete
         assert opened.recovery.carried_over["posts"] == 0
+
+
+async def test_what_an_older_program_had_listed_is_carried_over(path: Path) -> None:
+    """It is copied as it was kept, and then migrated."""
+    put(path, b"")
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        migrate(connection, path, known_migrations()[:24])
+        connection.execute("INSERT INTO unaudited (line) VALUES ('{}')")
+    spoil_index(path)
+    async with open_sound_database(path) as opened:
+        [row] = await opened.database.read("SELECT kind, item FROM work")
+        assert (row["kind"], row["item"]) == ("audit", "{}")
 
 
 async def test_damage_amid_the_runs_keeps_both_sides_of_it(path: Path) -> None:

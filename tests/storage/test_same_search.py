@@ -12,8 +12,6 @@ from storage.documents.conversations import Stored
 from storage.index.index import Index
 from storage.index.past_answers import PastAnswers
 from storage.migrations import Migration, known_migrations
-from storage.postgres import schema
-from storage.postgres.opening import open_server
 from storage.scope import Scope
 from tests.postgres_server import PostgresServer
 from tests.storage.examples import NOW, answer, new_id
@@ -173,29 +171,3 @@ async def test_what_an_older_program_indexed_is_found_by_its_signs(
             assert len((await index.repair(stores.documents)).stale) == 1
             hits = [await past_answers.search(Scope.of(HERE), each) for each in ("ฐานข้อมูล", "🚀")]
     assert [each.found for each in hits] == [1, 1]
-
-
-async def test_what_was_searched_before_the_migration_is_found_after_it(
-    tmp_path: Path, postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The migration empties the index; comparing it with the documents fills it."""
-
-    def before(store: str) -> tuple[Migration, ...]:
-        return known_migrations(store)[:6]
-
-    with postgres_server.schema() as address:
-        home = Home(tmp_path, address)
-        with monkeypatch.context() as older:
-            older.setattr(schema, "known_migrations", before)
-            async with open_server(address) as stores:
-                await stores.documents.add_exchange(
-                    new_id(), "?", answer("shard"), title="-", source=HERE, now=NOW
-                )
-                old = "INSERT INTO search VALUES (7, ' s ', '', '', ' shard ')"
-                await stores.database.write((old, ()))
-        async with home.open() as stores:
-            index = Index(stores.database)
-            assert len((await index.repair(stores.documents)).missing) == 1
-            assert (await index.check(stores.documents)).consistent
-            hits = await PastAnswers(stores.database).search(Scope.of(HERE), "shard")
-    assert hits.found == 1

@@ -46,6 +46,7 @@ from tests.stores import Home
 HERE = Source(platform="slack", workspace="W", channel="C", user="ada")
 ROOT = Path(__file__).parents[2]
 SEARCHED = ("paris", "北京", "capital 1", "shard tenant", "straße", "naive 2024", '"capital shard"')
+OF_AN_OLDER_PROGRAM = Path(__file__).parent / "data" / "backup-1.tar.gz"
 BROKEN = b'{"id": "half a docum'
 
 
@@ -78,7 +79,7 @@ async def fill(home: Home, conversations: int = 3) -> list[str]:
         await journal.claim(run.id, "worker")
         await (await journal.steps(run)).record(call("stage1.1:a/one"), REPLY)
         await (await journal.posts(run)).record("answer.1", "Paris", "M9")
-        await Overrides(stores.database, stores.audit).change(Scope.of(HERE), {"rounds": 2}, by="boss")
+        await Overrides(journal.work, stores.audit).change(Scope.of(HERE), {"rounds": 2}, by="boss")
         other = legacy(new_id())
         home.put(str(other["id"]), orjson.dumps(other))
         await index.repair(stores.documents)
@@ -329,6 +330,8 @@ async def test_a_backup_of_one_store_is_restored_to_the_other(
     before = await kept(folder)
     (tmp_path / "backups").mkdir()
     first, second = tmp_path / "backups" / "1.tar.gz", tmp_path / "backups" / "2.tar.gz"
+    with postgres_server.schema() as other:
+        assert (await restore_server(OF_AN_OLDER_PROGRAM, other)).conversations
     report = await backup(folder.folder, first)
     assert (await restore_server(first, postgres)).conversations == report.conversations == 5
     copies = before.pop("set aside")  # a backup holds none

@@ -45,7 +45,7 @@ class RunRecord:
         if await self.run_exists():
             return False
         try:
-            await self.journal.retractions.add(self.where, message)
+            await self.journal.work.retract(self.where, message)
         except StorageError:  # nothing else names it
             log.exception("message_not_listed", run=self.run.id, message=message)
         return True

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from bot.view.wording.figures import count, duration, listing, runs
 from storage.index.statistics import Statistics
-from storage.journal.retractions import Unretracted
+from storage.work import Left
 
 OPEN = "Open"
 """The label of a button that shows an answer; its number in the list follows."""
@@ -153,7 +153,7 @@ def read_by_others(questions: int, *, beside: bool) -> str:
     return f"{said}, too." if beside else f"{said}."
 
 
-def done(what: str, left: Unretracted | None = None) -> str:
+def done(what: str, left: Left | None = None) -> str:
     """Return what was deleted, and which of the council's messages are still there.
 
     `left` is `None` where there are no messages.

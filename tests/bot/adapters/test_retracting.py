@@ -28,7 +28,7 @@ async def test_card_thread_and_copies_are_deleted_and_peoples_words_stay(team: A
     assert team.files() == 0
     assert team.said_below(card) == [reply]
     assert {*team.refusals()} <= {"message_not_found"}  # two of Slack's files are in one message
-    assert await team.library.database.read("SELECT * FROM retractions") == []
+    assert await team.library.database.read("SELECT * FROM work WHERE kind = 'retract'") == []
     assert await team.library.database.read("SELECT * FROM copies") == []
 
 
@@ -56,7 +56,7 @@ async def test_a_refusal_is_told_and_the_messages_stay_listed(team: AnyTeam) -> 
         "The council tries again every hour for seven days"
     )
     assert team.left() == there
-    rows = await team.library.database.read("SELECT * FROM retractions")
+    rows = await team.library.database.read("SELECT * FROM work WHERE kind = 'retract'")
     assert len(rows) == number
     assert "hard" not in "".join(str(dict(row)) for row in rows)
 

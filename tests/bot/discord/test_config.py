@@ -88,24 +88,6 @@ async def test_opt_in_closes_private_threads_and_other_channels(
     assert await team.refused(elsewhere) == refusal
 
 
-async def test_a_role_may_ask_and_a_private_run_is_judged_where_it_was_asked_for(
-    server: DiscordServer, team: Office
-) -> None:
-    """The mention of a role comes as text; its members alone may ask."""
-    assert team.general.guild is not None
-    engineers = server.role(team.general.guild, "engineers")
-    await team.refused(configure(team, boss(team), who=f"<@&{engineers.id}>"))
-    asked = server.slash(team.general, team.ada, "council", question="Shard?", private=True)
-    await server.until(lambda: asked.message and asked.message.content)
-    refusal = (
-        f"The council isn't open to you in this channel. {ADMINS} can change that with /council-config."
-    )
-    assert await team.refused(asked) == refusal
-    team.general.guild.members[team.ada.id].roles.append(engineers)
-    await team.asked()
-    assert await team.documents()
-
-
 async def test_only_the_profiles_that_are_open_here_are_proposed(
     server: DiscordServer, team: Office
 ) -> None:

@@ -31,7 +31,7 @@ async def runs_on_record(folder: Path) -> list[str]:
 
 async def write_something(place: Office) -> None:
     """Make the writer commit its queue."""
-    await place.library.database.write(("DELETE FROM forgettings", ()))
+    await place.library.database.write(("DELETE FROM work", ()))
 
 
 async def test_a_refused_question_is_never_asked(

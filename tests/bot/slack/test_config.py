@@ -31,20 +31,6 @@ async def refused(place: Place, user: User) -> str:
     return place.told(user)[-1]
 
 
-async def test_an_admin_sets_what_is_kept_over_a_restart(tmp_path: Path) -> None:
-    """By flags, privately; the next question gets it."""
-    async with at_work(tmp_path) as place:
-        place.ada.is_admin = True
-        said = await configured(place, place.ada, "--context message \u2014depth quick")
-        assert "How deep a question is taken: it was full, and is now quick." in said
-        async with restarted(place) as dispatcher:
-            await place.slack.slash(place.general, place.ada, "/council", "Shard?")
-            card = await place.card()
-            await dispatcher.tasks.settled()
-            run = await place.run(card)
-            assert (run.brief.profile.context, run.brief.profile.depth) == ("message", "quick")
-
-
 async def test_a_wider_budget_than_the_operator_s_is_refused_with_both(tmp_path: Path) -> None:
     """And a smaller one bounds the next question."""
     async with at_work(tmp_path) as place:

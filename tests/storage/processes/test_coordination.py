@@ -455,20 +455,6 @@ async def test_a_run_that_was_not_claimed_here_is_written_without_a_check(home: 
         assert (run.delivery, run.epoch) == ("shown", 3)
 
 
-async def test_an_epoch_is_current_until_the_next_claim(home: Home) -> None:
-    """A run that is missing or forgotten has none, and can't be claimed."""
-    async with home.open() as stores:
-        journal = Journal(stores.database)
-        await journal.begin(RUN)
-        assert await journal.is_current(RUN.id, 0)
-        await journal.claim(RUN.id, "A")
-        assert not await journal.is_current(RUN.id, 0)
-        assert await journal.is_current(RUN.id, 1)
-        await stores.database.write(("DELETE FROM runs WHERE id = ?", (RUN.id,)))
-        assert not await journal.is_current(RUN.id, 1)
-        assert await journal.claim(RUN.id, "A") is None
-
-
 async def test_other_errors_of_a_claimed_run_are_told_as_they_are(home: Home) -> None:
     """A budget without room, and a run that was forgotten."""
     async with home.open() as stores:

@@ -13,11 +13,11 @@ from structlog.testing import capture_logs
 from typing_extensions import override
 
 from bot.errors import NotAllowed, Unreachable, VenueError
-from bot.service.delivery import retracting
-from bot.service.delivery.retracting import AGAIN_SECONDS, DAYS, STALLED_SECONDS, Retracting
+from bot.service import work
+from bot.service.work import FIRST_WAIT, WorkLoop
 from council.document.conversation import Source
-from storage.journal.retractions import Retraction, Retractions, Unretracted
 from storage.processes.locks import FileLocks
+from storage.work import AGAIN, DAYS, Left, Work, WorkList
 from tests.faults.virtual_time import VirtualLoop, run
 from tests.library import open_library
 
@@ -35,12 +35,12 @@ class Platform:
     asked: list[str] = field(default_factory=list[str])
     at: list[float] = field(default_factory=list[float])
 
-    async def retract(self, one: Retraction) -> None:
+    async def retract(self, one: Work) -> None:
         """Delete a message, unless it or its channel is refused."""
         await asyncio.sleep(0.01)
-        self.asked.append(one.message)
+        self.asked.append(one.item)
         self.at.append(self.loop.time())
-        if error := self.refuses.get(one.message) or self.refuses.get(one.channel):
+        if error := self.refuses.get(one.item) or self.refuses.get(one.channel):
             raise error
 
 
@@ -74,18 +74,18 @@ class Scene:
 
     loop: VirtualLoop
     platform: Platform
-    retractions: Retractions
-    retracting: Retracting
+    work: WorkList
+    works: WorkLoop
 
     async def list(self, forgetting: str, channel: str, messages: Sequence[str]) -> None:
         """List messages to be deleted."""
         for message in messages:
             where = Source(platform="slack", workspace="T", channel=channel)
-            await self.retractions.add(where, message, forgetting)
+            await self.work.retract(where, message, forgetting)
 
-    async def soon(self, forgetting: str) -> Unretracted:
+    async def soon(self, forgetting: str) -> Left:
         """Return what is left of a forgetting soon after."""
-        return await self.retracting.settled("slack", forgetting, LATE)
+        return await self.works.settled("slack", forgetting, LATE)
 
 
 def played(
@@ -99,10 +99,10 @@ def played(
             def now() -> datetime:
                 return BEGAN + timedelta(seconds=loop.time())
 
-            listed = Retractions(library.database, now)
-            works = Retracting(listed, locks or library.locks, now=now, clock=loop.time)
+            listed = WorkList(library.database, now)
+            works = WorkLoop(listed, locks or library.locks, clock=loop.time)
             scene = Scene(loop, Platform(loop), listed, works)
-            works.open("slack", scene.platform.retract)
+            works.retract("slack", scene.platform.retract)
             await play(scene)
             await works.close("slack")
 
@@ -115,9 +115,9 @@ def test_what_is_listed_is_deleted_in_order_each_forgetting_beside_the_others(tm
     async def play(scene: Scene) -> None:
         await scene.list("large", "C1", [f"1.{number}" for number in range(600)])
         await scene.list("small", "C1", ["2.0", "2.1"])
-        assert await scene.soon("small") == Unretracted()
+        assert await scene.soon("small") == Left()
         assert len(scene.platform.asked) < 20
-        assert await scene.soon("large") == Unretracted()
+        assert await scene.soon("large") == Left()
         large = [message for message in scene.platform.asked if message.startswith("1.")]
         assert large == [f"1.{number}" for number in range(600)]
         assert max(Counter(scene.platform.asked).values()) == 1
@@ -134,11 +134,11 @@ def test_without_its_database_a_process_deletes_nothing_more(tmp_path: Path) -> 
         locks.unsure.set()
         await asyncio.sleep(1)
         locks.unsure.clear()
-        assert locks.log == ["took retracting-slack", "gave retracting-slack"]
+        assert locks.log == ["took retract-slack", "gave retract-slack"]
         await scene.list("one", "C1", ["1.0"])
-        await asyncio.sleep(STALLED_SECONDS)
+        await asyncio.sleep(FIRST_WAIT)
         assert scene.platform.asked == ["1.0"]
-        assert locks.log[2:] == ["took retracting-slack"]
+        assert locks.log[2:] == ["took retract-slack"]
 
     played(tmp_path, play, locks)
 
@@ -151,13 +151,13 @@ def test_a_refusal_is_told_and_tried_again_each_hour(tmp_path: Path) -> None:
         await scene.list("one", "C1", [f"1.{number}" for number in range(50)])
         await scene.list("one", "C2", ["2.0"])
         left = await scene.soon("one")
-        assert left == Unretracted(0, {NO_ACCESS: 50})
+        assert left == Left(0, {NO_ACCESS: 50})
         assert scene.platform.asked == ["1.0", "1.1", "1.2", "2.0"]
-        await asyncio.sleep(AGAIN_SECONDS + 60)
+        await asyncio.sleep(AGAIN.total_seconds() + 60)
         assert len(scene.platform.asked) == 7
         scene.platform.refuses.clear()
-        await asyncio.sleep(AGAIN_SECONDS + 60)
-        assert await scene.soon("one") == Unretracted()
+        await asyncio.sleep(AGAIN.total_seconds() + 60)
+        assert await scene.soon("one") == Left()
 
     played(tmp_path, play)
 
@@ -168,10 +168,10 @@ def test_a_platform_out_of_reach_is_asked_again_for_the_same_message(tmp_path: P
     async def play(scene: Scene) -> None:
         scene.platform.refuses["1.1"] = Unreachable("no answer")
         await scene.list("one", "C1", ["1.0", "1.1", "1.2"])
-        assert await scene.soon("one") == Unretracted(2)
+        assert await scene.soon("one") == Left(2)
         scene.platform.refuses.clear()
-        await asyncio.sleep(STALLED_SECONDS)
-        assert await scene.soon("one") == Unretracted()
+        await asyncio.sleep(FIRST_WAIT)
+        assert await scene.soon("one") == Left()
         assert scene.platform.asked == ["1.0", "1.1", "1.1", "1.2"]
 
     played(tmp_path, play)
@@ -181,20 +181,20 @@ def test_after_seven_days_the_log_names_what_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each has been tried, those of a channel that is closed to the bot too; and nothing is any more."""
-    monkeypatch.setattr(retracting, "LOOK_SECONDS", AGAIN_SECONDS)
+    monkeypatch.setattr(work, "LOOK_SECONDS", AGAIN.total_seconds() / 2)
 
     async def play(scene: Scene) -> None:
         scene.platform.refuses["C1"] = NotAllowed(NO_ACCESS)
         listed = [f"1.{number}" for number in range(6)]
         await scene.list("one", "C1", listed)
         with capture_logs() as logs:
-            await asyncio.sleep(timedelta(days=DAYS).total_seconds() + 2 * AGAIN_SECONDS)
+            await asyncio.sleep(timedelta(days=DAYS).total_seconds() + 2 * AGAIN.total_seconds())
         [said] = [entry for entry in logs if entry["event"] == "messages_not_deleted"]
         assert (said["channel"], said["messages"]) == ("C1", listed)
         assert {*scene.platform.asked} == {*listed}
-        assert await scene.soon("one") == Unretracted()
+        assert await scene.soon("one") == Left()
         before = len(scene.platform.asked)
-        await asyncio.sleep(2 * AGAIN_SECONDS)
+        await asyncio.sleep(2 * AGAIN.total_seconds())
         assert len(scene.platform.asked) == before
 
     played(tmp_path, play)
@@ -206,13 +206,13 @@ def test_what_no_process_tried_for_seven_days_is_tried(tmp_path: Path, refused: 
 
     async def play(scene: Scene) -> None:
         scene.platform.refuses = dict.fromkeys(refused, NotAllowed(NO_ACCESS))
-        await scene.retracting.close("slack")
+        await scene.works.close("slack")
         listed = [f"1.{number}" for number in range(6)]
         await scene.list("one", "C1", listed)
         await asyncio.sleep(timedelta(days=DAYS + 1).total_seconds())
         with capture_logs() as logs:
-            scene.retracting.open("slack", scene.platform.retract)
-            assert await scene.soon("one") == Unretracted()
+            scene.works.retract("slack", scene.platform.retract)
+            assert await scene.soon("one") == Left()
         assert scene.platform.asked == listed
         named = [entry["messages"] for entry in logs if entry["event"] == "messages_not_deleted"]
         assert named == [[*refused]] * len(refused)
@@ -230,9 +230,9 @@ def test_a_start_continues_where_an_earlier_process_stopped(tmp_path: Path, afte
         while len(scene.platform.asked) < after:
             await asyncio.sleep(0.001)
         waiting.cancel()
-        await scene.retracting.close("slack")
-        scene.retracting.open("slack", scene.platform.retract)
-        assert await scene.soon("one") == Unretracted()
+        await scene.works.close("slack")
+        scene.works.retract("slack", scene.platform.retract)
+        assert await scene.soon("one") == Left()
         assert {*scene.platform.asked} == {f"1.{number}" for number in range(10)}
         assert len(scene.platform.asked) <= 11
 
