@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from bot.config.council_file import INNER_KEYS
+from bot.config.configuration import INNER_KEYS
 from bot.config.settings import Settings
 from bot.service.admission.access import Rules
 from bot.service.admission.budgets import Budgets
@@ -26,14 +26,14 @@ ROOT = Path(__file__).parent.parent
 GUIDE, EXAMPLE = ROOT / "docs" / "configuration.md", ROOT / ".env.example"
 TABLES: dict[str, type[BaseModel]] = {
     "variable": Settings,
-    "key of a profile": Profile,
-    "key of a seat": Member,
-    "key of limits": Limits,
-    "key of budgets": Budgets,
+    "profile's key": Profile,
+    "seat's key": Member,
+    "limit": Limits,
+    "budget": Budgets,
     "list": Rules,
-    "key of durability": Durability,
+    "durability": Durability,
 }
-CHANNEL = "setting of a channel"
+CHANNEL = "channel's setting"
 HEAD = """\
 # Copy to .env and fill in what you use, or let `make init` ask for it. Without any of it, a small built-in demonstration model answers.
 # Each secret can be read from a file instead: OPENROUTER_API_KEY_FILE=/run/secrets/openrouter, and so on.
@@ -67,14 +67,13 @@ def rows(model: type[BaseModel]) -> Iterator[tuple[str, str, str]]:
 def tables() -> Iterator[tuple[str, str]]:
     """Yield each table of the guide by the name of its first column."""
     for name, model in TABLES.items():
-        head = f"| {name} | what it is | default |\n| --- | --- | --- |\n"
+        head = f"| {name} | meaning (default) |\n|---|---|\n"
         cells = (
-            f"| `{key}` | {said} | {default} |\n".replace("|  |", "| |")
-            for key, said, default in rows(model)
+            f"| `{key}` | {said}{default and f' ({default})'} |\n" for key, said, default in rows(model)
         )
         yield name, head + "".join(cells)
     settable = (f"| `{one.name}` | {one.description} |\n" for one in CONFIG.options if one.label)
-    yield CHANNEL, f"| {CHANNEL} | what it is |\n| --- | --- |\n" + "".join(settable)
+    yield CHANNEL, f"| {CHANNEL} | meaning |\n|---|---|\n" + "".join(settable)
 
 
 def guide(text: str) -> str:

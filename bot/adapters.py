@@ -171,7 +171,7 @@ async def _start_slack(program: Program, lookup: Lookup, token: SecretStr) -> No
         listens=program.role.receives,
     )
     try:
-        with listening("SLACK_HTTP", settings.slack_http_host, settings.slack_http_port):
+        with listening("SLACK_HTTP_HOST", settings.slack_http_host, settings.slack_http_port):
             await stack.enter_async_context(bot)
     except VenueError as error:
         fix = "Check the tokens, and that SLACK_API_URL is right or unset"

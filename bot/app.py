@@ -1,15 +1,15 @@
 """The composition root: everything is built here, nothing at import."""
 
-import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import structlog
 
 from bot.config.configuration import NOBODY_TO_ASK, Configuration
-from bot.config.settings import OPENROUTER
 from bot.errors import ConfigurationError
 from bot.past.lookup import Lookup
 from bot.service.admission.budget_warnings import BudgetWarnings
@@ -25,10 +25,8 @@ from bot.service.run_tasks import RunQueue
 from bot.service.runs.runs import Runs, build_runs
 from bot.view.wording import cli as wording
 from council.accounts import Directory
-from council.models.costs import Catalog
 from council.profile import Profile
-from storage.database import Database
-from storage.documents.conversations import Documents
+from council.task_group import beside
 from storage.errors import DatabaseError, StorageError
 from storage.forgetting import Forgetting
 from storage.index.index import Index
@@ -36,35 +34,32 @@ from storage.index.past_answers import PastAnswers
 from storage.journal.journal import Journal
 from storage.journal.operator_notices import NoticeRecord
 from storage.overrides import Overrides
-from storage.processes.coordination import Coordination
-from storage.processes.jobs import Jobs
-from storage.processes.locks import Locks
 from storage.sqlite.opening import open_folder
 from storage.stores import Stores
 from storage.tokens import Tokens
 
+if TYPE_CHECKING:
+    from council.models.client import ModelClient
+
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True)
 class Library:
     """Everything that is kept: documents, index, past answers and journal.
 
-    `locks` records which process works on what, `servers` what model servers take; `coordination` is
-    what processes on one database share.
+    `locks` records which process works on what; `coordination` is what processes on one database share.
     """
 
-    database: Database
-    store: Documents
-    index: Index
-    past_answers: PastAnswers
-    journal: Journal
-    forgetting: Forgetting
-    overrides: Overrides
-    tokens: Tokens
-    notices: NoticeRecord
-    locks: Locks
-    coordination: Coordination | None = None
+    def __init__(self, stores: Stores) -> None:
+        self.database, self.store = stores.database, stores.documents
+        self.locks, self.coordination = stores.locks, stores.coordination
+        self.index = Index(self.database)
+        self.past_answers = PastAnswers(self.database)
+        self.journal = Journal(self.database)
+        self.forgetting = Forgetting(self.journal.work, self.store, self.index, stores.audit)
+        self.overrides = Overrides(self.journal.work, stores.audit)
+        self.tokens = Tokens(self.database, self.overrides)
+        self.notices = NoticeRecord(self.database)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +78,7 @@ async def open_library(folder: Path, address: str | None = None) -> AsyncGenerat
     Raises `StorageError`.
     """
     async with open_stores(folder, address) as stores:
-        database, documents = stores.database, stores.documents
-        index = Index(database)
+        library = Library(stores)
         if recovered := stores.recovered:
             log.error(
                 "database_was_damaged",
@@ -92,39 +86,16 @@ async def open_library(folder: Path, address: str | None = None) -> AsyncGenerat
                 carried_over=recovered.carried_over,
                 complete=recovered.complete,
             )
-            await index.repair(documents)
-        journal = Journal(database)
-        forgetting = Forgetting(journal.work, documents, index, stores.audit)
-        overrides = Overrides(journal.work, stores.audit)
+            await library.index.repair(library.store)
         try:
-            await forgetting.finish()
+            await library.forgetting.finish()
         except StorageError:  # it is tried again at every start
             log.exception("not_forgotten")
         try:
-            await overrides.finish()
+            await library.overrides.finish()
         except StorageError:  # likewise
             log.exception("change_not_audited")
-        yield Library(
-            database=database,
-            store=documents,
-            index=index,
-            past_answers=PastAnswers(database),
-            journal=journal,
-            forgetting=forgetting,
-            overrides=overrides,
-            tokens=Tokens(database, overrides),
-            notices=NoticeRecord(database),
-            locks=stores.locks,
-            coordination=stores.coordination,
-        )
-
-
-def open_jobs(address: str) -> AbstractAsyncContextManager[Jobs]:
-    """Open the jobs that processes share out among themselves. Raises `StorageError`."""
-    from storage.postgres.connection import server
-    from storage.postgres.jobs import open_jobs as open_in
-
-    return open_in(address, server(address))
+        yield library
 
 
 def open_stores(folder: Path, address: str | None) -> AbstractAsyncContextManager[Stores]:
@@ -138,12 +109,25 @@ def open_stores(folder: Path, address: str | None) -> AbstractAsyncContextManage
     return open_server(address)
 
 
-Unlisted = Callable[[str, str | None], None]
-"""Tells of a model that the provider doesn't list, and of one like it."""
+def client_of(configuration: Configuration, directory: Directory) -> "partial[ModelClient]":
+    """Return how to open the models' client. Raises `ConfigurationError` if there are no models."""
+    from council import demonstration
+    from council.models.client import ModelClient
+
+    if configuration.is_demonstration and not demonstration.available():
+        raise ConfigurationError([NOBODY_TO_ASK])
+    settings, key = configuration.settings, configuration.settings.openrouter_api_key
+    return partial(
+        ModelClient,
+        directory.find,
+        base_url=settings.provider,
+        api_key=key.get_secret_value() if key else None,
+        dialect=settings.openrouter_dialect,
+        keys=configuration.keys,
+    )
 
 
 def log_unlisted(model: str, near: str | None) -> None:
-    """Log a model that the provider doesn't list."""
     log.warning("model_not_listed", model=model, did_you_mean=near)
 
 
@@ -153,43 +137,36 @@ async def open_council(
     library: Library,
     metrics: Metrics | None = None,
     *,
-    unlisted: Unlisted = log_unlisted,
+    unlisted: Callable[[str, str | None], None] = log_unlisted,
 ) -> AsyncGenerator[Council]:
     """Open the way to the models; without any configured, start the built-in one.
 
     `metrics` counts calls and runs, `unlisted` tells of models that the provider doesn't list. Raises
     `ConfigurationError` if there are no models at all.
     """
-    from council.models.client import ModelClient
-
-    settings, counts = configuration.settings, metrics or Metrics()
-    key = settings.openrouter_api_key
+    counts = metrics or Metrics()
+    profiles, directory = configuration.profiles, Directory(configuration.profiles.values())
+    opening = client_of(configuration, directory)
     async with AsyncExitStack() as stack:
-        profiles = configuration.profiles
         addresses: Mapping[str, str] = {}
         if configuration.is_demonstration:
             from council import demonstration
 
-            if not demonstration.available():
-                raise ConfigurationError([NOBODY_TO_ASK])
             addresses = await stack.enter_async_context(demonstration.serve())
             profile = demonstration.demonstration_profile([*addresses])
             profiles = {profile.name: profile}
-        directory = Directory(profiles.values())
+            directory.add(profiles.values())
         channels = Channels(operator_of(configuration, profiles), library.overrides)
         client = await stack.enter_async_context(
-            ModelClient(
-                directory.find,
-                base_url=settings.openrouter_base_url or OPENROUTER,
-                api_key=key.get_secret_value() if key else None,
-                dialect=settings.openrouter_dialect,
-                keys=configuration.keys,
-                addresses=addresses,
-                unpriced_call=lambda: channels.operator.budgets.unpriced_call,
-            )
+            opening(addresses=addresses, unpriced_call=lambda: channels.operator.budgets.unpriced_call)
         )
+
+        async def look() -> None:
+            for model, near in (await client.catalog.unlisted(profiles.values())).items():
+                unlisted(model, near)
+
         if not configuration.is_demonstration:
-            _look_for_unlisted(client.catalog, profiles.values(), unlisted, stack)
+            await stack.enter_async_context(beside(look()))
         costs = Costs(
             catalog=client.catalog,
             journal=library.journal,
@@ -198,32 +175,16 @@ async def open_council(
             prices=client.price,
             warnings=BudgetWarnings(library.journal, counts),
         )
+        has_key = configuration.settings.openrouter_api_key is not None
         runs = build_runs(
             client.ask,
             costs,
             library.index,
             metrics=counts,
             operators=OperatorNotices(library.notices, _admins(configuration)),
-            remedies=Remedies(directory.find, has_key=key is not None),
+            remedies=Remedies(directory.find, has_key=has_key),
         )
         yield Council(profiles, runs, directory)
-
-
-def _look_for_unlisted(
-    catalog: Catalog, profiles: Iterable[Profile], tell: Unlisted, stack: AsyncExitStack
-) -> None:
-    """In the background, tell of the configured models that the provider doesn't have."""
-
-    async def look() -> None:
-        for model, near in (await catalog.unlisted(profiles)).items():
-            tell(model, near)
-
-    async def end() -> None:
-        looking.cancel()
-        await asyncio.wait({looking})
-
-    looking = asyncio.create_task(look())
-    stack.push_async_callback(end)
 
 
 def open_dispatcher(
@@ -232,7 +193,6 @@ def open_dispatcher(
     council: Council,
     queue: RunQueue | None = None,
 ) -> Dispatcher:
-    """Open the dispatcher, which takes every platform's questions."""
     return Dispatcher(
         runs=council.runs,
         journal=library.journal,
@@ -261,5 +221,4 @@ def operator_of(configuration: Configuration, profiles: Mapping[str, Profile]) -
 
 
 def open_lookup(library: Library) -> Lookup:
-    """Open the lookup, which finds past answers."""
     return Lookup(library.past_answers, library.store, library.journal, library.forgetting)

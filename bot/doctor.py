@@ -10,50 +10,18 @@ from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from bot.app import operator_of
+from bot.app import client_of, operator_of
+from bot.checks import machine
 from bot.checks.channels import ChannelChecks
-from bot.checks.check import (
-    MOST_COLUMNS,
-    Check,
-    Checked,
-    Finding,
-    Outcome,
-    carry_out,
-    reported,
-    wrapped,
-)
-from bot.checks.machine import (
-    CLOCK,
-    DATABASE,
-    SECRETS,
-    STATUS,
-    Clock,
-    FolderChecks,
-    ServerChecks,
-    secret_files,
-    status_port,
-)
+from bot.checks.check import MOST_COLUMNS, Check, Checked, Finding, Outcome, carry_out, reported, wrapped
 from bot.checks.models import PROVIDER, ModelChecks
-from bot.config.configuration import (
-    NO_PLATFORM,
-    NOBODY_TO_ASK,
-    Configuration,
-    check,
-    load,
-    nearly_settings,
-    slack_is_whole,
-)
-from bot.config.council_file import VARIABLES
-from bot.config.settings import OPENROUTER, given_secrets
+from bot.config.configuration import NO_PLATFORM, Configuration, check, load, nearly_settings
+from bot.config.settings import given_secrets
 from bot.errors import ConfigurationError
 from bot.view.wording.figures import count, listing
 from council.accounts import Directory
 from council.text.redaction import SHORT, Redaction
-
-if TYPE_CHECKING:
-    from council.models.client import ModelClient
 
 CONFIGURATION = "Configuration"
 ALL_WELL = "Everything is fine."
@@ -70,21 +38,25 @@ class Examination:
 
     @property
     def is_well(self) -> bool:
-        """Whether nothing is wrong."""
         return not self.findings
 
     @property
     def findings(self) -> list[Finding]:
-        """Everything that is wrong."""
         return [finding for one in self.checked for finding in one.outcome.findings]
 
     def text(self, width: int = MOST_COLUMNS) -> str:
         """Write it for people: a line a check, and what is wrong with its fix below."""
-        lines = (line for one in self.checked for line in one.lines(width, self.hide))
-        return "\n".join([*lines, "", *wrapped(self._summary(), 0, width)])
+        lines = [line for one in self.checked for line in one.lines(width, self.hide)]
+        said = ALL_WELL if self.live else f"{ALL_WELL} {NOT_LIVE}"
+        if weights := [finding.weight for finding in self.findings]:
+            counted = listing(
+                count(weights.count(each), each) for each in dict.fromkeys(sorted(weights))
+            )
+            them = "it" if len(weights) == 1 else "them"
+            said = f"{counted}. Fix {them}, then run `council doctor` again."
+        return "\n".join([*lines, "", *wrapped(said, 0, width)])
 
     def to_json(self) -> str:
-        """Write it for programs."""
         hide = self.hide
         checks = [
             {
@@ -101,16 +73,6 @@ class Examination:
             for one in self.checked
         ]
         return json.dumps({"ok": self.is_well, "checks": checks}, indent=2, ensure_ascii=False)
-
-    def _summary(self) -> str:
-        if self.is_well:
-            return ALL_WELL if self.live else f"{ALL_WELL} {NOT_LIVE}"
-        weights = [finding.weight for finding in self.findings]
-        counted = listing(
-            count(weights.count(each), each) for each in ("error", "warning") if each in weights
-        )
-        them = "it" if len(weights) == 1 else "them"
-        return f"{counted}. Fix {them}, then run `council doctor` again."
 
 
 async def diagnose(*, live: bool = False, now: Callable[[], float] = time.time) -> Examination:
@@ -136,53 +98,46 @@ async def diagnose(*, live: bool = False, now: Callable[[], float] = time.time) 
 async def _examine(
     configuration: Configuration, *, live: bool, now: Callable[[], float]
 ) -> list[Checked]:
-    clock = Clock(now)
+    clock = machine.Clock(now)
     settings, database = configuration.settings, configuration.database
     async with AsyncExitStack() as stack:
-        client = await _client(configuration, clock, stack)
-        folder = settings.council_data_dir
-        kept = ServerChecks(database, configuration.fingerprint) if database else FolderChecks(folder)
+        directory = Directory(configuration.profiles.values())
+        opening = client_of(configuration, directory)(on_date=clock.note)
+        client = await stack.enter_async_context(opening)
+        kept: machine.Store = machine.FolderChecks(settings.council_data_dir)
+        if database:
+            kept = machine.ServerChecks(database, configuration.fingerprint)
         of_models = ModelChecks(configuration, client).checks(live=live)
         # Without the provider's list, budgets would be judged by other prices than questions are.
-        with_prices = tuple(one.name for one in of_models if one.name == PROVIDER)
-        channels = ChannelChecks(
-            operator_of(configuration, configuration.profiles),
-            kept.channel_settings,
-            client.catalog.refresh if with_prices else _no_prices,
-            client.price,
-        )
+        listed = [one.name for one in of_models if one.name == PROVIDER]
+        operator = operator_of(configuration, configuration.profiles)
+        channels = ChannelChecks(operator, kept, client, listed)
         checks = [
             Check(CONFIGURATION, lambda: _configured(configuration)),
-            Check(SECRETS, lambda: asyncio.to_thread(secret_files, configuration)),
-            Check(STATUS, lambda: status_port(configuration)),
+            Check("Secret files", lambda: asyncio.to_thread(machine.secret_files, configuration)),
+            Check("Status port", lambda: machine.status_port(configuration)),
             *kept.checks(),
             *of_models,
-            *channels.checks(needs=DATABASE, with_prices=with_prices),
+            *channels.checks(needs=machine.DATABASE),
         ]
         if settings.discord_token:
             from bot.discord.checks import DiscordChecks
 
             discord = DiscordChecks(configuration, lambda: channels.people, clock.note)
             checks += (await stack.enter_async_context(discord)).checks()
-        if slack_is_whole(settings):
+        if settings.slack_is_whole:
             from bot.slack.checks import SlackChecks
 
             checks += SlackChecks(configuration, clock.note).checks()
-        checks.append(Check(CLOCK, clock.look, after=tuple(check.name for check in checks)))
+        checks.append(Check("Clock", clock.look, after=tuple(check.name for check in checks)))
         return await carry_out(checks)
-
-
-async def _no_prices() -> None:
-    """Fetch nothing: only servers of the members' own are asked, and the list isn't about those."""
 
 
 async def _configured(configuration: Configuration) -> Outcome:
     files, folder = _files(configuration), Path.cwd()
     read = f"read from {folder}: {listing(files)}" if files else f"no file read from {folder}"
-    said, findings = (
-        "every setting can be used",
-        (*_misnamed(), *_too_short(configuration), *_alone(configuration)),
-    )
+    said = "every setting can be used"
+    findings = (*_misnamed(), *_too_short(configuration), *_alone(configuration))
     try:
         check(configuration.settings)
     except ConfigurationError as error:
@@ -195,24 +150,23 @@ async def _configured(configuration: Configuration) -> Outcome:
 
 
 def _files(configuration: Configuration) -> list[str]:
-    """Name the files of the configuration that are there."""
     places = (Path(".env"), configuration.settings.council_config)
     return [str(place) for place in places if place.is_file()]
 
 
-def _misnamed() -> tuple[Finding, ...]:
-    """Return the variables whose names are almost a setting's; nothing reads them."""
-    return tuple(
-        Finding(where, "nothing reads it", f"Call it {meant}, if that is meant", "warning")
-        for where, meant in nearly_settings()
-    )
+def _misnamed() -> Iterator[Finding]:
+    """Find variables whose names are almost a setting's; nothing reads them."""
+    for where, meant in nearly_settings():
+        fix = f"Call it {meant}, if that is meant"
+        yield Finding(where, "nothing reads it", fix, "warning")
 
 
 def _too_short(configuration: Configuration) -> Iterator[Finding]:
     """Find what is too short for a model's key, such as a letter typed by mistake."""
-    settings, profiles = configuration.settings, configuration.profiles.values()
-    named = {seat.api_key_env for profile in profiles for seat in profile.seats if seat.api_key_env}
-    keys = {name: configuration.keys[name.upper()] for name in sorted(named)}
+    settings = configuration.settings
+    seats = (seat for profile in configuration.profiles.values() for seat in profile.seats)
+    named = sorted({seat.api_key_env for seat in seats if seat.api_key_env})
+    keys = {name: configuration.keys[name.upper()] for name in named}
     if settings.openrouter_base_url and settings.openrouter_api_key:  # OpenRouter's own have their form
         keys["OPENROUTER_API_KEY"] = settings.openrouter_api_key.get_secret_value()
     for name, key in keys.items():
@@ -227,34 +181,12 @@ def _too_short(configuration: Configuration) -> Iterator[Finding]:
 
 def _alone(configuration: Configuration) -> Iterator[Finding]:
     """Find councils of one member, which nobody reviews."""
-    for name, profile in configuration.profiles.items():
+    for profile in configuration.profiles.values():
         if len(profile.members) == 1:
-            key = f"profiles.{name}.members"
-            in_file = configuration.origins.get(key, "").endswith(".toml")
-            where = key if in_file else VARIABLES["members"]
+            where = configuration.place(profile, profile.members[0])
             yield Finding(
                 where,
                 f"the council has one member, {profile.members[0].name}, so nobody reviews its answer",
                 f"Add a second member to {where}, or a second seat with another persona",
                 "warning",
             )
-
-
-async def _client(configuration: Configuration, clock: Clock, stack: AsyncExitStack) -> "ModelClient":
-    from council import demonstration
-    from council.models.client import ModelClient
-
-    settings = configuration.settings
-    if configuration.is_demonstration and not demonstration.available():
-        raise ConfigurationError([NOBODY_TO_ASK])
-    key = settings.openrouter_api_key
-    return await stack.enter_async_context(
-        ModelClient(
-            Directory(configuration.profiles.values()).find,
-            base_url=settings.openrouter_base_url or OPENROUTER,
-            api_key=key.get_secret_value() if key else None,
-            dialect=settings.openrouter_dialect,
-            keys=configuration.keys,
-            on_date=clock.note,
-        )
-    )

@@ -27,7 +27,7 @@ from bot.service.metrics import Metrics
 from bot.service.run_tasks import RunQueue
 from bot.upkeep import maintain
 from bot.worker import Worker, open_shared_queue
-from council.task_group import first_of
+from council.task_group import beside, first_of
 from storage.errors import StorageError
 from storage.processes.locks import LOOK_SECONDS, SHARED
 
@@ -91,7 +91,7 @@ async def serve(
     Raises `ConfigurationError` if there is nothing to listen to, and `WriterError` as soon as nothing
     can be written any more.
     """
-    settings = configuration.settings
+    settings, operations = configuration.settings, configuration.operations
     surfaces.check(settings)
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -111,14 +111,13 @@ async def serve(
             from bot.monitoring import Status
 
             host, port = settings.council_status_host, settings.council_status_port
-            with listening("COUNCIL_STATUS", host, port):
+            with listening("COUNCIL_STATUS_HOST", host, port):
                 await stack.enter_async_context(Status(health, metrics).serve(host, port))
         council = await stack.enter_async_context(open_council(configuration, library, metrics))
         shared_queue = None
         if configuration.database and surfaces.queue is None:
-            shared_queue = await stack.enter_async_context(
-                open_shared_queue(configuration, library, council.runs)
-            )
+            opening = open_shared_queue(configuration, library, council.runs)
+            shared_queue = await stack.enter_async_context(opening)
         queue = surfaces.queue or shared_queue
         dispatcher = health.dispatcher = open_dispatcher(configuration, library, council, queue)
         worker = Worker(dispatcher, shared_queue) if shared_queue else None
@@ -127,7 +126,17 @@ async def serve(
         )
 
         async def started() -> bool:
-            await _start(program, surfaces)
+            await surfaces.hold(configuration, library, stack)
+            await _watch(program)
+            await surfaces.start(program)
+            if worker and role.works:
+                program.endings.append(await stack.enter_async_context(worker.working(operations)))
+            dispatcher.work.open("audit", library.overrides.append)
+            dispatcher.work.open("forget", library.forgetting.delete)
+            for kind in ("audit", "forget"):
+                stack.push_async_callback(dispatcher.work.close, kind)
+            days, messages = settings.council_retention_days, settings.council_retention_messages
+            await stack.enter_async_context(beside(maintain(library, days, messages=messages)))
             log.info("ready")
             return True
 
@@ -141,34 +150,14 @@ async def serve(
         finally:
             health.phase = "ending"
             if not failed.done():
-                log.info("draining", seconds=configuration.operations.durability.drain_seconds)
+                log.info("draining", seconds=operations.durability.drain_seconds)
             await dispatcher.tasks.drain(0 if failed.done() else None)
         if failed.done():
             raise failed.result()
         return lost
 
 
-async def _start(program: Program, surfaces: Surfaces) -> None:
-    configuration, library, stack = program.configuration, program.library, program.stack
-    await surfaces.hold(configuration, library, stack)
-    _watch(program)
-    await surfaces.start(program)
-    if program.worker and program.role.works:
-        operations = configuration.operations
-        working = program.worker.working(operations.limits, operations.durability)
-        program.endings.append(await stack.enter_async_context(working))
-    program.dispatcher.work.open("audit", library.overrides.append)
-    program.dispatcher.work.open("forget", library.forgetting.delete)
-    for kind in ("audit", "forget"):
-        stack.push_async_callback(program.dispatcher.work.close, kind)
-    settings = configuration.settings
-    upkeep = maintain(
-        library, settings.council_retention_days, messages=settings.council_retention_messages
-    )
-    stack.callback(asyncio.create_task(upkeep).cancel)
-
-
-def _watch(program: Program) -> None:
+async def _watch(program: Program) -> None:
     """Apply changed councils while the bot runs: when the file changes, and at SIGHUP.
 
     Look whether other processes have the same file.
@@ -183,17 +172,9 @@ def _watch(program: Program) -> None:
 
     asked = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, asked.set)
-    watching = {
-        asyncio.create_task(watch(program.configuration, asked, swap)),
-        asyncio.create_task(compare(lambda: fingerprint, program.library.locks.publish)),
-    }
-
-    async def end() -> None:
-        for task in watching:
-            task.cancel()
-        await asyncio.wait(watching)
-
-    program.stack.push_async_callback(end)
+    watching = watch(program.configuration, asked, swap)
+    comparing = compare(lambda: fingerprint, program.library.locks.publish)
+    await program.stack.enter_async_context(beside(watching, comparing))
 
 
 def tune_interpreter() -> None:
@@ -213,8 +194,6 @@ COMPARE_SECONDS = 60.0
 """A file that is changed on one machine after the other may differ for as long."""
 
 Swap = Callable[[Configuration], None]
-Publish = Callable[[str], Awaitable[list[str]]]
-"""Tells other processes a file's fingerprint; returns theirs."""
 
 
 async def watch(
@@ -252,9 +231,15 @@ async def reload(configuration: Configuration, swap: Swap) -> None:
 
 
 async def compare(
-    fingerprint: Callable[[], str], publish: Publish, *, every: float = COMPARE_SECONDS
+    fingerprint: Callable[[], str],
+    publish: Callable[[str], Awaitable[list[str]]],
+    *,
+    every: float = COMPARE_SECONDS,
 ) -> None:
-    """Log once if other processes' files differ for longer than `every`; until cancelled."""
+    """Log once if other processes' files differ for longer than `every`; until cancelled.
+
+    `publish` tells them this file's fingerprint and returns theirs.
+    """
     looks = 0
     while True:
         mine = fingerprint()

@@ -12,14 +12,14 @@ from weakref import WeakValueDictionary
 
 import structlog
 
-from bot.app import Library, open_jobs
-from bot.config.configuration import Configuration
-from bot.service.admission.limits import Durability, Limits
+from bot.app import Library
+from bot.config.configuration import Configuration, Operations
 from bot.service.claimed_runs import Claims
 from bot.service.dispatcher import Dispatcher
 from bot.service.resuming import REDELIVERY_DAYS, VenueOf
 from bot.service.runs.runs import Runs
 from bot.service.shared_queue import SharedQueue
+from council.task_group import beside
 from storage.errors import StorageError
 from storage.journal.rows import RunRow
 from storage.processes.jobs import WorkRules
@@ -46,45 +46,37 @@ class Worker:
     )
 
     @asynccontextmanager
-    async def working(
-        self, limits: Limits, durability: Durability
-    ) -> AsyncGenerator[Callable[[], Awaitable[NoReturn]]]:
+    async def working(self, rules: Operations) -> AsyncGenerator[Callable[[], Awaitable[NoReturn]]]:
         """Take up runs while entered; yields what waits until that fails, and raises why."""
+        durability, jobs = rules.durability, self.queue.jobs
         working = WorkRules(
             name=self.queue.worker,
-            runs=limits.runs,
+            runs=rules.limits.runs,
             stalled_seconds=durability.stalled_seconds,
             # A worker that ends sends no heartbeats: others would take its runs away meanwhile.
             drain_seconds=min(durability.drain_seconds, MOST_DRAIN * durability.stalled_seconds),
         )
-        watching = asyncio.create_task(self.queue.claims.watch())
-        try:
-            async with self.queue.jobs.work(working, self.take_up, self.queue.sweep) as failed:
-                yield failed
-        finally:
-            watching.cancel()
-            await asyncio.gather(watching, return_exceptions=True)
+        work = jobs.work(working, self.take_up, self.queue.sweep)
+        async with beside(self.queue.claims.watch()), work as failed:
+            yield failed
 
     async def take_up(self, run_id: str, attempts: int) -> None:
         """Claim a run, carry it out and show it; what can't be shown is tried again later."""
-        await self.queue.claims.end(run_id)
+        claims, journal = self.queue.claims, self.queue.journal
+        await claims.end(run_id)
         # One at a time: the journal and the claims know a run by its id alone.
         async with self._taking.setdefault(run_id, asyncio.Lock()):
-            await self._take_up(run_id, attempts)
-
-    async def _take_up(self, run_id: str, attempts: int) -> None:
-        claims = self.queue.claims
-        try:
-            run = await self.queue.journal.claim(run_id, self.queue.worker, partial(claims.lose, run_id))
-        except StorageError as error:  # a sweep finds it
-            log.warning("run_not_claimed", run=run_id, reason=error)
-            return
-        if run is None:  # forgotten
-            return
-        try:
-            await self._carry_out(run, attempts)
-        finally:
-            self.queue.journal.unclaim(run_id)
+            try:
+                run = await journal.claim(run_id, self.queue.worker, partial(claims.lose, run_id))
+            except StorageError as error:  # a sweep finds it
+                log.warning("run_not_claimed", run=run_id, reason=error)
+                return
+            if run is None:  # forgotten
+                return
+            try:
+                await self._carry_out(run, attempts)
+            finally:
+                journal.unclaim(run_id)
 
     async def _carry_out(self, run: RunRow, attempts: int) -> None:
         if run.delivery == "shown":
@@ -127,9 +119,13 @@ async def open_shared_queue(
     coordination = library.coordination
     if coordination is None or configuration.database is None:
         raise ValueError("a folder has one process")
+    from storage.postgres.connection import server
+    from storage.postgres.jobs import open_jobs
+
+    address = configuration.database
     async with AsyncExitStack() as stack:
         async with library.locks.acquire("jobs", wait=MAKE_SECONDS):  # nobody else makes their tables
-            opened = await stack.enter_async_context(open_jobs(configuration.database))
+            opened = await stack.enter_async_context(open_jobs(address, server(address)))
         claims = Claims(coordination, configuration.operations.durability.stalled_seconds)
         runs.wait_for_claim = claims.wait_for_claim
         yield SharedQueue(

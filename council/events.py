@@ -255,7 +255,6 @@ Emit = Callable[[Event], None]
 
 
 def to_json(event: Event) -> JsonObject:
-    """Return an event in the form of the event contract."""
     match event:
         case StageStarted():
             return {"type": f"{event.stage}_start", "round": event.round, "members": [*event.members]}

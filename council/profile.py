@@ -104,25 +104,25 @@ class Member(BaseModel):
     persona: Persona | None = None
     """name from `[personas]`, or a built-in one; required where one model has two seats"""
     fallbacks: tuple[Text, ...] = ()
-    """models that are asked, in this order, if this one can't answer"""
+    """models asked in this order if this one can't answer"""
     endpoint: str | None = Field(default=None, exclude=True)
-    """base URL of an OpenAI-compatible server (Ollama, vLLM, …) that serves this model"""
+    """address of an OpenAI-compatible server (Ollama, vLLM, …) for this model"""
     api_key_env: str | None = Field(default=None, exclude=True)
     """variable with that server's key, one per model and endpoint; never a platform's token"""
     endpoint_id: str | None = None
     account_id: str | None = None
     structured: bool | None = None
-    """whether that server takes a JSON schema for replies; unset, it is looked up or tried"""
+    """whether that server takes a JSON schema; unset, it is looked up or tried"""
     temperature: float | None = Field(default=None, ge=0, le=2, allow_inf_nan=False)
-    """temperature of this seat's calls, instead of the profile's"""
+    """instead of the profile's"""
     max_tokens: Count | None = None
-    """longest reply of this seat, thoughts included, instead of the profile's"""
+    """instead of the profile's; thoughts count"""
     reasoning: Reasoning | None = None
     """how much it thinks first: `off`, `low`, `medium` or `high`; unset, as the server does"""
     vision: bool | None = None
-    """whether it is sent pictures; unset, if the provider's list says that it takes them"""
+    """whether it is sent pictures; unset, as the provider's list says"""
     dialect: DialectName | None = Field(default=None, exclude=True)
-    """kind of server, where its host doesn't tell, as in `OPENROUTER_DIALECT`"""
+    """that server's kind, as in `OPENROUTER_DIALECT`"""
     extra: JsonText = Field(default="{}", exclude=True, repr=False)
     """table of further fields of the request: `{ top_k = 40 }`; none that the council sends"""
     name: str = ""
@@ -203,21 +203,21 @@ class Profile(BaseModel, frozen=True):
     members: tuple[Seat, ...] = Field(min_length=1, max_length=MAX_MEMBERS)
     """1 to 26 seats: each a model id, or a table as below"""
     chairman: Seat
-    """the model that writes the final answer; unset, the first member's"""
+    """writes the final answer; unset, the first member's model"""
     chairman_fallbacks: tuple[Seat, ...] = ()
     """models that write it if the chairman fails, in this order"""
     title_model: Seat | None = None
-    """the model that writes titles; unset, the question's first words serve"""
+    """writes titles; unset, the question's first words serve"""
     judge_model: Seat | None = None
-    """the judge, which compares answers; unset, the title model, unless that is a member"""
+    """compares answers; unset, the title model, unless that is a member"""
     quorum: Count = 2
-    """how many answers are enough when a run is stopped or stragglers are cut off"""
+    """answers that are enough when a run is stopped or stragglers are cut off"""
     chairman_notes: bool = True
     """the chairman adds notes for the team; `false` for very small models, which mix them in"""
     critique_mode: Literal["full", "extracted"] = "full"
-    """`full`: peers' full reviews; `extracted`: only their points about an answer, the gravest first"""
+    """`full`: peers' reviews; `extracted`: only their points about an answer, gravest first"""
     max_rounds: int = Field(default=1, ge=1, le=MOST_ROUNDS)
-    """rounds of review and correction, 1 to 5; a second one rarely helps and costs as much"""
+    """rounds of review and correction, 1 to 5; a second rarely helps and costs as much"""
     depth: Annotated[
         Depth,
         Override(
@@ -228,7 +228,7 @@ class Profile(BaseModel, frozen=True):
     ] = "full"
     """how much is reviewed: `full`, `quick`, or `auto`, which needs a judge"""
     depth_audit: float = Field(default=0.1, ge=0, le=1)
-    """share of the runs that `auto` would skip which is reviewed all the same, to see the loss"""
+    """share of what `auto` would skip that is reviewed all the same, to see the loss"""
     strategy: Strategy = "consensus"
     """how the chairman combines the answers, as below"""
     criteria: EvaluationCriteria | None = None
@@ -333,22 +333,18 @@ class Profile(BaseModel, frozen=True):
 
     @property
     def asks_judge(self) -> bool:
-        """Whether the judge decides how deep a run goes."""
         return self.depth == "auto"
 
     @property
     def lacks_judge(self) -> bool:
-        """Whether a judge would have to decide and there is none."""
         return self.asks_judge and self.judge is None
 
     @property
     def rounds(self) -> int:
-        """How many rounds of review and correction there are at most."""
         return 0 if self.depth == "quick" else self.max_rounds
 
     @property
     def judged_by_a_member(self) -> bool:
-        """Whether the judge is the model of a member, which every figure has to say."""
         return self.judge is not None and self._is_a_members(self.judge)
 
     def _is_a_members(self, seat: Member) -> bool:

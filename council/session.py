@@ -79,7 +79,6 @@ class StageCancellation(Cancellation):
             self._deadline = None
 
     def succeed(self) -> None:
-        """Count one more reply; from the quorum on, the stragglers' grace runs."""
         self._missing -= 1
         if self._missing == 0 and self._grace is not None:
             self.expire("straggler", self._grace)
@@ -181,7 +180,6 @@ class Session:
     def _call(
         self, stage: StageCancellation, member: Member, request: Request, answer: AnswerStream | None
     ) -> Call:
-        """Return the call of a member in a stage; a final `answer` is told as it streams."""
         profile = self.brief.profile
 
         def retry(failure: Failure, wait: float) -> None:
@@ -253,7 +251,6 @@ class Session:
         return result.otherwise, reply
 
     def _again(self, call: Call, reply: Reply, asked: AskAgain[T | Failure]) -> Call:
-        """Return the call that asks once more for what a reply should have been."""
         boundary, said = self.brief.boundary, reply.text
         return replace(
             call,

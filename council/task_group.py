@@ -2,7 +2,8 @@
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Self, TypeVar, cast
 
@@ -21,6 +22,18 @@ async def first_of(*works: Callable[[], Awaitable[T]]) -> T:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@asynccontextmanager
+async def beside(*works: Coroutine[object, object, object]) -> AsyncGenerator[None]:
+    """Do what has no end of its own while entered; it has ended when this is left."""
+    tasks = {asyncio.create_task(work) for work in works}
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
 
 
 class TaskGroup(asyncio.TaskGroup):

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from bot.config.configuration import load
-from bot.view.wording.cli import NO_PROVIDER
 from bot.view.wording.terminal import offer
 from council.local import LocalServer
 from tests.bot.terminal.test_demo import Watched
@@ -134,6 +133,8 @@ async def test_a_start_without_a_key_offers_it_and_asks_it_nothing(
     endpoint = f"http://127.0.0.1:{port}/v1"
     assert offer(LocalServer("Ollama", endpoint, ("llama3.2:latest",)), "council.toml") in said
     assert (
-        "the built-in demonstration model isn't installed" if words[0] == "ask" else NO_PROVIDER
+        "the built-in demonstration model isn't installed"
+        if words[0] == "ask"
+        else "No model provider is configured"
     ) in said
     assert (server.models_asked, server.history) == (1, [])

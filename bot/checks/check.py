@@ -124,12 +124,10 @@ def wrong(where: str, what: str, fix: str, weight: Weight = "error") -> Outcome:
 
 
 def reported(error: ConfigurationError) -> tuple[Finding, ...]:
-    """Return what is wrong with the configuration."""
     return tuple(Finding(one.where, one.what, one.fix) for one in error.problems)
 
 
 def needs(check: str) -> Outcome:
-    """Return the outcome of a check that was skipped, since it needs another."""
     return Outcome(f"skipped: first fix what is wrong under {check}", skipped=True)
 
 
@@ -141,37 +139,25 @@ async def carry_out(checks: Sequence[Check]) -> list[Checked]:
     tasks: dict[str, asyncio.Task[Outcome]] = {}
     async with asyncio.TaskGroup() as group:
         for check in checks:
-            needed = {name: tasks[name] for name in check.needs}
-            before = [tasks[name] for name in check.after if name in tasks]
-            tasks[check.name] = group.create_task(_outcome(check, needed, before))
+            tasks[check.name] = group.create_task(_outcome(check, dict(tasks)))
     return [Checked(name, task.result()) for name, task in tasks.items()]
 
 
-async def _outcome(
-    check: Check,
-    needed: dict[str, asyncio.Task[Outcome]],
-    before: Sequence[asyncio.Task[Outcome]],
-) -> Outcome:
-    await asyncio.gather(*before)
-    for name, task in needed.items():
-        if not (await task).allows_others:
+async def _outcome(check: Check, before: dict[str, asyncio.Task[Outcome]]) -> Outcome:
+    await asyncio.gather(*(before[name] for name in check.after if name in before))
+    for name in check.needs:
+        if not (await before[name]).allows_others:
             return needs(name)
     try:
         async with asyncio.timeout(check.seconds):
             return await check.look()
     except TimeoutError:
-        return wrong(
-            check.name,
-            f"there was no result within {check.seconds:g} s",
-            "Check the network, then run `council doctor` again",
-        )
+        what = f"there was no result within {check.seconds:g} s"
+        fix = "Check the network, then run `council doctor` again"
     except StorageError as error:
-        return wrong(check.name, str(error), TROUBLE)
-    except Exception:
-        # An unforeseen error in one check doesn't hide the others.
+        what, fix = str(error), TROUBLE
+    except Exception:  # an unforeseen error in one check doesn't hide the others
         log.critical("check_failed", where=check.name.replace(" ", "_"), exc_info=True)
-        return wrong(
-            check.name,
-            "the check itself failed",
-            "Report what was logged; the checks that don't depend on it still ran",
-        )
+        what = "the check itself failed"
+        fix = "Report what was logged; the checks that don't depend on it still ran"
+    return wrong(check.name, what, fix)

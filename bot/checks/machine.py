@@ -9,35 +9,39 @@ import stat
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 
-from bot.checks.channels import Stored, settings_of_channels
 from bot.checks.check import TROUBLE, Check, Finding, Outcome, reported, wrong
 from bot.config.configuration import Configuration
 from bot.config.settings import dotenv_variables, secret_names
 from bot.errors import ConfigurationError, Problem
+from bot.service.admission.budgets import NANO
+from bot.service.admission.channels import ChannelSettings
 from bot.view.message import escaped_line
 from bot.view.wording import cli as cli_wording
 from bot.view.wording.figures import count, listing
+from council.document.conversation import Source
+from council.profile import Profile
 from storage.audit import Audit, AuditLog
 from storage.database import Database
 from storage.documents.conversations import ConversationStore, Documents
 from storage.errors import DamageError, StorageError, explain_system
 from storage.index.index import Index
+from storage.journal.spending import Spending
 from storage.overrides import Overrides
 from storage.processes.locks import PLATFORMS, SHARED, FileLocks
+from storage.scope import Scope
 from storage.sqlite.database import open_database
 from storage.sqlite.inspection import inspect
 from storage.work import WorkList
 
-SECRETS, STATUS, CLOCK = "Secret files", "Status port", "Clock"
 FOLDER, ROOM, DATABASE, INDEX = "Data folder", "Disk space", "Database", "Index"
 MOST_NAMED = 3
-MEGABYTE = 1_000_000
 ENOUGH = 500
 """Megabytes that should be free."""
 INDEX_SECONDS = 60.0
@@ -45,6 +49,10 @@ OTHERS = stat.S_IRWXG | stat.S_IRWXO
 NOT_YET = "created at the first start"
 OLDER = "from an earlier version; the next start brings it up to date"
 SOUND = "sound, and its journal can be read"
+NEWER = (
+    "it was written by a newer version of this program",
+    "Update this program, or restore an earlier backup",
+)
 ROLE, AGREEMENT = "Database role", "Other processes"
 MOST_SKEW = 60.0
 """Seconds; Slack's signatures hold for 300."""
@@ -58,12 +66,9 @@ class Clock:
         self._skews: list[float] = []
 
     def note(self, date: str) -> None:
-        """Note a server's time, from HTTP's Date header."""
-        try:
-            told = parsedate_to_datetime(date)
-        except ValueError:
-            return
-        self._skews.append(self._now() - told.replace(tzinfo=told.tzinfo or UTC).timestamp())
+        with suppress(ValueError):
+            at = parsedate_to_datetime(date)
+            self._skews.append(self._now() - at.replace(tzinfo=at.tzinfo or UTC).timestamp())
 
     async def look(self) -> Outcome:
         """Compare the clocks; if servers differ, believe the one closest to this machine."""
@@ -103,42 +108,37 @@ def secret_files(configuration: Configuration) -> Outcome:
 
 
 async def status_port(configuration: Configuration) -> Outcome:
-    """Check that health checks and metrics can be served."""
     settings = configuration.settings
     if settings.council_status_port is None:
         return Outcome("off: COUNCIL_STATUS_PORT isn't set")
-    return await port(
-        configuration, "COUNCIL_STATUS", settings.council_status_host, settings.council_status_port
-    )
+    host = settings.council_status_host
+    return await port(configuration, "COUNCIL_STATUS_HOST", host, settings.council_status_port)
 
 
 @contextmanager
-def listening(variables: str | tuple[str, str], host: str, port: int | None) -> Generator[None]:
-    """Check that a server can listen there; name the setting if not. Raises `ConfigurationError`.
+def listening(name: str, host: str, port: int | None) -> Generator[None]:
+    """Check that a server can listen there; `name` is the host's setting, and tells the port's.
 
-    `variables` are what the names of both settings begin with, or those of the host and the port.
+    Raises `ConfigurationError`.
     """
-    host_name, port_name = (
-        (f"{variables}_HOST", f"{variables}_PORT") if isinstance(variables, str) else variables
-    )
     try:
         yield
     except OSError as error:
-        if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
-            what = f"{host} isn't an address of this machine"
-            fix = "Set 127.0.0.1 for a proxy on this machine, or 0.0.0.0 for every address"
-            raise ConfigurationError([Problem(host_name, what, fix)]) from error
-        if error.errno not in (errno.EADDRINUSE, errno.EACCES):
-            raise
-        what = f"nothing can listen on port {port} ({os.strerror(error.errno)})"
-        fix = "Set another, or stop the program that uses it"
-        raise ConfigurationError([Problem(port_name, what, fix)]) from error
+        what = f"{host} isn't an address of this machine"
+        fix = "Set 127.0.0.1 for a proxy on this machine, or 0.0.0.0 for every address"
+        if not isinstance(error, socket.gaierror) and error.errno != errno.EADDRNOTAVAIL:
+            if error.errno not in (errno.EADDRINUSE, errno.EACCES):
+                raise
+            name = name.replace("HOST", "PORT").replace("host", "port")
+            what = f"nothing can listen on port {port} ({os.strerror(error.errno)})"
+            fix = "Set another, or stop the program that uses it"
+        raise ConfigurationError([Problem(name, what, fix)]) from error
 
 
-async def port(configuration: Configuration, variables: str, host: str, number: int) -> Outcome:
+async def port(configuration: Configuration, name: str, host: str, number: int) -> Outcome:
     """Check that something can listen on a port; the running council may be doing so."""
     try:
-        with listening(variables, host, number):
+        with listening(name, host, number):
             # As `bot.http_server` does: of an unknown address, asyncio on Python 3.13 gives no `errno`.
             loop, kind, flags = asyncio.get_running_loop(), socket.SOCK_STREAM, socket.AI_PASSIVE
             for family, *_, address in await loop.getaddrinfo(host, number, type=kind, flags=flags):
@@ -151,7 +151,6 @@ async def port(configuration: Configuration, variables: str, host: str, number: 
 
 
 async def _is_running(configuration: Configuration) -> bool:
-    """Whether a `council run` serves from this folder, or from this database."""
     if configuration.database:
         from storage.postgres.opening import is_held
 
@@ -166,21 +165,36 @@ async def _is_running(configuration: Configuration) -> bool:
     return False
 
 
-class _Store(ABC):
+class Store(ABC):
     """What both kinds of storage are checked for; `_waits` says why there is nothing to read yet."""
 
     _where: str
     _waits: str | None = NOT_YET
 
     @abstractmethod
+    def checks(self) -> list[Check]:
+        """Return the checks, which create nothing."""
+
+    @abstractmethod
     def _opened(self) -> AbstractAsyncContextManager[tuple[Database, Documents, AuditLog]]: ...
 
-    async def channel_settings(self) -> Stored:
-        """Return what admins have set in channels, once the database is known to be sound."""
-        if self._waits:
-            return {}
-        async with self._opened() as (database, _, audit):
-            return await settings_of_channels(Overrides(WorkList(database), audit))
+    async def channel_settings(self) -> Mapping[Scope, Mapping[str, object]]:
+        """Return what admins have set in channels, by key, once the database is known to be sound."""
+        stored = defaultdict[Scope, dict[str, object]](dict)
+        if not self._waits:
+            async with self._opened() as (database, _, audit):
+                overrides = Overrides(WorkList(database), audit)
+                for key in ChannelSettings.model_fields:
+                    for scope, (value, _) in (await overrides.everywhere(key)).items():
+                        stored[scope][key] = value
+        return stored
+
+    async def worst(self, at: Scope, profile: Profile) -> float | None:
+        """Return the dollars that a council's last ten answers there cost at most; `None` below ten."""
+        here = Source(platform=at.platform, workspace=at.workspace, channel=at.channel)
+        async with self._opened() as (database, *_):
+            worst = await Spending(database).worst(here, profile)
+        return None if worst is None else worst / NANO
 
     async def _consistent(self) -> Outcome:
         if self._waits:
@@ -208,8 +222,8 @@ class _Store(ABC):
         return Outcome(count(report.documents, "conversation"), tuple(findings))
 
 
-class FolderChecks(_Store):
-    """Checks of the data folder; they create nothing."""
+class FolderChecks(Store):
+    """Checks of the data folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -217,7 +231,6 @@ class FolderChecks(_Store):
         self._where = str(self._database)
 
     def checks(self) -> list[Check]:
-        """Return the checks."""
         return [
             Check(FOLDER, self._writable),
             Check(ROOM, self._room, needs=(FOLDER,)),
@@ -226,87 +239,68 @@ class FolderChecks(_Store):
         ]
 
     async def _writable(self) -> Outcome:
-        where = f"COUNCIL_DATA_DIR ({self._folder})"
-        nearest = self._nearest()
+        where, nearest = f"COUNCIL_DATA_DIR ({self._folder})", self._nearest()
         if not nearest.is_dir():
-            return wrong(
-                where,
-                f"{nearest} is a file, not a folder",
-                "Move the file away, or set COUNCIL_DATA_DIR to another folder",
-            )
+            what = f"{nearest} is a file, not a folder"
+            return wrong(where, what, "Move the file away, or set COUNCIL_DATA_DIR to another folder")
         try:
             with tempfile.TemporaryFile(dir=nearest) as file:
                 file.write(b"\n")
         except OSError as error:
             reason = explain_system(nearest, error).partition(": ")[2].partition(";")[0]
-            remedy = (
-                "Free some space there"
-                if error.errno in (errno.ENOSPC, errno.EDQUOT)
-                else "Make it writable for the user that runs the council"
-            )
-            return wrong(
-                where,
-                f"nothing can be written there ({reason})",
-                f"{remedy}, or set COUNCIL_DATA_DIR to another folder",
-            )
+            remedy = "Make it writable for the user that runs the council"
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                remedy = "Free some space there"
+            what = f"nothing can be written there ({reason})"
+            return wrong(where, what, f"{remedy}, or set COUNCIL_DATA_DIR to another folder")
         if nearest != self._folder:
             return Outcome(NOT_YET)
-        if self._folder.stat().st_mode & OTHERS:
-            return wrong(
-                where,
-                "other users of this machine can open it, and it contains questions and answers",
-                f"Run `chmod 700 {self._folder}`",
-                "warning",
-            )
-        if self._database.exists() and self._database.stat().st_mode & OTHERS:
-            return wrong(
-                str(self._database),
-                "other users of this machine can read it, and it contains questions and answers",
-                f"Run `chmod 600 {self._database}`",
-                "warning",
-            )
+        for path, at, do, mode in (
+            (self._folder, where, "open", 700),
+            (self._database, self._where, "read", 600),
+        ):
+            if path.exists() and path.stat().st_mode & OTHERS:
+                what = f"other users of this machine can {do} it, and it contains questions and answers"
+                return wrong(at, what, f"Run `chmod {mode} {path}`", "warning")
         return Outcome(str(self._folder))
 
     def _nearest(self) -> Path:
-        """Return the folder, or its nearest parent that exists."""
         return next(path for path in (self._folder, *self._folder.absolute().parents) if path.exists())
 
     async def _room(self) -> Outcome:
-        free = shutil.disk_usage(self._nearest()).free
-        if free < ENOUGH * MEGABYTE:
+        megabytes = shutil.disk_usage(self._nearest()).free // 1_000_000
+        if megabytes < ENOUGH:
             return wrong(
                 f"COUNCIL_DATA_DIR ({self._folder})",
-                f"only {free // MEGABYTE:,} MB are free; at least {ENOUGH:,} MB should be",
+                f"only {megabytes:,} MB are free; at least {ENOUGH:,} MB should be",
                 "Free some space: on a full disk, runs wait and new questions are refused",
                 "warning",
             )
-        gigabytes = free / (1000 * MEGABYTE)
         return Outcome(
-            f"{gigabytes:,.0f} GB free" if gigabytes >= 1 else f"{gigabytes * 1000:,.0f} MB free"
+            f"{megabytes / 1000:,.0f} GB free" if megabytes >= 1000 else f"{megabytes} MB free"
         )
 
     async def _sound(self) -> Outcome:
-        where = self._where
         if not self._database.exists():
             return Outcome(NOT_YET)
         try:
             seen = await asyncio.to_thread(inspect, self._database)
         except DamageError:
             return wrong(
-                where,
+                self._where,
                 "it is damaged",
                 "Stop every process that has it open, then start: the database is set aside, what is "
                 "readable in its journal is carried over, and the index is rebuilt",
             )
         except StorageError as error:
-            return not_opened(where, str(error))
+            return wrong(self._where, str(error), TROUBLE)
         if seen.is_newer:
-            return newer(where)
+            return wrong(self._where, *NEWER)
         self._waits = OLDER if seen.is_older else None
         counted = ((seen.unreadable_runs, "run"), (seen.unreadable_steps, "model call"))
         if unreadable := [count(number, what) for number, what in counted if number]:
             return wrong(
-                where,
+                self._where,
                 f"its journal has {listing(unreadable)} that can't be read",
                 "No action is needed: these runs are left out, and these calls are made again. If the "
                 "number keeps growing, check the disk",
@@ -325,8 +319,8 @@ class FolderChecks(_Store):
         return await self._consistent() if has_documents else Outcome(count(0, "conversation"))
 
 
-class ServerChecks(_Store):
-    """Checks of a PostgreSQL database; they create nothing."""
+class ServerChecks(Store):
+    """Checks of a PostgreSQL database."""
 
     _where = "DATABASE_URL"
 
@@ -335,7 +329,6 @@ class ServerChecks(_Store):
         self._fingerprint = fingerprint
 
     def checks(self) -> list[Check]:
-        """Return the checks."""
         return [
             Check(DATABASE, self._sound),
             Check(ROLE, self._role, needs=(DATABASE,)),
@@ -347,13 +340,13 @@ class ServerChecks(_Store):
         try:
             from storage.postgres.inspection import inspect_server
         except ModuleNotFoundError:
-            return not_opened(self._where, cli_wording.NO_POSTGRES)
+            return wrong(self._where, cli_wording.NO_POSTGRES, TROUBLE)
         try:
             age = await inspect_server(self._address)
         except StorageError as error:
-            return not_opened(self._where, str(error))
+            return wrong(self._where, str(error), TROUBLE)
         if age == "newer":
-            return newer(self._where)
+            return wrong(self._where, *NEWER)
         self._waits = {"new": NOT_YET, "older": OLDER}.get(age)
         return Outcome(self._waits or SOUND)
 
@@ -375,8 +368,7 @@ class ServerChecks(_Store):
         from storage.postgres.inspection import configurations
 
         found = [] if self._waits else await configurations(self._address)
-        differing = sum(each != self._fingerprint for each in found)
-        if differing:
+        if differing := sum(each != self._fingerprint for each in found):
             have = "process has" if len(found) == 1 else "processes have"
             return wrong(
                 "COUNCIL_CONFIG",
@@ -384,9 +376,8 @@ class ServerChecks(_Store):
                 "Give every machine the same file; what needs a restart is in docs/configuration.md",
                 "warning",
             )
-        if not found:
-            return Outcome("none is running")
-        return Outcome(f"{len(found)} {'has' if len(found) == 1 else 'have'} the same council.toml")
+        have = "has" if len(found) == 1 else "have"
+        return Outcome(f"{len(found)} {have} the same council.toml" if found else "none is running")
 
     @asynccontextmanager
     async def _opened(self) -> AsyncGenerator[tuple[Database, Documents, AuditLog]]:
@@ -394,17 +385,3 @@ class ServerChecks(_Store):
 
         async with open_server(self._address) as stores:
             yield stores.database, stores.documents, stores.audit
-
-
-def not_opened(where: str, reason: str) -> Outcome:
-    """Return that a database can't be used."""
-    return wrong(where, reason, TROUBLE)
-
-
-def newer(where: str) -> Outcome:
-    """Return that a newer version wrote a database."""
-    return wrong(
-        where,
-        "it was written by a newer version of this program",
-        "Update this program, or restore an earlier backup",
-    )

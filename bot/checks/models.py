@@ -14,9 +14,7 @@ from math import inf
 
 from bot.checks.check import Advice, Check, Finding, Outcome, found, wrong
 from bot.config.configuration import Configuration
-from bot.config.council_file import VARIABLES
 from bot.config.settings import OPENROUTER
-from bot.service.options import DEFAULT
 from bot.view.wording import failures as failures_wording
 from bot.view.wording.failures import cause
 from bot.view.wording.figures import count, listing, money
@@ -26,7 +24,7 @@ from council.models.client import ModelClient, ModelEndpoint
 from council.models.costs import ModelListing, find_listing, most_like, read_listings
 from council.models.refusals import FORMATTED_STREAM, PICTURES, SYSTEM
 from council.models.servers import OTHER_LIMIT, Format, format_part
-from council.profile import Member, Profile
+from council.profile import Member
 from council.text.json_objects import JsonObject
 from council.usage import Usage, total
 
@@ -48,11 +46,12 @@ _NO_CREDIT = Advice(
 )
 _OF_THE_KEY: Mapping[Cause, Advice] = {
     "key": _KEY_REFUSED,
+    "forbidden": _KEY_REFUSED,
     "credit": _NO_CREDIT,
     "key_limit": _NO_CREDIT,
 }
+_NO_LIST: tuple[Cause, ...] = ("not_found", "no_api", "bad_request", "malformed")
 _KEY_UNKNOWN = "this provider doesn't say how much of the key's credit is left"
-_NO_LIST = ("not_found", "no_api", "bad_request", "malformed")
 WORD: tuple[ChatMessage, ...] = (
     {"role": "system", "content": "You are asked whether you are there."},
     {"role": "user", "content": "Reply with one word: ready"},
@@ -74,36 +73,25 @@ class ModelChecks:
         self.listings: Mapping[str, ModelListing] = {}
         """The provider's models, once its check is over; empty where it lists none."""
         self._unknown: set[str] = set()
-        base = configuration.settings.openrouter_base_url or OPENROUTER
-        named = configuration.settings.openrouter_dialect
-        self._is_openrouter = named == "openrouter" if named else base == OPENROUTER
+        settings = configuration.settings
+        named = settings.openrouter_dialect
+        self._is_openrouter = named == "openrouter" if named else settings.provider == OPENROUTER
         self._lists_all = self._is_openrouter or not client.is_own
-        places: defaultdict[str, list[str]] = defaultdict(list)
+        self._has_key = settings.openrouter_api_key is not None
+        base, key = "OPENROUTER_BASE_URL", "OPENROUTER_API_KEY"
+        self._provided = failures_wording.Target(
+            "", f"the address in {base}", key, has_key=self._has_key
+        )
+        self._places = defaultdict[str, dict[str, None]](dict)
+        """Where each of the provider's models is set."""
         self._own: dict[tuple[str, str | None], list[Member]] = {}
-        for name, profile in configuration.profiles.items():
+        for profile in configuration.profiles.values():
             for seat in profile.seats:
                 if seat.endpoint is not None:
                     self._own.setdefault((seat.endpoint, seat.api_key_env), []).append(seat)
                     continue
                 for model in (seat.model, *seat.fallbacks):
-                    if (place := self._where(name, seat)) not in places[model]:
-                        places[model].append(place)
-        self._places: Mapping[str, list[str]] = places
-
-    def _where(self, name: str, seat: Member) -> str:
-        """Return where a seat of a profile is set: the file's table, or a variable that overrules it."""
-        profile = self._configuration.profiles[name]
-        keys = {
-            "members": seat in profile.members,
-            "chairman": seat == profile.chairman,
-            "title_model": seat == profile.title_model,
-            "judge_model": seat == profile.judge_model,
-        }
-        key = next((key for key, is_there in keys.items() if is_there), "")
-        variable = VARIABLES.get(key, "")
-        origin = self._configuration.origins.get(f"profiles.{name}.{key}")
-        is_overruled = name == DEFAULT and origin == self._configuration.origins.get(variable, "")
-        return variable if is_overruled else f"profile {name}"
+                    self._places[model][configuration.place(profile, seat)] = None
 
     def checks(self, *, live: bool) -> list[Check]:
         """Return the checks; with `live`, each member is also asked for one word."""
@@ -141,41 +129,33 @@ class ModelChecks:
     async def _provider(self) -> Outcome:
         settings = self._configuration.settings
         key = settings.openrouter_api_key
-        at_openrouter = (settings.openrouter_base_url or OPENROUTER) == OPENROUTER
-        if at_openrouter and key and not key.get_secret_value().startswith("sk-or-"):
-            return wrong(
-                "OPENROUTER_API_KEY",
-                "it isn't an OpenRouter key: those begin with sk-or-",
-                f"Copy a key from {_KEYS}, or set OPENROUTER_BASE_URL to the address of the key's "
-                "provider",
-            )
+        if settings.provider == OPENROUTER and key and not key.get_secret_value().startswith("sk-or-"):
+            what = "it isn't an OpenRouter key: those begin with sk-or-"
+            copy = f"Copy a key from {_KEYS}"
+            fix = f"{copy}, or set OPENROUTER_BASE_URL to the address of the key's provider"
+            return wrong("OPENROUTER_API_KEY", what, fix)
         try:
             self.listings = read_listings(await self._client.models())
         except ModelError as error:
-            if advice := _OF_THE_KEY.get(error.failure.cause):
-                return wrong("OPENROUTER_API_KEY", *advice)
-            # A provider may have no list: then only --live can tell whether the address is right.
-            weight = "warning" if error.failure.cause in _NO_LIST else "error"
-            advice = _no_list("the model provider", error.failure)
-            return wrong("OPENROUTER_BASE_URL", *advice, weight)
+            if error.failure.cause in _OF_THE_KEY:
+                return wrong("OPENROUTER_API_KEY", *_OF_THE_KEY[error.failure.cause])
+            return Outcome(findings=(_unlisted("OPENROUTER_BASE_URL", self._provided, error.failure),))
         return Outcome(f"{count(len(self.listings), 'model')} listed")
 
     async def _key(self) -> Outcome:
         where = "OPENROUTER_API_KEY"
-        if self._configuration.settings.openrouter_api_key is None:
+        if not self._has_key:
             return Outcome("none is set; this provider may need none")
         if not self._is_openrouter:
             return Outcome(_KEY_UNKNOWN)
         try:
             said = await self._client.key()
         except ModelError as error:
-            if advice := _OF_THE_KEY.get(error.failure.cause):
-                return wrong(where, *advice)
-            if error.failure.cause == "forbidden":
-                return wrong(where, *_KEY_REFUSED)
+            if error.failure.cause in _OF_THE_KEY:
+                return wrong(where, *_OF_THE_KEY[error.failure.cause])
             if error.failure.cause in _NO_LIST:
                 return Outcome(_KEY_UNKNOWN)
-            return wrong(where, *_trouble(cause(error.failure)))
+            return Outcome(findings=(_unlisted(where, self._provided, error.failure),))
         if said.get("is_management_key") or said.get("is_provisioning_key"):
             return wrong(
                 where,
@@ -184,12 +164,9 @@ class ModelChecks:
             )
         limit, ends = said.get("limit_remaining"), _NEVER
         left = float(limit) if isinstance(limit, int | float) else inf
-        note = f"accepted; ${left:,.2f} of the key's credit limit is left"
-        if left == inf:
-            note = "accepted; the key has no credit limit of its own"
+        held = f"${left:,.2f} of the key's credit limit is left"
         with suppress(ValueError):
             ends = datetime.fromisoformat(str(said.get("expires_at"))).astimezone(UTC)
-        only = f"only ${left:.2f} of the key's credit limit is left"
         raise_it = f"Raise the key's limit at {_KEYS}"
         free = "the account has never bought credit, so only models whose ids end in :free answer"
         buy = f"Add credit at {_CREDITS}, or configure :free models only"
@@ -198,11 +175,12 @@ class ModelChecks:
         renew = f"Make a new key at {_KEYS} and set {where}"
         findings = found(
             (left <= 0, Finding(where, *_NO_CREDIT)),
-            (0 < left < LOW_CREDIT, Finding(where, only, raise_it, "warning")),
+            (0 < left < LOW_CREDIT, Finding(where, f"only {held}", raise_it, "warning")),
             (said.get("is_free_tier") is True and is_paid, Finding(where, free, buy)),
             (ends - datetime.now(UTC) < SOON, Finding(where, soon, renew, "warning")),
         )
-        return Outcome(note, findings)
+        held = "the key has no credit limit of its own" if left == inf else held
+        return Outcome(f"accepted; {held}", findings)
 
     async def _models(self) -> Outcome:
         if not self.listings:
@@ -246,20 +224,14 @@ class ModelChecks:
 
     async def _server(self, members: list[Member]) -> list[Finding]:
         """Check one member's own server; one without a model list may be asked all the same."""
-        first = members[0]
-        target = self._target(first)
-        where = target.address
+        first, target = members[0], self._target(members[0])
         try:
             listings = read_listings(await self._client.models(first))
         except ModelError as error:
-            if error.failure.cause in ("key", "no_key"):
-                fix = failures_wording.remedy(error.failure, target) or ""
-                return [Finding(where, failures_wording.reason(error.failure, target), fix)]
-            weight = "warning" if error.failure.cause in _NO_LIST else "error"
-            return [Finding(where, *_no_list("the server", error.failure), weight)]
+            return [_unlisted(target.address, target, error.failure)]
         models = dict.fromkeys(member.model for member in members)
         return [
-            _not_listed(where, model, listings, ["council.toml"])
+            _not_listed(target.address, model, listings, ["council.toml"])
             for model in models
             if listings and not find_listing(listings, model)
         ]
@@ -277,8 +249,19 @@ class ModelChecks:
                 if seat.endpoint is None and seat.model in self._unknown:
                     continue
                 asked = seat.model_copy(update={"fallbacks": (), "persona": None})
-                nameless = asked.model_copy(update={"name": ""})
-                calls.setdefault(nameless, _for_one_word(asked, profile))
+                own = asked.temperature
+                call = Call(
+                    step="doctor",
+                    member=asked,
+                    prompt=lambda: WORD,
+                    deadline=CALL_SECONDS,
+                    profile=profile.name,
+                    schema=WORD_SCHEMA,
+                    temperature=profile.temperature if own is None else own,
+                    max_tokens=CALL_TOKENS,
+                    retries=RetryBudget(0),
+                )
+                calls.setdefault(asked.model_copy(update={"name": ""}), call)
         ended = await asyncio.gather(*map(self._asked, calls.values()))
         paid = money(total([used for _, used in ended if used]))
         failures: list[Finding] = []
@@ -296,11 +279,9 @@ class ModelChecks:
         return Outcome(note, tuple(failures), details=tuple(learned))
 
     def _target(self, member: Member) -> failures_wording.Target:
-        key = self._configuration.settings.openrouter_api_key
-        return failures_wording.target(member, has_key=key is not None)
+        return failures_wording.target(member, has_key=self._has_key)
 
     async def _asked(self, call: Call) -> tuple[Failure | None, Usage | None]:
-        """Return why a call failed, if it did, and what it used."""
         try:
             return None, (await self._client.ask(call)).usage
         except ModelError as error:
@@ -318,20 +299,6 @@ def gave_nothing(model: str, asked: failures_wording.Target, why: Failure, paid:
         f"it gave no answer: {failures_wording.reason(why, asked)} (all live calls: {paid})",
         failures_wording.remedy(why, asked)
         or "If it happens again, configure another model, or a fallback for this one",
-    )
-
-
-def _for_one_word(member: Member, profile: Profile) -> Call:
-    return Call(
-        step="doctor",
-        member=member,
-        prompt=lambda: WORD,
-        deadline=CALL_SECONDS,
-        profile=profile.name,
-        schema=WORD_SCHEMA,
-        temperature=profile.temperature if member.temperature is None else member.temperature,
-        max_tokens=CALL_TOKENS,
-        retries=RetryBudget(0),
     )
 
 
@@ -353,27 +320,25 @@ def _not_listed(
     return Finding(where, f"the provider has no {named}", fix)
 
 
-def _no_list(what: str, why: Failure) -> Advice:
-    reason = f"{cause(why)}, {why.status}" if why.status else cause(why)
-    if why.cause in _NO_LIST:
-        return Advice(
-            f"there is no model list at its /models page ({reason})",
+def _unlisted(where: str, target: failures_wording.Target, why: Failure) -> Finding:
+    """Return what is wrong where a server's list can't be had."""
+    said = f"{cause(why)}, {why.status}" if why.status else cause(why)
+    if (
+        why.cause in _NO_LIST
+    ):  # a server may have none: only --live can tell whether its address is right
+        return Finding(
+            where,
+            f"there is no model list at its /models page ({said})",
             "Correct the address: OpenRouter's ends in /api/v1, most others' in /v1. If the provider "
             "has no list, --live tells whether it answers",
+            "warning",
         )
-    if why.cause == "no_server":
-        return Advice(f"{what} doesn't answer ({reason})", "Start the server, or correct the address")
-    if why.cause in ("connection", "lost", "silence", "deadline"):
-        return Advice(
-            f"{what} doesn't answer ({reason})",
-            "Check the network, the address and any proxy (HTTPS_PROXY)",
-        )
-    return _trouble(reason)
-
-
-def _trouble(reason: str) -> Advice:
-    return Advice(
-        f"the provider is having problems ({reason})",
+    fix = failures_wording.remedy(why, target) if why.reason.fault == "operator" else None
+    if fix:
+        return Finding(where, failures_wording.reason(why, target), fix)
+    return Finding(
+        where,
+        f"the provider is having problems ({said})",
         "Wait and run `council doctor` again; the provider's status page may say more",
     )
 

@@ -86,7 +86,6 @@ app.info.epilog = f"Also: {', '.join(names)}. council COMMAND --help describes e
 
 
 def main() -> None:
-    """Run the command line."""
     # Until the configuration is read, and where it can't be.
     logs.configure(level=logging.WARNING, secrets=given_secrets())
     logs.catch_crashes()

@@ -3,13 +3,12 @@
 import os
 import sys
 from collections.abc import Awaitable, Callable
-from enum import StrEnum
 from functools import partial
 from importlib.util import find_spec
 from inspect import Parameter, signature
 from pathlib import Path
 from select import select
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -29,7 +28,7 @@ from bot.config.configuration import Configuration
 from bot.errors import Refusal, UsageError
 from bot.inputs.limits import DOCUMENT_BYTES
 from bot.inputs.reading import FileContent
-from bot.service.commands import OVERRIDABLE, described
+from bot.service.commands import MOVED, OVERRIDABLE, described
 from bot.service.options import RunOptions
 from bot.service.requests.attachments import one_line
 from bot.terminal.ask import Asker, say, tell_unlisted
@@ -42,17 +41,6 @@ from bot.view.wording.figures import listing
 
 LONGEST_LINE = 4095
 """Bytes of a typed line, its end included, that Linux keeps whole (termios(3), canonical mode)."""
-
-Moved = Annotated[str | None, typer.Option(hidden=True)]
-"""An option that profiles have now: refused with the reason, rather than as unknown."""
-
-
-class ThreadDetail(StrEnum):
-    """How much of the members' texts is written below the card."""
-
-    none = "none"
-    digest = "digest"
-    full = "full"
 
 
 def demo(
@@ -98,18 +86,18 @@ def demo(
 
 
 def overriding(command: Callable[..., None]) -> Callable[..., None]:
-    """Add an option for each profile key that a question can set, after `profile`."""
+    """Add an option for each profile key that a question can set, after `profile`.
+
+    One that profiles have now is hidden: it is refused with the reason, rather than as unknown.
+    """
     written = signature(command)
     parameters = [one for one in written.parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
     after = 1 + next(number for number, one in enumerate(parameters) if one.name == "profile")
+    options = {key: typer.Option(help=described(key)) for key in OVERRIDABLE}
+    options |= {key: typer.Option(hidden=True) for key in MOVED}
     taken = [
-        Parameter(
-            key,
-            Parameter.KEYWORD_ONLY,
-            default=None,
-            annotation=Annotated[str | None, typer.Option(help=described(key))],
-        )
-        for key in OVERRIDABLE
+        Parameter(key, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[str | None, option])
+        for key, option in options.items()
     ]
     whole = written.replace(parameters=[*parameters[:after], *taken, *parameters[after:]])
     vars(command)["__signature__"] = whole
@@ -129,10 +117,6 @@ def ask(
     ] = None,
     *,
     profile: Annotated[str | None, typer.Option(help=described("profile"))] = None,
-    rounds: Moved = None,
-    strategy: Moved = None,
-    criteria: Moved = None,
-    mode: Moved = None,
     attachment: Annotated[
         list[Path] | None, typer.Option(help=f"{described('attachment')} May be repeated.")
     ] = None,
@@ -143,7 +127,7 @@ def ask(
     events: Annotated[bool, typer.Option("--events", help="Print events as JSON lines.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer's message as JSON.")] = False,
     thread: Annotated[
-        ThreadDetail | None,
+        Literal["none", "digest", "full"] | None,
         typer.Option(
             help="digest: one part per member (default); full: every answer and review; none: only the "
             "answer (default for the built-in model)."
@@ -168,11 +152,10 @@ def ask(
         end(wording.ONE_FORM, MISUSED)
     if events and dry_run:
         end(budgets.NO_EVENTS, MISUSED)
-    people = partial(terminal_ask.people, below=thread.value if thread else None)
+    people = partial(terminal_ask.people, below=thread)
     surface = terminal_ask.events if events else terminal_ask.document if as_json else people
-    moved = {"rounds": rounds, "strategy": strategy, "criteria": criteria, "mode": mode}
     try:
-        options = RunOptions.read({"profile": profile, **overrides, **moved})
+        options = RunOptions.read({"profile": profile, **overrides})
         contents = [*map(_read, attachment or ())]
     except UsageError as error:
         end(str(error), MISUSED)

@@ -1,9 +1,8 @@
 """Conversations and their index: export, import, back up, move, repair."""
 
-from enum import StrEnum
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -21,21 +20,13 @@ MOST_NAMED = 10
 """Conversations that need repair, of each kind."""
 
 
-class Format(StrEnum):
-    """The formats of an export."""
-
-    html = "html"
-    md = "md"
-    json = "json"
-
-
 def export(
     conversation: Annotated[str, typer.Argument(help="Its id, or the start of it.", callback=utf8)],
     *,
     form: Annotated[
-        Format,
+        Literal["html", "md", "json"],
         typer.Option("--format", help="html: a self-contained page; md: Markdown; json: as stored."),
-    ] = Format.md,
+    ] = "md",
 ) -> None:
     """Print a whole conversation."""
     from bot.transcript.html import to_html
@@ -50,9 +41,9 @@ def export(
         if not found and not is_id(conversation):
             end(f"No conversation begins with {conversation}.", MISUSED)
         chosen = found[0].id if found else conversation
-        if form is Format.json:
+        if form == "json":
             return await library.store.content(chosen)
-        write = to_html if form is Format.html else to_markdown
+        write = to_html if form == "html" else to_markdown
         return write(await library.store.load(chosen)).rstrip()
 
     exported = with_library(configured(), run)

@@ -18,18 +18,12 @@ from bot.config.configuration import Configuration, load
 from bot.config.settings import given_secrets
 from bot.errors import ConfigurationError
 from bot.terminal.ask import warn
-from bot.view.wording import cli as wording
-from bot.view.wording import terminal as terminal_wording
+from bot.view.wording import terminal as wording
 from bot.view.wording.failures import explain
 from council.errors import CouncilError
 from council.text.redaction import Redaction
 
-FAILED = 1
-
-
-MISUSED = 2
-
-
+FAILED, MISUSED = 1, 2
 LOST = 78  # EX_CONFIG of sysexits.h: a restart would only fail again
 
 
@@ -41,7 +35,7 @@ def utf8(given: str | None) -> str | None:
     try:
         (given or "").encode()
     except UnicodeEncodeError:
-        raise typer.BadParameter(wording.NOT_UTF8) from None
+        raise typer.BadParameter("it isn't UTF-8 text.") from None
     return given
 
 
@@ -50,7 +44,7 @@ def usd(given: str) -> float:
     from bot.service.admission.budgets import dollars_in
 
     if (amount := dollars_in(given)) is None:
-        raise typer.BadParameter(wording.NO_AMOUNT)
+        raise typer.BadParameter("it isn't an amount in US dollars from 0 to 1,000,000, such as 2.50.")
     return amount
 
 
@@ -82,15 +76,14 @@ def offer_servers(configuration: Configuration, *, may_ask: bool = False) -> Con
         if may_ask and (council := server.council()):
             # Ollama lists what runs in its cloud, too: https://docs.ollama.com/cloud
             is_here = not any(each.endswith("cloud") for each in server.models)
-            if typer.confirm(terminal_wording.ask_once(server), default=is_here):
+            if typer.confirm(wording.ask_once(server), default=is_here):
                 return replace(configuration, profiles={council.name: council})
         else:
-            warn(terminal_wording.offer(server, str(configuration.settings.council_config)))
+            warn(wording.offer(server, str(configuration.settings.council_config)))
     return configuration
 
 
 def with_library(configuration: Configuration, work: Callable[[Library], Awaitable[T]]) -> T:
-    """Return what the work makes of the conversations, and close them."""
 
     async def run() -> T:
         folder = configuration.settings.council_data_dir
@@ -111,8 +104,7 @@ def carry_out(work: Coroutine[object, object, T]) -> T:
 
 
 def refuse(error: ConfigurationError) -> NoReturn:
-    """End because the configuration can't be used."""
-    end("\n".join([wording.NOT_CONFIGURED, *map(str, error.problems)]), MISUSED)
+    end("\n".join(["The configuration can't be used:", *map(str, error.problems)]), MISUSED)
 
 
 def end(message: str, code: int) -> NoReturn:

@@ -30,7 +30,6 @@ from bot.doors.tokens import DEFAULT_DAY, DEFAULT_TIME, read_limit
 from bot.errors import ConfigurationError, UsageError
 from bot.terminal.ask import say, warn
 from bot.view.wording import doors
-from bot.view.wording.cli import NO_PROVIDER
 from storage.journal.spending import Spending
 
 if TYPE_CHECKING:
@@ -72,7 +71,12 @@ def _serve(role: "Role") -> None:
     offer_servers(configuration)
     settings = configuration.settings
     if configuration.is_demonstration and settings.has_platform and not settings.council_demo:
-        end(NO_PROVIDER, MISUSED)
+        end(
+            "No model provider is configured, so the tiny built-in model would answer a team's "
+            "questions. Set one up with council init, or set COUNCIL_DEMO=1 to show how a council "
+            "works.",
+            MISUSED,
+        )
     if lost := with_library(configuration, lambda library: serve(configuration, library, role)):
         end(lost, LOST)
 

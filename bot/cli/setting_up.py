@@ -14,12 +14,10 @@ from pydantic import SecretStr
 from bot.checks.check import MOST_COLUMNS
 from bot.cli.execution import FAILED, MISUSED, configured, end, refuse
 from bot.config import logs
-from bot.config.configuration import Configuration
-from bot.config.council_file import INNER_KEYS
+from bot.config.configuration import INNER_KEYS, Configuration
 from bot.config.settings import POSTGRES, given_secrets
 from bot.errors import ConfigurationError
 from bot.terminal.ask import say
-from bot.view.wording.cli import NO_TERMINAL
 from council.profile import Member
 from council.text.redaction import Redaction
 
@@ -55,7 +53,11 @@ def init() -> None:
     from bot.terminal.init import init as set_up
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        end(NO_TERMINAL, MISUSED)
+        end(
+            "`council init` asks questions, so it needs a terminal. Without one, copy .env.example to "
+            ".env, fill it in, and run `council doctor`.",
+            MISUSED,
+        )
     # What is typed says it all; a log line would fall between the questions, and may have a new key.
     logs.configure(level=logging.CRITICAL, secrets=given_secrets())
     logging.disable()
@@ -73,7 +75,6 @@ LONG_SECRET = 16  # characters: its last four identify it and reveal little
 
 
 def in_force(configuration: Configuration) -> Iterator[str]:
-    """Yield a line for each setting, with secrets masked."""
     hide = Redaction(configuration.secrets).hide
 
     def line(name: str, value: object, source: str, width: int = 22) -> str:

@@ -52,52 +52,40 @@ def with_table(text: str, table: tuple[str, ...], keys: Mapping[str, str]) -> st
     Raises `ValueError` where the file says them in a way that can't be changed without touching
     anything else.
     """
-    before = tomllib.loads(text)
-    lines = text.splitlines(keepends=True)
-    header = _header(lines, table)
-    if header is None:
+    wanted = tomllib.loads(text)
+    lines, pairs = text.splitlines(keepends=True), [f"{key} = {value}\n" for key, value in keys.items()]
+    name = r"\s*\.\s*".join(table)
+    header = re.compile(rf"\s*\[\s*{name}\s*\]\s*(#.*)?$")
+    at = next((number for number, line in enumerate(lines, 1) if header.match(line)), None)
+    if at is None:
         gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
-        changed = f"{text}{gap}[{'.'.join(table)}]\n" + "".join(_pairs(keys))
+        changed = "".join([f"{text}{gap}[{'.'.join(table)}]\n", *pairs])
     else:
-        kept = _without(lines, header + 1, keys)
-        changed = "".join([*lines[: header + 1], *_pairs(keys), *kept])
-    inner = before
-    for name in table:
-        inner = cast("dict[str, Any]", inner.setdefault(name, {}))
-    inner.update({key: tomllib.loads(f"x = {value}")["x"] for key, value in keys.items()})
-    if tomllib.loads(changed) != before:
+        changed = "".join([*lines[:at], *pairs, *_without(lines[at:], keys)])
+    inner = wanted
+    for part in table:
+        inner = cast("dict[str, Any]", inner.setdefault(part, {}))
+    inner.update(tomllib.loads("".join(pairs)))
+    if tomllib.loads(changed) != wanted:
         raise ValueError
     return changed
 
 
-def _pairs(keys: Mapping[str, str]) -> list[str]:
-    return [f"{key} = {value}\n" for key, value in keys.items()]
-
-
-def _header(lines: list[str], table: tuple[str, ...]) -> int | None:
-    name = r"\s*\.\s*".join(table)
-    pattern = re.compile(rf"\s*\[\s*{name}\s*\]\s*(#.*)?$")
-    return next((number for number, line in enumerate(lines) if pattern.match(line)), None)
-
-
-def _without(lines: list[str], first: int, keys: Mapping[str, str]) -> list[str]:
-    """Return the lines from `first` on, without those of a table's keys; a value may take several."""
+def _without(lines: list[str], keys: Mapping[str, str]) -> list[str]:
+    """Return the lines of a table, and what follows it, without those of some keys."""
     kept: list[str] = []
-    number = first
-    while number < len(lines) and not re.match(r"\s*\[", lines[number]):
-        size = _size(lines, number)
-        if not keys.keys() & tomllib.loads("".join(lines[number : number + size])).keys():
-            kept += lines[number : number + size]
-        number += size
-    return [*kept, *lines[number:]]
-
-
-def _size(lines: list[str], first: int) -> int:
-    """Count the lines that one key and its value take: the fewest that are TOML by themselves."""
-    for size in range(1, len(lines) - first + 1):
+    entry = ""  # a value may take several lines: the fewest that are TOML by themselves
+    for number, line in enumerate(lines):
+        if not entry and re.match(r"\s*\[", line):
+            return [*kept, *lines[number:]]
+        entry += line
         try:
-            tomllib.loads("".join(lines[first : first + size]))
+            read = tomllib.loads(entry)
         except tomllib.TOMLDecodeError:
             continue
-        return size
-    raise ValueError
+        if not keys.keys() & read.keys():
+            kept.append(entry)
+        entry = ""
+    if entry:
+        raise ValueError
+    return kept

@@ -51,21 +51,17 @@ def _line(text: str) -> str:
     return escaped_line(text[:_LONGEST])
 
 
-def _number(value: object) -> object | None:
-    return value if isinstance(value, int | float) else None
-
-
 def _code(value: object) -> object | None:
     is_code = isinstance(value, str) and _CODE.fullmatch(value)
     return value if is_code or isinstance(value, int) else None
 
 
+def _number(value: object) -> object | None:
+    return value if isinstance(value, int | float) else None
+
+
 def _text(value: object) -> object | None:
     return _line(str(value)) if isinstance(value, str | Path) else None
-
-
-def _error(value: object) -> object | None:
-    return _told(value) if isinstance(value, BaseException) else None
 
 
 Fit = Callable[[object], object | None]
@@ -86,7 +82,7 @@ _KINDS: tuple[tuple[Fit, str], ...] = (
     # the bot's own words
     (_text, "connection learned problems remedy template"),
     # an exception: its type, its numbers, and its message where the words are the bot's own
-    (_error, "reason"),
+    (lambda value: _described(value) if isinstance(value, BaseException) else None, "reason"),
 )
 FIELDS: Mapping[str, Fit] = {name: fit for fit, names in _KINDS for name in names.split()}
 """What a line above DEBUG may carry beside its event; whatever holds people's words isn't here."""
@@ -133,19 +129,14 @@ def configure(
 
 
 def catch_crashes() -> None:
-    """Log what nobody caught, in any thread, instead of printing it with its message."""
-    sys.excepthook = log_uncaught
-    threading.excepthook = lambda said: _log_crash("thread_crashed", said.exc_value)
-    sys.unraisablehook = lambda said: _log_crash("not_raised", said.exc_value)
+    log, sys.excepthook = structlog.get_logger(), log_uncaught
+    threading.excepthook = lambda said: log.error("thread_crashed", exc_info=said.exc_value or True)
+    sys.unraisablehook = lambda said: log.error("not_raised", exc_info=said.exc_value or True)
 
 
 def log_uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Log what ends the process, like `sys.excepthook`, but without people's words."""
     structlog.get_logger().critical("crashed", exc_info=(kind, error, trace))
-
-
-def _log_crash(event: str, error: BaseException | None) -> None:
-    structlog.get_logger().error(event, exc_info=error or True)
 
 
 def allow_listed(
@@ -214,22 +205,15 @@ class OnceAMinute(logging.Filter):
         self._repeats = Repeats(clock)
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Decide about one line."""
         if record.levelno <= logging.DEBUG:
             return True
         error = _raised(record.exc_info)
-        raised = [(trace.tb_frame.f_code, trace.tb_lineno) for trace in _traces(error)] if error else []
+        trace = error.__traceback__ if error else None
+        raised = [(frame.f_code, line) for frame, line in traceback.walk_tb(trace)]
         said = (record.name, record.pathname, record.lineno, type(error), *raised[-1:])
         repeated = self._repeats.before((said, structlog.contextvars.get_contextvars().get("run")))
         record.repeated = repeated
         return repeated is not None
-
-
-def _traces(error: BaseException) -> Iterator[TracebackType]:
-    trace = error.__traceback__
-    while trace is not None:
-        yield trace
-        trace = trace.tb_next
 
 
 def _redacted(secrets: Iterable[str]) -> Processor:
@@ -271,7 +255,7 @@ def _fitting(fit: Fit | None, value: object) -> object | None:
     return fit(value)
 
 
-def _told(error: BaseException) -> str:
+def _described(error: BaseException) -> str:
     """Describe an error: its type, its numbers, and its message if the words are the bot's own."""
     name = type(error).__name__
     match error:
@@ -297,7 +281,7 @@ def _frames(error: BaseException, seen: frozenset[int] = frozenset()) -> Iterato
     for frame, line in traceback.walk_tb(error.__traceback__):
         code = frame.f_code
         yield f"{_line(code.co_filename)}:{line} {code.co_name}"
-    yield _told(error)
+    yield _described(error)
     if isinstance(error, BaseExceptionGroup):
         for each in cast("BaseExceptionGroup[BaseException]", error).exceptions:
             if id(each) not in seen:
@@ -315,7 +299,6 @@ def _raised(exc_info: object) -> BaseException | None:
 
 
 def _anything(value: object) -> object:
-    """Return a value of a DEBUG line, on one line."""
     if value is None or isinstance(value, int | float):
         return value
     return _line(value if isinstance(value, str) else repr(value))

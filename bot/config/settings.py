@@ -8,6 +8,7 @@ Councils (who sits on them and how they run) are in `bot.config.configuration`.
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, get_args
@@ -32,21 +33,17 @@ def address(value: str) -> str:
     """Read the address of a server; raises `ValueError` if it isn't one."""
     if not value.startswith(("http://", "https://")):
         raise ValueError("an address starts with http:// or https://")
-    parts = urlsplit(value)
-    try:
-        names_a_server = bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        names_a_server = False
-    if not names_a_server:
-        raise ValueError("an address names a server, and a port from 1 to 65535 if any")
-    return value.rstrip("/")
+    with suppress(ValueError):  # a port that is no number, or half an IPv6 address
+        parts = urlsplit(value)
+        if parts.hostname and parts.port != 0:
+            return value.rstrip("/")
+    raise ValueError("an address names a server, and a port from 1 to 65535 if any")
 
 
-def _platforms(value: str) -> str:
-    """Read the address of a platform's API, whose clients send their tokens and no password."""
-    if "@" in urlsplit(address(value)).netloc:
+def _without_password(value: str) -> str:
+    if "@" in urlsplit(value).netloc:  # the platforms' clients send their tokens alone
         raise ValueError("an address of a platform has no name and password")
-    return address(value)
+    return value
 
 
 def _split(value: object) -> object:
@@ -85,30 +82,21 @@ class SecretFile:
         return text
 
 
-def _read(value: object) -> object:
-    return value.read() if isinstance(value, SecretFile) else value
-
-
-def _header(secret: SecretStr) -> SecretStr:
-    header(secret.get_secret_value())
-    return secret
-
-
-def header(secret: str) -> str:
-    """Read a key for a header; raises `ValueError` if a header can't carry it, as after a bad copy."""
-    for character in secret:
+def header(secret: object) -> str:
+    """Return a secret, or what its file holds. Raises `ValueError` for what no header can carry."""
+    read = secret.read() if isinstance(secret, SecretFile) else str(secret)
+    for character in read:
         if not "!" <= character <= "~":
             raise ValueError(f"it contains a character that no key has: {character!a}")
-    return secret
+    return read
 
 
-def _server(secret: SecretStr) -> SecretStr:
-    address = secret.get_secret_value()
+def _server(address: str) -> str:
     if not address.startswith(POSTGRES):
         raise ValueError(f"the address of a database starts with {POSTGRES[0]}")
     if "password=" in address.lower():
         raise ValueError(f"put the password before the server: {POSTGRES[0]}NAME:PASSWORD@SERVER/…")
-    return secret
+    return address
 
 
 def revealing(secret: str) -> list[str]:
@@ -116,13 +104,12 @@ def revealing(secret: str) -> list[str]:
     return passwords(secret) if secret.startswith(POSTGRES) else [secret]
 
 
-Secret = Annotated[SecretStr, BeforeValidator(_read), AfterValidator(_header)]
-ServerAddress = Annotated[
-    SecretStr, BeforeValidator(_read), AfterValidator(_header), AfterValidator(_server)
-]
+# Of several, pydantic calls the last one first.
+Secret = Annotated[SecretStr, BeforeValidator(header)]
+ServerAddress = Annotated[SecretStr, BeforeValidator(_server), BeforeValidator(header)]
 """The address of a database, of which the password is secret."""
 Address = Annotated[str, AfterValidator(address)]
-PlatformAddress = Annotated[str, AfterValidator(_platforms)]
+PlatformAddress = Annotated[Address, AfterValidator(_without_password)]
 Names = Annotated[list[str], BeforeValidator(_split)]
 Admins = Annotated[list[Annotated[str, AfterValidator(_admin)]], BeforeValidator(_split)]
 
@@ -139,15 +126,15 @@ class Settings(BaseModel):
         description=f"address of the model provider, {OPENROUTER} unless set",
     )
     openrouter_dialect: DialectName | None = None
-    """kind of server at that address, where its host doesn't tell: vllm, litellm, …"""
+    """kind of that server, where its host doesn't tell: vllm, litellm, …"""
     council_members: Names | None = None
     """model ids of the members, separated by commas"""
     council_chairman: str | None = None
-    """model id of the chairman, the first member unless set"""
+    """model id of the chairman; unset, the first member's"""
     council_title_model: str | None = None
-    """model id that writes titles; unset, the question's first words serve"""
+    """model that writes titles; unset, the question's first words serve"""
     council_judge_model: str | None = None
-    """model id that compares answers, without names; unset, the title model does"""
+    """model that compares answers, without names; unset, the title model"""
     council_config: Path = Path("council.toml")
     """file with the council's profiles"""
     council_data_dir: Path = Path("data")
@@ -157,11 +144,11 @@ class Settings(BaseModel):
     council_retention_days: int | None = Field(default=None, ge=1, le=MOST_RETENTION)
     """number of days from a conversation's last answer until it is deleted"""
     council_retention_messages: bool = False
-    """whether retention deletes the council's cards and threads about an answer, too"""
+    """whether retention deletes cards and threads, too"""
     council_demo: bool = False
     """whether Discord and Slack are served without a provider, by the built-in model"""
     database_url: ServerAddress | None = None
-    """address of a PostgreSQL database that keeps everything instead of the data folder"""
+    """address of a PostgreSQL database, used instead of the data folder"""
     discord_token: Secret | None = None
     """bot token of the Discord application"""
     discord_api_base_url: PlatformAddress | None = None
@@ -175,24 +162,32 @@ class Settings(BaseModel):
     slack_signing_secret: Secret | None = None
     """Slack signing secret for HTTP mode"""
     slack_http_host: str = LOCAL
-    """address on which Slack's HTTP mode listens; 0.0.0.0 is every one"""
+    """address where Slack's HTTP mode listens; 0.0.0.0 is every one"""
     slack_http_port: int | None = Field(default=None, ge=1, le=65535)
     """port of Slack's HTTP mode"""
     slack_api_url: PlatformAddress | None = None
     """address of Slack's API, ends in /api/"""
     council_status_host: str = LOCAL
-    """address on which health checks and metrics are served; 0.0.0.0 is every one"""
+    """address of health checks and metrics; 0.0.0.0 is every one"""
     council_status_port: int | None = Field(default=None, ge=1, le=65535)
-    """port of health checks and metrics; unset, nothing listens"""
+    """port of health checks and metrics, off unless set"""
 
     @property
     def has_platform(self) -> bool:
-        """Whether there is a token or an id of Discord or Slack."""
         return bool(self.discord_token or self.slack_bot_token)
+
+    @property
+    def provider(self) -> str:
+        return self.openrouter_base_url or OPENROUTER
+
+    @property
+    def slack_is_whole(self) -> bool:
+        """Whether Slack is fully configured, for Socket Mode or for HTTP."""
+        by_http = self.slack_signing_secret and self.slack_http_port
+        return bool(self.slack_bot_token and (self.slack_app_token or by_http))
 
 
 def secret_names() -> set[str]:
-    """Name the settings that are secrets."""
     return {
         name
         for name, field in Settings.model_fields.items()
@@ -202,7 +197,7 @@ def secret_names() -> set[str]:
 
 def variables() -> dict[str, str]:
     """Return every variable in lower case, the environment's before those of `.env`."""
-    return _filled(dotenv_variables()) | _environment()
+    return _filled(dotenv_variables()) | _filled(os.environ)
 
 
 def dotenv_variables() -> Mapping[str, str | None]:
@@ -210,12 +205,8 @@ def dotenv_variables() -> Mapping[str, str | None]:
     return {name.lower(): value for name, value in dotenv_values(".env", encoding="utf-8").items()}
 
 
-def _environment() -> dict[str, str]:
-    return {name.lower(): value for name, value in os.environ.items() if value}
-
-
 def _filled(given: Mapping[str, str | None]) -> dict[str, str]:
-    return {name: value for name, value in given.items() if value}
+    return {name.lower(): value for name, value in given.items() if value}
 
 
 def given_secrets() -> list[str]:
@@ -227,23 +218,24 @@ def given_secrets() -> list[str]:
     try:
         given = variables()
     except (OSError, UnicodeDecodeError):
-        given = _environment()
-    files = [given[name] for name in (f"{name}_file" for name in secret_names()) if name in given]
-    whole = [*(given[name] for name in secret_names() if name in given), *map(_in_file, files)]
-    ours = [secret for each in whole for secret in revealing(each)]
+        given = _filled(os.environ)
+    whole = [given[name] for name in secret_names() if name in given]
+    whole += [_in_file(given[f"{name}_file"]) for name in secret_names() if f"{name}_file" in given]
+    try:
+        council = Path(given.get("council_config", "council.toml")).read_text("utf-8", "replace")
+    except OSError:
+        council = ""
+    named = (
+        value
+        for name, value in given.items()
+        if len(value) >= SHORTEST and not value.startswith("/") and _SECRET_NAME.search(name)
+    )
+    ours = (secret for each in whole for secret in revealing(each))
     return [
         *ours,
-        *(value for name, value in given.items() if _names_a_secret(name, value)),
-        *(secret for value in given.values() for secret in passwords(value)),
-        *passwords(_text(Path(given.get("council_config", "council.toml")))),
+        *named,
+        *(secret for each in (*given.values(), council) for secret in passwords(each)),
     ]
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
 
 
 def _in_file(path: str) -> str:
@@ -254,15 +246,11 @@ def _in_file(path: str) -> str:
         return "" if "/" in path or len(path) < SHORTEST else path
 
 
-def _names_a_secret(name: str, value: str) -> bool:
-    return len(value) >= SHORTEST and "/" not in value[:1] and bool(_SECRET_NAME.search(name))
-
-
 def given_settings() -> tuple[dict[str, object], dict[str, str]]:
     """Return the settings that have a value, and where the value of each setting comes from."""
     values: dict[str, object] = {}
     origins, secrets = dict.fromkeys(Settings.model_fields, "default"), secret_names()
-    for source, found in ((".env", _filled(dotenv_variables())), ("environment", _environment())):
+    for source, found in ((".env", _filled(dotenv_variables())), ("environment", _filled(os.environ))):
         for name in Settings.model_fields:
             if name in secrets and (path := found.get(f"{name}_file")):
                 values[name] = SecretFile(Path(path))

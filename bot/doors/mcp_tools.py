@@ -241,7 +241,7 @@ def _described(progress: RunProgress) -> JsonObject:
     if view and view.final and view.is_over and not view.error:
         final = view.final
         said["source"] = final.source
-        if view.demonstration:
+        if view.profile.demonstration:
             said["note"] = TINY_MODEL
         notes = final.notes.dump() if final.notes else {}
         said["untrusted"] = {

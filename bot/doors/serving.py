@@ -36,6 +36,7 @@ from bot.service.options import RunOptions
 from bot.terminal.ask import say
 from bot.view.wording import doors as wording
 from council.errors import CouncilError
+from council.task_group import beside
 from storage.errors import StorageError
 from storage.tokens import PREFIX, Tokens
 
@@ -87,8 +88,7 @@ async def _start(
 ) -> None:
     library, stack = program.library, program.stack
     door = _open_door(program.dispatcher, library, program.council, queue)
-    watching = asyncio.create_task(door.watch())
-    stack.callback(watching.cancel)
+    await stack.enter_async_context(beside(door.watch()))
     mcp = None
     if has_mcp():
         from bot.doors.mcp_tools import open_mcp
@@ -97,7 +97,7 @@ async def _start(
     else:
         log.warning("mcp_needs_extra", problems=wording.NO_MCP)
     endpoint = Endpoint(door, library.tokens, hosts, mcp)
-    with listening(("--host", "--port"), host, port):
+    with listening("--host", host, port):
         await stack.enter_async_context(
             open_port(endpoint.routes, host, port, refuse=refused, most_bytes=endpoint.most_bytes)
         )
@@ -161,11 +161,10 @@ async def local_door(configuration: Configuration, library: Library) -> AsyncGen
         queue = ProgramQueue(configuration.operations.limits, library.journal)
         dispatcher = open_dispatcher(configuration, library, council, queue)
         door = _open_door(dispatcher, library, council, queue, holds=True)
-        watching = asyncio.create_task(door.watch())
         try:
-            yield door
+            async with beside(door.watch()):
+                yield door
         finally:
-            watching.cancel()
             await dispatcher.tasks.drain(DRAIN_SECONDS)
 
 

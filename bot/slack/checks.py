@@ -153,7 +153,7 @@ class SlackChecks:
             )
         settings = self._configuration.settings
         host, number = settings.slack_http_host, settings.slack_http_port or 0
-        listens = await port(self._configuration, "SLACK_HTTP", host, number)
+        listens = await port(self._configuration, "SLACK_HTTP_HOST", host, number)
         note = "HTTP mode; whether Slack reaches its public https address can't be seen from here"
         return listens if listens.findings else Outcome(note)
 

@@ -16,8 +16,7 @@ from pydantic import SecretStr
 
 from bot.checks.check import Advice, Checked, carry_out, wrapped
 from bot.checks.models import CALL_TOKENS, LIVE, ModelChecks
-from bot.config.configuration import Configuration, load
-from bot.config.council_file import Operations
+from bot.config.configuration import Configuration, Operations, load
 from bot.config.settings import OPENROUTER, Settings, address, given_settings, header, variables
 from bot.discord.invite import discord_invite
 from bot.service.options import DEFAULT

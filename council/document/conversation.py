@@ -147,7 +147,6 @@ class AssistantMessage(Record):
         self._check_rounds(rounds)
 
     def _check_rounds(self, rounds: Sequence[results.IterationRound]) -> None:
-        """Check that the rounds lead from the first answers to the corrected ones, step by step."""
         texts = {answer.model: answer.response for answer in self.stage1}
         for number, each in enumerate(rounds, 1):
             if each.round_number != number:

@@ -55,7 +55,6 @@ class Record(BaseModel):
             return handler({name: value for name, value in fields.items() if name not in strange})
 
     def dump(self) -> JsonObject:
-        """Return the JSON form, without the fields at their defaults."""
         return self.model_dump(mode="json", exclude_defaults=True)
 
 

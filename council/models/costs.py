@@ -252,7 +252,6 @@ def call_cost(call: Call, price: Price | None, unpriced_call: float) -> float:
 
 
 def search_cost(member: Member, *, web: bool) -> float:
-    """Return the dollars that a call's web search costs; a server of one's own makes none."""
     return WEB_SEARCH if web and member.endpoint_id is None else 0.0
 
 
@@ -362,7 +361,6 @@ def _estimated(call: Call, arrived: int, price: Price | None, reserved: float) -
 def _priced(
     prompt: int, completion: int, price: Price | None, search: float, cached: int | None = None
 ) -> Usage:
-    """Return the usage of so many tokens at a list's price; without one, it counts as unpriced."""
     return Usage(
         prompt_tokens=prompt,
         completion_tokens=completion,
@@ -385,7 +383,6 @@ def _count(value: object) -> int:
 
 
 def _amount(value: object) -> float | None:
-    """Return a number of tokens or dollars, `None` where it can't be one."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return value if value >= 0 and math.isfinite(value) else None

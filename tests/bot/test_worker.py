@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.app import Library, open_jobs, open_library
+from bot.app import Library, open_library
+from bot.config.configuration import Operations
 from bot.errors import NotAllowed, OverLimit, Refusal, Unreachable
 from bot.service.acknowledgements import Acknowledgements
 from bot.service.admission.access import AT_TERMINAL
@@ -26,6 +27,8 @@ from bot.worker import Worker
 from council.models.costs import Catalog
 from storage.errors import DatabaseError
 from storage.journal.rows import RunRow
+from storage.postgres.connection import server
+from storage.postgres.jobs import open_jobs
 from tests.bot.pressing import Click, press
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.bot.service.test_dispatcher import TEAM, no_list
@@ -104,7 +107,7 @@ async def process(
     played = council or ScriptedCouncil()
     async with AsyncExitStack() as stack:
         library = await stack.enter_async_context(open_library(Path("unused"), address))
-        jobs = await stack.enter_async_context(open_jobs(address))
+        jobs = await stack.enter_async_context(open_jobs(address, server(address)))
         assert library.coordination is not None
         costs = Costs(
             catalog=Catalog(no_list),
@@ -140,7 +143,9 @@ async def process(
         )
         if works:
             worker = Worker(dispatcher, shared_queue, {"slack": place.of})
-            await stack.enter_async_context(worker.working(shared_queue.limits, durability))
+            await stack.enter_async_context(
+                worker.working(Operations(limits=shared_queue.limits, durability=durability))
+            )
         yield Process(dispatcher, shared_queue, library, played, place)
         await dispatcher.tasks.drain(0)
 

@@ -64,8 +64,7 @@ class Budgets(BaseModel):
     channel_month: Dollars | None = None
     """the same in a month"""
     workspace_day: Dollars | None = None
-    """a Slack workspace or a Discord server, in a day; Discord's direct messages count together as
-    one"""
+    """a Slack workspace or Discord server, in a day; Discord's direct messages count as one"""
     workspace_month: Dollars | None = None
     """the same in a month"""
     unpriced_call: Annotated[float, _AsWritten, Field(ge=0, le=MOST_DOLLARS)] = UNPRICED_CALL

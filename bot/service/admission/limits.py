@@ -40,11 +40,11 @@ class Durability(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     resume_within: NonNegativeFloat = 3600.0
-    """seconds for which an interrupted run continues at the next start by itself"""
+    """seconds for which an interrupted run continues at the next start"""
     drain_seconds: NonNegativeFloat = 25.0
     """seconds that runs get to end when the process is stopped"""
     stalled_seconds: float = Field(default=90.0, ge=1)
-    """seconds of silence after which others take over a process's runs, where several share them"""
+    """seconds of silence after which other processes take over its runs"""
 
 
 def entry_of(run: RunRow) -> QueueEntry:

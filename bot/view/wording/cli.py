@@ -1,26 +1,14 @@
-"""What the command line says: usage, serving, and what is wrong with a setting."""
+"""What the command line says in several places, and what is wrong with a setting."""
 
 from collections.abc import Mapping
 
 from pydantic_core import ErrorDetails
 
 ONE_FORM = "Choose either --events or --json."
-NOT_UTF8 = "it isn't UTF-8 text."
-NO_AMOUNT = "it isn't an amount in US dollars from 0 to 1,000,000, such as 2.50."
-NO_TERMINAL = (
-    "`council init` asks questions, so it needs a terminal. Without one, copy .env.example to .env, "
-    "fill it in, and run `council doctor`."
-)
-NOT_CONFIGURED = "The configuration can't be used:"
 NO_POSTGRES = (
     "DATABASE_URL is set, but the extra postgres isn't installed. "
     "Run uv sync --frozen --inexact --extra postgres, or unset DATABASE_URL"
 )
-NO_PROVIDER = (
-    "No model provider is configured, so the tiny built-in model would answer a team's questions. "
-    "Set one up with council init, or set COUNCIL_DEMO=1 to show how a council works."
-)
-
 _NUMBER = "Write a number without quotes, such as 0.5"
 _WHOLE = "it isn't a whole number", "Write a whole number without quotes, such as 2"
 _LIST = "it isn't a list", 'Write a list, such as ["one", "two"]'

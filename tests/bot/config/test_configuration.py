@@ -355,7 +355,7 @@ def test_opt_in_is_on_or_off(env: Write) -> None:
     toml('[access]\nopt_in = "perhaps"\n')
     [problem] = problems()
     assert problem.startswith("council.toml: access.opt_in: ")
-    assert problem.endswith(". Write true or false")
+    assert problem.endswith(". Write true or false, without quotes")
 
 
 @pytest.mark.parametrize(
@@ -458,7 +458,7 @@ def test_an_admin_who_matches_nobody_is_refused(env: Write, nobody: str) -> None
 
 def test_a_databases_address_is_postgresqls(env: Write) -> None:
     """Its password is where it is known to be secret."""
-    fix = "It is the address of a PostgreSQL database that keeps everything instead of the data folder"
+    fix = "It is the address of a PostgreSQL database, used instead of the data folder"
     env(DATABASE_URL="mysql://localhost/council")
     assert problems() == [f"DATABASE_URL: the address of a database starts with postgresql://. {fix}"]
     env(DATABASE_URL="postgresql://localhost/council?password=hunter22")

@@ -97,9 +97,9 @@ async def office(
     **limits: int,
 ) -> AsyncGenerator[Office]:
     """Open a dispatcher."""
-    async with open_library(folder) as opened:
-        journal = Journal(opened.database, calendar) if calendar else opened.journal
-        library = replace(opened, journal=journal)
+    async with open_library(folder) as library:
+        if calendar:
+            library.journal = Journal(library.database, calendar)
         channels = Channels(Operator(profiles={"default": profile()}), library.overrides)
         admins = Admins(frozenset({"slack:BOSS"}))
         metrics = Metrics()
@@ -109,7 +109,7 @@ async def office(
             journal=library.journal,
             store=library.store,
             channels=channels,
-            warnings=BudgetWarnings(journal, metrics, calendar or now or Clock()),
+            warnings=BudgetWarnings(library.journal, metrics, calendar or now or Clock()),
         )
         runs = build_runs(
             council.ask,

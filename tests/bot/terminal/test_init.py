@@ -11,7 +11,6 @@ import pytest
 import pytest_asyncio
 
 from bot.config.configuration import load
-from bot.view.wording.cli import NO_TERMINAL
 from tests.bot.doctor.scene import BOT_TOKEN, NOWHERE, refusals
 from tests.bot.terminal.test_demo import Watched
 from tests.launcher import start
@@ -359,7 +358,7 @@ async def test_without_network_the_ids_can_be_typed(desk: Desk) -> None:
         (WRITE, ""),
     ]
     assert await desk.answer(*path) == 0
-    assert "the model provider doesn't answer (no server is running at its address)" in desk.said
+    assert "OPENROUTER_BASE_URL: no server is running at its address." in desk.said
     assert "Name 1 to 26 models." in desk.said
     assert "a b isn't a model's id." in desk.said
     assert desk.files() == {".env": desk.dotenv}
@@ -520,4 +519,8 @@ async def test_a_key_that_stays_gets_the_address_that_was_only_exported(desk: De
 async def test_without_a_terminal_it_says_what_to_do_instead(tmp_path: Path) -> None:
     """A pipe can't answer."""
     ended = await Program(tmp_path)("init")
-    assert (ended.code, ended.out, ended.err) == (2, "", f"{NO_TERMINAL}\n")
+    assert (ended.code, ended.out, ended.err) == (
+        2,
+        "",
+        "`council init` asks questions, so it needs a terminal. Without one, copy .env.example to .env, fill it in, and run `council doctor`.\n",
+    )
