@@ -109,8 +109,8 @@ async def go_on(folder: Path, runs: int) -> Resumption:
     began, busy = time.perf_counter(), time.process_time()
     async with open_library(folder) as library:
         dispatcher = dispatcher_of(library, ask, runs)
-        await dispatcher.tasks.resuming.resume(
-            await dispatcher.tasks.resuming.undelivered("bench"), lambda _: SilentVenue()
+        await dispatcher.tasks.resume(
+            await dispatcher.tasks.undelivered("bench"), lambda _: SilentVenue()
         )
         measured = await all_there
         await dispatcher.tasks.drain(0)

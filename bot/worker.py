@@ -16,7 +16,7 @@ from bot.app import Library
 from bot.config.configuration import Configuration, Operations
 from bot.service.claimed_runs import Claims
 from bot.service.dispatcher import Dispatcher
-from bot.service.resuming import REDELIVERY_DAYS, VenueOf
+from bot.service.run_tasks import REDELIVERY_DAYS, VenueOf
 from bot.service.runs.runs import Runs
 from bot.service.shared_queue import SharedQueue
 from council.task_group import beside
@@ -103,7 +103,7 @@ class Worker:
 
     async def _leave_to_others(self, run: RunRow, attempts: int) -> None:
         """Leave a run to another worker, for as long as an interrupted run may continue."""
-        if self.queue.runs.recorder.age(run) <= self.dispatcher.tasks.resuming.within:
+        if self.queue.runs.recorder.age(run) <= self.dispatcher.tasks.within:
             await self.queue.jobs.defer(run.id, after=AGAIN_SECONDS, attempts=attempts)
             return
         if not run.is_over:

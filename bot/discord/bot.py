@@ -186,7 +186,7 @@ class DiscordBot:
         raise error
 
     async def _listen(self) -> None:
-        interrupted = await self._dispatcher.tasks.resuming.undelivered("discord")
+        interrupted = await self._dispatcher.tasks.undelivered("discord")
         await introduce(self._tree, self._api_base)
         self._connection = asyncio.create_task(self._client.connect())
         # Not `wait_until_ready`: a bot that has hung up counts as ready ever after.
@@ -195,7 +195,7 @@ class DiscordBot:
         if self._connection.done():
             ready.cancel()
             await self._connection
-        await self._dispatcher.tasks.resuming.resume(interrupted, self.venue_of)
+        await self._dispatcher.tasks.resume(interrupted, self.venue_of)
 
     def venue_of(self, run: RunRow) -> DiscordVenue:
         """Return where a run is shown."""

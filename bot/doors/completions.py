@@ -448,7 +448,7 @@ class _Reply:
         while not self.changes.is_gone():
             # Asked first: a run that ends meanwhile is answered.
             is_left = self.door.is_left(self.run.id)
-            view, progress = self.door.dispatcher.showing.view_of(self.run.id), None
+            view, progress = self.door.dispatcher.tasks.view_of(self.run.id), None
             if view is None or view.is_over:
                 progress = await self.door.progress(self.run.id, self.caller)
                 view = progress.view

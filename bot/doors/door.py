@@ -336,7 +336,7 @@ class Door:
             return
         current = await self._library.journal.get(run.id)  # it may have ended since it was found
         if current and not current.is_over:
-            await tasks.resuming.resume([current], self.venue_of)
+            await tasks.resume([current], self.venue_of)
 
     async def _keyed(self, caller: Caller, key: str) -> tuple[str, RunRow | None]:
         """Return the entry key of an idempotency key by now, and the run that has it."""
@@ -421,7 +421,7 @@ class Door:
     async def progress(self, run_id: str, caller: Caller) -> RunProgress:
         """Return how far a run of the caller's scope is. Raises `Refusal`."""
         run = await self.dispatcher.run(run_id, caller.place)
-        view = self.dispatcher.showing.view_of(run_id)
+        view = self.dispatcher.tasks.view_of(run_id)
         if view and (view.is_over or not run.is_over):  # its last event may be still on its way
             return RunProgress(run, view)
         if not run.is_over or run.error:
@@ -513,7 +513,7 @@ class Door:
                     if current is None or current.delivery == "shown":
                         continue
                 self.dispatcher.tasks.stops.of(run)
-                await self.dispatcher.tasks.resuming.resume([run], self.venue_of)
+                await self.dispatcher.tasks.resume([run], self.venue_of)
                 if self.holds:
                     self.dispatcher.tasks.spawn(self._hold(run.id, held.pop_all()))
 

@@ -12,7 +12,7 @@ from bot.service.acknowledgements import ACCEPT_SECONDS
 from bot.service.admission.access import Requester
 from bot.service.admission.budgets import Budgets
 from bot.service.admission.channels import EffectiveSettings, Operator
-from bot.service.admission.limits import Backlog, Durability
+from bot.service.admission.limits import Durability
 from bot.service.admission.permissions import Admins, check_place
 from bot.service.commands import Given
 from bot.service.delivery.run_record import files_of
@@ -23,10 +23,8 @@ from bot.service.requests.follow_ups import FollowUps
 from bot.service.requests.help import Help, Page
 from bot.service.requests.question import Question
 from bot.service.requests.votes import Votes
-from bot.service.resuming import VenueOf
-from bot.service.run_tasks import RunQueue, RunTasks
+from bot.service.run_tasks import RunQueue, RunTasks, VenueOf
 from bot.service.runs.runs import Runs
-from bot.service.showing import Showing
 from bot.service.work import WorkLoop
 from bot.view.message import Message
 from bot.view.run import run_view
@@ -78,20 +76,12 @@ class Dispatcher:
         self._queue = queue
         self.votes = Votes(store, index, runs.recorder.now)
         self.follow_ups = FollowUps(store)
-        self._backlog = Backlog(queue.limits, clock)
         self.admins = admins or Admins()
         self.channels = runs.costs.channels
         self.operators = runs.endings.operators
         self.work = WorkLoop(journal.work, locks)
-        self.showing = Showing(
-            runs=runs,
-            journal=journal,
-            store=store,
-            backlog=self._backlog,
-            turn=queue.turn,
-            clock=clock,
-        )
-        self.tasks = RunTasks(self.showing, queue, durability or Durability(), sleep=sleep)
+        durability = durability or Durability()
+        self.tasks = RunTasks(runs, journal, store, queue, durability, clock=clock, sleep=sleep)
 
     async def accept(self, question: Question) -> RunRow | None:
         """Record a question as a run; return `None` if it was delivered before.
@@ -135,7 +125,7 @@ class Dispatcher:
                 self._runs.acknowledgements.settle(entry_key)
                 looking.cancel()
         if run is not None:
-            self.showing.typical[run.id] = looking
+            self.tasks.typical[run.id] = looking
         return run
 
     async def _look_up_typical(self, here: Source) -> Typical | None:
@@ -153,7 +143,7 @@ class Dispatcher:
         context = question.context if profile.context == "thread" else None
         bounds = self._queue.bounds
         try:
-            with self._backlog.admitted(entry_key, source) as is_new:
+            with self.tasks.backlog.admitted(entry_key, source) as is_new:
                 async with asyncio.timeout_at(by):
                     continued = question.conversation_id or await self._journal.conversation_in(source)
                     if context and await self._journal.opened_thread(source):
@@ -169,7 +159,7 @@ class Dispatcher:
                     return None
             raise
         if bounds or (is_new and not begun.created):
-            self._backlog.release(entry_key)
+            self.tasks.backlog.release(entry_key)
         return begun.run if begun.created else None
 
     async def retry(self, run: RunRow, by: Source, standing: Requester, venue_of: VenueOf) -> str:
@@ -245,7 +235,7 @@ class Dispatcher:
 
     async def opened(self, run: RunRow, seat: int) -> Message:
         """Return what *Open* shows of a member. Raises `Refusal`."""
-        if live := self.showing.view_of(run.id):
+        if live := self.tasks.view_of(run.id):
             return await asyncio.to_thread(opened, live, seat)
         try:
             conversation = await self._stored(run)

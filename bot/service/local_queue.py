@@ -9,8 +9,7 @@ import structlog
 from bot.errors import Refusal
 from bot.service.admission.limits import Limits, channel_of, user_of
 from bot.service.admission.queue import Queue, Ticket
-from bot.service.resuming import VenueOf
-from bot.service.run_tasks import HandOver, RunCounts, RunTasks
+from bot.service.run_tasks import HandOver, RunCounts, RunTasks, VenueOf
 from bot.view.wording import commands
 from council.cancel import Stop
 from council.document.conversation import Source
@@ -88,7 +87,7 @@ class LocalQueue:
 
     def counts(self, tasks: RunTasks) -> RunCounts:
         """Count this process's runs."""
-        return RunCounts(self._queue.running, self._queue.waiting, tasks.resuming.undelivered_count)
+        return RunCounts(self._queue.running, self._queue.waiting, tasks.undelivered_count)
 
     def close(self) -> None:
         """Do nothing: whoever waits here is interrupted with the process."""

@@ -1,29 +1,53 @@
-"""The tasks of this process: one for each run that it carries out or shows, and others beside them.
+"""One life of a run in this process: begun or resumed, carried out, and shown to the end of both.
 
 When a run has its turn is the queue's to say: `local_queue` for a process that has its runs to itself,
 `shared_queue` for those that share a database.
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Protocol
 
+import structlog
+
 from bot.errors import Refusal
-from bot.service.admission.limits import Durability, Limits
+from bot.service.admission.limits import Backlog, Durability, Limits
 from bot.service.claimed_runs import Claims
+from bot.service.delivery.presenter import Presenter
+from bot.service.delivery.run_record import RunRecord
 from bot.service.delivery.venue import Venue
-from bot.service.resuming import Resuming, Stops, Together, VenueOf
-from bot.service.showing import Showing
+from bot.service.runs.preparing import Sources
+from bot.service.runs.runs import Runs
+from bot.service.work import wait_after
+from bot.view.run import RunView
 from bot.view.wording import commands
 from council.cancel import Stop
 from council.document.conversation import Source
+from council.events import RunAdmitted, RunQueued
+from council.task_group import TaskGroup
+from storage.documents.conversations import Conversations
+from storage.errors import RunSuperseded, StorageError
+from storage.index.statistics import Typical
+from storage.journal.journal import Journal
 from storage.journal.rows import Delivery, RunRow
 from storage.processes.coordination import Bounds
 
-HALT_SECONDS = 10.0
+log = structlog.get_logger()
 
+HALT_SECONDS = 10.0
+CATCH_UP_SECONDS = 3.0
+"""How long resumed runs may take to catch up before their cards are edited."""
+REDELIVERY_DAYS = 7
+"""How long an answer that couldn't be delivered is tried again; the channel's history keeps it."""
+
+Together = asyncio.Barrier
+"""Where resumed runs wait for each other: calls first, then cards."""
+VenueOf = Callable[[RunRow], Venue | None]
+"""Returns the place where a run is shown; `None` where that isn't this bot's."""
 HandOver = Callable[["RunTasks", RunRow, Venue], Coroutine[Any, Any, None]]
 """Posts a new run's card, and has the run carried out."""
 
@@ -94,38 +118,58 @@ class RunQueue(Protocol):
         ...
 
 
+class Stops(dict[str, Stop]):
+    """What stops each run of this process, by the run's id; a run that is over has none."""
+
+    def of(self, run: RunRow) -> Stop:
+        """Return what stops a run, pressed as often as it was before a restart."""
+        stop = self.get(run.id)
+        if stop is None:
+            stop = self[run.id] = Stop()
+            for _ in range(run.stops):
+                stop.press()
+        return stop
+
+
 class RunTasks:
     """Begins runs, continues them and stops them, until `drain` ends them.
 
-    Where several processes share the `queue`, `begin` only posts a run's card, and `take_up` carries out
-    one that this process has claimed.
+    Where several processes share the `queue`, `begin` only posts a run's card, `take_up` carries out one
+    that this process has claimed, and a start leaves runs to the process that has them. Runs that were
+    interrupted longer than `within` seconds ago are closed, to be retried by hand. `backlog` counts runs
+    until their turn; `typical` holds what an answer took lately where a new run was asked, for its card.
+    `clock` is in seconds.
     """
 
     def __init__(
         self,
-        showing: Showing,
+        runs: Runs,
+        journal: Journal,
+        store: Conversations,
         queue: RunQueue,
         durability: Durability,
         *,
-        sleep: Callable[[float], Awaitable[object]],
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        self.showing = showing
-        self._runs = showing.runs
+        self._runs = runs
+        self._journal = journal
+        self._store = store
         self._queue = queue
         self._durability = durability
+        self._clock = clock
+        self._sleep = sleep
+        self.within = durability.resume_within
+        self.backlog = Backlog(queue.limits, clock)
+        self.typical: dict[str, asyncio.Task[Typical | None]] = {}
+        self.stops = Stops()
+        self.is_draining = False
+        self._presenters: dict[str, Presenter] = {}
         self._shown: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
-        self.is_draining = False
-        self.stops = Stops()
-        self.resuming = Resuming(
-            showing.runs,
-            showing.journal,
-            self.stops,
-            self._restart,
-            within=durability.resume_within,
-            sleep=sleep,
-            is_shared=queue.is_shared,
-        )
+        self._attempts: dict[str, int] = {}
+        self._undelivered: set[str] = set()
+        self._waiting: set[asyncio.Task[None]] = set()
 
     def begin(self, run: RunRow, venue: Venue) -> None:
         """Carry out a run and show it, in a task of its own."""
@@ -138,16 +182,119 @@ class RunTasks:
     async def see_through(self, run: RunRow, venue: Venue, resumed: Together | None = None) -> None:
         """Carry out a run and show it; what couldn't be shown is shown again later."""
         with self._under_way(run) as stop:
-            delivery = await self.showing.see_through(run, venue, stop, resumed)
-        self.resuming.shown(run, venue, delivery, is_last=self.is_draining)
+            delivery = await self._run(run, venue, stop, resumed)
+        is_old = self._runs.recorder.age(run) > timedelta(days=REDELIVERY_DAYS).total_seconds()
+        if delivery == "shown" or self.is_draining or is_old:
+            self._attempts.pop(run.id, None)
+            self._undelivered.discard(run.id)
+            return
+        if delivery == "untold":
+            self._undelivered.add(run.id)
+        else:  # it was cut off
+            self._undelivered.discard(run.id)
+        self._show_later(run, venue)
 
     async def take_up(self, run: RunRow, venue: Venue, claims: Claims) -> Delivery | None:
         """Carry out a run that this process has claimed, and show it; return how that ended."""
         if run.epoch > 1:
-            run = await self.resuming.unless_too_old(run)
+            run = await self._unless_too_old(run)
         with self._under_way(run) as stop:
             claims.add(run, stop)
-            return await self.showing.see_through(run, venue, stop, Together(1))
+            return await self._run(run, venue, stop, Together(1))
+
+    async def _run(
+        self, run: RunRow, venue: Venue, stop: Stop, resumed: Together | None = None
+    ) -> Delivery | None:
+        """Carry out a run and show it; return how the showing ended, `None` if it was cut off.
+
+        A run that is `resumed` has a card already, and waits there for the others.
+        """
+        delivery: Delivery | None = None
+        with structlog.contextvars.bound_contextvars(run=run.id):
+            try:
+                presenter = await self.present(run, venue, is_new=resumed is None)
+                self._presenters[run.id] = presenter
+                async with TaskGroup() as group:
+                    group.create_task(self._carry_out(run, venue, presenter, stop))
+                    delivery = await self._show(run, presenter, stop, resumed)
+                if delivery:
+                    await self._runs.endings.deliver(run, delivery)
+            except StorageError:
+                log.exception("run_left_to_the_next_start")
+            finally:
+                self._presenters.pop(run.id, None)
+        return delivery
+
+    async def present(self, run: RunRow, venue: Venue, *, is_new: bool = True) -> Presenter:
+        """Return what shows a run."""
+        looking = self.typical.pop(run.id, None)
+        view = RunView(
+            run.brief.question,
+            run.brief.profile,
+            asker=run.brief.asker,
+            started=self._clock(),
+            typical=await looking if looking else None,
+            estimated=self._runs.costs.estimate(run.brief).cost if looking else 0.0,
+        )
+        posts = await self._journal.posts(run, is_new=is_new)
+        record = RunRecord(
+            run,
+            self._journal,
+            self._store,
+            self._runs.acknowledgements,
+            self._runs.metrics,
+            run.origin,
+        )
+        return Presenter(run, view, venue, posts, record, clock=self._clock)
+
+    async def post_card(self, run: RunRow, presenter: Presenter) -> bool:
+        """Post a new run's card; return whether the channel takes it."""
+        try:
+            return await presenter.post_card()
+        finally:
+            self._runs.acknowledgements.settle(run.entry_key)
+
+    def view_of(self, run_id: str) -> RunView | None:
+        """Return the newest view of a run that is being shown here."""
+        presenter = self._presenters.get(run_id)
+        return presenter.view if presenter else None
+
+    async def _carry_out(self, run: RunRow, venue: Venue, presenter: Presenter, stop: Stop) -> None:
+        """Take a run through the queue and to its end; the card shows whatever ends it."""
+        try:
+            async with self._queue.turn(run, stop, lambda place: presenter.observe(RunQueued(place))):
+                self.backlog.release(run.entry_key)
+                begun = run.brief.started_at
+                waited = self._runs.recorder.since(begun) if begun else 0.0
+                presenter.observe(RunAdmitted(waited))
+                sources = Sources(venue.read_discussion, venue.fetch)
+                await self._runs.carry_out(run, presenter.observe, stop, sources)
+        except RunSuperseded:
+            raise
+        except Exception as error:
+            log.exception("run_crashed")
+            await self._runs.endings.fail(run, presenter.observe, error)
+
+    async def _show(
+        self, run: RunRow, presenter: Presenter, stop: Stop, resumed: Together | None
+    ) -> Delivery | None:
+        """Show a run to its end; whatever its card does, the run continues."""
+        try:
+            if resumed:
+                with suppress(TimeoutError):  # calls come first, then cards
+                    async with asyncio.timeout(CATCH_UP_SECONDS):
+                        await presenter.caught_up()
+                        await resumed.wait()
+                await presenter.pick_up()
+            elif not await self.post_card(run, presenter) and not presenter.has_spent:
+                # Nobody would see the answer, so nothing is spent. What is paid for finds another way.
+                stop.everything.cancel("stopped")
+                if await presenter.ended_without_answer():
+                    return "shown"  # only the asker was told why
+            return await presenter.show()
+        except Exception:
+            log.exception("card_crashed")
+            return "untold"
 
     async def reopen(self, run: RunRow, venue: Venue, payer: Source) -> None:
         """Reopen a run without an answer and carry it out on its card.
@@ -158,7 +305,7 @@ class RunTasks:
         self._shown.add(run.id)  # how it failed may not be shown once more meanwhile
         reopened: RunRow | None = None
         try:
-            with self.showing.backlog.admitted(run.entry_key, run.origin):
+            with self.backlog.admitted(run.entry_key, run.origin):
                 reopened = await self._runs.recorder.reopen(run, payer)
                 if reopened is None:
                     raise Refusal(commands.ANSWERED)
@@ -167,15 +314,78 @@ class RunTasks:
             if reopened is None:
                 self._shown.discard(run.id)
 
+    @property
+    def undelivered_count(self) -> int:
+        """How many runs have an asker who couldn't be told yet."""
+        return len(self._undelivered)
+
+    async def undelivered(self, platform: str) -> list[RunRow]:
+        """Return the runs that an earlier process didn't finish; call it before listening.
+
+        From then on, they can be stopped.
+        """
+        if self._queue.is_shared:
+            return []
+        since = self._runs.recorder.ago(days=REDELIVERY_DAYS)
+        runs = await self._journal.undelivered(platform, since)
+        for run in runs:
+            if not run.is_over:
+                self.stops.of(run)
+        return runs
+
+    async def resume(self, runs: Sequence[RunRow], venue_of: VenueOf) -> None:
+        """Resume interrupted runs, the oldest first; close those that are too old, to be retried."""
+        resumed: list[tuple[RunRow, Venue]] = []
+        for run in runs:
+            venue = venue_of(run)
+            if venue is None:
+                log.warning("run_of_another_workspace", run=run.id, workspace=run.origin.workspace)
+                self.stops.pop(run.id, None)
+                continue
+            resumed.append((await self._unless_too_old(run), venue))
+        if resumed:
+            together = Together(len(resumed))
+            for run, venue in resumed:
+                self._restart(run, venue, together)
+            log.info("runs_resumed", runs=len(resumed))
+
+    async def _unless_too_old(self, run: RunRow) -> RunRow:
+        """Return a run; one that was interrupted too long ago is closed."""
+        is_too_old = not run.is_over and self._runs.recorder.age(run) > self.within
+        return await self._runs.endings.give_up(run) if is_too_old else run
+
+    def _show_later(self, run: RunRow, venue: Venue) -> None:
+        attempts = self._attempts[run.id] = self._attempts.get(run.id, 0) + 1
+        wait = wait_after(attempts - 1)
+        log.warning("run_not_shown", run=run.id, attempts=attempts, again_in=wait)
+
+        async def show_again() -> None:
+            await self._sleep(wait)
+            try:
+                found = await self._journal.get(run.id)
+            except StorageError:
+                log.exception("run_left_to_the_next_start", run=run.id)
+                return
+            if found and found.delivery != "shown":
+                self._restart(found, venue, Together(1))
+            else:  # forgotten, or shown after a Retry
+                self._undelivered.discard(run.id)
+
+        task = asyncio.create_task(show_again())
+        self._waiting.add(task)
+        task.add_done_callback(self._waiting.discard)
+
     def leave(self, run: RunRow) -> None:
         """Show a run no more: somebody else does."""
         self._runs.acknowledgements.settle(run.entry_key)
         self._shown.discard(run.id)
 
     def _restart(self, run: RunRow, venue: Venue, resumed: Together) -> None:
+        if run.delivery == "untold":
+            self._undelivered.add(run.id)
         if run.id not in self._shown:
             if not run.is_over:
-                self.showing.backlog.count(run.entry_key, run.origin)
+                self.backlog.count(run.entry_key, run.origin)
             self._shown.add(run.id)
             self.spawn(self.see_through(run, venue, resumed))
 
@@ -186,7 +396,7 @@ class RunTasks:
         try:
             yield self.stops.of(run)
         finally:
-            self.showing.backlog.release(run.entry_key)
+            self.backlog.release(run.entry_key)
             self.stops.pop(run.id, None)
             self._shown.discard(run.id)
 
@@ -217,8 +427,7 @@ class RunTasks:
         with suppress(TimeoutError):
             async with asyncio.timeout(self._durability.drain_seconds if seconds is None else seconds):
                 await self.settled()
-        await self.resuming.close()
-        left = [*self._tasks]
+        left = [*self._tasks, *self._waiting]
         for task in left:
             task.cancel()
         for background in (self._runs.costs.warnings, self._runs.endings.operators):

@@ -16,8 +16,7 @@ from bot.errors import Refusal
 from bot.service.admission.limits import Limits
 from bot.service.claimed_runs import LOOK_SECONDS, Claims
 from bot.service.delivery.venue import Venue
-from bot.service.resuming import REDELIVERY_DAYS, VenueOf
-from bot.service.run_tasks import RunCounts, RunTasks
+from bot.service.run_tasks import REDELIVERY_DAYS, RunCounts, RunTasks, VenueOf
 from bot.service.runs.runs import Runs
 from bot.service.work import wait_after
 from bot.view.wording import commands, failures
@@ -76,9 +75,9 @@ class SharedQueue:
         with structlog.contextvars.bound_contextvars(run=run.id):
             self.claims.add(run, Stop())  # once a worker has it, nothing more is shown from here
             try:
-                presenter = await tasks.showing.present(run, venue)
+                presenter = await tasks.present(run, venue)
                 presenter.observe(RunAdmitted(0.0))
-                if await tasks.showing.post_card(run, presenter):
+                if await tasks.post_card(run, presenter):
                     await self.make_ready(run.id)
                     async for position in self.positions(run.id):
                         presenter.observe(RunQueued(position))

@@ -152,13 +152,12 @@ class SlackBot:
             if operators := self._dispatcher.operators:  # runs that are resumed may have news for admins
                 operators.sends["slack"] = self.notify
                 stack.callback(operators.sends.pop, "slack", None)
-            resuming = self._dispatcher.tasks.resuming
-            interrupted = await resuming.undelivered("slack")
+            interrupted = await self._dispatcher.tasks.undelivered("slack")
             if self._listens and self._access.app_token:
                 await self._open_socket(self._access.app_token, stack)
             elif self._listens and self._access.http_port:
                 await self._serve(self._access.http_port, stack)
-            await resuming.resume(interrupted, self._locations.venue_of)
+            await self._dispatcher.tasks.resume(interrupted, self._locations.venue_of)
             self._dispatcher.work.retract("slack", self.retract)
             stack.push_async_callback(self._dispatcher.work.close, "slack")
             self._open = stack.pop_all()

@@ -14,7 +14,7 @@ from bot.service.delivery.venue import File, Venue
 from bot.service.dispatcher import Dispatcher
 from bot.service.requests.follow_ups import Form
 from bot.service.requests.votes import ReasonForm
-from bot.service.resuming import VenueOf
+from bot.service.run_tasks import VenueOf
 from council.document.conversation import Source
 from storage.index.rows import IndexRow
 from storage.journal.rows import RunRow

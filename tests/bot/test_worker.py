@@ -372,7 +372,7 @@ async def test_a_run_that_nobody_here_can_show_is_given_up_once_it_is_old(postgr
         await elsewhere.take_up(run.id, 0)
         waiting = await receiver.library.journal.get(run.id)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(receiver.dispatcher.tasks.resuming, "within", 0.0)
+            patch.setattr(receiver.dispatcher.tasks, "within", 0.0)
             await elsewhere.take_up(run.id, 1)
         ended = await receiver.library.journal.get(run.id)
         assert await receiver.shared_queue.coordination.present([run.id]) == set()

@@ -425,7 +425,7 @@ async def test_an_interrupted_run_is_resumed_by_doors_alone(tmp_path: Path) -> N
     again = ScriptedCouncil()
     async with doorway(tmp_path, again) as place:
         tasks = place.office.dispatcher.tasks
-        [person] = await tasks.resuming.undelivered("slack")
+        [person] = await tasks.undelivered("slack")
         assert person.origin.program is None
         await place.door.resume(stdio=True)
         assert run.id not in tasks

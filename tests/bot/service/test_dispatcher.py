@@ -337,7 +337,7 @@ async def test_of_a_hundred_questions_at_once_no_more_wait_than_may(tmp_path: Pa
             "You already have 10 questions waiting, which is the limit, so this one wasn't asked. Ask "
             "again when one of them has started, or stop one that you no longer need."
         )
-        assert len(await place.dispatcher.tasks.resuming.undelivered("slack")) == 10
+        assert len(await place.dispatcher.tasks.undelivered("slack")) == 10
         for run in accepted:
             place.dispatcher.tasks.begin(run, RecordingVenue())
         await council.until_called(f"stage1.1:{FOUR[0]}")  # the first has its turn: there is room again
@@ -359,15 +359,15 @@ async def test_what_waits_after_a_restart_counts(tmp_path: Path) -> None:
         for key in "1234":
             await place.ask(key)
     async with office(tmp_path, second, runs=1, waiting_per_user=2) as place:
-        await place.dispatcher.tasks.resuming.resume(
-            await place.dispatcher.tasks.resuming.undelivered("slack"), lambda _: RecordingVenue()
+        await place.dispatcher.tasks.resume(
+            await place.dispatcher.tasks.undelivered("slack"), lambda _: RecordingVenue()
         )
         await second.until_called(f"stage1.1:{FOUR[0]}")
         with pytest.raises(UsageError, match="2 questions waiting"):
             await place.ask("5")
         second.release(f"stage1.1:{FOUR[0]}")
         await place.dispatcher.tasks.settled()
-        assert await place.dispatcher.tasks.resuming.undelivered("slack") == []
+        assert await place.dispatcher.tasks.undelivered("slack") == []
         assert await place.ask("5") is not None
 
 

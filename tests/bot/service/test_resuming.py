@@ -40,8 +40,8 @@ async def interrupted(
 
 async def resumed(place: Office, venue: RecordingVenue) -> RunRow:
     """Start again, and let the interrupted run end."""
-    [run] = await place.dispatcher.tasks.resuming.undelivered("slack")
-    await place.dispatcher.tasks.resuming.resume([run], lambda _: venue)
+    [run] = await place.dispatcher.tasks.undelivered("slack")
+    await place.dispatcher.tasks.resume([run], lambda _: venue)
     await place.dispatcher.tasks.settled()
     ended = await place.library.journal.get(run.id)
     assert ended is not None
@@ -81,8 +81,8 @@ async def test_calls_go_first_and_then_cards(tmp_path: Path, monkeypatch: pytest
             return await steps(run)
 
         monkeypatch.setattr(place.library.journal, "steps", slowly)
-        runs = await place.dispatcher.tasks.resuming.undelivered("slack")
-        await place.dispatcher.tasks.resuming.resume(runs, lambda _: Watched())
+        runs = await place.dispatcher.tasks.undelivered("slack")
+        await place.dispatcher.tasks.resume(runs, lambda _: Watched())
         await second.until_called(CHAIR)
         for _ in range(50):
             await asyncio.sleep(0)
@@ -104,7 +104,7 @@ async def test_an_interrupted_run_continues_on_its_card(tmp_path: Path, held: st
     async with office(tmp_path, second) as place:
         run = await resumed(place, venue)
         document = await place.library.store.load(run.conversation_id)
-        assert await place.dispatcher.tasks.resuming.undelivered("slack") == []
+        assert await place.dispatcher.tasks.undelivered("slack") == []
     assert (run.status, run.delivery) == ("answered", "shown")
     whole = ScriptedCouncil()
     await whole.run()
@@ -216,10 +216,10 @@ async def test_a_run_that_is_retried_before_it_is_resumed_is_shown_once(tmp_path
     venue.refuse.clear()
     second = ScriptedCouncil(held={CHAIR})
     async with office(tmp_path, second) as place:
-        [run] = await place.dispatcher.tasks.resuming.undelivered("slack")
+        [run] = await place.dispatcher.tasks.undelivered("slack")
         await press(place.dispatcher, "retry", click(run), lambda _: venue)
         await second.until_called(CHAIR)
-        await place.dispatcher.tasks.resuming.resume([run], lambda _: venue)
+        await place.dispatcher.tasks.resume([run], lambda _: venue)
         second.release(CHAIR)
         await place.dispatcher.tasks.settled()
         ended = await place.library.journal.get(run.id)
@@ -247,9 +247,9 @@ async def test_a_run_of_another_workspace_is_left_alone(tmp_path: Path) -> None:
     first, second = ScriptedCouncil(), ScriptedCouncil()
     await interrupted(tmp_path, first, RecordingVenue(), CHAIR)
     async with office(tmp_path, second) as place:
-        runs = await place.dispatcher.tasks.resuming.undelivered("slack")
-        await place.dispatcher.tasks.resuming.resume(runs, lambda _: None)
-        assert await place.dispatcher.tasks.resuming.undelivered("slack") == runs
+        runs = await place.dispatcher.tasks.undelivered("slack")
+        await place.dispatcher.tasks.resume(runs, lambda _: None)
+        assert await place.dispatcher.tasks.undelivered("slack") == runs
 
 
 async def test_too_old_a_run_is_closed_and_can_be_retried(tmp_path: Path) -> None:
@@ -549,9 +549,9 @@ async def test_runs_of_one_conversation_continue_in_order(tmp_path: Path) -> Non
         assert follow_up.conversation_id == run.conversation_id
         place.dispatcher.tasks.begin(follow_up, RecordingVenue())
     async with office(tmp_path, second) as place:
-        runs = await place.dispatcher.tasks.resuming.undelivered("slack")
+        runs = await place.dispatcher.tasks.undelivered("slack")
         assert [each.id for each in runs] == [run.id, follow_up.id]
-        await place.dispatcher.tasks.resuming.resume(runs, lambda _: RecordingVenue())
+        await place.dispatcher.tasks.resume(runs, lambda _: RecordingVenue())
         await place.dispatcher.tasks.settled()
         document = await place.library.store.load(run.conversation_id)
         later = await place.library.journal.get(follow_up.id)
@@ -565,10 +565,10 @@ async def test_the_clock_may_be_set_back(tmp_path: Path) -> None:
     first, second, venue = ScriptedCouncil(), ScriptedCouncil(), RecordingVenue()
     await interrupted(tmp_path, first, venue, CHAIR)
     async with office(tmp_path, second) as place:
-        [run] = await place.dispatcher.tasks.resuming.undelivered("slack")
+        [run] = await place.dispatcher.tasks.undelivered("slack")
         brief = run.brief.model_copy(update={"started_at": "2999-01-01T00:00:00.000Z"})
         future = replace(run, created_at="2999-01-01T00:00:00.000Z", brief=brief)
-        await place.dispatcher.tasks.resuming.resume([future], lambda _: venue)
+        await place.dispatcher.tasks.resume([future], lambda _: venue)
         await place.dispatcher.tasks.settled()
     assert "The council's answer" in venue.texts[-1]
     assert TEAM.user == run.origin.user

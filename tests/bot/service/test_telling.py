@@ -105,8 +105,8 @@ async def test_a_card_is_replaced_once(tmp_path: Path) -> None:
     venue = Deleted(refuse={"edit_card": GONE, "open_thread": GONE, "direct": FORBIDDEN})
     assert await told(tmp_path, venue) == "untold"
     async with office(tmp_path, ScriptedCouncil()) as place:
-        runs = await place.dispatcher.tasks.resuming.undelivered("slack")
-        await place.dispatcher.tasks.resuming.resume(runs, lambda _: venue)
+        runs = await place.dispatcher.tasks.undelivered("slack")
+        await place.dispatcher.tasks.resume(runs, lambda _: venue)
         await place.dispatcher.tasks.settled()
     assert len(venue.reposts) == 1
 
@@ -181,10 +181,10 @@ async def test_an_untold_answer_is_told_at_the_next_start(tmp_path: Path) -> Non
     venue.refuse.clear()
     council = ScriptedCouncil()
     async with office(tmp_path, council, resume_within=0) as place:
-        runs = await place.dispatcher.tasks.resuming.undelivered("slack")
-        await place.dispatcher.tasks.resuming.resume(runs, lambda _: venue)
+        runs = await place.dispatcher.tasks.undelivered("slack")
+        await place.dispatcher.tasks.resume(runs, lambda _: venue)
         await place.dispatcher.tasks.settled()
-        assert await place.dispatcher.tasks.resuming.undelivered("slack") == []
+        assert await place.dispatcher.tasks.undelivered("slack") == []
     assert venue.mentions == [DONE]
     assert council.calls == []
 
@@ -195,8 +195,8 @@ async def test_an_asker_who_was_told_stays_told(tmp_path: Path) -> None:
     assert await told(tmp_path, venue) is None
     venue.refuse = dict.fromkeys((*EVERYWHERE, "attach", "post"), REVOKED)
     async with office(tmp_path, ScriptedCouncil()) as place:
-        [run] = await place.dispatcher.tasks.resuming.undelivered("slack")
-        await place.dispatcher.tasks.resuming.resume([run], lambda _: venue)
+        [run] = await place.dispatcher.tasks.undelivered("slack")
+        await place.dispatcher.tasks.resume([run], lambda _: venue)
         await place.dispatcher.tasks.settled()
         found = await place.library.journal.get(run.id)
     assert found is not None
@@ -219,8 +219,8 @@ async def test_what_may_have_arrived_is_on_record_at_the_next_start(tmp_path: Pa
     assert await told(tmp_path, lossy) == "untold"
     venue = RecordingVenue(cards=lossy.cards)
     async with office(tmp_path, ScriptedCouncil()) as place:
-        await place.dispatcher.tasks.resuming.resume(
-            await place.dispatcher.tasks.resuming.undelivered("slack"), lambda _: venue
+        await place.dispatcher.tasks.resume(
+            await place.dispatcher.tasks.undelivered("slack"), lambda _: venue
         )
         await place.dispatcher.tasks.settled()
     assert [telling.lost for telling in venue.tellings] == [1]
@@ -334,9 +334,9 @@ async def test_stop_reaches_a_run_that_is_not_picked_up_yet(tmp_path: Path) -> N
         place.dispatcher.tasks.begin(run, venue)
         await first.until_called(f"stage1.1:{FOUR[0]}")
     async with office(tmp_path, second) as place:
-        runs = await place.dispatcher.tasks.resuming.undelivered("slack")
+        runs = await place.dispatcher.tasks.undelivered("slack")
         said = await press(place.dispatcher, "stop", click(run))
         assert said.startswith("Stopping.")
-        await place.dispatcher.tasks.resuming.resume(runs, lambda _: venue)
+        await place.dispatcher.tasks.resume(runs, lambda _: venue)
         await place.dispatcher.tasks.settled()
     assert second.calls == []

@@ -115,8 +115,8 @@ async def test_a_resumed_card_is_without_it(tmp_path: Path, monkeypatch: pytest.
     council.held.clear()
     after.cards = before.cards[:1]
     async with office(tmp_path, council) as place:
-        runs = await place.dispatcher.tasks.resuming.undelivered("slack")
-        await place.dispatcher.tasks.resuming.resume(runs, lambda _: after)
+        runs = await place.dispatcher.tasks.undelivered("slack")
+        await place.dispatcher.tasks.resume(runs, lambda _: after)
         await place.dispatcher.tasks.settled()
     assert LINE in before.texts[0]
     assert not any("Usually" in text for text in after.texts[1:])

@@ -177,8 +177,8 @@ class Race:
         for left in range(kills, -1, -1):
             async with self.process() as place:
                 self.is_dead = False
-                resuming = place.dispatcher.tasks.resuming
-                await resuming.resume(await resuming.undelivered("slack"), lambda _: RecordingVenue())
+                tasks = place.dispatcher.tasks
+                await tasks.resume(await tasks.undelivered("slack"), lambda _: RecordingVenue())
                 await self.ask(place, questions // (kills + 1))
                 if left:
                     await self.kill(place)
