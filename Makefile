@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Four processes for two cores: many tests wait for a process or a server, and with three both cores idle a tenth of the time.
 PYTEST := pytest -n 4 --dist loadfile --no-loadscope-reorder
 
-# What `make install` adds: EXTRAS="postgres office".
+# What `make install` adds to what is there: EXTRAS="postgres office". Without, it makes .venv as small as it can be.
 EXTRAS ?=
 
 .PHONY: help setup install demo init ask chat run test coverage lint size check golden fuzz soak pictures bench
@@ -23,8 +23,8 @@ help: ## List the commands
 setup: .venv/.made ## Make .venv with everything, the built-in model included
 
 install: | $(filter .tools/%,$(UV)) ## Make .venv for a server: no development tools, no built-in model
-	UV_NO_CACHE=1 $(UV) sync --frozen --no-dev --quiet --compile-bytecode $(foreach extra,$(EXTRAS),--extra $(extra))
-	@rm -f .venv/.made .venv/.collected
+	UV_NO_CACHE=1 $(UV) sync --frozen --no-dev --quiet --compile-bytecode $(EXTRAS:%=--extra %) $(if $(EXTRAS),--inexact)
+	$(if $(EXTRAS),,@rm -f .venv/.made .venv/.collected)
 
 demo: setup ## Watch an example: written by hand, needs no key
 	@.venv/bin/council demo

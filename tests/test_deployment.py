@@ -277,7 +277,7 @@ class TestNames:
             for line in re.findall(r"^ENV (.*)$", final, re.MULTILINE)
             for word in line.split()
         }
-        assert given - OTHERS - SERVERS_OWN - {"EXTRA"} <= SETTINGS | SECRET_FILES
+        assert given - OTHERS - SERVERS_OWN - {"EXTRAS"} <= SETTINGS | SECRET_FILES
         page = (ROOT / "docs/run.md").read_text()
         named = re.findall(r"\b(?:COUNCIL|DISCORD|SLACK|OPENROUTER)_[A-Z_]+\b", page)
         assert {*named} <= SETTINGS | SECRET_FILES

@@ -220,5 +220,5 @@ async def test_a_missing_extra_is_named(tmp_path: Path, command: str) -> None:
         )  # fmt: skip
         _, err = await process.communicate()
     assert process.returncode
-    assert "Run uv sync --frozen --inexact --extra postgres, or unset DATABASE_URL" in err.decode()
+    assert "Run make install EXTRAS=postgres, or unset DATABASE_URL" in err.decode()
     assert "Traceback" not in err.decode()

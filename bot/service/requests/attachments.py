@@ -27,7 +27,7 @@ def admitted(files: Iterable[SentFile], beside: int = 0) -> tuple[SentFile, ...]
         if why is None and file.size > DOCUMENT_BYTES:
             why = wording.too_large(DOCUMENT_BYTES)
         elif why is None and taken >= MOST_FILES:
-            why = wording.too_many(MOST_FILES)
+            why = wording.too_many(MOST_FILES, "files")
         elif why is None and file.size > room:
             why = wording.too_large_together(LARGEST_TOGETHER)
         if why is None:

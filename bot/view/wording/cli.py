@@ -4,10 +4,11 @@ from collections.abc import Mapping
 
 from pydantic_core import ErrorDetails
 
+from bot.view.wording import to_install
+
 ONE_FORM = "Choose either --events or --json."
 NO_POSTGRES = (
-    "DATABASE_URL is set, but the extra postgres isn't installed. "
-    "Run uv sync --frozen --inexact --extra postgres, or unset DATABASE_URL"
+    f"DATABASE_URL needs the extra postgres. Run {to_install('postgres')}, or unset DATABASE_URL"
 )
 _NUMBER = "Write a number without quotes, such as 0.5"
 _WHOLE = "it isn't a whole number", "Write a whole number without quotes, such as 2"

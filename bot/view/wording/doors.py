@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
+from bot.view.wording import to_install
 from bot.view.wording.budgets import amount, exactly
 
 TOKEN_SCOPES = "terminal, slack:TEAM/CHANNEL or discord:SERVER/CHANNEL, by their ids"  # noqa: S105 - words about one
@@ -110,9 +111,7 @@ QUEUED = "waiting"
 
 HELD = "another process serves programs from this data"
 END_OTHER = "End that one first"
-NO_MCP = (
-    "The extra doors isn't installed, so there is no /mcp. Run uv sync --frozen --inexact --extra doors"
-)
+NO_MCP = f"The extra doors isn't installed, so there is no /mcp. Run {to_install('doors')}"
 
 
 TOOL_ASK = (

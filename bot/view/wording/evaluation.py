@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from bot.view.wording import to_install
 from bot.view.wording.figures import count, dollars, duration
 from council.evaluation import BEST, COUNCILS, FULL, LEAST_DECIDED, Against, ArmFigures, Invalid, Missing
 
-NO_EXTRA = "Evaluations need Inspect: pip install 'council-bot[eval]', or make install EXTRAS=eval."
+NO_EXTRA = f"Evaluations need the extra eval: {to_install('eval')}"
 RUNS_ELSEWHERE = "This evaluation is running in another process."
 NO_FILE = "Name a file of questions, or use --from-history."
 FILE_AND_HISTORY = "Name a file of questions or use --from-history, not both."

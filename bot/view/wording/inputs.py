@@ -5,12 +5,12 @@ Reasons are a few words without a full stop: they follow a file's name in bracke
 
 from collections.abc import Iterator, Sequence
 
+from bot.view.wording import to_install
 from bot.view.wording.figures import count, listing
 from council.document.conversation import FileRecord, LinkRecord
 
-INSTALL_INPUTS = "PDF and pictures need the extra inputs: pip install 'council-bot[inputs]'"
-INSTALL_OFFICE = "Office files need the extra office, or send it as PDF"
-INSTALL_LINKS = "links need the extra inputs: pip install 'council-bot[inputs]'"
+INSTALL_INPUTS = f"needs the extra inputs: {to_install('inputs')}"
+INSTALL_OFFICE = f"send it as PDF, or install the extra office: {to_install('office')}"
 
 NAMED = 3
 """How many files that aren't read for one reason are named; the rest is counted."""
@@ -56,20 +56,12 @@ def other_picture(kind: str) -> str:
     return f"a picture in {kind}; send it as JPEG or PNG"
 
 
-def too_many_pictures(most: int) -> str:
-    return f"only {most} pictures are read"
-
-
 def answered(status: int) -> str:
     return f"the site answers with status {status}"
 
 
-def too_many_links(most: int) -> str:
-    return f"only {most} links are read"
-
-
-def too_many(most: int) -> str:
-    return f"only {most} files are read"
+def too_many(most: int, what: str) -> str:
+    return f"only {most} {what} are read"
 
 
 def too_large_together(most: int) -> str:

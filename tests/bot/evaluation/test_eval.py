@@ -318,4 +318,4 @@ async def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None
     council = Program(tmp_path, {}, hide)
     ended, helped = await council("eval", "q.csv"), await council("eval", "--help")
     assert (ended.code, helped.code) == (2, 0)
-    assert "pip install 'council-bot[eval]'" in ended.err
+    assert "make install EXTRAS=eval" in ended.err

@@ -219,9 +219,9 @@ async def test_without_the_libraries_people_read_what_to_install() -> None:
     office = FileContent("plan.docx", b"PK\x03\x04 [Content_Types].xml word/document.xml")
     files = [FileContent("plan.pdf", pdf([lines("x")])), FileContent("shot.png", plain()), office]
     assert [file.omitted for file in (await reader.read(files)).attachments] == [
-        "PDF and pictures need the extra inputs: pip install 'council-bot[inputs]'",
-        "PDF and pictures need the extra inputs: pip install 'council-bot[inputs]'",
-        "Office files need the extra office, or send it as PDF",
+        "needs the extra inputs: make install EXTRAS=inputs",
+        "needs the extra inputs: make install EXTRAS=inputs",
+        "send it as PDF, or install the extra office: make install EXTRAS=office",
     ]
 
 
