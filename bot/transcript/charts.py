@@ -1,11 +1,11 @@
 """Small charts as SVG, drawn by the page's own style: no colour, no font, no script of their own."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby, starmap
 
 from markupsafe import Markup
 
-from bot.transcript.template import Drawing
 from bot.view.run import RunView, Seat
 from bot.view.wording import transcript as wording
 from council.consultation import HIGHEST
@@ -32,6 +32,15 @@ _BAR = 12
 
 _DOT = Markup('<circle cx="{0:g}" cy="{1:g}" r="{2:g}" class="vote"/>')
 _TRIANGLE = Markup('<path d="M{0:g} {1:g}L{2:g} {3:g}H{4:g}Z" class="mean"/>')
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A drawing with what it shows."""
+
+    caption: str
+    drawing: Markup
+    note: str
 
 
 def drawings(view: RunView) -> Iterator[Drawing]:

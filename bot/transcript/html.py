@@ -5,16 +5,20 @@ It adds what only a page can show: a tab per member, what each correction change
 word, and small charts.
 """
 
+import base64
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
 
 from bot.transcript import diff, prose
-from bot.transcript.charts import drawings
+from bot.transcript.charts import Drawing, drawings
 from bot.transcript.markdown import answered, begun, questions
-from bot.transcript.template import Drawing, asset, environment, policy
 from bot.view import message as m
 from bot.view.run import RunView, Seat
 from bot.view.thread import record
@@ -26,6 +30,9 @@ from council.document.changes import words_changed
 from council.document.conversation import Conversation
 from council.text import language_tag
 from council.usage import total
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 NAMED_BY_ID = ("discord", "slack")
 """Where a document's `user` is a number to people."""
@@ -79,20 +86,41 @@ def to_html(conversation: Conversation) -> str:
         _exchange(asked, view, number, of_several=len(turns) > 1)
         for number, (asked, view) in enumerate(turns, 1)
     ]
-    style, script = asset("style.css"), asset("script.js")
-    return (
-        environment()
-        .get_template("page.html")
-        .render(
-            title=m.printable(conversation.title),
-            spoken=_spoken(conversation.title),
-            facts=[*_facts(conversation, [view for _, view in turns if view])],
-            exchanges=exchanges,
-            style=style,
-            script=script,
-            policy=policy(style, script),
-        )
+    style, script = map(_asset, ("style.css", "script.js"))
+    return _template().render(
+        title=m.printable(conversation.title),
+        spoken=_spoken(conversation.title),
+        facts=[*_facts(conversation, [view for _, view in turns if view])],
+        exchanges=exchanges,
+        style=style,
+        script=script,
+        # A policy that lets only this style and this script through.
+        policy=f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
+        "base-uri 'none'; form-action 'none'",
     )
+
+
+@cache
+def _template() -> "Template":
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader("bot.transcript", "page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    ).get_template("page.html")
+
+
+@cache
+def _asset(name: str) -> Markup:
+    """Return a style or script of ours, to be written into a page."""
+    return Markup((files("bot.transcript") / "page" / name).read_text("utf-8"))  # noqa: S704 - ours
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 def _facts(conversation: Conversation, views: list[RunView]) -> Iterator[tuple[str, str]]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate, islice
 
-from bot.view.message import Block, Footer, Heading, Line, Message, Pairs, Prose, Quote, Title, Tone
+from bot.view.message import Block, Footer, Heading, Line, Message, Pairs, Prose, Quote, Title
 from bot.view.passages import clearest
 from bot.view.run import (
     EXACT_POSITIONS,
@@ -40,8 +40,15 @@ def card(view: RunView, now: float) -> Message:
     if view.error is not None:
         return Message("card", _error(view, view.error, now), "failed")
     if view.conversation_id is not None and view.final is not None:
-        tone: Tone = "weakened" if any(_weaknesses(view, view.final)) else "answered"
-        return Message("card", _finished(view, view.final, now), tone)
+        warned = cautions(view, view.final)
+        blocks = (
+            _question(view),
+            *warned,
+            Title(title(view)),
+            *_in_sum(view, view.final),
+            *_body(view, view.final, now, NOTE_LENGTH),
+        )
+        return Message("card", blocks, "weakened" if any(each.strong for each in warned) else "answered")
     return progress(view, now)
 
 
@@ -220,16 +227,6 @@ def _doing(what: str, work: Working, now: float) -> str:
 
 
 # ── when it is over ──────────────────────────────────────────────────────────────────────────────
-
-
-def _finished(view: RunView, final: Stage3Result, now: float) -> tuple[Block, ...]:
-    return (
-        _question(view),
-        *cautions(view, final),
-        Title(title(view)),
-        *_in_sum(view, final),
-        *_body(view, final, now, NOTE_LENGTH),
-    )
 
 
 def answer(view: RunView, final: Stage3Result, now: float) -> tuple[Block, ...]:

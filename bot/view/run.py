@@ -122,7 +122,8 @@ class Criticism:
 
     `points` are each critic's, with the review that makes them, the gravest first; of them the
     `objections`, below all others those that quote what the answer doesn't say. Critics in `clear` have
-    none; of those in `undivided`, nobody can tell. `replies` are by critic and objection.
+    none; of those in `undivided`, nobody can tell. `replies` are by critic and objection. It `has_none`
+    if somebody reviewed it and nobody objects.
     """
 
     points: Sequence[tuple[str, Stage2Result, Sequence[ReviewPoint]]]
@@ -130,17 +131,8 @@ class Criticism:
     clear: Sequence[str]
     undivided: Sequence[str]
     replies: Mapping[tuple[str, str], ObjectionReply]
-
-    @property
-    def has_none(self) -> bool:
-        """Whether somebody reviewed it and nobody objects."""
-        return bool(self.clear) and not (self.objections or self.undivided)
-
-    @property
-    def gravest(self) -> tuple[str, ReviewPoint] | None:
-        """The gravest objection, and who raised it."""
-        firsts = [(critic, points[0]) for critic, points in self.objections]
-        return min(firsts, key=lambda each: weight(each[1]), default=None)
+    has_none: bool
+    gravest: tuple[str, ReviewPoint] | None
 
 
 @dataclass(frozen=True)
@@ -230,7 +222,16 @@ class Seat:
             )
             for each in (self.correction and self.correction.replies) or ()
         }
-        return Criticism(points, against, clear, undivided, replies)
+        firsts = ((critic, said[0]) for critic, said in against)
+        return Criticism(
+            points,
+            against,
+            clear,
+            undivided,
+            replies,
+            has_none=bool(clear) and not (against or undivided),
+            gravest=min(firsts, key=lambda each: weight(each[1]), default=None),
+        )
 
 
 _NO_ROUND = Round({}, [], [])

@@ -13,14 +13,13 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from bot.view.card import correction
-from bot.view.consultants import consultation, moved
 from bot.view.message import LINE, Block, Columns, Diff, Heading, Line, Message, Pairs, Prose, Table
 from bot.view.passages import beginning
 from bot.view.run import Failed, RunView, Seat
-from bot.view.wording import failures, figures, worth
+from bot.view.wording import card, failures, figures, worth
 from bot.view.wording import thread as wording
-from bot.view.wording.card import agreement, rounds
 from bot.view.wording.figures import listing
+from council.consultation import HIGHEST, Consultation, Debate, fenced, scored_alternative
 from council.document.results import (
     IterationState,
     JudgeReport,
@@ -43,6 +42,7 @@ SENTENCE = SUMMARY - 25
 """How much the digest shows of a changed sentence: two lines, with what is before it."""
 PASSAGE = 240
 """How much of a changed sentence is shown, before and after."""
+FULL, EMPTY = "\u25b0", "\u25b1"
 _REFERENCE = re.compile(r"\[\d{1,2}\](?!\()")
 """How Perplexity's models refer to a page that they cite."""
 
@@ -208,7 +208,7 @@ def text(
 ) -> Iterator[Block]:
     """Return a member's answer, as a consultation if it is one; a correction with what came before."""
     if result.consultation:
-        yield from consultation(result.consultation, view.names, _score_of(before))
+        yield from _consultation(view, result.consultation, _score_of(before))
     else:
         yield Prose(said)
     if result.unstructured:
@@ -226,6 +226,55 @@ def text(
 def _score_of(answer: Stage1Result | None) -> int | None:
     """Return how sure a consultant was of its first answer, 1 to 10."""
     return answer.consultation.confidence.score if answer and answer.consultation else None
+
+
+# ── a consultation ───────────────────────────────────────────────────────────────────────────────
+
+
+def _consultation(view: RunView, said: Consultation, before: int | None) -> Iterator[Block]:
+    """Return a whole consultation; `before` is the score of the one that it corrects."""
+    advice = said.response
+    case = ((card.IN_SHORT, advice.summary), (card.APPROACH, advice.approach))
+    yield Pairs((*case, *_sureness(said, before)))
+    yield Prose(advice.detailed)
+    yield from _columns((card.PROS, advice.pros), (card.CONS, advice.cons))
+    yield from _columns((card.ALTERNATIVES, [*map(scored_alternative, advice.alternatives)]))
+    yield from _columns((card.CAVEATS, advice.caveats))
+    for snippet in advice.code_snippets:
+        yield Prose("\n\n".join(filter(None, (snippet.description, fenced(snippet)))))
+    yield from _columns((card.REFERENCES, advice.references))
+    yield from _debate(view, said.debate)
+
+
+def bar(score: int) -> str:
+    """Draw a score as a bar of ten, with its number, so that it reads well without the bar."""
+    return f"{FULL * score}{EMPTY * (HIGHEST - score)} {card.score(score, HIGHEST)}"
+
+
+def _sureness(said: Consultation, before: int | None) -> Iterator[tuple[str, str]]:
+    sure = said.confidence
+    earlier = "" if before is None or before == sure.score else card.before(before)
+    yield card.CONFIDENCE, ". ".join(filter(None, (f"{bar(sure.score)}{earlier}", sure.reasoning)))
+    if sure.uncertainty_factors:
+        yield card.UNCERTAIN, "; ".join(sure.uncertainty_factors)
+    if said.debate:
+        changed = said.debate.position_changed
+        yield card.DEBATE, card.POSITION_CHANGED if changed else card.POSITION_KEPT
+
+
+def _columns(*columns: tuple[str, list[str]]) -> Iterator[Block]:
+    if filled := tuple((title, tuple(items)) for title, items in columns if items):
+        yield Columns(filled)
+
+
+def _debate(view: RunView, debate: Debate | None) -> Iterator[Block]:
+    if debate:
+        objections = [
+            card.objection(view.name(each.target), each.severity, each.critique)
+            for each in debate.critiques
+        ]
+        ideas = [card.idea(view.name(each.source), each.idea) for each in debate.incorporated_from]
+        yield from _columns((card.OBJECTS, objections), (card.TOOK_OVER, ideas))
 
 
 # ── what critics hold against it ─────────────────────────────────────────────────────────────────
@@ -335,7 +384,7 @@ def _explained(view: RunView) -> Iterator[Line]:
     """Return how to read a ranking."""
     if len(view.round.labels) == 2:
         yield Line(wording.OWN_VOTES_OF_TWO)
-    if view.round.ranking and (alike := agreement(view.round.ranking.agreement_word)):
+    if view.round.ranking and (alike := card.agreement(view.round.ranking.agreement_word)):
         yield Line(wording.sentence(alike))
 
 
@@ -467,7 +516,7 @@ def _table(view: RunView, places: Sequence[RankedAnswer]) -> Table:
 def _moves(view: RunView, iteration: IterationState) -> Iterator[Block]:
     """Return how each answer changed from round to round, and why the rounds ended."""
     yield Heading(wording.ROUNDS)
-    yield Line(wording.sentence(rounds(iteration)))
+    yield Line(wording.sentence(card.rounds(iteration)))
     held = view.every_round[: len(iteration.rounds)]
     answered = [seat for seat in view.seats if seat.answer]
     if held and answered:
@@ -493,7 +542,8 @@ def _member(seat: Seat, answer: Stage1Result) -> Iterator[Block]:
         else:
             yield Line(wording.SAME)
             if made.consultation:
-                yield from moved(made.consultation, seat.view.names, _score_of(answer))
+                yield Pairs((*_sureness(made.consultation, _score_of(answer)),))
+                yield from _debate(seat.view, made.consultation.debate)
 
 
 def _reviews(seat: Seat) -> Iterator[Block]:

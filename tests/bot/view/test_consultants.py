@@ -9,10 +9,9 @@ from bot.discord import text as discord_text
 from bot.render.markdown import render
 from bot.slack import text as slack_text
 from bot.terminal.venue import drawn
-from bot.view.consultants import bar
 from bot.view.message import Columns, Message, Prose
 from bot.view.run import RunView, of_document
-from bot.view.thread import record
+from bot.view.thread import bar, record
 from council.consultation import Consultation, Debate
 from tests.bot.sample_run import (
     ANSWERS,
