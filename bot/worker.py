@@ -14,11 +14,10 @@ import structlog
 
 from bot.app import Library
 from bot.config.configuration import Configuration, Operations
-from bot.service.claimed_runs import Claims
 from bot.service.dispatcher import Dispatcher
 from bot.service.run_tasks import REDELIVERY_DAYS, VenueOf
 from bot.service.runs.runs import Runs
-from bot.service.shared_queue import SharedQueue
+from bot.service.shared_queue import Claims, SharedQueue
 from council.task_group import beside
 from storage.errors import StorageError
 from storage.journal.rows import RunRow
@@ -89,7 +88,7 @@ class Worker:
             await self._leave_to_others(run, attempts)
             return
         try:
-            delivery = await self.dispatcher.tasks.take_up(run, venue, self.queue.claims)
+            delivery = await self.dispatcher.tasks.take_up(run, venue, self.queue.claims.add)
         except asyncio.CancelledError:
             if self.queue.claims.remove(run.id):  # the process ends: others continue it
                 with suppress(StorageError):

@@ -1,15 +1,22 @@
-"""The queue of a process that has its runs to itself; `shared_queue` is that of several processes."""
+"""The queue of a process that has its runs to itself: bounds on runs at once, and fair between channels.
+
+`shared_queue` is that of several processes. Each start looks through the whole queue: a millisecond for
+thousands, which delays little else.
+"""
 
 import asyncio
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
 
 import structlog
 
 from bot.errors import Refusal
 from bot.service.admission.limits import Limits, channel_of, user_of
-from bot.service.admission.queue import Queue, Ticket
 from bot.service.run_tasks import HandOver, RunCounts, RunTasks, VenueOf
+from bot.view.run import EXACT_POSITIONS
 from bot.view.wording import commands
 from council.cancel import Stop
 from council.document.conversation import Source
@@ -25,8 +32,130 @@ LOOK_SECONDS = 0.05
 """Between two looks whether runs that were ended are over."""
 
 
+# Further back, a position is reported on arrival and again when it reaches one of these.
+MARKS: tuple[int, ...] = tuple(step * 10**power for power in range(1, 7) for step in (2, 5, 10))
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """What a run counts against: its channel, its asker, its conversation."""
+
+    channel: str
+    user: str
+    conversation: str
+
+
+@dataclass(eq=False, slots=True)
+class _Waiter:
+    """A run in the queue."""
+
+    ticket: Ticket
+    moved: Callable[[int], None]
+    turn: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Queue:
+    """Admits runs by arrival, each channel in turn, and one run at a time per conversation."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._served = 0
+        self._last_served: Counter[str] = Counter()  # by channel
+        self._waiting: list[_Waiter] = []
+        self._running = 0
+        self._channels: Counter[str] = Counter()
+        self._users: Counter[str] = Counter()
+        self._conversations: set[str] = set()
+
+    @property
+    def running(self) -> int:
+        return self._running
+
+    @property
+    def waiting(self) -> int:
+        return len(self._waiting)
+
+    @asynccontextmanager
+    async def turn(self, ticket: Ticket, moved: Callable[[int], None]) -> AsyncGenerator[None]:
+        """Wait for a turn and hold it; `moved` hears the position in the order of arrival, 1 is next.
+
+        The first `EXACT_POSITIONS` hear every change. Further back, a position is told on arrival and
+        where it reaches one of `MARKS`. In between, a run is nearer than it last heard, never farther,
+        since whoever comes later queues behind it.
+        """
+        place = _Waiter(ticket, moved)
+        self._waiting.append(place)
+        self._admit()
+        if not place.turn.is_set():
+            moved(len(self._waiting))
+        try:
+            await place.turn.wait()
+        except asyncio.CancelledError:
+            if place.turn.is_set():
+                self._leave(ticket)
+            else:
+                self._depart(place)
+                self._admit()
+            raise
+        try:
+            yield
+        finally:
+            self._leave(ticket)
+
+    def _admit(self) -> None:
+        while self._running < self.limits.runs and (place := self._next()):
+            self._depart(place)
+            ticket = place.ticket
+            self._running += 1
+            self._served += 1
+            self._last_served[ticket.channel] = self._served
+            self._channels[ticket.channel] += 1
+            self._users[ticket.user] += 1
+            self._conversations.add(ticket.conversation)
+            place.turn.set()
+
+    def _next(self) -> _Waiter | None:
+        """Return whoever may start: of the channel that was served longest ago, then by arrival."""
+        first: dict[str, _Waiter] = {}  # by channel
+        for place in self._waiting:
+            if place.ticket.channel not in first and self._may_start(place):
+                first[place.ticket.channel] = place
+        return min(first.values(), key=self._served_at, default=None)
+
+    def _may_start(self, place: _Waiter) -> bool:
+        ticket = place.ticket
+        return (
+            self._channels[ticket.channel] < self.limits.runs_per_channel
+            and self._users[ticket.user] < self.limits.runs_per_user
+            and ticket.conversation not in self._conversations
+        )
+
+    def _served_at(self, place: _Waiter) -> int:
+        return self._last_served[place.ticket.channel]
+
+    def _leave(self, ticket: Ticket) -> None:
+        self._running -= 1
+        for held, name in ((self._channels, ticket.channel), (self._users, ticket.user)):
+            held[name] -= 1
+            if not held[name]:
+                del held[name]
+        self._conversations.discard(ticket.conversation)
+        self._admit()
+
+    def _depart(self, place: _Waiter) -> None:
+        """Take a place out of the queue; those behind it move up."""
+        position = self._waiting.index(place)
+        del self._waiting[position]
+        for near, behind in enumerate(self._waiting[position:EXACT_POSITIONS], position + 1):
+            behind.moved(near)
+        for mark in MARKS[bisect_left(MARKS, position + 1) :]:
+            if mark > len(self._waiting):
+                break
+            self._waiting[mark - 1].moved(mark)
+
+
 class LocalQueue:
-    """The queue of a process that has its runs to itself."""
+    """The queue of a process that has its runs to itself; a `bot.service.run_tasks.RunQueue`."""
 
     bounds: Bounds | None = None
     hand_over: HandOver | None = None
@@ -39,7 +168,6 @@ class LocalQueue:
 
     @asynccontextmanager
     async def turn(self, run: RunRow, stop: Stop, moved: Callable[[int], None]) -> AsyncGenerator[None]:
-        """Wait for a run's turn and hold it."""
         ticket = Ticket(channel_of(run.origin), user_of(run.origin), run.conversation_id)
         async with AsyncExitStack() as stack:
             turn = stack.enter_async_context(self._queue.turn(ticket, moved))
@@ -48,7 +176,6 @@ class LocalQueue:
             yield
 
     async def retry(self, tasks: RunTasks, run: RunRow, venue_of: VenueOf, by: Source) -> str:
-        """Repeat a run without an answer on its card; return what happens. Raises `Refusal`."""
         if run.id in tasks:  # reopened now, it would be overwritten by its ending
             raise Refusal(commands.IN_PROGRESS)
         venue = venue_of(run)
@@ -58,7 +185,6 @@ class LocalQueue:
         return commands.RESUMING
 
     async def stop(self, tasks: RunTasks, run_id: str) -> str:
-        """End a run's members' calls or, at a second press, its chairman's; return what happens."""
         stop = tasks.stops.get(run_id)
         if stop is None:
             raise Refusal(commands.OVER)
@@ -71,7 +197,6 @@ class LocalQueue:
         return commands.ENDING if again else commands.STOPPING
 
     async def end(self, tasks: RunTasks, run_ids: Sequence[str], within: float) -> None:
-        """End these runs, and wait until they are over or so many seconds are."""
         for run_id in run_ids:
             if stop := tasks.stops.get(run_id):
                 stop.everything.cancel("stopped")
@@ -86,7 +211,6 @@ class LocalQueue:
         return True
 
     def counts(self, tasks: RunTasks) -> RunCounts:
-        """Count this process's runs."""
         return RunCounts(self._queue.running, self._queue.waiting, tasks.undelivered_count)
 
     def close(self) -> None:

@@ -16,7 +16,6 @@ import structlog
 
 from bot.errors import Refusal
 from bot.service.admission.limits import Backlog, Durability, Limits
-from bot.service.claimed_runs import Claims
 from bot.service.delivery.presenter import Presenter
 from bot.service.delivery.run_record import RunRecord
 from bot.service.delivery.venue import Venue
@@ -194,12 +193,14 @@ class RunTasks:
             self._undelivered.discard(run.id)
         self._show_later(run, venue)
 
-    async def take_up(self, run: RunRow, venue: Venue, claims: Claims) -> Delivery | None:
+    async def take_up(
+        self, run: RunRow, venue: Venue, claim: Callable[[RunRow, Stop], None]
+    ) -> Delivery | None:
         """Carry out a run that this process has claimed, and show it; return how that ended."""
         if run.epoch > 1:
             run = await self._unless_too_old(run)
         with self._under_way(run) as stop:
-            claims.add(run, stop)
+            claim(run, stop)
             return await self._run(run, venue, stop, Together(1))
 
     async def _run(

@@ -18,11 +18,10 @@ from bot.service.admission.channels import Channels, Operator
 from bot.service.admission.costs import Costs
 from bot.service.admission.limits import Durability, Limits
 from bot.service.admission.permissions import Admins
-from bot.service.claimed_runs import Claims
 from bot.service.dispatcher import Dispatcher
 from bot.service.requests.question import Question
 from bot.service.runs.runs import build_runs
-from bot.service.shared_queue import SharedQueue
+from bot.service.shared_queue import Claims, SharedQueue
 from bot.worker import Worker
 from council.models.costs import Catalog
 from storage.errors import DatabaseError

@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from bot.service.claimed_runs import Claims
+from bot.service.shared_queue import Claims
 from council.cancel import Stop
 from council.document.conversation import Source
 from storage.journal.rows import RunRow

@@ -4,9 +4,8 @@ import asyncio
 from typing import cast
 
 from bot.service.admission.limits import Limits
-from bot.service.claimed_runs import Claims
 from bot.service.runs.runs import Runs
-from bot.service.shared_queue import SharedQueue
+from bot.service.shared_queue import Claims, SharedQueue
 from storage.errors import DatabaseError
 from storage.journal.journal import Journal
 from storage.processes.coordination import Coordination

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.service.admission.limits import Limits
-from bot.service.admission.queue import MARKS, Queue, Ticket
+from bot.service.local_queue import MARKS, Queue, Ticket
 from bot.view.run import EXACT_POSITIONS
 
 
