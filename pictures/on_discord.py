@@ -76,7 +76,7 @@ class OnDiscord:
 
     async def _below(self, thread: Channel, name: str) -> list[Picture]:
         """Record the digest, the best answer, and what *Open* below that shows."""
-        posted = [each for each in self._discord.messages(thread) if each.embeds]
+        posted = [each for each in self._discord.messages(thread) if each.embeds or each.content]
         best = _first_with(posted, "Open")
         shown = posted[: posted.index(best) + 1]
         return [

@@ -139,8 +139,8 @@ async def held(models: ModelServer, card: Callable[[], object]) -> AsyncGenerato
     def corrected() -> bool:
         calls = models.history[before:]
         asked = [each for each in calls if part(each.request) == "correction"]
-        late = sum(each.completed is None for each in asked)
-        return bool(asked) and late == len(scenario.MEMBERS) - CORRECTED_EARLY
+        done = sum(each.completed is not None for each in asked)
+        return len(asked) == len(scenario.MEMBERS) and done == CORRECTED_EARLY
 
     await until(corrected)
     models.gate = asyncio.Event()

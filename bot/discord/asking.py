@@ -110,7 +110,7 @@ class Asking:
         except Refusal:
             await self._send_privately(interaction, card.delete)
             raise
-        await whisper(interaction, wording.in_direct(here.link(card.id)))
+        await whisper(interaction, wording.IN_DIRECT.format(here.link(card.id)))
 
     async def ask_by_message(self, message: discord.Message) -> None:
         """Ask what a message says besides its mention of the bot, with what it replies to, and files."""

@@ -58,7 +58,7 @@ class PastButton(
 async def show(interaction: discord.Interaction[Any], sheet: Sheet, *, turned: bool = False) -> None:
     """Show a sheet to whoever asked, in place of the page they `turned`."""
     message = interaction.message
-    text = await asyncio.to_thread(discord_text.card, sheet.message)
+    text = await asyncio.to_thread(discord_text.card, sheet.message, "")
     # What the whole channel sees stays as it is, whatever a crafted button says.
     if turned and not text.cut and message is not None and message.flags.ephemeral:
         await interaction.response.edit_message(
@@ -70,7 +70,7 @@ async def show(interaction: discord.Interaction[Any], sheet: Sheet, *, turned: b
 
 async def posted(sheet: Sheet) -> dict[str, Any]:
     """Return what shows a sheet of one page in a message of its own."""
-    text = await asyncio.to_thread(discord_text.card, sheet.message)
+    text = await asyncio.to_thread(discord_text.card, sheet.message, "")
     return {"embed": embed_of(text), "view": _view(sheet)}
 
 
@@ -84,7 +84,7 @@ async def share(interaction: discord.Interaction[Any], sheet: Sheet, sent: Sent)
     if interaction.guild_id and not (has.send_messages_in_threads if in_thread else has.send_messages):
         raise Refusal(SILENT)
     public = shared(sheet, interaction.user.display_name)
-    text = await asyncio.to_thread(discord_text.card, public.message)
+    text = await asyncio.to_thread(discord_text.card, public.message, "")
     await _post(interaction, public, text, ephemeral=False, sent=sent)
 
 

@@ -18,14 +18,18 @@ from bot.render.changes import changed
 from bot.render.dialect import (
     APART,
     DEEPEST_HEADING,
+    HEIGHT,
     LINE,
     ChatDialect,
     Grid,
+    beginnings,
     blocks,
     code_span,
     heading,
+    height,
     listed,
     longest_ticks,
+    with_code,
 )
 from bot.render.dialect import words as plain
 from bot.render.parsing import beginning
@@ -82,7 +86,7 @@ def pages(message: m.Message) -> list[list[str]]:
 
 
 def card(message: m.Message, continues: str = IN_THREAD) -> CardText:
-    """Return the card; if its prose is cut, `continues` says where the rest is."""
+    """Return the card, whose prose `continues` elsewhere if it is too long or too high."""
     body: Sequence[m.Block] = [block for block in message.blocks if not isinstance(block, m.Footer)]
     title = ""
     if body and isinstance(body[0], m.Title | m.Heading):
@@ -98,13 +102,15 @@ def card(message: m.Message, continues: str = IN_THREAD) -> CardText:
     below, *more = [*islice(ended, 2)] or [""]
     below = f"\n\n{below}{_MORE if more else ''}" if below else ""
     room = min(DESCRIPTION, EMBED - units(title) - units(footer)) - units(below)
-    shown = [*_beginnings(body)]
+    shown = [*beginnings(body, DESCRIPTION)]
     written = [*_written(shown, level=1, is_card=True)]
+    high = HEIGHT - height(f"{title}\n{below}\n{footer}") if continues else EMBED * HEIGHT
     first, *rest = [*islice(cut_one_by_one(written, room, units), 2)] or [""]
-    if not rest and shown == body:
+    if not rest and shown == body and height(first) <= high:
         return CardText(title, f"{first}{below}", footer, cut=False)
     end = f"\n\n*{continues}*"
-    begun = next(cut_one_by_one(written, room - units(end), units), "")
+    cuts = ((room, units), (max(high, 2 * BELOW_PROSE), height))
+    begun = min((next(cut_one_by_one(written, most - by(end), by), "") for most, by in cuts), key=len)
     return CardText(title, f"{begun}{end}{below}", footer, cut=True)
 
 
@@ -112,15 +118,6 @@ def _parted(body: Sequence[m.Block]) -> tuple[Sequence[m.Block], Sequence[m.Bloc
     """Separate what follows a card's last prose: it is shown even if the prose is cut."""
     ends = [number for number, block in enumerate(body, 1) if isinstance(block, m.Prose)]
     return (body[: ends[-1]], body[ends[-1] :]) if ends else (body, [])
-
-
-def _beginnings(content: Iterable[m.Block]) -> Iterator[m.Block]:
-    """Return the blocks to parse for a card, up to a prose block that is too long for it."""
-    for block in content:
-        begun = m.Prose(beginning(block.markdown, DESCRIPTION)) if isinstance(block, m.Prose) else block
-        yield begun
-        if begun != block:
-            return
 
 
 def _written(
@@ -146,7 +143,11 @@ def _block(block: m.Block, level: int) -> Iterator[SplitBlock]:
         case m.Footer(text) if text:
             yield Text(plain(text, DIALECT), "-# ")
         case m.Pairs(rows) if rows:
-            yield from _rows(block)
+            if block.listed:
+                yield listed((f"{name}: {said}" for name, said in rows), DIALECT)
+            else:
+                together = [(row,) for row in rows] if block.are_paragraphs else [rows]
+                yield from (Text(tuple(_pairs(each, block.together))) for each in together)
         case m.Entry():
             yield Text(tuple(_entry(block)))
         case m.Table():
@@ -180,20 +181,12 @@ clear_cache = _question.cache_clear
 """Clear the cache of rendered questions."""
 
 
-def _rows(block: m.Pairs) -> Iterator[SplitBlock]:
-    if block.listed:
-        yield listed((f"{name}: {said}" for name, said in block.rows), DIALECT)
-        return
-    together = [(row,) for row in block.rows] if block.are_paragraphs else [block.rows]
-    yield from (Text(tuple(_pairs(each))) for each in together)
-
-
-def _pairs(rows: Iterable[tuple[str, str]]) -> Iterator[Word]:
+def _pairs(rows: Iterable[tuple[str, str]], may_have_code: bool) -> Iterator[Word]:
     for number, (name, said) in enumerate(rows):
         if number:
             yield Word("\n")
         yield from plain(name, DIALECT, ("**",))
-        yield from plain(f": {said}", DIALECT)
+        yield from (with_code if may_have_code else plain)(f": {said}", DIALECT)
 
 
 def _entry(entry: m.Entry) -> Iterator[Word]:

@@ -35,7 +35,7 @@ from bot.service.delivery.venue import Card, File, Mention, Part
 from bot.view.message import Message
 from bot.view.wording import discord as wording
 from bot.view.wording.card import BELOW, IN_THREAD
-from bot.view.wording.commands import NO_CARD
+from bot.view.wording.commands import NO_CARD, SEE_THE_CARD
 from council.brief import Brief, Discussion, SentFile
 from storage.journal.rows import RunRow
 
@@ -45,7 +45,7 @@ EDIT_SECONDS = 1.0
 """How long a card is left alone after an edit."""
 RESPONSE_SECONDS = 5.0
 """How long a command's response is waited for; Discord takes none after 3 s."""
-THREAD_NAME = 100
+THREAD_NAME, CONTENT = 100, 2000
 ARCHIVES_AFTER = 1440
 
 
@@ -204,7 +204,7 @@ class DiscordVenue:
         self, interaction: discord.Interaction[Any] | None, error: VenueError
     ) -> None:
         """Tell only the asker that the bot may not post here."""
-        said = wording.not_posted(str(error))
+        said = wording.NOT_POSTED.format(str(error))
         if interaction is not None and await whisper(interaction, said):
             return
         if self._location.guild is None:
@@ -309,9 +309,12 @@ class DiscordVenue:
 
     async def mention(self, mention: Mention, digest: Part | None = None, *, link: bool = True) -> None:
         """Mention the asker, and nobody else, in the thread; without one, beside the card."""
-        address = f" {self._location.link(self._card_id)}" if link else ""
+        address = f" [{SEE_THE_CARD}](<{self._location.link(self._card_id)}>)" if link else ""
         said = self._to_asker(f"{mention.text}{address}")
         whole = replace(digest or Part(""), text=said)
+        if digest and len(digest.blocks) == 1:  # above an embed, it would come first
+            text = f"{digest.blocks[0]['description']}\n\n{said}"
+            whole = Part(text, buttons=digest.buttons) if units(text) <= CONTENT else whole
 
         async def say(place: int) -> str:
             allowed = self._only_asker

@@ -213,7 +213,7 @@ def read_request(body: bytes, key: str | None) -> ChatRequest:
     key = key or metadata.get("idempotency_key")
     # What isn't UTF-8 in a header arrives as single surrogates.
     if key is not None and not (0 < len(key) <= LONGEST_KEY and key.isprintable()):
-        raise _invalid(wording.key_unusable(LONGEST_KEY), "idempotency_key")
+        raise _invalid(wording.KEY_UNUSABLE.format(LONGEST_KEY), "idempotency_key")
     return ChatRequest(
         asked=Inquiry(
             text=text,

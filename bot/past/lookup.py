@@ -58,7 +58,8 @@ class Forgotten:
 
 USER = "user:"
 """What a button that deletes all of a person's begins with; no conversation's id does."""
-PROPOSED = 25
+PROPOSED, STEM = 25, 3
+"""How many conversations are proposed, and how many letters of a word any stem of it begins with."""
 
 
 class Lookup:
@@ -117,9 +118,22 @@ class Lookup:
                     return pages.statistics(await self._past_answers.statistics(scope, days=days), look)
 
     async def proposals(self, typed: str, here: Source) -> list[IndexRow]:
-        """Return the conversations that fit what somebody types, or the newest if nothing is typed."""
+        """Return the conversations that fit what somebody types, or the newest if nothing is typed.
+
+        Those come first that have the last word as far as it is typed: the search itself knows stems.
+        """
+        scope, wanted = Scope.of(here), _line(typed)
+        half = wanted.rpartition(" ")[2]
+        begun = wanted[: len(wanted) - max(len(half) - STEM, 0)]
+
+        def has_it(row: IndexRow) -> bool:
+            return half.lower() in f"{row.title} {row.question}".lower()
+
         with _told():
-            return await self._past_answers.find(Scope.of(here), _line(typed), PROPOSED, alike=True)
+            found = await self._past_answers.find(scope, wanted, PROPOSED, alike=True)
+            near = await self._past_answers.find(scope, begun, 4 * PROPOSED) if begun != wanted else []
+        every = {row.id: row for row in (*found, *filter(has_it, near))}
+        return sorted(every.values(), key=has_it, reverse=True)[:PROPOSED]
 
     async def transcript(self, conversation_id: str, here: Source) -> tuple[File, ...]:
         """Return a whole conversation as files."""
@@ -240,7 +254,7 @@ def _words(typed: str) -> str:
         raise Refusal(past.NO_WORDS)
     # Discord's strictest count of a button's text.
     if len(text.encode("utf-16-le")) > 2 * LONGEST_WORDS:
-        raise Refusal(past.too_many_words(LONGEST_WORDS))
+        raise Refusal(past.TOO_MANY_WORDS.format(LONGEST_WORDS))
     return text
 
 

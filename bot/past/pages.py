@@ -162,7 +162,7 @@ def answer(conversation: Conversation, row: IndexRow, look: Answer, found: Where
     asker = found.askers.get(row.id)
     facts = [past.question(turn + 1, len(runs))] if len(runs) > 1 else []
     if asker:
-        facts.append(past.started_by(asker) if len(runs) > 1 else past.asked_by(asker))
+        facts.append(past.STARTED_BY.format(asker) if len(runs) > 1 else past.asked_by(asker))
     at = _moment(view.message.finished_at) or _moment(row.updated_at)
     blocks = (
         Title(conversation.title),
@@ -201,7 +201,7 @@ def detail(conversation: Conversation, look: Detail) -> Sheet:
         for rank, seat in enumerate(seats)
         if rank != look.rank
     ]
-    left_out = past.members_left_out(MOST_MEMBERS, len(seats))
+    left_out = past.MEMBERS_LEFT_OUT.format(shown=MOST_MEMBERS, of=len(seats))
     blocks = (
         Title(conversation.title),
         *opened(view, view.seats.index(seats[look.rank])).blocks,

@@ -11,23 +11,30 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import dropwhile
 from typing import Protocol
+from unicodedata import east_asian_width
 
 from markdown_it.token import Token
 
 from bot.render.addresses import find, is_honest, is_web, same
 from bot.render.emphasis import needs_a_letter
-from bot.render.parsing import Env, label_of, parse_blocks, parse_inline
+from bot.render.parsing import Env, beginning, label_of, parse_blocks, parse_inline
 from bot.render.splitting import Block, LineBlock, Nest, Text, Word, join, shared_marks
+from bot.view import message as m
 
 DEEPEST_HEADING = 3
 APART = "\u200b"
 LINE = "\u2500" * 10
+HEIGHT = 4_700
+"""How high a card's text may be: 1,500 CSS pixels with what platforms draw around it."""
+_LINE_END = 50
 
 _LONG_CODE = 100
 _SHORT = 40  # every part has room for at least this much
 _SPACE, _SPACE_OR_BREAK = re.compile(r"([ \t]+)"), re.compile(r"([ \t]+|\n)")
 _LANGUAGE = re.compile(r"[\w+#.-]{1,24}$")
 _TICKS = re.compile("`+")
+# Code in a line of text, also where the line was cut inside it.
+_CODE = re.compile(r"(?<!`)`([^`\n]+?)(?:`(?!`)|(?=\u2026\W?$))")
 # Elsewhere `__` means underlined, and `_` doesn't close before a letter.
 _MARKS = {"strong_open": "**", "em_open": "*", "s_open": "~~"}
 
@@ -111,6 +118,21 @@ clear_cache = _remembered.cache_clear
 """Clear the cache of parsed texts."""
 
 
+def beginnings(content: Iterable[m.Block], length: int) -> Iterator[m.Block]:
+    """Return the blocks to parse for a card, up to a prose block that is too long for it."""
+    for block in content:
+        begun = m.Prose(beginning(block.markdown, length)) if isinstance(block, m.Prose) else block
+        yield begun
+        if begun != block:
+            return
+
+
+def height(text: str) -> int:
+    """Return about how high a text is, in columns: a line has some 80, and its end leaves some empty."""
+    wide = 0 if text.isascii() else sum(map("FW".count, map(east_asian_width, text)))
+    return len(text) + wide + _LINE_END * text.count("\n")
+
+
 def words(text: str, dialect: ChatDialect, marks: tuple[str, ...] = ()) -> tuple[Word, ...]:
     """Return the words of plain text."""
     return tuple(_plain_words(text, dialect, marks))
@@ -129,9 +151,21 @@ def plain_text(markdown: str, *skipped: str) -> str:
     return "\n".join(lines)
 
 
+def coded(text: str) -> Iterator[tuple[str, bool]]:
+    """Return the parts of a line of text, and whether each is code: what is between two backticks."""
+    return ((part, bool(number % 2)) for number, part in enumerate(_CODE.split(text)) if part)
+
+
+def with_code(text: str, dialect: ChatDialect) -> Iterator[Word]:
+    """Return the words of a line of text in which code shows as code, and nothing else as markup."""
+    for part, is_code in coded(text):
+        plain = _plain_words(part, dialect, ())
+        yield from (Word(dialect.code(part), (), (*plain,)),) if is_code else plain
+
+
 def listed(items: Iterable[str], dialect: ChatDialect) -> Nest:
-    """Return plain texts as a list."""
-    entries = (Nest((Text(words(item, dialect)),), "- ", "  ", loose=False) for item in items)
+    """Return lines of text as a list."""
+    entries = (Nest((Text((*with_code(item, dialect),)),), "- ", "  ", loose=False) for item in items)
     return Nest(tuple(entries), loose=False)
 
 

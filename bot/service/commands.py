@@ -263,7 +263,7 @@ def _value(option: Option, text: str) -> tuple[str, str]:
     if closing := _CLOSING.get(text[0]):
         end = re.search(rf"[{closing}](?=\s|$)", text[1:])
         if end is None:
-            raise UsageError(wording.not_closed(option.name))
+            raise UsageError(wording.NOT_CLOSED.format(option.name))
         return text[1 : end.start() + 1].strip(), text[end.end() + 1 :].lstrip()
     word, *rest = text.split(maxsplit=1)
     return word, "".join(rest)

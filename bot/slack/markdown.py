@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from bot.render import tables
 from bot.render.dialect import LINE, ChatDialect, Grid, code_span, in_one_line, longest_ticks
-from bot.render.splitting import Block, LineBlock, Text, join, leading, split, written
+from bot.render.splitting import Block, LineBlock, Measure, Text, join, leading, split, written
 
 STORED = 30  # blocks per piece, which leaves room for ours beside it
 TABLE_ROWS, TABLE_COLUMNS, TABLE_CHARACTERS = 100, 20, 8_000
@@ -39,20 +39,20 @@ class MarkdownPiece:
     tables: int
 
 
-def pieces(content: Iterable[Block], limit: int) -> Iterator[MarkdownPiece]:
+def pieces(content: Iterable[Block], limit: int, measure: Measure = len) -> Iterator[MarkdownPiece]:
     """Return the texts of `markdown` blocks of at most `limit` characters each."""
-    for run in _runs(content, limit):
+    for run in _runs(content, limit, measure):
         stored, grids = _stored(run), sum(isinstance(block, _Table) for block in run)
-        yield from (MarkdownPiece(text, stored, grids) for text in split(run, limit, len))
+        yield from (MarkdownPiece(text, stored, grids) for text in split(run, limit, measure))
 
 
-def _runs(content: Iterable[Block], limit: int) -> Iterator[list[Block]]:
+def _runs(content: Iterable[Block], limit: int, measure: Measure) -> Iterator[list[Block]]:
     """Group blocks by about `limit` characters, with few enough stored blocks and one table."""
     run: list[Block] = []
     used = stored = 0
     tabled = False
     for block in content:
-        length = sum(len(line) + 1 for line in written(block)) + 1
+        length = measure("".join(f"{line}\n" for line in (*written(block), "")))
         if run and (used + length > limit or stored >= STORED):
             led = leading(run, _leads)
             yield run[: len(run) - len(led)]

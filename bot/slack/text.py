@@ -6,17 +6,16 @@ https://docs.slack.dev/messaging/formatting-message-text, slackapi/bolt-js#2509 
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import lru_cache
 from itertools import chain, islice
 from textwrap import wrap
 
 from bot.render import tables
 from bot.render.changes import changed
-from bot.render.dialect import blocks, listed, plain_text
+from bot.render.dialect import HEIGHT, beginnings, blocks, coded, height, listed, plain_text
 from bot.render.parsing import beginning
 from bot.render.splitting import Block as SplitBlock
-from bot.render.splitting import leading
+from bot.render.splitting import Measure, leading
 from bot.slack.client import Json
 from bot.slack.markdown import CODE_WIDTH, DIALECT, MarkdownPiece, has_room, pieces
 from bot.view import message as m
@@ -29,7 +28,6 @@ from council.text import clip
 MARKDOWN = 11_000
 MESSAGE = 12_500
 STORED = 44  # of 45; one is left for a card's buttons
-CARD_PROSE = 9_000
 BOUNDED_PIECE = 3_000  # of prose in a bounded message: what has no room is left out piece by piece
 QUESTION = 1_500
 HEADER = 150
@@ -39,6 +37,7 @@ FIELD = 2_000  # in a section, which shows its fields in two columns
 SMALL = 3  # headings from this level on are bold lines
 BULLET = "\u2022"
 NOTHING = "\u2013"
+WHEN = "{date_short_pretty} at {time}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +51,13 @@ class CardBlocks:
 
 @dataclass(frozen=True, slots=True)
 class _Size:
-    """What a message's limits count: all characters, those of Markdown, stored blocks, tables."""
+    """What limits count: all characters, those of Markdown, stored blocks, tables; how high it is."""
 
     characters: int = 0
     markdown: int = 0
     stored: int = 0
     tables: int = 0
+    height: int = 0
 
     def __add__(self, other: "_Size") -> "_Size":
         return _Size(
@@ -65,6 +65,7 @@ class _Size:
             self.markdown + other.markdown,
             self.stored + other.stored,
             self.tables + other.tables,
+            self.height + other.height,
         )
 
     @property
@@ -122,12 +123,14 @@ def card(message: m.Message, continues: str = IN_THREAD) -> CardBlocks:
     end = [*_elements(after)]
     more = _rich([_run(continues, "italic")])
     ours = _elements((block for block in body if not isinstance(block, m.Prose)), is_card=True)
-    room = MESSAGE - _total([*ours, *end, more]).characters
+    besides = _total([*ours, *end, more]).height
+    room = max(HEIGHT - besides, PLAIN // 2)
     shown: list[_Element] = []
-    begun = [*_beginnings(body)]
+    begun = [*beginnings(body, HEIGHT)]
     cut = begun != [*body]
-    for element in _elements(begun, min(CARD_PROSE, max(room, PLAIN)), is_card=True):
-        if not _total([*shown, element, more, *end]).fits:
+    for element in _elements(begun, room, is_card=True):
+        so_far = _total([*shown, element, more, *end])
+        if not so_far.fits or so_far.height > besides + room:
             cut = True
             break
         shown.append(element)
@@ -141,15 +144,6 @@ def _parted(content: Sequence[m.Block]) -> tuple[Sequence[m.Block], Sequence[m.B
     ends = [number for number, block in enumerate(content, 1) if isinstance(block, m.Prose)]
     at = ends[-1] if ends else footer
     return content[:at], content[at:]
-
-
-def _beginnings(content: Iterable[m.Block]) -> Iterator[m.Block]:
-    """Return the blocks to parse for a card, up to a prose block that is too long for it."""
-    for block in content:
-        begun = m.Prose(beginning(block.markdown, CARD_PROSE)) if isinstance(block, m.Prose) else block
-        yield begun
-        if begun != block:
-            return
 
 
 def fallback(message: m.Message) -> str:
@@ -203,7 +197,9 @@ def _elements(
             case m.Title(text) | m.Heading(text) if text:
                 yield _heading(text, level)
             case m.Line(text) if text:
-                yield from (_sentence(line, strong=block.strong) for line in _lines(text))
+                for line in _lines(text):
+                    bold = _rich([_run(line, "bold")]) if block.strong else None
+                    yield bold or _plain("section", {"text": _text(line)}, line)
             case m.Footer(text) if text:
                 yield from map(_small, _lines(text))
             case m.Pairs():
@@ -214,10 +210,15 @@ def _elements(
                 yield from _table(block, limit)
             case m.Columns(columns):
                 yield from _columns(columns, limit)
-            case m.Prose() | m.Diff():
-                yield from _prose(_markdown_of(block, level), limit)
+            case m.Prose(markdown):
+                measure = height if is_card else len
+                yield from _prose(blocks(markdown, DIALECT, level), limit, measure)
+            case m.Diff(before, after):
+                yield from _prose(changed(before, after, DIALECT), limit)
+            case m.Quote(markdown) if markdown and is_card:
+                yield _markdown(_question(beginning(markdown, QUESTION), len(markdown), level))
             case m.Quote(markdown) if markdown:
-                yield from _quote(markdown, level, limit, is_card=is_card)
+                yield from _prose(blocks(markdown, DIALECT, level, quoted=True), limit)
             case _:
                 pass
 
@@ -228,10 +229,6 @@ def _lines(text: str) -> list[str]:
 
 def _text(text: str) -> Json:
     return {"type": "plain_text", "text": text, "emoji": False}
-
-
-def _sentence(text: str, *, strong: bool) -> _Element:
-    return _rich([_run(text, "bold")]) if strong else _plain("section", {"text": _text(text)}, text)
 
 
 def _small(text: str) -> _Element:
@@ -255,7 +252,8 @@ def _joined(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _plain(kind: str, content: Json, *texts: str, leads: bool = False) -> _Element:
-    return _Element({"type": kind, **content}, _Size(sum(map(len, texts)), stored=1), leads)
+    size = _Size(sum(map(len, texts)), stored=1, height=height("".join((*texts, "\n"))))
+    return _Element({"type": kind, **content}, size, leads)
 
 
 def _heading(text: str, level: int) -> _Element:
@@ -277,19 +275,21 @@ def _rows(block: m.Pairs) -> Iterator[_Element]:
     if block.listed:
         return map(_small, _joined(_listed(block.rows)))
     together = [(row,) for row in block.rows] if block.are_paragraphs else [block.rows]
-    return chain.from_iterable(map(_pairs, together))
+    return chain.from_iterable(_pairs(each, block.together) for each in together)
 
 
-def _pairs(rows: Iterable[tuple[str, str]]) -> Iterator[_Element]:
+def _pairs(rows: Iterable[tuple[str, str]], may_have_code: bool) -> Iterator[_Element]:
     runs: list[Json] = []
     for name, said in rows:
-        row = [_run(line, "bold") for line in _lines(name)] + [
-            _run(line) for line in _lines(f": {said}")
-        ]
+        row = [_run(line, "bold") for line in _lines(name)]
+        for line in _lines(f": {said}"):
+            parts = coded(line) if may_have_code else [(line, False)]
+            row += [_run(part, "code" if is_code else None) for part, is_code in parts]
         if runs and sum(len(run["text"]) for run in (*runs, *row)) >= PLAIN:
             yield _rich(runs)
             runs = []
         if runs:
+            runs += [_run("")] if "style" in runs[-1] else []
             runs[-1]["text"] += "\n"
         runs += row
     if runs:
@@ -298,7 +298,7 @@ def _pairs(rows: Iterable[tuple[str, str]]) -> Iterator[_Element]:
 
 def _columns(columns: tuple[tuple[str, tuple[str, ...]], ...], limit: int) -> Iterator[_Element]:
     fields = ["\n".join((title, *(f"{BULLET} {item}" for item in items))) for title, items in columns]
-    if len(fields) > 1 and max(map(len, fields)) <= FIELD:
+    if len(fields) > 1 and max(map(len, fields)) <= FIELD and "`" not in "".join(fields):
         yield _plain("section", {"fields": [*map(_text, fields)]}, *fields)
         return
     for title, items in columns:
@@ -308,7 +308,10 @@ def _columns(columns: tuple[tuple[str, tuple[str, ...]], ...], limit: int) -> It
 
 def _entry(entry: m.Entry) -> _Element:
     runs = [_run(entry.text, "bold")]
-    facts = [_moment(entry.at)] if entry.at else []
+    facts: list[Json] = []
+    if at := entry.at:
+        stamp, fallback = int(at.timestamp()), figures.when(at)
+        facts.append({"type": "date", "timestamp": stamp, "format": WHEN, "fallback": fallback})
     facts += [_run(entry.said)] if entry.said else []
     facts += [{"type": "link", "url": entry.url, "text": THERE}] if entry.url else []
     for number, fact in enumerate(facts):
@@ -321,15 +324,6 @@ def _entry(entry: m.Entry) -> _Element:
     return _plain("rich_text", {"elements": [section]}, *said)
 
 
-def _moment(at: datetime) -> Json:
-    return {
-        "type": "date",
-        "timestamp": int(at.timestamp()),
-        "format": "{date_short_pretty} at {time}",
-        "fallback": figures.when(at),
-    }
-
-
 def _table(table: m.Table, limit: int) -> Iterator[_Element]:
     rows = (table.header, *table.rows)
     lengths = [sum(map(len, row)) for row in rows]
@@ -340,27 +334,14 @@ def _table(table: m.Table, limit: int) -> Iterator[_Element]:
     yield _Element({"type": "table", "rows": cells}, _Size(sum(lengths), stored=1, tables=1))
 
 
-def _markdown_of(block: m.Prose | m.Diff, level: int) -> Iterable[SplitBlock]:
-    if isinstance(block, m.Diff):
-        return changed(block.before, block.after, DIALECT)
-    return blocks(block.markdown, DIALECT, level)
-
-
-def _prose(content: Iterable[SplitBlock], limit: int) -> Iterator[_Element]:
-    return map(_markdown, pieces(content, limit))
+def _prose(content: Iterable[SplitBlock], limit: int, measure: Measure = len) -> Iterator[_Element]:
+    return map(_markdown, pieces(content, limit, measure))
 
 
 def _markdown(piece: MarkdownPiece) -> _Element:
     count = len(piece.text)
-    size = _Size(count, count, piece.stored, piece.tables)
+    size = _Size(count, count, piece.stored, piece.tables, height(f"{piece.text}\n"))
     return _Element({"type": "markdown", "text": piece.text}, size)
-
-
-def _quote(markdown: str, level: int, limit: int, *, is_card: bool) -> Iterator[_Element]:
-    if is_card:
-        yield _markdown(_question(beginning(markdown, QUESTION), len(markdown), level))
-    else:
-        yield from _prose(blocks(markdown, DIALECT, level, quoted=True), limit)
 
 
 def clear_cache() -> None:

@@ -33,7 +33,7 @@ from bot.slack.workspace import TIER_3, TIER_4, Workspace
 from bot.view.message import Message
 from bot.view.wording import slack as wording
 from bot.view.wording.card import BELOW, IN_THREAD
-from bot.view.wording.commands import no_thread
+from bot.view.wording.commands import SEE_THE_CARD, no_thread
 from bot.view.wording.slack import NO_ANSWER
 from council.brief import Brief, Discussion, SentFile
 from council.document.conversation import Source
@@ -107,7 +107,7 @@ class SlackVenue:
         except Unreachable:
             raise
         except VenueError as error:
-            await self._tell(line(wording.cannot_answer(str(error))))
+            await self._tell(line(wording.CANNOT_ANSWER.format(str(error))))
             raise
         self._thread = self._thread or self._card
         return self._card
@@ -208,8 +208,8 @@ class SlackVenue:
         said, ends = self._to_asker(mention.text), [*self._asker_runs(mention.text)]
         if link:
             address = self._workspace.permalink(self._channel, self._card, self._thread)
-            said += f" <{address}|{wording.SEE_THE_CARD}>"
-            linked = {"type": "link", "url": address, "text": wording.SEE_THE_CARD}
+            said += f" <{address}|{SEE_THE_CARD}>"
+            linked = {"type": "link", "url": address, "text": SEE_THE_CARD}
             ends += [{"type": "text", "text": " "}, linked]
         whole = Part(said)
         if digest:
@@ -224,7 +224,7 @@ class SlackVenue:
         async def post(thread: str | None) -> None:
             await self._reply(say, thread, mention.ledger)
 
-        await (self._conclude(post) if link else post(self._thread))
+        await (self._conclude(post, in_place=digest is None) if link else post(self._thread))
 
     async def repost(self, card: Card, mention: Mention, placed: Sent) -> bool:
         """Post the card as a new message with a mention above; return whether all its text has room."""
@@ -330,19 +330,21 @@ class SlackVenue:
         if answer.status != HTTPStatus.OK:
             raise by_status(answer.status, None, answer.headers)
 
-    async def _conclude(self, post: Callable[[str | None], Awaitable[T]]) -> T:
+    async def _conclude(self, post: Callable[[str | None], Awaitable[T]], *, in_place: bool = True) -> T:
         """Post something into the thread; where it is lost, into the channel."""
         if thread := self._thread:
             try:
                 return await post(thread)
             except (Gone, NotAllowed) as error:
+                if isinstance(error, NoThread) and not in_place:
+                    raise
                 log.info("thread_lost", reason=error)
         return await post(None)
 
     async def _reply(
         self, post: Callable[[str | None], Awaitable[T]], thread: str | None, ledger: Ledger
     ) -> T:
-        """Post into a thread, or in place where the channel has none; one line says why."""
+        """Post into a thread; where the channel has none, raise `NoThread` after a line that says so."""
         try:
             return await post(thread)
         except NoThread as error:
@@ -353,7 +355,7 @@ class SlackVenue:
             receipt = Receipt("no thread", ledger)
             if is_news and not receipt.is_spent:  # it is said once
                 await self._posting.post(why, receipt, Urgency.THREAD, self._channel)
-            return await post(None)
+            raise
 
     async def _draw(self, card: Card, continues: str) -> Drawn:
         """Draw a card; the newest is drawn once, however often it is sent."""

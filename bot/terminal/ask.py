@@ -122,7 +122,7 @@ class Asker:
         """Repeat a run that has no answer; return what `ask` returns. Raises `Refusal`."""
         run = await self.library.journal.get(run_id)
         if run is None or run.origin.platform != HERE.platform:
-            raise Refusal(wording.no_run(run_id))
+            raise Refusal(wording.NO_RUN.format(run_id))
         async with self._data_stays(), self.library.locks.acquire(run_id) as held:
             reopened = await self.library.journal.reopen(run_id) if held else None
             if reopened is None:
@@ -220,9 +220,9 @@ class Asker:
         await self.library.journal.deliver(run.id, "shown")
         question = clip(" ".join(run.brief.question.split()), 80)
         if ended.status == "answered":
-            warn(wording.had_its_answer(question, run.conversation_id))
+            warn(wording.HAD_ITS_ANSWER.format(question=question, conversation_id=run.conversation_id))
         else:
-            warn(wording.too_old(question, run.id))
+            warn(wording.TOO_OLD.format(question=question, run_id=run.id))
 
 
 def _question(text: str, files: FilesAsRead, after: str | None = None) -> Question:

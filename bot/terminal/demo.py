@@ -82,7 +82,7 @@ async def _show(player: Player, stage: "_Stage") -> bool:
     is_watched = sys.stdin.isatty() and sys.stdout.isatty()
     console = Console()
     takes = figures.duration(SECONDS / player.speed)
-    _tell(console, wording.introduction(len(player.example.members), takes))
+    _tell(console, wording.INTRODUCTION.format(members=len(player.example.members), takes=takes))
     shown: list[TerminalChannel] = []
 
     @contextmanager

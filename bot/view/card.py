@@ -354,7 +354,9 @@ def _weaknesses(view: RunView, final: Stage3Result) -> Iterator[str]:
 def _writer(view: RunView, final: Stage3Result, short: dict[str, str]) -> Iterator[str]:
     """Return who wrote an answer if it wasn't the chairman."""
     failed = [
-        wording.failed(short[name], failures.cause(state.failure))
+        wording.failed(
+            short[name] + wording.AS_CHAIRMAN * (name in view.members), failures.cause(state.failure)
+        )
         for name, state in view.chair.items()
         if isinstance(state, Failed)
     ]

@@ -20,7 +20,7 @@ CLOSE = 0.3
 ENOUGH_NAMED = 2
 """How many of a change's words an objection must share to be about it."""
 
-BEGINNING = 400
+BEGINNING = 200
 """How many characters of a corrected response a digest shows, about."""
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")

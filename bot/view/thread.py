@@ -9,12 +9,13 @@ behind *Open* (`opened`) and in transcripts and files (`record`).
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Literal
 from urllib.parse import urlsplit
 
 from bot.view.card import correction
 from bot.view.message import LINE, Block, Columns, Diff, Heading, Line, Message, Pairs, Prose, Table
-from bot.view.passages import beginning
+from bot.view.passages import Passage, beginning
 from bot.view.run import Failed, RunView, Seat
 from bot.view.wording import card, failures, figures, worth
 from bot.view.wording import thread as wording
@@ -36,12 +37,12 @@ from council.text import clip
 
 SUMMARY = 2 * LINE
 """How much is shown of what a critic says about an answer: two lines."""
-REASON = SUMMARY - 30
-"""How much is shown of a reply's reason, with what is before it in two lines."""
-SENTENCE = SUMMARY - 25
-"""How much the digest shows of a changed sentence: two lines, with what is before it."""
-PASSAGE = 240
-"""How much of a changed sentence is shown, before and after."""
+REASON = LINE - 20
+"""How much is shown of a reply's reason: a line, with what is before it."""
+SENTENCE = LINE - 25
+"""How much the digest shows of a changed sentence: a line, with what is before it."""
+PASSAGE = LINE - 15
+"""How much of a changed sentence is shown, before and after: a line each."""
 FULL, EMPTY = "\u25b0", "\u25b1"
 _REFERENCE = re.compile(r"\[\d{1,2}\](?!\()")
 """How Perplexity's models refer to a page that they cite."""
@@ -119,10 +120,19 @@ def _change(seat: Seat) -> str:
     much, passage = wording.much(seat.share), seat.passage
     if passage is None:
         return much
-    if not passage.after:
-        return wording.dropped(much, clip(passage.before, SENTENCE))
-    sentence = clip(passage.after, SENTENCE)
-    return wording.now(much, sentence) if passage.before else wording.added(much, sentence)
+    before, after = _changed(passage, SENTENCE)
+    how = (wording.NOW if before else wording.ADDED) if after else wording.DROPPED
+    return wording.changed(much, how, after or before)
+
+
+def _changed(passage: Passage, length: int) -> tuple[str, str]:
+    """Return a changed sentence before and after, each cut to where it differs."""
+    pairs = zip(passage.before, passage.after, strict=False)
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    start = passage.after.rfind(" ", 0, max(same - length // 2, 0)) + 1
+    cut = "\u2026" if start else ""
+    before, after = (clip(cut + text[start:], length) for text in (passage.before, passage.after))
+    return before, after
 
 
 def _in_full(seat: Seat) -> Iterator[Block]:
@@ -130,16 +140,17 @@ def _in_full(seat: Seat) -> Iterator[Block]:
     yield _standing(seat)
     yield from _objections(seat)
     if seat.has_changed and (passage := seat.passage):
-        yield Heading(wording.WHAT_CHANGED, 3)
-        rows = ((wording.BEFORE, passage.before), (wording.NOW, passage.after))
-        shown = tuple((name, clip(text, PASSAGE)) for name, text in rows if text)
-        yield Pairs(shown, together=True)
+        before, after = _changed(passage, PASSAGE)
+        change = ((wording.CHANGED_FROM, before), (wording.CHANGED_TO, after))
+        if not (before and after):
+            change = ((wording.ADDED, after),) if after else ((wording.DROPPED, before),)
+        yield Pairs(change, together=True)
     whole, begun = tuple(_response(seat)), beginning(seat.text)
     if seat.view.profile.thread == "full" or begun == seat.text or Prose(seat.text) not in whole:
         yield from whole
     else:
         name = wording.CORRECTED if seat.has_changed else wording.RESPONSE
-        yield Heading(wording.begins(name), 3)
+        yield Heading(f"{name}: {wording.BEGINNING}", 3)
         yield Prose(begun)
 
 
@@ -308,9 +319,9 @@ def _rows(seat: Seat) -> Iterator[tuple[str, str]]:
             yield critic, summary(shown)
             continue
         for point, reply in zip(shown, replies, strict=True):
-            yield critic, clip(said(point), SUMMARY)
-            if reply:
-                yield seat.short, _reply(seat, reply, clip(reply.reason, REASON))
+            answered = _reply(seat, reply, clip(reply.reason, REASON)) if reply else ""
+            room = max(SUMMARY - len(f"{critic}: {answered}"), LINE)
+            yield critic, wording.point(clip(said(point), room), None, answered)
     for critic, error in held.replies:
         if critic == seat.short:
             yield critic, wording.found_itself(clip(error, REASON))
@@ -322,7 +333,7 @@ def _reviewed(seat: Seat, *, forms_only: bool = False) -> Iterator[Block]:
     for critic, review, points in seat.criticism.points:
         if forms_only and not (_is_form(review) or any(by == critic for by, _ in replies)):
             continue
-        yield Heading(wording.review_by(critic), 3)
+        yield Heading(wording.REVIEW_BY.format(critic), 3)
         lists: dict[str, list[str]] = {wording.STRENGTHS: [], wording.FAULTS: []}
         for point in points:
             kind = wording.FAULTS if point.kind == "objection" else wording.STRENGTHS
@@ -520,7 +531,7 @@ def _moves(view: RunView, iteration: IterationState) -> Iterator[Block]:
     held = view.every_round[: len(iteration.rounds)]
     answered = [seat for seat in view.seats if seat.answer]
     if held and answered:
-        heads = (wording.round_head(each.number) for each in held)
+        heads = (wording.ROUND.format(each.number) for each in held)
         rows = ((seat.short, *(_move(each.seat(seat.name)) for each in held)) for seat in answered)
         yield Table((wording.MEMBER, *heads), tuple(rows))
 
@@ -569,7 +580,7 @@ def _prose_reviews(view: RunView) -> Iterator[Block]:
     if view.by_label:
         yield Line(wording.labels(view.by_label.items()))
     for critic, review in written:
-        yield Heading(wording.review_by(critic), 3)
+        yield Heading(wording.REVIEW_BY.format(critic), 3)
         yield Prose(review.ranking)
         if review.truncated:
             yield Line(wording.REVIEW_CUT_OFF)

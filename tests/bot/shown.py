@@ -12,7 +12,7 @@ from bot.render.dialect import ChatDialect, blocks
 from bot.render.splitting import split
 
 READER = MarkdownIt("commonmark", {"html": False, "maxNesting": 200}).enable(["table", "strikethrough"])
-FINISHED = ["Follow up", "Transcript", "Ask again", "Helpful", "Not helpful"]
+FINISHED = ["Follow up", "Transcript", "Ask again", "👍 Helpful", "👎 Not helpful"]
 """The labels of the buttons below an answer."""
 HIDDEN = str.maketrans("", "", "\u200b\u2060")
 

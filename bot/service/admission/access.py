@@ -128,7 +128,7 @@ class Access(BaseModel):
             self.allow, source, standing
         )
         if refused is None and not_allowed(self.profiles.get(profile, Rules()), source, standing):
-            refused = wording.not_this_profile(profile)
+            refused = wording.NOT_THIS_PROFILE.format(profile)
         if refused:
             raise Refusal(f"{refused} {wording.WHO_CHANGES_IT}")
 

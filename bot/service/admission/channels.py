@@ -153,7 +153,10 @@ class EffectiveSettings:
     @property
     def budgets(self) -> Budgets:
         return self.operator.budgets.narrowed(
-            {name: (getattr(self.own, key), wording.set_here(key)) for key, name in BUDGETS.items()}
+            {
+                name: (getattr(self.own, key), wording.SET_HERE.format(key))
+                for key, name in BUDGETS.items()
+            }
         )
 
     @property

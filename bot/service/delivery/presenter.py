@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import structlog
 
-from bot.errors import Gone, Malformed, NotAllowed, Revoked, Unreachable, VenueError
+from bot.errors import Gone, Malformed, NotAllowed, NoThread, Revoked, Unreachable, VenueError
 from bot.render.markdown import render
 from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.posts import RunPosts
@@ -83,7 +83,7 @@ class Presenter:
         self._more = asyncio.Event()
         self._opening: asyncio.Task[None] | None = None
         self._thread: tuple[ThreadPart, ...] | None = None
-        self._is_open = self._has_own = False
+        self._is_open = self._has_own = self._follows = False
         self._why: tuple[Line, ...] = ()
         self._mention: Mention | None = None
         self._is_complete = False
@@ -337,6 +337,7 @@ class Presenter:
             if self._thread is None:  # once they are final, they stay the same
                 # Counting changed words and choosing critics' sentences would block the loop too long.
                 self._thread = await offload_slowly(thread, self.view)
+                self._follows = await self._on_record.is_follow_up()
             if not self._is_open and (self._thread or self.view.final):
                 await self._open_thread()
         await self._post_thread("answer")
@@ -345,6 +346,7 @@ class Presenter:
         """Post the thread's messages of one kind that aren't posted yet."""
         if self._refused or not self._is_open:
             return
+        had_own = self._has_own
         with self._taking_refusals(takes_silence=takes_silence):
             for at, each in enumerate(shown := self._shown()):
                 if each.kind == kind and not self._below.has_posted(each.message):
@@ -355,11 +357,13 @@ class Presenter:
                         self._buttons(each, shown),
                         self._mention if kind == "digest" else None,
                     )
+        if had_own and not self._has_own:
+            await self._post_thread(kind, takes_silence=takes_silence)
 
     def _shown(self) -> list[ThreadPart]:
         """Return what is posted below the card: members' messages below a first question's alone."""
         parts = [*(self._thread or ())]
-        is_first = self._has_own and any(each.kind == "digest" for each in parts)
+        is_first = self._has_own and not self._follows and any(each.kind == "digest" for each in parts)
         if not is_first and self.view.profile.thread == "digest":
             parts = [each for each in parts if each.kind == "digest"]
         return [ThreadPart("answer", self._whole()), *parts] if self._is_cut else parts
@@ -391,7 +395,10 @@ class Presenter:
             self._is_stalled = True
         except VenueError as error:
             log.info("thread_given_up", reason=error)
-            self._refused = error
+            if isinstance(error, NoThread) and self._has_own:
+                self._has_own = False  # what is posted in place is less
+            else:
+                self._refused = error
         except Exception:
             log.exception("thread_crashed")
             self._is_stalled = True

@@ -65,6 +65,14 @@ class RunRecord:
             log.exception("run_not_read", run=self.run.id)
             return True
 
+    async def is_follow_up(self) -> bool:
+        """Return whether an earlier run has answered in the same conversation."""
+        try:
+            answers = (await self.store.load(self.run.conversation_id)).answers
+        except StorageError:  # this run's answer isn't stored either
+            return False
+        return any(each.run_id != self.run.id for each in answers[:1])
+
     async def render_page(self) -> File:
         """Return the run's stored conversation as an HTML file."""
         return await offload_slowly(page_of, await self.store.load(self.run.conversation_id))

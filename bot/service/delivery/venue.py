@@ -35,8 +35,8 @@ LABELS: dict[ButtonAction, str] = {
     "full": worth.AGAIN_IN_FULL,
     "retry": figures.CONTINUE,
     "over": figures.START_OVER,
-    "helpful": figures.HELPFUL,
-    "unhelpful": figures.UNHELPFUL,
+    "helpful": f"\U0001f44d {figures.HELPFUL}",
+    "unhelpful": f"\U0001f44e {figures.UNHELPFUL}",
     "open": figures.OPEN,
     # Below threads of earlier versions:
     "votes": "Votes",
@@ -185,7 +185,7 @@ class Venue(Protocol):
         ...
 
     async def post(self, part: Part, key: str, sent: Receipt, urgency: Urgency = Urgency.THREAD) -> str:
-        """Post a part into the thread, or in place if there is none."""
+        """Post a part into the thread, or in place; raise `NoThread` where only now there is none."""
         ...
 
     async def attach(self, note: str, sent: Receipt, *files: File) -> str:

@@ -213,7 +213,7 @@ def _profile(key: str, name: str, now: EffectiveSettings, standing: Requester) -
         raise _Wrong(wording.no_profile(key, name, _nearest(name, known), known))
     rules = now.operator.access.profiles.get(name)
     if rules and not rules.open_to_place(standing):
-        raise _Wrong(wording.profile_not_here(key, name))
+        raise _Wrong(wording.PROFILE_NOT_HERE.format(option=key, name=name))
     return name
 
 
@@ -243,7 +243,9 @@ def _bounded(
 ) -> Number:
     """Return a value no wider than the operator's."""
     if limit is not None and value > limit:
-        raise _Wrong(wording.too_wide(key, said(value), said(limit), where))
+        raise _Wrong(
+            wording.TOO_WIDE.format(option=key, value=said(value), limit=said(limit), where=where)
+        )
     return value
 
 

@@ -32,7 +32,10 @@ def dry_run(estimate: Estimate, typical: Typical | None) -> str:
         f"{count(estimate.calls, 'call')}, about {count(estimate.tokens, 'token')}."
     )
     if estimate.may_skip:
-        lines = (*lines, worth.if_they_agree(amount(estimate.agreed_cost) if estimate.cost else NO_COST))
+        lines = (
+            *lines,
+            worth.IF_THEY_AGREE.format(amount(estimate.agreed_cost) if estimate.cost else NO_COST),
+        )
     assumed = f"Each reply is assumed to be {count(estimate.reply_tokens, 'token')} long (max_tokens)."
     return "\n".join([said, *lines, assumed, *_reasons(estimate), NOTHING_ASKED])
 

@@ -26,6 +26,7 @@ DISSENT = "Dissent"
 ONLY = "Only one said"
 CHANGED = "Review changed"
 ASK = "Would change the answer"
+AS_CHAIRMAN = " as chairman"
 
 WAITING = "waiting"
 RUNNING = "running"
@@ -144,7 +145,8 @@ def verbatim(name: str, why: str, *, ranked: bool) -> str:
     first = ", ranked first" if ranked else ""
     if not why:
         return f"No chairman available: {name}'s answer{first}, unedited."
-    return f"{why}, so this is {name}'s answer{first}, unedited."
+    as_member = " as a member" if f"{name}{AS_CHAIRMAN}" in why else ""
+    return f"{why}, so this is {name}'s answer{as_member}{first}, unedited."
 
 
 def _instead(why: str) -> str:
@@ -257,7 +259,8 @@ def more(number: int) -> str:
 
 
 def so_far(effort: Iterable[str]) -> str:
-    return f"{', '.join(effort)} so far"
+    spent, more, later = ", ".join(effort).partition(figures.MORE)
+    return f"{spent} so far{more}{later}"
 
 
 def chairman(name: str) -> str:

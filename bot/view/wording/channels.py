@@ -28,6 +28,15 @@ _ADMINS: Mapping[str, str] = {
     "discord": "Somebody with Manage Server",
     "slack": "A workspace admin",
 }
+SET_HERE = "This channel's admins have set that: {} in /council-config."
+PROFILE_NOT_HERE = (
+    "{option}: the profile {name} isn't open to this channel. Whoever runs the bot can open it, "
+    "under [access.profiles.{name}] in council.toml."
+)
+TOO_WIDE = (
+    "{option}: {value} is more than the {limit} that whoever runs the bot allows ({where}); only "
+    "they can raise that."
+)
 
 
 def in_file(file: str, table: str) -> str:
@@ -58,10 +67,6 @@ def budget(limit: float | None) -> str:
 
 def retention(days: int | None) -> str:
     return KEPT if days is None else f"deleted {count(days, 'day')} after the last answer"
-
-
-def set_here(key: str) -> str:
-    return f"This channel's admins have set that: {key} in /council-config."
 
 
 def changed(label: str, before: str, after: str) -> str:
@@ -116,13 +121,6 @@ def no_profile(option: str, name: str, guess: str | None, known: Iterable[str]) 
     return f"{option}: there is no profile \u201c{name}\u201d. {hint}"
 
 
-def profile_not_here(option: str, name: str) -> str:
-    return (
-        f"{option}: the profile {name} isn't open to this channel. Whoever runs the bot can open it, "
-        f"under [access.profiles.{name}] in council.toml."
-    )
-
-
 def not_among(name: str, open_: Iterable[str]) -> str:
     return (
         f"profile: {name} isn't one of this channel's profiles ({', '.join(open_)}). Set profiles, too."
@@ -137,13 +135,6 @@ def wrong(option: str, value: str, allowed: str, guess: str | None = None) -> st
 
 def nobody_of(value: str) -> str:
     return f"who: \u201c{value}\u201d names nobody. {NOBODY_NAMED}."
-
-
-def too_wide(option: str, value: str, limit: str, where: str) -> str:
-    return (
-        f"{option}: {value} is more than the {limit} that whoever runs the bot allows ({where}); "
-        "only they can raise that."
-    )
 
 
 def days(number: int) -> str:

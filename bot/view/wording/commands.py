@@ -53,6 +53,8 @@ NOT_PRIVATE = "--private works only with /council."
 PROFILE_NAME = "the name of a profile"
 WHICH_ANSWER = "words of its title or question"
 TEXT = "text"
+NOT_CLOSED = "The quotation mark after --{} is never closed."
+NOT_THIS_PROFILE = "The profile {} isn't open to you here. Choose another one."
 
 
 def days(default: int) -> str:
@@ -94,10 +96,6 @@ def no_value(option: str, allowed: str) -> str:
 
 def twice(option: str) -> str:
     return f"The option --{option} appears twice. Use it once."
-
-
-def not_closed(option: str) -> str:
-    return f"The quotation mark after --{option} is never closed."
 
 
 def unknown(name: str, guess: str | None, known: Sequence[str], *, before_question: bool) -> str:
@@ -248,15 +246,12 @@ CHANNEL_NOT_FORGOTTEN = "Only an admin can delete a channel's history."
 CHANNEL_NOT_CONFIGURED = "Only an admin can change this channel's settings. Nothing was changed."
 
 
-def not_this_profile(name: str) -> str:
-    return f"The profile {name} isn't open to you here. Choose another one."
-
-
 def not_an_id(value: str) -> str:
     return f"{value!r} isn't an id of that kind"
 
 
 DONE = "The council has answered."
+SEE_THE_CARD = "See the card"
 FAILED = "The council could not answer; the card says why."
 NOT_ON_CARD = "The answer can't be shown on a card. The transcript has it."
 NOT_IN_THREAD = "This part can't be shown here. The transcript has it."

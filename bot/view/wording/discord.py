@@ -195,12 +195,8 @@ NOT_A_TOKEN = "it isn't a bot token"  # noqa: S105 - words about one
 COPY_FROM_PAGE = "Copy it from the application's Bot page"
 
 
-def in_direct(link: str) -> str:
-    return f"The council answers in your direct messages: {link}"
-
-
-def not_posted(why: str) -> str:
-    return f"The council can't post here: {why}. Your question was cancelled."
+NOT_POSTED = "The council can't post here: {}. Your question was cancelled."
+IN_DIRECT = "The council answers in your direct messages: {}"
 
 
 def lacks(permissions: Iterable[str]) -> str:

@@ -22,6 +22,7 @@ NO_AMOUNT = '{!r} is no amount. Write US dollars above 0 as text, such as "0.50"
 TIME_UNREADABLE = "{!r} is no time. Write days or hours, such as 90d or 12h, or never."
 NO_PART = "Parts of the type {!r} can't be read here. Send text."
 PICTURE_UNREAD = "The {} isn't read: {}."
+KEY_UNUSABLE = "An idempotency key is a line of 1 to {} characters, in UTF-8."
 
 
 def program(name: str) -> str:
@@ -95,10 +96,6 @@ def too_long(most: int) -> str:
 
 def whole_in(name: str) -> str:
     return f"[\u2026 The whole text is in the file \u201c{name}\u201d. \u2026]"
-
-
-def key_unusable(most: int) -> str:
-    return f"An idempotency key is a line of 1 to {most} characters, in UTF-8."
 
 
 STAGES = {

@@ -10,6 +10,7 @@ from council.usage import Usage
 from storage.index.statistics import Spent, Typical
 
 NO_COST = "no cost"
+MORE = ", and up to "
 _ORDINALS = {1: "st", 2: "nd", 3: "rd"}
 
 
@@ -34,7 +35,7 @@ def money(usage: Usage) -> str:
     parts = [dollars(usage.cost - (usage.unsure or 0.0))] if usage.cost else []
     if usage.unpriced:
         parts.append(f"{count(usage.unpriced, 'call')} without a known price")
-    later = f", and up to {dollars(usage.unsure)} for calls that were cut off" if usage.unsure else ""
+    later = f"{MORE}{dollars(usage.unsure)} for calls that were cut off" if usage.unsure else ""
     return (" plus ".join(parts) or NO_COST) + later
 
 

@@ -25,6 +25,9 @@ ASKED = "Asked"
 UNANSWERED = "no answer"
 CUT = "This isn't all of it. The rest is in the transcript."
 """Where a sheet has no room for more."""
+TOO_MANY_WORDS = "That is more than {} characters. Search for the words that matter."
+STARTED_BY = "Started by {}."
+MEMBERS_LEFT_OUT = "Buttons show {shown} of {of} members; the transcript has them all."
 
 
 def shared(by: str) -> str:
@@ -45,10 +48,6 @@ def page(first: int, last: int, found: int, ranked: int) -> str:
     return f"{some} of {found}"
 
 
-def too_many_words(most: int) -> str:
-    return f"That is more than {most} characters. Search for the words that matter."
-
-
 def several(number: int, *, more: bool) -> str:
     return f"{f'More than {number}' if more else number} answers fit. Pick one, or type more words."
 
@@ -59,14 +58,6 @@ def question(number: int, of: int) -> str:
 
 def asked_by(asker: str) -> str:
     return f"{ASKED} by {asker}."
-
-
-def started_by(asker: str) -> str:
-    return f"Started by {asker}."
-
-
-def members_left_out(shown: int, of: int) -> str:
-    return f"Buttons show {shown} of {of} members; the transcript has them all."
 
 
 def answers(number: int) -> str:

@@ -100,6 +100,7 @@ FORBIDDEN: Mapping[str, str] = {
     "two_factor_setup_required": "the workspace requires two-factor authentication",
 }
 """A setting or a missing right keeps the bot from it."""
+CANNOT_ANSWER = "The council can't answer here: {}."
 
 
 def lacks_scope(scope: str) -> str:
@@ -121,7 +122,6 @@ NO_BOTS = "Bots and workflows can't ask. Somebody may choose Ask the council in 
 TOO_SLOW = "Slack took too long to open your direct messages. Nothing was done. Try again."
 IN_DIRECT = "The transcript is in your direct messages with the council."
 IN_PRIVATE = "The council will answer in your direct messages."
-SEE_THE_CARD = "See the card"
 
 SCOPES: Mapping[str, str] = {
     "app_mentions:read": "receive mentions",
@@ -156,10 +156,6 @@ NOT_IN_CHANNEL = "the asker is no longer in the channel"
 
 def lacks_scopes(scopes: Iterable[str]) -> str:
     return f"the scopes {listing(scopes)} are missing"
-
-
-def cannot_answer(why: str) -> str:
-    return f"The council can't answer here: {why}."
 
 
 def impossible(why: str) -> str:

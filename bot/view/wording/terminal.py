@@ -34,28 +34,24 @@ LACKED = {
     "stage2_5": "could not be corrected",
     "stage3": "could not write the final answer",
 }
-
-
-def too_old(question: str, run_id: str) -> str:
-    return (
-        f"A run was interrupted too long ago to resume by itself: {question}\n"
-        f"To resume it:\n  council retry {run_id}"
-    )
+NO_RUN = "No run from this terminal has the id {}."
+TOO_OLD = (
+    "A run was interrupted too long ago to resume by itself: {question}\nTo resume it:\n  council "
+    "retry {run_id}"
+)
+HAD_ITS_ANSWER = (
+    "An interrupted run already had its answer: {question}\nTo read it:\n  council export "
+    "{conversation_id}"
+)
+INTRODUCTION = (
+    "Watch a council work, in about {takes}: {members} members answer a question, review each "
+    "other without knowing who wrote what, and correct themselves. Then a chairman writes the "
+    "answer. Ctrl-C leaves."
+)
 
 
 def unlisted(model: str, near: str | None) -> str:
     return f"The provider doesn't list {model}." + (f" Did you mean {near}?" if near else "")
-
-
-def had_its_answer(question: str, conversation_id: str) -> str:
-    return (
-        f"An interrupted run already had its answer: {question}\n"
-        f"To read it:\n  council export {conversation_id}"
-    )
-
-
-def no_run(run_id: str) -> str:
-    return f"No run from this terminal has the id {run_id}."
 
 
 def left(run_id: str) -> str:
@@ -147,14 +143,6 @@ GOODBYE = (
 
 def choice(examples: int) -> str:
     return f"Type a number from 1 to {examples}, or press Enter for the first."
-
-
-def introduction(members: int, takes: str) -> str:
-    return (
-        f"Watch a council work, in about {takes}: {members} members answer a question, review each "
-        "other without knowing who wrote what, and correct themselves. Then a chairman writes the "
-        "answer. Ctrl-C leaves."
-    )
 
 
 def unknown(typed: str) -> str:

@@ -24,8 +24,8 @@ HOW_SCORED = (
 )
 
 OBJECTIONS = "Objections"
-WHAT_CHANGED = "What changed"
-BEFORE, NOW = "Before", "Now"
+CHANGED_FROM, CHANGED_TO = "Changed from", "to"
+ADDED, DROPPED, NOW = "Added", "Dropped", "Now"
 OBJECTION, CHANGED = "Gravest objection", "Changed"
 NOT_FOUND = "quotes words that aren't in the answer"
 NO_RANK = "not ranked"
@@ -60,7 +60,7 @@ MEMBER = "Member"
 SOURCES = "Sources on the web:"
 OWN_REVIEW = "No peer's review came back, so it reviewed its own answer."
 CUT_OFF = "It reached its length limit and ends here."
-REVIEWS = "Reviews"
+REVIEWS, REVIEW_BY, ROUND = "Reviews", "By {}", "Round {}"
 REVIEW_CUT_OFF = "The review reached its length limit and ends here."
 
 
@@ -68,16 +68,8 @@ def of_round(number: int) -> str:
     return "" if number == 1 else f", round {number}"
 
 
-def round_head(number: int) -> str:
-    return f"Round {number}"
-
-
 def by(name: str) -> str:
     return f"by {name}"
-
-
-def review_by(name: str) -> str:
-    return f"By {name}"
 
 
 def disqualified_here(name: str, failed: Iterable[str]) -> str:
@@ -165,20 +157,8 @@ def average(position: str) -> str:
     return f"average vote {position}"
 
 
-def begins(name: str) -> str:
-    return f"{name}: {BEGINNING}"
-
-
-def added(much: str, sentence: str) -> str:
-    return f"{much}; added \u201c{sentence}\u201d"
-
-
-def dropped(much: str, sentence: str) -> str:
-    return f"{much}; dropped \u201c{sentence}\u201d"
-
-
-def now(much: str, sentence: str) -> str:
-    return f"{much}; now \u201c{sentence}\u201d"
+def changed(much: str, how: str, sentence: str) -> str:
+    return f"{much}; {how.lower()} \u201c{sentence}\u201d"
 
 
 def scored(scores: Mapping[str, int]) -> str:

@@ -16,6 +16,7 @@ JUDGED_BY_MEMBER = "the judge is one of the members"
 
 
 JUDGED = "What the judge found"
+IF_THEY_AGREE = "If the answers agree, reviews are skipped: {}."
 
 
 def verdict(report: JudgeReport) -> str:
@@ -39,10 +40,6 @@ def known_since(depth: RunDepth) -> str:
         did = "changed" if depth.changed else "didn't change"
         return f"Reviewed all the same, as a check: the reviews {did} the recommendation."
     return ""
-
-
-def if_they_agree(cost: str) -> str:
-    return f"If the answers agree, reviews are skipped: {cost}."
 
 
 def judge(*, is_member: bool) -> str:

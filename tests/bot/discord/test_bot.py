@@ -147,7 +147,7 @@ async def test_a_command_becomes_card_thread_answer_and_one_mention(
     posted = server.messages(thread, by_bot=True)
     ranking, *members = posted
     assert len(members) == len(FOUR)
-    assert "\n## Ranking\n\nAverage vote (1 is best) beside each name. " in ranking.text
+    assert "## Ranking\n\nAverage vote (1 is best) beside each name. " in ranking.text
     assert ranking.buttons == []
     for name in FOUR:
         [member] = [
@@ -155,7 +155,7 @@ async def test_a_command_becomes_card_thread_answer_and_one_mention(
         ]
         assert "### Objections\n\n" in member.text
         assert "### Corrected response\n\nA better and much longer answer" in member.text
-        assert "**Before**: The first answer of" in member.text
+        assert "**Changed from**: The first answer of" in member.text
         assert [part["label"] for part in member.buttons] == ["Open"]
     assert [message for message in posted if message.attachments] == []
     assert thread.name == "Shard or scale up?"
@@ -163,9 +163,9 @@ async def test_a_command_becomes_card_thread_answer_and_one_mention(
     assert [part["label"] for part in card.buttons] == FINISHED
     said = (
         f"<@{team.ada.id}> The council has answered. "
-        f"https://discord.com/channels/{team.general.guild.id}/{team.general.id}/{card.id}"  # pyright: ignore[reportOptionalMemberAccess] - it is in a guild
+        f"[See the card](<https://discord.com/channels/{team.general.guild.id}/{team.general.id}/{card.id}>)"  # pyright: ignore[reportOptionalMemberAccess] - it is in a guild
     )
-    assert ranking.content == said
+    assert ranking.content.endswith(f"\n\n{said}")
     assert server.pings() == [Ping("user", team.ada.id, "post", ranking.id)]
     assert server.unhandled() == []
 
@@ -237,8 +237,8 @@ async def test_the_thread_shows_the_last_of_two_rounds(
     card = await team.asked()
     [thread] = server.threads(team.general)
     posted = texts(server, thread)
-    assert [text for text in posted if "\n## Ranking" in text] == [posted[0]]
-    assert "\n## Ranking, round 2\n\n" in posted[0]
+    assert [text for text in posted if "## Ranking" in text] == [posted[0]]
+    assert posted[0].startswith("## Ranking, round 2\n\n")
     for name in FOUR:
         [number] = [at for at, text in enumerate(posted) if text.startswith(f"## {short(name)}\n\n")]
         assert f"{name} corrects itself again." in posted[number]
@@ -692,7 +692,7 @@ async def test_a_server_without_room_for_threads_gets_the_parts_in_the_channel(
     team.general.guild.threads_full = True
     card = await team.asked()
     [digest] = texts(server, team.general)[1:]
-    assert "\nNo thread here: this server has reached its limit of active threads.\n" in digest
+    assert "No thread here: this server has reached its limit of active threads.\n" in digest
     assert ANSWER in card.text
     assert len(server.pings()) == 1
 
@@ -746,7 +746,7 @@ async def test_direct_messages_get_the_parts_in_place(
     assert "continues below" in card.text
     assert shown[1].startswith("No thread here: direct messages have no threads.\n")
     link = f"https://discord.com/channels/@me/{direct.id}/{card.id}"
-    assert shown[-1].startswith(f"<@{team.ada.id}> The council has answered. {link}\n## Ranking")
+    assert shown[-1].endswith(f"<@{team.ada.id}> The council has answered. [See the card](<{link}>)")
 
 
 @pytest.mark.parametrize("denied", [Permission.SEND_MESSAGES, Permission.EMBED_LINKS])

@@ -91,7 +91,7 @@ async def test_one_failed_edit_costs_neither_answer_nor_mention(
     team.server.fail(EDIT, **fault)  # pyright: ignore[reportArgumentType] - named per test
     await released(team)
     assert ANSWER in card.text
-    assert [text.endswith(str(card.id)) for text in told(team)] == [True]
+    assert [text.endswith(f"{card.id}>)") for text in told(team)] == [True]
     assert await delivered(team) == ["shown"]
 
 
@@ -242,7 +242,7 @@ async def test_whatever_refuses_a_thread_the_parts_come_in_place(
     card = await team.asked()
     shown = team.server.messages(team.general)
     assert ANSWER in card.text
-    assert f"\nNo thread here: {why}.\n" in shown[-1].text
+    assert f"No thread here: {why}.\n" in shown[-1].text
     assert len(shown) == 2  # the card, and the digest with the mention
     assert [message for message in shown if message.attachments] == []
     assert len(told(team)) == 1
@@ -405,7 +405,7 @@ async def test_a_card_that_was_posted_again_is_on_record(team: Office) -> None:
     [row] = await team.library.database.read("SELECT origin FROM runs")
     origin = Source.model_validate_json(row["origin"])
     assert (origin.message, origin.thread, origin.card) == (str(card.id), str(card.id), str(new.id))
-    assert [text.endswith(str(new.id)) for text in told(team)] == [True]
+    assert [text.endswith(f"{new.id}>)") for text in told(team)] == [True]
 
 
 async def test_the_next_start_edits_the_newest_card(alone: Bench) -> None:

@@ -17,7 +17,7 @@ LONG = "\n\n".join(f"Reason {number}: " + "why " * 30 for number in range(90))
 """More than a card holds, and more than one message of the thread."""
 
 
-MENTION = re.compile(r"^<@.*(\n|$)")
+MENTION = re.compile(r"\n*<@.*$")
 AMID = range(6, 8)
 """The posts of the other members, which are as those of the first."""
 

@@ -8,6 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.discord.text import CardText, card, pages, units
+from bot.render.dialect import HEIGHT, height
 from bot.view.card import card as card_of
 from bot.view.message import (
     Block,
@@ -22,12 +23,12 @@ from bot.view.message import (
     Title,
 )
 from bot.view.run import fold
-from bot.view.thread import opened, thread
+from bot.view.thread import opened
 from bot.view.wording.card import BELOW
 from bot.view.wording.thread import IN_TRANSCRIPT
 from council.events import RunFailed
 from tests.bot.render.long_answer import answer
-from tests.bot.sample_run import GEMINI, GPT, LATE, RUN_ID, seen
+from tests.bot.sample_run import GPT, LATE, RUN_ID, seen
 from tests.bot.shown import READER, letters
 from tests.discord_server.limits import Shape, check
 from tests.fragments import made_of
@@ -141,44 +142,6 @@ def test_the_card_of_an_error() -> None:
         footer="9 s \u00b7 $0.0063 \u00b7 run 7b1f0c52",
         cut=False,
     )
-
-
-def test_the_thread() -> None:
-    """The whole in short; a message a member with its code as it is."""
-    messages = {each.message.key: pages(each.message) for each in thread(seen())}
-    assert messages["ranking"] == [
-        [
-            (
-                "## Ranking\n\n"
-                "Average vote (1 is best) beside each name.\n\n"
-                "grok-4 did not answer: the provider was too busy, after 3 attempts "
-                "(\u201cRate limit reached for grok-4\u201d).\n\n"
-                "**1st claude-sonnet-4.5**: average vote 1\n"
-                "**Gravest objection**: not divided; see Open\n"
-                "**Changed**: no, it kept its answer\n\n"
-                "**2nd gemini-2.5-pro (The Pragmatist)**: average vote 1.5\n"
-                "**Gravest objection, by gpt-5**: gemini-2.5-pro (The Pragmatist) solves overlap, not recovery.\n"
-                "**Changed**: no, its correction failed\n\n"
-                "**3rd gpt-5**: average vote 2\n"
-                "**Gravest objection, by claude-sonnet-4.5**: gpt-5 forgets who runs the cluster.\n"
-                "**Changed**: rewritten; now \u201cMove the jobs that must recover half-way. Start with one job. "
-                "Let a managed service run the cluster.\u201d"
-            )
-        ]
-    ]
-    assert messages[f"member:{GEMINI}"] == [
-        [
-            (
-                "## gemini-2.5-pro (The Pragmatist)\n\n"
-                "Ranked 2nd of 3. The correction failed: it took too long. The original response is kept.\n"
-                "### Objections\n\n"
-                "Not divided: claude-sonnet-4.5 (Open)\n"
-                "### Response\n\n"
-                "Stay with cron and add a lock and an alert:\n\n"
-                "```sh\nflock -n /tmp/nightly.lock ./nightly\n```"
-            )
-        ]
-    ]
 
 
 def test_open_shows_what_changed_in_words() -> None:
@@ -411,7 +374,7 @@ def test_a_card_shows_what_fits(length: int) -> None:
         whole = unlabelled("".join(map(letters, said(Prose(answer(length))))))
         assert whole.startswith(unlabelled(letters(begun)))
         assert begun.count("```") % 2 == 0
-        assert units(text.description) > 3_000
+        assert HEIGHT > height(text.description) > HEIGHT // 2
 
 
 def test_notes_that_are_too_long_end_with_an_ellipsis() -> None:
@@ -422,7 +385,7 @@ def test_notes_that_are_too_long_end_with_an_ellipsis() -> None:
     text = shown(Title("Why"), Prose(answer(60_000)), notes, Footer("4 members"))
     embedded(text)
     answered, below = text.description.split("\n\n*continues in the thread*\n\n")
-    assert units(answered) > 2_300
+    assert units(answered) > 1_000
     assert below.startswith("**Dissent**: because because")
     assert below.endswith("because \u2026")
     assert text.footer == "4 members"

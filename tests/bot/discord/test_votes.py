@@ -31,8 +31,8 @@ async def test_forged_buttons_and_forms_reach_no_other_channel(
     elsewhere = server.channel(guild, "elsewhere")
     theirs: Message = server.say(elsewhere, server.bot, "look")
     theirs.now.components.extend(card.now.components)
-    run_id = button(card, "Helpful").rpartition(":")[2]
-    for forged in (button(card, "Helpful"), button(card, "Not helpful")):
+    run_id = button(card, "👍 Helpful").rpartition(":")[2]
+    for forged in (button(card, "👍 Helpful"), button(card, "👎 Not helpful")):
         said = await team.refused(server.click(theirs, forged, team.ada))
         assert said.startswith("This run isn't on record here")
     sent = server.submit_forged(elsewhere, team.ada, f"council-why:{run_id}", reason="x")

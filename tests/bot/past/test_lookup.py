@@ -158,6 +158,8 @@ async def test_answers_are_proposed_by_any_word(room: Room) -> None:
         "sharding": [costs],
         "cost": [costs],
         "sca": [scale],
+        "shardin": [costs],  # longer than its stem
+        "scale of shardi": [costs],
     }.items():
         assert [row.id for row in await room.lookup.proposals(typed, HERE)][: len(best)] == best
 

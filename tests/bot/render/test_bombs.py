@@ -113,7 +113,7 @@ def test_a_card_parses_what_it_can_show(parsed: list[str]) -> None:
     assert max(map(len, parsed)) <= 1.5 * discord_text.DESCRIPTION
     parsed.clear()
     assert slack_text.card(message).cut
-    assert max(map(len, parsed)) <= 1.5 * slack_text.CARD_PROSE
+    assert max(map(len, parsed)) <= 1.5 * slack_text.HEIGHT
 
 
 def test_an_edit_that_changes_a_members_state_parses_nothing(parsed: list[str]) -> None:

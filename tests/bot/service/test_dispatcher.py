@@ -259,12 +259,14 @@ async def test_how_much_is_posted_below_a_card(
     tmp_path: Path, place_has: bool, depth: str, thread: str, posted: int
 ) -> None:
     """Members' messages below a first question's card alone; without reviews, nothing but the mention."""
-    venue = RecordingVenue(has_own=place_has)
+    venue, again = RecordingVenue(has_own=place_has), RecordingVenue(has_own=place_has)
     async with office(tmp_path, ScriptedCouncil()) as place:
         options = RunOptions.read({"depth": depth})
         await place.library.overrides.change(Scope("slack", "T1", "C1"), {"thread": thread}, "slack:U1")
-        await place.see(venue, options=options)
+        run = await place.see(venue, options=options)
+        await place.see(again, "2", options=options, conversation_id=run.conversation_id)
     assert len(venue.posted) == posted
+    assert len(again.posted) == (posted if thread == "full" else depth == "full")  # a follow-up
     assert venue.mentions == ["The council has answered."]
     if posted == 1:  # members open from the digest
         labels = {each.label for each in venue.buttons[0]}

@@ -990,8 +990,8 @@ class TestRefusals:
         with pytest.raises(VenueError, match=r"^Slack can't be reached$"):
             await granted(lost())
 
-    async def test_without_threads_the_parts_come_in_place(self, tmp_path: Path) -> None:
-        """One line says why."""
+    async def test_without_threads_the_digest_comes_in_place(self, tmp_path: Path) -> None:
+        """One line says why; members open from its buttons."""
         async with at_work(tmp_path) as place:
             held = "stage3.1:chair/man:chairman"
             place.council.held.add(held)
@@ -1004,9 +1004,9 @@ class TestRefusals:
             assert place.slack.thread(place.general, card.ts) == []
             _, *posts = place.cards(place.general)
             [mention] = [post for post in posts if post.pinged]
-            why, *parts = [post for post in posts if not post.pinged]
+            [why] = [post for post in posts if not post.pinged]
             assert why.text == "No thread here: threads are switched off in this channel."
-            assert len(parts) == len(FOUR)
+            assert str(mention.blocks).count("'Open ") == len(FOUR)
             assert mention.pinged == {place.ada.id}
 
     @pytest.mark.parametrize(

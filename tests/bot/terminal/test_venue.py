@@ -130,7 +130,7 @@ def test_a_person_sees_card_thread_and_answer() -> None:
         "Ranking",
         "Average vote",
         "Ranked 3rd of 3",
-        "What changed",
+        "Changed from",
         "Corrected response",
         "Ada asked",
         "Cron or Temporal for nightly jobs",

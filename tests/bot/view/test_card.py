@@ -356,6 +356,13 @@ def test_an_answer_that_was_not_saved_has_no_id() -> None:
             ("claude-opus-4.1 failed (it took too long), so this is grok-4's answer, unedited."),
         ),
         (
+            {"source": "verbatim", "model": CLAUDE, "chair": CLAUDE},
+            (
+                "claude-sonnet-4.5 as chairman failed (it took too long), so this is "
+                "claude-sonnet-4.5's answer as a member, ranked first, unedited."
+            ),
+        ),
+        (
             {"answered_by": "anthropic/claude-3"},
             "The model anthropic/claude-3 answered in place of claude-opus-4.1.",
         ),
@@ -365,7 +372,7 @@ def test_an_answer_that_was_not_saved_has_no_id() -> None:
 )
 def test_an_answer_that_came_about_otherwise_says_how(changes: dict[str, object], said: str) -> None:
     """Whoever wrote it and why is above the answer."""
-    chair = FailedCall(stage="stage3", member=CHAIRMAN, failure=LATE)
+    chair = FailedCall(stage="stage3", member=str(changes.get("chair", CHAIRMAN)), failure=LATE)
     shown = answered(
         stage3=FINAL.model_copy(update=changes), stage2_5=None, settings=None, failures=[chair]
     )

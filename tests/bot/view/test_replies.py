@@ -77,8 +77,8 @@ def rows(message: AssistantMessage) -> list[str]:
     return told.splitlines()
 
 
-def test_a_reply_is_below_its_objection() -> None:
-    """In the author's name, with how it checked; the digest counts, and says it of the gravest."""
+def test_a_reply_follows_its_objection() -> None:
+    """With how the author checked it; the digest counts, and says it of the gravest."""
     message = stored(
         [
             reviewed(objection(f"{LABEL} is slow"), objection("Too dear", severity="low")),
@@ -92,10 +92,8 @@ def test_a_reply_is_below_its_objection() -> None:
     )
     assert rows(message) == [
         "- gpt-5: to the gravest, by claude-sonnet-4.5: doesn't hold: gpt-5 took a second.",
-        "- claude-sonnet-4.5: Minor: Too dear.",
-        "- gpt-5: it holds.",
-        f"- gemini-2.5-pro (The Pragmatist): {GROUND}.",
-        "- gpt-5: it holds. \u201cI tried it.\u201d",
+        "- claude-sonnet-4.5: Minor: Too dear. \u2192 it holds.",
+        f"- gemini-2.5-pro (The Pragmatist): {GROUND}. \u2192 it holds. \u201cI tried it.\u201d",
     ]
     digest, _ = shown(message)
     assert "; 3 objections, 2 hold" in digest

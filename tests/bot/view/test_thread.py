@@ -94,8 +94,7 @@ def test_the_first_message_is_enough() -> None:
         "- Changed: no, its correction failed\n\n<!-- -->\n\n"
         "- 3rd gpt-5: average vote 2\n"
         "- Gravest objection, by claude-sonnet-4.5: gpt-5 forgets who runs the cluster.\n"
-        "- Changed: rewritten; now \u201cMove the jobs that must recover half-way. Start with one job. "
-        "Let a managed service run the cluster.\u201d\n"
+        "- Changed: rewritten; now \u201cMove the jobs that must recover half-way.\u2026\u201d\n"
     )
 
 
@@ -125,10 +124,9 @@ def test_a_corrected_answer_is_below_its_objections_and_what_changed() -> None:
         "Ranked 3rd of 3. Rewritten.\n\n"
         "### Objections\n\n"
         "- gemini-2.5-pro (The Pragmatist): gpt-5 oversells.\n\n"
-        "### What changed\n\n"
-        "- Before: Move them. Temporal retries each step and shows its history.\n"
-        "- Now: Move the jobs that must recover half-way. Start with one job. "
-        "Let a managed service run the cluster.\n\n"
+        "<!-- -->\n\n"
+        "- Changed from: Move them. Temporal retries each step and shows its\u2026\n"
+        "- to: Move the jobs that must recover half-way. Start with\u2026\n\n"
         "### Corrected response\n\n"
         "Move the jobs that must recover half-way.\n\n"
         "1. Start with one job.\n2. Let a managed service run the cluster.\n"
@@ -145,7 +143,7 @@ def long(**settings: object) -> RunView:
 
 
 def test_a_digest_shows_how_a_response_begins() -> None:
-    """Up to the end of a sentence at about 400 characters; *Open* shows the whole."""
+    """Up to the end of a sentence at about 200 characters; *Open* shows the whole."""
     said = text(long(), f"member:{GPT}")
     _, begun = said.split("### Corrected response: how it begins\n\n")
     assert LONG.startswith(begun.strip())

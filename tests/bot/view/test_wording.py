@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from bot.view.wording.card import agreement, thread
+from bot.view.wording.card import agreement, so_far, thread
 from bot.view.wording.failures import causes, explain, failure
 from bot.view.wording.figures import (
     duration,
@@ -226,6 +226,7 @@ def test_money_never_passes_a_part_for_the_whole(usage: Usage, said: str) -> Non
 
 def test_estimated_tokens_say_so() -> None:
     """Measured and estimated numbers don't read alike."""
+    assert so_far(["4 s", money(Usage(cost=0.3, unsure=0.1))]).startswith("4 s, $0.20 so far, and up to")
     assert tokens(Usage(prompt_tokens=1_000, completion_tokens=234)) == "1,234 tokens"
     assert tokens(Usage(prompt_tokens=1)) == "1 token"
     assert tokens(Usage(prompt_tokens=1_234, source="estimated")) == "about 1,234 tokens (estimated)"
