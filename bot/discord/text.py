@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 
-from bot.render import tables
 from bot.render.changes import changed
 from bot.render.dialect import (
     APART,
@@ -25,6 +24,8 @@ from bot.render.dialect import (
     beginnings,
     blocks,
     code_span,
+    drawn_table,
+    grid_of,
     heading,
     height,
     listed,
@@ -151,7 +152,7 @@ def _block(block: m.Block, level: int) -> Iterator[SplitBlock]:
         case m.Entry():
             yield Text(tuple(_entry(block)))
         case m.Table():
-            yield DIALECT.table(tables.grid(block, DIALECT))
+            yield DIALECT.table(grid_of(block, DIALECT))
         case m.Columns(columns):
             for title, items in columns:
                 yield heading(plain(title, DIALECT), DEEPEST_HEADING + 1)
@@ -225,7 +226,7 @@ class _Discord:
         return f"(<{_PING.sub('%40', url)}>)"
 
     def table(self, grid: Grid) -> SplitBlock:
-        return tables.drawn(grid, self, TABLE_WIDTH)
+        return drawn_table(grid, self, TABLE_WIDTH)
 
     def rule(self, *, nested: bool) -> str:
         del nested

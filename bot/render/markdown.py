@@ -17,6 +17,7 @@ from markdown_it.token import Token
 from bot.render.changes import ChangedLine, CodeDiff, changed_lines
 from bot.render.dialect import longest_ticks
 from bot.render.formulas import read_formulas
+from bot.render.lenient import LINE_BREAK
 from bot.render.parsing import (
     AS_WRITTEN,
     DEEPEST,
@@ -26,7 +27,6 @@ from bot.render.parsing import (
     limit_work,
     parse_with,
 )
-from bot.render.tags import LINE_BREAK
 from bot.view import message as m
 from bot.view.wording import figures
 from bot.view.wording.past import THERE

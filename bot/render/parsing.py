@@ -14,17 +14,15 @@ from collections.abc import Iterator, MutableMapping
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
+from urllib.parse import urlsplit
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock, table
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from bot.render.addresses import read_bare
-from bot.render.emphasis import read_as_meant
 from bot.render.formulas import read_formulas
-from bot.render.lenient_blocks import read_leniently, read_rows
-from bot.render.tags import read_tags, skip_comment
+from bot.render.lenient import prepared, read_leniently, read_tag, skip_comment
 from council.models.phrases import without_sources
 
 Env = MutableMapping[str, Any]
@@ -51,6 +49,14 @@ _ADDRESSES = 3
 _EMPHASIS = re.compile(r"\*+|_+|~+")  # each character of a run is a token
 _DEFINITION = re.compile(r"^ {0,3}\[[^\]\n]{1,200}\]:[ \t]*[^\s][^\n]{0,500}$", re.MULTILINE)
 _DEFINITIONS = 50
+# An entity ends an address, as in GitHub's Markdown; `&amp;` is the `&` between its arguments.
+_URL = re.compile(r"https?://(?:(?!&(?!amp;)#?\w+;)[^\s<>`*|\\\[\]])+")
+_ENDS_BEFORE = ".,:;!?'\"_~"
+_WEB = re.compile(r"https?://", re.IGNORECASE)
+_HOST = re.compile(r"[\w-]+\.[a-z]{2,}", re.IGNORECASE)
+_INVITATION = re.compile(
+    r"https?://([\w-]+\.)*(discord\.gg|discord(app)?\.com/invite)(/|$)", re.IGNORECASE
+)
 
 
 class _Work:
@@ -80,7 +86,7 @@ class _References(dict[str, Any]):
 def parse_blocks(markdown: str) -> tuple[list[Token], Env]:
     """Return a text's blocks, with their contents unparsed, and the environment for `parse_inline`."""
     env: dict[str, Any] = {}
-    markdown = without_sources(markdown)
+    markdown = prepared(without_sources(markdown))
     tokens = parse_with(_BLOCKS, markdown, env)
     if "references" in env:
         env["references"] = _References(env["references"], _ADDRESSES * len(markdown))
@@ -178,7 +184,7 @@ def _limit_cells(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     rows = max(work.blocks, 0) * 3 // 4 // cost  # some is left for what follows the table
     last = min(end, start + 2 + max(rows - 1, 0))
     if rows:
-        read_rows(state, start, last)
+        table(state, start, last, False)
     work.blocks -= cost * (state.line - start) if rows else 0
     if not rows or state.line == last < end:
         begin = state.line if rows else start
@@ -210,11 +216,65 @@ def _limit_inline(state: StateInline, silent: bool) -> bool:
     return True
 
 
+def find(text: str) -> Iterator[tuple[int, str]]:
+    """Return the addresses in plain text with their positions."""
+    return ((found.start(), _trimmed(found[0])) for found in _URL.finditer(text))
+
+
+def read_bare(state: StateInline, silent: bool) -> bool:
+    """Read a bare address before its underscores can become emphasis; a rule for the parser."""
+    scheme = next((each for each in ("https", "http") if state.src.endswith(each, 0, state.pos)), None)
+    found = scheme and _URL.match(state.src, state.pos - len(scheme))
+    if not scheme or not found or not state.pending.endswith(scheme):
+        return False
+    url = _trimmed(found[0])
+    if not silent:
+        state.pending = state.pending.removesuffix(scheme)
+        state.push("bare_url", "", 0).content = url.replace("&amp;", "&")
+    state.pos += len(url) - len(scheme)
+    return True
+
+
+def _trimmed(url: str) -> str:
+    """Drop the punctuation that ends a sentence or closes a bracket around an address."""
+    closing = url.count(")") - url.count("(")
+    while url[-1] in _ENDS_BEFORE or (url[-1] == ")" and closing > 0):
+        closing -= url[-1] == ")"
+        url = url[:-1]
+    return url
+
+
+def is_web(target: str) -> bool:
+    """Return whether a link opens the web rather than to an app, a mailbox or the text itself."""
+    return _WEB.match(target) is not None
+
+
+def same(shown: str, target: str) -> bool:
+    """Return whether a link's text is its target."""
+    return _bare(shown) == _bare(target)
+
+
+def is_honest(shown: str, target: str) -> bool:
+    """Return whether a link may hide its target: its text names no other site and it's no invite."""
+    if _INVITATION.match(target):
+        return False
+    try:
+        host = (urlsplit(target).hostname or "").removeprefix("www.")
+    except ValueError:
+        return False  # not an address
+    named = [_bare(word).split("/")[0] for word in shown.split() if _HOST.search(word)]
+    return "://" not in shown and all(host == name or host.endswith(f".{name}") for name in named)
+
+
+def _bare(address: str) -> str:
+    return _WEB.sub("", address).removeprefix("www.").rstrip("/").casefold()
+
+
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 10 * DEEPEST})
     parser.disable(["html_block", "html_inline"])  # without HTML they read nothing
     parser.enable(["table", "strikethrough"])
-    return read_formulas(read_as_meant(read_leniently(limit_work(parser))))
+    return read_formulas(read_leniently(limit_work(parser)))
 
 
 def _blocks() -> MarkdownIt:
@@ -228,7 +288,8 @@ def _inline() -> MarkdownIt:
     parser = _parser()
     parser.options["maxNesting"] = DEEPEST_INLINE
     parser.inline.ruler.before("escape", "bare_url", read_bare)
-    return read_tags(parser)
+    parser.inline.ruler.before("autolink", "tag", read_tag)
+    return parser
 
 
 _BLOCKS, _INLINE = _blocks(), _inline()

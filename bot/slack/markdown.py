@@ -11,8 +11,15 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from bot.render import tables
-from bot.render.dialect import LINE, ChatDialect, Grid, code_span, in_one_line, longest_ticks
+from bot.render.dialect import (
+    LINE,
+    ChatDialect,
+    Grid,
+    code_span,
+    drawn_table,
+    in_one_line,
+    longest_ticks,
+)
 from bot.render.splitting import Block, LineBlock, Measure, Text, join, leading, split, written
 
 STORED = 30  # blocks per piece, which leaves room for ours beside it
@@ -115,7 +122,7 @@ class _Slack:
         return f"({url.replace('(', '%28').replace(')', '%29')})"
 
     def table(self, grid: Grid) -> Block:
-        instead = tables.drawn(grid, self, CODE_WIDTH)
+        instead = drawn_table(grid, self, CODE_WIDTH)
         header, *rows = (
             f"| {' | '.join(_PIPE.sub(_ESCAPE, join(in_one_line(cell.words))) for cell in row)} |"
             for row in (grid.header, *grid.rows)

@@ -10,9 +10,18 @@ from functools import lru_cache
 from itertools import chain, islice
 from textwrap import wrap
 
-from bot.render import tables
 from bot.render.changes import changed
-from bot.render.dialect import HEIGHT, beginnings, blocks, coded, height, listed, plain_text
+from bot.render.dialect import (
+    HEIGHT,
+    beginnings,
+    blocks,
+    coded,
+    drawn_table,
+    grid_of,
+    height,
+    listed,
+    plain_text,
+)
 from bot.render.parsing import beginning
 from bot.render.splitting import Block as SplitBlock
 from bot.render.splitting import Measure, leading
@@ -328,7 +337,7 @@ def _table(table: m.Table, limit: int) -> Iterator[_Element]:
     rows = (table.header, *table.rows)
     lengths = [sum(map(len, row)) for row in rows]
     if not has_room(lengths, len(table.header)):
-        yield from _prose([tables.drawn(tables.grid(table, DIALECT), DIALECT, CODE_WIDTH)], limit)
+        yield from _prose([drawn_table(grid_of(table, DIALECT), DIALECT, CODE_WIDTH)], limit)
         return
     cells = [[{"type": "raw_text", "text": cell or NOTHING} for cell in row] for row in rows]
     yield _Element({"type": "table", "rows": cells}, _Size(sum(lengths), stored=1, tables=1))

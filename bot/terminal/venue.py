@@ -22,8 +22,7 @@ from rich.rule import Rule
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from bot.render.changes import CodeDiff, changed_lines
-from bot.render.diff import ChangeKind
+from bot.render.changes import ChangeKind, CodeDiff, changed_lines
 from bot.render.markdown import render
 from bot.render.parsing import parse_blocks, parse_inline
 from bot.view import message as m

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from markdown_it.token import Token
 from markupsafe import Markup
 
-from bot.render.diff import DiffPiece, diff
+from bot.render.changes import DiffPiece, diff
 from bot.transcript import prose
 
 _CODE = ("code_block", "code_inline", "fence")

@@ -12,8 +12,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markupsafe import Markup
 
-from bot.render.addresses import same
-from bot.render.parsing import Env, label_of, parse_blocks, parse_inline
+from bot.render.parsing import Env, label_of, parse_blocks, parse_inline, same
 from bot.view.wording import transcript as wording
 
 DEEPEST_HEADING = 6

@@ -1,6 +1,12 @@
-"""What a reader sees of two versions of a text."""
+"""What changed between two texts, word by word, and what a reader sees of it."""
 
-from bot.render.changes import CodeDiff, changed_lines
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.render import changes as module
+from bot.render.changes import CodeDiff, changed_lines, diff
+from tests.fragments import made_of
 
 BEFORE = """\
 # Plan
@@ -27,6 +33,8 @@ Three things matter:
 | Swap | exclusive |
 
 Measure it, then swap."""
+WORDS = ["move", "the ", "jobs", " ", "\n", "\n\n", ", ", ".", "- ", "cron", "日本", "é", "\u202e"]
+TEXTS = st.text() | made_of(WORDS, 40)
 MARKS = {"same": "{0}", "removed": "[-{0}-]", "added": "{{+{0}+}}"}
 
 
@@ -91,3 +99,75 @@ def test_code_stays_code_and_is_compared_line_by_line() -> None:
         "\u2026",
     ]
     assert shown("Only words.", "Only words.\n\n```\nnow code\n```") == ["\u2026", "+now code"]
+
+
+def marked(before: str, after: str) -> str:
+    """Write a diff with its removals in `[-…-]` and its additions in `{+…+}`."""
+    return "".join(MARKS[piece.kind].format(piece.text) for piece in diff(before, after))
+
+
+def rebuilt(before: str, after: str) -> tuple[str, str]:
+    """Return both texts from their diff."""
+    pieces = diff(before, after)
+    old, new = (
+        "".join(piece.text for piece in pieces if piece.kind in ("same", kind))
+        for kind in ("removed", "added")
+    )
+    return old, new
+
+
+@given(TEXTS, TEXTS)
+def test_a_diff_contains_both_texts_whole(before: str, after: str) -> None:
+    """Without what was added it is the first, without what was removed the second; no piece is empty."""
+    assert rebuilt(before, after) == (before, after)
+    assert all(piece.text for piece in diff(before, after))
+
+
+@given(TEXTS)
+def test_equal_texts_have_no_change(text: str) -> None:
+    """Not even an empty one."""
+    assert {piece.kind for piece in diff(text, text)} <= {"same"}
+
+
+def test_words_are_marked_where_they_changed() -> None:
+    """Within a line, between unchanged words; punctuation isn't part of a word."""
+    assert marked("Take the ten costliest.", "Fix the ten costliest first.") == (
+        "[-Take-]{+Fix+} the ten costliest{+ first+}."
+    )
+    assert marked("a\nb\nc\n", "a\nx\nb\nc\n") == "a\n{+x\n+}b\nc\n"
+    assert marked("今日は雨です", "明日は雨です") == "[-今-]{+明+}日は雨です"
+
+
+def test_a_rewritten_passage_is_one_change() -> None:
+    """Small common words don't split it; line ends do."""
+    assert marked("It hardly matters to everybody now.", "Nobody ever decides to wait longer.") == (
+        "[-It hardly matters to everybody now-]{+Nobody ever decides to wait longer+}."
+    )
+    assert marked("It is one chart, though.", "A cluster is a service of its own, though.") == (
+        "[-It is one chart-]{+A cluster is a service of its own+}, though."
+    )
+    assert marked("one two\nthree", "four five\nsix") == "[-one two-]{+four five+}\n[-three-]{+six+}"
+
+
+@pytest.mark.parametrize(
+    ("largest", "shown"),
+    [
+        (100, "a, b, [-c-]{+x+}, d"),
+        (30, "a, b,[- c,-]{+ x,+} d"),
+        (1, "[-a, b, c, d-]{+a, b, x, d+}"),
+    ],
+)
+def test_large_texts_are_compared_more_coarsely(
+    monkeypatch: pytest.MonkeyPatch, largest: float, shown: str
+) -> None:
+    """By the text between spaces, and in the end as a whole; nothing is lost."""
+    monkeypatch.setattr(module, "LARGEST", largest)
+    assert marked("a, b, c, d", "a, b, x, d") == shown
+
+
+def test_a_hundred_kilobytes_keep_their_text() -> None:
+    """On one line, where all of it is compared by the word."""
+    before = " ".join(f"word{number % 977}" for number in range(13_000))
+    after = before.replace("word500 ", "").replace("word7 ", "seven ")
+    assert len(before) > 100_000
+    assert rebuilt(before, after) == (before, after)

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from markdown_it import MarkdownIt
 
 from bot.discord.text import DIALECT as DISCORD
-from bot.render.emphasis import read_as_meant
+from bot.render.lenient import read_leniently
 from bot.slack.markdown import DIALECT as SLACK
 from bot.transcript.prose import html
 from tests.bot.shown import HIDDEN, written
@@ -20,7 +20,7 @@ COMMONMARK = json.loads((Path(__file__).parent / "commonmark_emphasis.json").rea
 CONCERNED = (352, 354, 380)
 """CommonMark's examples in which a mark is between a letter and punctuation and means emphasis."""
 READER = MarkdownIt("commonmark").enable("strikethrough")
-MEANT = read_as_meant(MarkdownIt("commonmark").enable("strikethrough"))
+MEANT = read_leniently(MarkdownIt("commonmark").enable("strikethrough"))
 
 # What Discord's client reads, in the order in which it tries its rules.
 # Source: its desktop client, as in https://github.com/jeremy-rifkin/dismark.
