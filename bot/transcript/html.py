@@ -8,7 +8,6 @@ word, and small charts.
 import base64
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup, escape
 
 from bot.transcript import diff, prose
-from bot.transcript.charts import Drawing, drawings
+from bot.transcript.charts import drawings
 from bot.transcript.markdown import answered, begun, questions
 from bot.view import message as m
 from bot.view.run import RunView, Seat
@@ -41,39 +40,6 @@ UNDER = 1
 PART = 3
 """The level of heading that begins a part of a message."""
 PAGE_LANGUAGE = "en"
-
-
-@dataclass(frozen=True, slots=True)
-class ShownRound:
-    """One member's text in one round, with its correction's changes, and what its peers said."""
-
-    round: int
-    answers: Markup
-    reviews: Markup
-
-
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """One member's tab, round after round."""
-
-    id: str
-    name: str
-    standing: str
-    passages: tuple[ShownRound, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ExchangePage:
-    """One question with the council's answer."""
-
-    id: str
-    heading: str
-    question: Markup
-    answer: Markup
-    sections: tuple[Markup, ...] = ()
-    reviews: tuple[Markup, ...] = ()
-    charts: tuple[Drawing, ...] = ()
-    panels: tuple[Panel, ...] = ()
 
 
 def to_html(conversation: Conversation) -> str:
@@ -147,42 +113,45 @@ def _facts(conversation: Conversation, views: list[RunView]) -> Iterator[tuple[s
 
 def _exchange(
     asked: tuple[m.Block, ...], view: RunView | None, number: int, *, of_several: bool
-) -> ExchangePage:
+) -> dict[str, object]:
+    """Return what the page shows of one question and its answer; its `panels` are a tab per member."""
     this = f"question-{number}"
-    heading = wording.question(number, of_several=of_several)
-    question = html(asked, under=UNDER + 1)
-    if view is None:
-        return ExchangePage(this, heading, question, html([m.Line(wording.NO_ANSWER)], under=UNDER))
-    sections = {each.key: each.blocks for each in record(view)}
-    common = [(key, said) for key, said in sections.items() if key.count(":") < 2]
-    return ExchangePage(
-        this,
-        heading,
-        question,
-        html(answered(view), under=UNDER + 1),
-        tuple(html(said, under=UNDER) for key, said in common if not key.startswith("reviews")),
-        tuple(html(said, under=UNDER) for key, said in common if key.startswith("reviews")),
-        tuple(drawings(view)),
-        tuple(
-            Panel(f"{this}-member-{place}", seat.short, figures.rank(rank) if rank else "", rounds)
-            for place, seat in enumerate(view.ranked, 1)
-            if (rounds := tuple(_rounds(view, seat.name, sections)))
-            for rank in [seat.rank]
-        ),
+    sections = {each.key: each.blocks for each in record(view)} if view else {}
+    common = [(key, html(said, under=UNDER)) for key, said in sections.items() if key.count(":") < 2]
+    said = (
+        html(answered(view), under=UNDER + 1) if view else html([m.Line(wording.NO_ANSWER)], under=UNDER)
     )
+    return {
+        "id": this,
+        "heading": wording.question(number, of_several=of_several),
+        "question": html(asked, under=UNDER + 1),
+        "answer": said,
+        "sections": [shown for key, shown in common if not key.startswith("reviews")],
+        "reviews": [shown for key, shown in common if key.startswith("reviews")],
+        "charts": [*drawings(view)] if view else [],
+        "panels": [
+            {
+                "id": f"{this}-member-{place}",
+                "name": seat.short,
+                "standing": figures.rank(seat.rank) if seat.rank else "",
+                "passages": rounds,
+            }
+            for place, seat in enumerate(view.ranked if view else (), 1)
+            if (rounds := [*_rounds(seat, sections)])
+        ],
+    }
 
 
-def _rounds(
-    view: RunView, name: str, sections: Mapping[str, tuple[m.Block, ...]]
-) -> Iterator[ShownRound]:
+def _rounds(seat: Seat, sections: Mapping[str, tuple[m.Block, ...]]) -> Iterator[dict[str, object]]:
+    """Yield a member's text in each round, with its correction's changes, and what its peers said."""
     previous: Seat | None = None
-    for each in view.every_round:
-        seat, which = each.seat(name), f"{each.number}:{name}"
-        if seat and (said := sections.get(f"member:{which}")):
-            reviews = sections.get(f"reviews:{which}", ())
-            shown = _answers(said, each.number, seat, previous)
-            yield ShownRound(each.number, shown, html(reviews, under=UNDER + 1))
-        previous = seat
+    for each in seat.view.every_round:
+        held, which = each.seat(seat.name), f"{each.number}:{seat.name}"
+        if held and (said := sections.get(f"member:{which}")):
+            reviews = html(sections.get(f"reviews:{which}", ()), under=UNDER + 1)
+            shown = _answers(said, each.number, held, previous)
+            yield {"round": each.number, "answers": shown, "reviews": reviews}
+        previous = held
 
 
 def _answers(said: tuple[m.Block, ...], number: int, seat: Seat, previous: Seat | None) -> Markup:

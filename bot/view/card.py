@@ -119,22 +119,18 @@ def _members(view: RunView, number: int) -> str:
     return wording.role(number, consultants=view.profile.answer_format == "structured")
 
 
-def _history(view: RunView) -> list[Line]:
-    """Return what was read with the question of its thread and its conversation."""
-    thread = [Line(wording.thread(view.context))] if view.context else []
-    files = [*map(Line, _files(view))]
-    return [*thread, *files, *([Line(wording.conversation(view.history))] if view.history else [])]
-
-
-def _files(view: RunView) -> Iterator[str]:
-    """Return what was read of the question's files and links, those who saw pictures by short names."""
-    if (given := view.files) is None:
-        return iter(())
-    files = [
-        each.model_copy(update={"seen_by": each.seen_by and [*map(view.name, each.seen_by)]})
-        for each in given.files
-    ]
-    return inputs.files_read(files, given.links, given.earlier)
+def _history(view: RunView) -> Iterator[Line]:
+    """Return what was read with the question: its thread, files and links, and its conversation."""
+    if view.context:
+        yield Line(wording.thread(view.context))
+    if given := view.files:
+        files = [
+            each.model_copy(update={"seen_by": each.seen_by and [*map(view.name, each.seen_by)]})
+            for each in given.files
+        ]
+        yield from map(Line, inputs.files_read(files, given.links, given.earlier))
+    if view.history:
+        yield Line(wording.conversation(view.history))
 
 
 def stage_line(view: RunView, stage: StageView, now: float) -> tuple[str, str]:
