@@ -21,7 +21,6 @@ from tests.model_server import Json, ModelServer
 from tests.slack_server import SlackServer
 
 OUT = Path(__file__).parent.parent / "docs" / "pictures"
-WIDTH = 720
 DOLLARS_A_TOKEN = {"prompt": "0.000003", "completion": "0.000015"}
 
 
@@ -54,7 +53,7 @@ def main() -> None:
             each.platform,
             each.messages,
             made[-1],
-            width=WIDTH,
+            width=each.width,
             height=each.height,
             title=each.title,
             names=each.names,

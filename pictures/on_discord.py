@@ -45,7 +45,8 @@ class OnDiscord:
         name = thread.name
         return [
             Picture("discord", "running", PLACE, [running]),
-            Picture("discord", "answer", PLACE, [self._card(asked)]),
+            answer := Picture("discord", "answer", PLACE, [self._card(asked)]),
+            answer.cropped("verdict"),
             *await self._below(thread, name),
             Picture("discord", "weakened", PLACE, [await self._weakened()]),
             Picture("discord", "error", PLACE, [await self._failed()]),

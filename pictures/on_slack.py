@@ -85,6 +85,7 @@ class OnSlack:
         shown = posted[: posted.index(best) + 1]
         return [
             self._picture("thread", THREAD, *(each.wire() for each in shown)),
+            self._picture("thread", THREAD, shown[-2].wire()).cropped("objection"),
             self._picture("member", THREAD, *(each.wire() for each in shown[1:])),
             self._picture("open", THREAD, *await self._pressed(best, "Open")),
         ]

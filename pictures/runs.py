@@ -8,7 +8,7 @@ import sysconfig
 import tempfile
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,8 @@ QUIET_SECONDS = 3.0
 CHANNEL = "architecture"
 SCREEN = 1200
 """The height of a picture that shows the beginning of something long, in CSS pixels."""
+NARROW, LOW = 400, 560
+"""Width and height of a picture in the README's row."""
 GPT, CLAUDE, GEMINI, GROK = scenario.MEMBERS
 # Seconds for answer, review and correction. The last two correct themselves so late that the card
 # can be seen with some corrections in.
@@ -55,6 +57,11 @@ class Picture:
     messages: Sequence[Mapping[str, Any]]
     names: Mapping[str, str] = field(default_factory=dict[str, str])
     height: int | None = None
+    width: int = 720
+
+    def cropped(self, name: str) -> "Picture":
+        """Return the picture's beginning, small enough for three in a row."""
+        return replace(self, name=name, width=NARROW, height=LOW)
 
 
 async def until(condition: Callable[[], object]) -> None:

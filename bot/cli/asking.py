@@ -170,7 +170,7 @@ def ask(
         except UnicodeDecodeError:
             end("Standard input can't be read: it isn't UTF-8 text.", MISUSED)
     if not (text := text.strip()):
-        end("There is no question. Run council ask, and type it there or pipe it in.", MISUSED)
+        end("There is no question. Type one, or pipe it in.", MISUSED)
     is_for_person = not (events or as_json or dry_run) and sys.stdin.isatty() and sys.stdout.isatty()
     configuration = offer_servers(own, may_ask=is_for_person)
 
