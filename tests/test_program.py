@@ -425,7 +425,7 @@ async def test_what_is_imported_is_shown_and_searched_in_the_terminals_channel(t
         out, err = await process.communicate(f"{typed}/council-stats 3650\n/council-history\n".encode())
     assert imported.out == (
         "2 imported, 3 skipped\n"
-        "  broken.json: it is not JSON: unexpected end of data: line 1 column 2 (char 1)\n"
+        "  broken.json: it is not JSON (see its line 1)\n"
         "  half.json: the conversation's id is not a uuid in lower case with hyphens\n"
         "  twin.json: a conversation with its id is already here, with other content\n"
     )
@@ -433,7 +433,7 @@ async def test_what_is_imported_is_shown_and_searched_in_the_terminals_channel(t
     assert nothing.code == 1
     assert nothing.out == (
         "0 imported, 2 skipped\n"
-        "  broken.json: it is not JSON: unexpected end of data: line 1 column 2 (char 1)\n"
+        "  broken.json: it is not JSON (see its line 1)\n"
         f"  nowhere: {tmp_path / 'nowhere'} can't be used: No such file or directory\n"
     )
     assert (process.returncode, err.count(b"index_mended")) == (0, 1)

@@ -123,6 +123,15 @@ def wrong(where: str, what: str, fix: str, weight: Weight = "error") -> Outcome:
     return Outcome(findings=(Finding(where, what, fix, weight),))
 
 
+def unanswered(platform: str, why: str | None, address: str, page: str) -> Finding:
+    """Return what is wrong where a platform doesn't answer as asked; `why` is `None` for no answer."""
+    if why is None:
+        fix = f"Check the network, any proxy, and that {address} is unset or right"
+        return Finding(platform, "it doesn't answer", fix)
+    fix = f"Wait and run `council doctor` again; {page} may say more"
+    return Finding(platform, f"it didn't answer as expected ({why})", fix)
+
+
 def reported(error: ConfigurationError) -> tuple[Finding, ...]:
     return tuple(Finding(one.where, one.what, one.fix) for one in error.problems)
 

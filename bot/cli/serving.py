@@ -189,7 +189,8 @@ def new(
     except UsageError as error:
         end(str(error), MISUSED)
     if profile is not None and profile not in configuration.profiles:
-        end(doors.no_such_profile(profile, [*configuration.profiles]), MISUSED)
+        names = ", ".join(configuration.profiles)
+        end(f"There is no profile {profile}. There are: {names}.", MISUSED)
 
     async def run(library: Library) -> tuple[str, str | None]:
         try:
@@ -221,7 +222,7 @@ def list_(
         used = (each.last_used, each.spent_today, each.max_cost_day)
         say(doors.listed(each.name, each.scope, each.expires_at, *used))
     if not listed:
-        say(doors.NO_TOKENS)
+        say("There are no tokens. `council token new --name NAME --scope SCOPE` makes one.")
 
 
 def revoke(
@@ -229,8 +230,8 @@ def revoke(
 ) -> None:
     """Let a token open nothing from now on; runs that it has begun end as usual."""
     if not with_library(configured(), lambda library: library.tokens.revoke(name)):
-        end(doors.UNKNOWN_NAME.format(name), MISUSED)
-    say(doors.REVOKED.format(name))
+        end(f"There is no token {name}. `council token list` names them.", MISUSED)
+    say(f"{name} is revoked. Runs that it has begun end as usual.")
 
 
 Key = Annotated[str, typer.Argument(help="A key of [budgets], such as user_day.")]

@@ -157,13 +157,17 @@ def load() -> Configuration:
     try:
         problems = [*_unknown_variables()]
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it isn't UTF-8 text"
-        fix = "Save it as text that this user may read"
-        raise ConfigurationError([Problem(".env", f"it can't be read: {reason}", fix)]) from error
+        raise unreadable(Path(".env"), error) from error
     values, sources = environment.given_settings()
     origins = {name.upper(): source for name, source in sources.items()}
     settings = _settings(values, origins, problems)
     return _put_together(settings, variables(), origins, problems)
+
+
+def unreadable(file: Path, error: OSError | UnicodeDecodeError) -> ConfigurationError:
+    why = error.strerror if isinstance(error, OSError) else "it isn't UTF-8 text"
+    fix = "Save it as text that this user may read"
+    return ConfigurationError([Problem(str(file), f"it can't be read: {why}", fix)])
 
 
 def reread(before: Configuration) -> Configuration:

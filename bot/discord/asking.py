@@ -31,7 +31,7 @@ log = structlog.get_logger()
 
 T = TypeVar("T")
 
-_PRIVATE_NOTE = discord.Embed(description=wording.ON_ITS_WAY)
+_PRIVATE_NOTE = discord.Embed(description="Your question is on its way to the council.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +94,14 @@ class Asking:
         try:
             card = await self._send_privately(interaction, invite)
         except (Gone, NotAllowed) as error:
-            raise Refusal(wording.CLOSED) from error
+            raise Refusal(
+                "Your direct messages are closed to the bot, so nothing was asked. Open them and try "
+                "again."
+            ) from error
         except VenueError as error:
-            raise Refusal(wording.UNREACHED) from error
+            raise Refusal(
+                "Discord didn't let me write to you, so nothing was asked. Try again in a minute."
+            ) from error
         here, asked_in = Location(card.channel.id), Location.of_interaction(interaction)
         question = replace(
             self._question(text, here, asker, interaction.id, files=files, options=options),
@@ -110,12 +115,16 @@ class Asking:
         except Refusal:
             await self._send_privately(interaction, card.delete)
             raise
-        await whisper(interaction, wording.IN_DIRECT.format(here.link(card.id)))
+        said = f"The council answers in your direct messages: {here.link(card.id)}"
+        await whisper(interaction, said)
 
     async def ask_by_message(self, message: discord.Message) -> None:
         """Ask what a message says besides its mention of the bot, with what it replies to, and files."""
         if message.role_mentions and not message.content:
-            raise Refusal(wording.ROLE_HIDDEN)
+            raise Refusal(
+                "Discord hides your text from me if you mention my role. Mention me, the one with my "
+                "picture."
+            )
         asked, files = await self._read(message)
         if not asked.question and not files:
             raise Refusal(wording.HINT)
@@ -171,7 +180,10 @@ class Asking:
             if quoted:
                 said.append(f"{replied.author.display_name} wrote:\n{quoted}".replace("\n", "\n> "))
             elif not (files or replied.stickers or self.locations.client.intents.message_content):
-                raise Refusal(wording.REPLY_HIDDEN)
+                raise Refusal(
+                    "Discord hides what you replied to from me. Use Ask the council in its menu, under "
+                    "Apps."
+                )
         names = typed.of_message(self.locations.client, message)
         asked = parse_message(await names.typed(text))
         rest = await names.typed("\n\n".join(said))

@@ -36,7 +36,6 @@ from bot.past.lookup import Lookup
 from bot.service.delivery.outbox import Outbox
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
-from bot.view.wording import discord as discord_wording
 from storage.journal.rows import RunRow
 
 log = structlog.get_logger()
@@ -180,7 +179,7 @@ class DiscordBot:
         await asyncio.wait({self._connection})
         error = self._connection.exception()
         if error is None:
-            return discord_wording.CONNECTION_CLOSED
+            return "The connection to Discord was closed. Start again."
         if why := why_final(error):
             return why
         raise error

@@ -15,7 +15,7 @@ from discord import app_commands
 from discord.http import Route
 
 from bot.checks.channels import CHANNELS, where
-from bot.checks.check import Advice, Check, Finding, Outcome, found, wrong
+from bot.checks.check import Advice, Check, Finding, Outcome, found, unanswered, wrong
 from bot.config.configuration import Configuration
 from bot.discord.commands import command_tree, shapes
 from bot.discord.errors import classify
@@ -99,7 +99,7 @@ class DiscordChecks:
         except (discord.NotFound, *_UNLIKE_DISCORD):
             return wrong(
                 "DISCORD_API_BASE_URL",
-                "the server there doesn't respond as Discord does",
+                wording.NOT_DISCORD,
                 "Unset DISCORD_API_BASE_URL, or check that it ends in /api/v10",
             )
         except _REPLIES as error:
@@ -329,15 +329,10 @@ def _typed(kind: int, name: str) -> str:
 
 
 def _unanswered(error: Exception) -> Outcome:
-    if isinstance(error, aiohttp.ClientError | OSError):
-        fix = "Check the network, any proxy, and that DISCORD_API_BASE_URL is unset or right"
-        return wrong("Discord", "it doesn't answer", fix)
-    why = error if isinstance(error, VenueError) else classify(error)
-    return wrong(
-        "Discord",
-        f"it didn't answer as expected ({why})",
-        "Wait and run `council doctor` again; discordstatus.com may say more",
-    )
+    is_silent = isinstance(error, aiohttp.ClientError | OSError)
+    why = error if isinstance(error, VenueError) or is_silent else classify(error)
+    said = None if is_silent else str(why)
+    return Outcome(findings=(unanswered("Discord", said, "DISCORD_API_BASE_URL", "discordstatus.com"),))
 
 
 def _trace(on_date: Callable[[str], None]) -> aiohttp.TraceConfig:

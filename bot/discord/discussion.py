@@ -44,7 +44,7 @@ async def read(
     """
     context = brief.context or Discussion(until="0")
     if not may_read:
-        return context.model_copy(update={"unread": wording.SWITCHED_OFF})
+        return context.model_copy(update={"unread": "an admin hasn't switched that on"})
     thread = _DiscordThread(client, transport, where, run, context)
     return await discussion.read(thread, brief, context, room)
 

@@ -40,8 +40,8 @@ CODES: Mapping[int, type[VenueError]] = {code: kind for kind, codes in _KINDS.it
 
 _BY_STATUS: Mapping[int, tuple[type[VenueError], str]] = {
     HTTPStatus.BAD_REQUEST: (Malformed, wording.CONTENT),
-    HTTPStatus.FORBIDDEN: (NotAllowed, wording.FORBIDDEN),
-    HTTPStatus.NOT_FOUND: (Gone, wording.PLACE_GONE),
+    HTTPStatus.FORBIDDEN: (NotAllowed, "Discord doesn't allow it"),
+    HTTPStatus.NOT_FOUND: (Gone, "the {place} is gone"),
 }
 
 REFUSED_TOKEN_CODE = 4004
@@ -65,17 +65,17 @@ def classify(error: Exception, *, permission: str = A_PERMISSION, place: str = C
 def _refusal(error: discord.HTTPException, permission: str, place: str) -> VenueError:
     status, code = error.status, error.code
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return Unreachable(wording.OUT_OF_ORDER, is_lost=True)
+        return Unreachable("Discord is having problems", is_lost=True)
     if status == HTTPStatus.TOO_MANY_REQUESTS and code != OLD_MESSAGE:
         return RateLimited(wording.BUSY, retry_after(error))
     if code in BAD_TOKEN_CODES or (status == HTTPStatus.UNAUTHORIZED and code not in CODES):
-        return Unreachable(wording.BAD_TOKEN, is_known=False)
+        return Unreachable("Discord refuses the bot's token", is_known=False)
     if code in CODES:
         return CODES[code](wording.CODES[code].format(permission=permission, place=place))
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        return Malformed(wording.TOO_LARGE)
+        return Malformed("it is too large")
     log.warning("discord_refused", status=status, code=code, reason=error)
-    return Unreachable(wording.NO_REASON, is_known=False)
+    return Unreachable("Discord refused it without saying why", is_known=False)
 
 
 def settled(error: Unreachable, place: str) -> VenueError:

@@ -29,12 +29,14 @@ RESUMES = 3
 FIRST_SECONDS, LONGEST_SECONDS = 1.0, 120.0
 """Before reconnecting after a second such frame, doubling: Discord allows 1,000 sessions a day."""
 
-BAD_TOKEN = Problem("DISCORD_TOKEN", wording.REFUSED, wording.COPY_TOKEN)
-UNREACHABLE = Problem("DISCORD_TOKEN", NOT_REACHED, wording.CHECK_NETWORK)
+BAD_TOKEN = Problem(
+    "DISCORD_TOKEN", "Discord refuses it", "Copy the bot's token from the application's page, under Bot"
+)
+UNREACHABLE = Problem("DISCORD_TOKEN", NOT_REACHED, "Check the network and DISCORD_API_BASE_URL")
 NOT_DISCORD = Problem(
     "DISCORD_API_BASE_URL",
     wording.NOT_DISCORD,
-    wording.UNSET_ADDRESS,
+    "Unset it, or check that it ends in /api/v10 and that no other server answers in its place",
 )
 
 

@@ -13,7 +13,6 @@ from discord.http import Route
 
 from bot.errors import Unreachable
 from bot.service.requests.attachments import admitted
-from bot.view.wording import discord as wording
 from council.brief import SentFile
 
 HOSTS = frozenset({"https://cdn.discordapp.com", "https://media.discordapp.net"})
@@ -69,8 +68,8 @@ async def fetch(client: discord.Client, file: SentFile) -> bytes:
     parts = urlsplit(file.address)
     api = urlsplit(Route.BASE)
     if f"{parts.scheme}://{parts.netloc}" not in HOSTS | {f"{api.scheme}://{api.netloc}"}:
-        raise Unreachable(wording.NOT_DISCORDS)
+        raise Unreachable("the file isn't kept at Discord")
     try:
         return await client.http.get_from_cdn(file.address)
     except (discord.HTTPException, aiohttp.ClientError, OSError) as error:
-        raise Unreachable(wording.NO_FILE) from error
+        raise Unreachable("the file can't be fetched") from error

@@ -4,7 +4,6 @@ import base64
 import binascii
 
 from bot.errors import ConfigurationError, Problem
-from bot.view.wording import discord as wording
 
 PERMISSIONS = 309237763072
 """View, send, send in threads, create public threads, embed links, attach files, read history."""
@@ -29,5 +28,7 @@ def application_id(token: str) -> str:
     except (binascii.Error, UnicodeDecodeError):
         application = ""
     if not application.isdigit():
-        raise ConfigurationError([Problem("DISCORD_TOKEN", wording.NOT_A_TOKEN, wording.COPY_FROM_PAGE)])
+        raise ConfigurationError(
+            [Problem("DISCORD_TOKEN", "it isn't a bot token", "Copy it from the application's Bot page")]
+        )
     return application

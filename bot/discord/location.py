@@ -6,7 +6,7 @@ from typing import Self
 import discord
 
 from bot.errors import Refusal
-from bot.view.wording.discord import PERMISSIONS, UNKNOWN_PLACE, needs
+from bot.view.wording.discord import PERMISSIONS, needs
 from council.document.conversation import Source
 from storage.journal.rows import RunRow
 
@@ -31,7 +31,7 @@ class Location:
     def of_interaction(cls, interaction: discord.Interaction) -> Self:
         """Return where somebody typed a command or pressed a button. Raises `Refusal`."""
         if interaction.channel is None:
-            raise Refusal(UNKNOWN_PLACE)
+            raise Refusal("I can't tell which channel this is. Try another.")
         return cls.of(interaction.channel, interaction.guild_id)
 
     @classmethod

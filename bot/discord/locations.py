@@ -11,7 +11,6 @@ from bot.discord.transport import DiscordTransport
 from bot.discord.venue import EDIT_SECONDS, DiscordVenue
 from bot.errors import Refusal
 from bot.service.admission.access import Requester
-from bot.view.wording import discord as wording
 from storage.journal.rows import RunRow
 
 log = structlog.get_logger()
@@ -85,7 +84,7 @@ class Locations:
         if isinstance(channel, discord.DMChannel):
             return Location(channel.id)
         if message.guild is None:
-            raise Refusal(wording.CONNECTING)
+            raise Refusal("Still connecting to Discord. Try again in a minute.")
         if isinstance(channel, discord.PartialMessageable):
             # The bot was mentioned in a thread before it learned of the thread.
             channel = await message.guild.fetch_channel(channel.id)

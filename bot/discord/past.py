@@ -19,7 +19,6 @@ from bot.past.buttons import Choice, Verb
 from bot.past.pages import Sheet, shared
 from bot.service.delivery.receipts import Sent
 from bot.view.wording import figures
-from bot.view.wording.discord import SILENT
 from bot.view.wording.past import short_id
 from council.text import clip
 from storage.index.rows import IndexRow
@@ -82,7 +81,7 @@ async def share(interaction: discord.Interaction[Any], sheet: Sheet, sent: Sent)
     has = interaction.permissions
     in_thread = isinstance(interaction.channel, discord.Thread)
     if interaction.guild_id and not (has.send_messages_in_threads if in_thread else has.send_messages):
-        raise Refusal(SILENT)
+        raise Refusal("You can't write in this channel, so you can't share here.")
     public = shared(sheet, interaction.user.display_name)
     text = await asyncio.to_thread(discord_text.card, public.message, "")
     await _post(interaction, public, text, ephemeral=False, sent=sent)

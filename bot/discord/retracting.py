@@ -61,7 +61,7 @@ class Retractor:
         try:
             found = cast("JsonObject", await self._send(thread, get))
             about = cast("JsonObject", found.get("thread_metadata") or {})
-            await self._send(thread, partial(edit, name=wording.DELETED_THREAD, archived=False))
+            await self._send(thread, partial(edit, name="Deleted", archived=False))
             if about.get("archived"):
                 await self._send(thread, partial(edit, archived=True))
         except Gone as error:

@@ -204,7 +204,7 @@ class DiscordVenue:
         self, interaction: discord.Interaction[Any] | None, error: VenueError
     ) -> None:
         """Tell only the asker that the bot may not post here."""
-        said = wording.NOT_POSTED.format(str(error))
+        said = f"The council can't post here: {error}. Your question was cancelled."
         if interaction is not None and await whisper(interaction, said):
             return
         if self._location.guild is None:
@@ -248,7 +248,7 @@ class DiscordVenue:
     async def open_thread(self, title: str) -> tuple[str | None, str | None]:
         """Open a thread on the card; inside a thread, use that one."""
         if self._location.guild is None:
-            return None, wording.NO_THREADS_IN_DIRECT
+            return None, "direct messages have no threads"
         if self._location.parent:
             return None, None
         if self._in_own_thread:
@@ -256,7 +256,7 @@ class DiscordVenue:
         if why := self._why_no_thread():
             return None, why
         channel, card = self._location.channel, self._first_id or self._card_id
-        name = title.strip() or wording.COUNCIL
+        name = title.strip() or "Council"
         while units(name) > THREAD_NAME:
             name = name[:-1]
 
@@ -435,9 +435,9 @@ class DiscordVenue:
             return None
         channel = self._client.get_channel(self._location.channel)
         if channel is None:
-            return wording.UNKNOWN_CHANNEL
+            return "Discord does not show this channel to the bot right now"
         if not isinstance(channel, discord.TextChannel):
-            return wording.NO_THREADS
+            return wording.NOT_IN_THIS_KIND
         has = channel.permissions_for(channel.guild.me)
         missing = lacking(has, "create_public_threads", "send_messages_in_threads")
         return wording.lacks(missing) if missing else None

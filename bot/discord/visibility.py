@@ -33,7 +33,7 @@ class Sight:
         """Raise `NotAllowed` unless the asker certainly sees the place of the run."""
         location = self.location
         if location.guild is None:
-            raise NotAllowed(wording.ASKED_IN_DIRECT)
+            raise NotAllowed("the run was asked for in direct messages")
         lane = f"member {location.guild}"
         try:
             guild = await self._guild(location.guild)
@@ -43,15 +43,15 @@ class Sight:
         try:
             member = await self._ask(lane, lambda: guild.fetch_member(asker))
         except Gone as error:
-            raise NotAllowed(wording.LEFT_SERVER) from error
+            raise NotAllowed("the asker has left the server") from error
         has = channel.permissions_for(member)
         if not has.view_channel:
-            raise NotAllowed(wording.CHANNEL_HIDDEN)
+            raise NotAllowed("the asker can no longer see the channel")
         if location.is_private and thread is not None and not has.manage_threads:
             try:
                 await self._ask(lane, lambda: thread.fetch_member(asker))
             except Gone as error:
-                raise NotAllowed(wording.LEFT_THREAD) from error
+                raise NotAllowed("the asker has left the thread") from error
 
     async def _guild(self, number: int) -> discord.Guild:
         if self.client.is_ready():

@@ -124,14 +124,19 @@ def rejection(error: CouncilError) -> Rejected:
     ):
         if isinstance(error, kind):
             return Rejected(status, str(error), code)
-    return Rejected(HTTPStatus.SERVICE_UNAVAILABLE, wording.STORAGE, "unavailable")
+    return Rejected(
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        "The council can't read or write its data at the moment.",
+        "unavailable",
+    )
 
 
 def refused(error: RequestRefused) -> web.Response:
     """Return what is answered to what isn't a whole request."""
-    said = {"too_large": wording.TOO_LARGE, NO_ROUTE: wording.NO_ROUTE}.get(
-        error.cause, wording.NO_REQUEST
-    )
+    said = {
+        "too_large": "The request is too large: it may have 54 MB, and 1 MiB without a valid token.",
+        NO_ROUTE: "There is no such address here. There are /v1/models, /v1/chat/completions and /mcp.",
+    }.get(error.cause, "This isn't a whole HTTP request.")
     status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE if error.cause == "too_large" else error.status
     return Rejected(status, said, error.cause).response
 
@@ -198,22 +203,28 @@ def read_request(body: bytes, key: str | None) -> ChatRequest:
     _check_offered(read)
     said = [turn for turn in read.messages if turn.role not in ("system", "developer")]
     if not said or said[-1].role != "user":
-        raise _invalid(wording.NO_USER_MESSAGE, "messages")
+        raise _invalid("The last message must be the user's: it is the question.", "messages")
     text, material = parted(_text(said[-1], picture=""))
     pictures = tuple(_pictures(said[-1]))
     if not (text or pictures):
-        raise _invalid(wording.EMPTY, "messages")
+        raise _invalid("There is no question in the last message.", "messages")
     system = [_text(turn) for turn in read.messages if turn.role in ("system", "developer")]
     files = (Attachment(name=SYSTEM, text=each) for each in system if each.strip())
     metadata = read.metadata or {}
     limit = metadata.get("max_cost")
     dollars = None if limit is None else dollars_in(limit)
     if limit is not None and not dollars:
-        raise _invalid(wording.NO_AMOUNT.format(clip(limit, 60)), "metadata.max_cost")
+        raise _invalid(
+            f'{clip(limit, 60)!r} is no amount. Write US dollars above 0 as text, such as "0.50".',
+            "metadata.max_cost",
+        )
     key = key or metadata.get("idempotency_key")
     # What isn't UTF-8 in a header arrives as single surrogates.
     if key is not None and not (0 < len(key) <= LONGEST_KEY and key.isprintable()):
-        raise _invalid(wording.KEY_UNUSABLE.format(LONGEST_KEY), "idempotency_key")
+        raise _invalid(
+            f"An idempotency key is a line of 1 to {LONGEST_KEY} characters, in UTF-8.",
+            "idempotency_key",
+        )
     return ChatRequest(
         asked=Inquiry(
             text=text,
@@ -248,7 +259,8 @@ def parted(text: str) -> tuple[str, tuple[Attachment, ...]]:
     head, tail = text[:HEAD], text[-TAIL:]
     head = head[: head.rfind("\n") + 1] or head  # whole lines, where there are any
     tail = tail[tail.find("\n") + 1 :]
-    question = f"{head.rstrip()}\n\n{wording.whole_in(MESSAGE)}\n\n{tail}"
+    cut = f"[\u2026 The whole text is in the file \u201c{MESSAGE}\u201d. \u2026]"
+    question = f"{head.rstrip()}\n\n{cut}\n\n{tail}"
     return question, (Attachment(name=MESSAGE, text=text),)
 
 
@@ -265,21 +277,27 @@ def _check_offered(body: ChatBody) -> None:
     for is_wrong, said, field_name in (
         (body.tools and body.tool_choice != "none", wording.NO_TOOLS, "tools"),
         (body.functions and body.function_call != "none", wording.NO_TOOLS, "functions"),
-        (form.get("type") != "text", wording.ONLY_TEXT, "response_format"),
-        (body.audio or "audio" in (body.modalities or ()), wording.NO_AUDIO, "modalities"),
-        (body.n not in (None, 1), wording.ONE_CHOICE, "n"),
+        (
+            form.get("type") != "text",
+            'A council answers in prose: leave out response_format, or send {"type": "text"}.',
+            "response_format",
+        ),
+        (body.audio or "audio" in (body.modalities or ()), "A council has no audio.", "modalities"),
+        (body.n not in (None, 1), "A council gives one answer: n must be 1.", "n"),
     ):
         if is_wrong:
             raise _invalid(said, field_name)
 
 
-def _text(turn: ChatTurn, picture: str = wording.PICTURE) -> str:
+def _text(turn: ChatTurn, picture: str = "(a picture)") -> str:
     """Return a message's text. Raises `Rejected` for a user's parts that can't be read."""
     if not isinstance(turn.content, list):
         return turn.content or ""
     for part in turn.content:
         if turn.role == "user" and part.type not in ("text", "image_url"):
-            raise _invalid(wording.NO_PART.format(clip(part.type, 60)), "messages")
+            raise _invalid(
+                f"Parts of the type {clip(part.type, 60)!r} can't be read here. Send text.", "messages"
+            )
     said = (picture if part.type == "image_url" else part.text for part in turn.content)
     return "\n".join(filter(None, said))
 
@@ -297,7 +315,9 @@ def _pictures(turn: ChatTurn) -> Iterator[FileContent]:
         except ValueError:
             content = b""
         if not content:
-            raise _invalid(wording.NO_PICTURE_DATA, "messages")
+            raise _invalid(
+                "A picture has to be in the request itself, as data:image/png;base64,\u2026", "messages"
+            )
         yield FileContent(f"picture {number}", content)
 
 
@@ -328,7 +348,7 @@ async def complete(door: Door, caller: Caller, request: web.BaseRequest) -> web.
     found = await door.reader.read(chat.pictures)
     for file in found.attachments:
         if file.omitted:
-            said = wording.PICTURE_UNREAD.format(file.name, file.omitted)
+            said = f"The {file.name} isn't read: {file.omitted}."
             raise Rejected(HTTPStatus.BAD_REQUEST, said, "invalid_image", param="messages")
     asked = replace(
         chat.asked,
@@ -475,7 +495,7 @@ class _Reply:
         if text and text != self.text:
             new = text.removeprefix(self.text)
             if self.text and not text.startswith(self.text):
-                new = f"\n\n{wording.CHAIRMAN_AGAIN}\n\n{text}"
+                new = f"\n\n[The chairman began again:]\n\n{text}"
             self.text = text
             await self._send(_event(self._chunk({"content": new})))
         # langchain-openai ends a stream that has no chunk for two minutes; comments are none to it.
@@ -571,7 +591,7 @@ def about(progress: RunProgress) -> JsonObject:
 def stage_of(view: RunView) -> str:
     running = [stage for stage in view.stages if stage.progress == "running"]
     if not running:
-        return wording.QUEUED if not any(stage.started for stage in view.stages) else ""
+        return "waiting" if not any(stage.started for stage in view.stages) else ""
     stage = running[-1]
     members = stage.members or tuple(seat.name for seat in view.seats)
     if stage.stage == "stage3":

@@ -311,7 +311,10 @@ class Door:
                 elif not run.is_over:
                     await self._take_up(run)
             if asked.key is not None and run.brief.request != asked.digest:
-                raise OtherRequest(wording.OTHER_REQUEST)
+                raise OtherRequest(
+                    "Another request had this idempotency key before. Use a new key, or send the same "
+                    "request again."
+                )
             yield run, changes
             if changes.is_whole and asked.key is None:
                 async with looking:  # nobody looks meanwhile who would find it still

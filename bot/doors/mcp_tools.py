@@ -95,28 +95,38 @@ def _tool(name: str, said: str, required: tuple[str, ...], **properties: JsonObj
 TOOLS = (
     _tool(
         "council_ask",
-        wording.TOOL_ASK,
+        "Ask this team's council: several models answer and review each other, and a chairman "
+        "concludes. It takes minutes and costs money. Returns a run's id within 2 s; council_result has "
+        "the answer.",
         ("question", "max_cost"),
         question=_TEXT,
-        max_cost={"type": "number", "description": wording.ARGUMENT_MAX_COST},
+        max_cost={"type": "number", "description": "The most that it may cost, in US dollars."},
         profile=_TEXT,
         **{key: JsonObject(type="string", enum=[*choices(key)]) for key in OVERRIDABLE},
-        idempotency_key={"type": "string", "description": wording.ARGUMENT_KEY},
+        idempotency_key={"type": "string", "description": "The same key returns the same run."},
     ),
     _tool(
         "council_result",
-        wording.TOOL_RESULT,
+        "State, stage, answer and cost of a run. A run takes minutes: call this again until there is an "
+        "answer or an error.",
         ("id",),
         id=_TEXT,
         wait_seconds={
             "type": "number",
             "maximum": MOST_WAIT,
-            "description": wording.ARGUMENT_WAIT,
+            "description": "How long this call waits for the end, 45 unless given; below your client's "
+            "own limit for a call (3 where that is 5).",
         },
     ),
-    _tool("council_search", wording.TOOL_SEARCH, ("words",), words=_TEXT),
-    _tool("council_show", wording.TOOL_SHOW, ("id",), id=_TEXT),
-    _tool("council_estimate", wording.TOOL_ESTIMATE, ("question",), question=_TEXT, profile=_TEXT),
+    _tool("council_search", "Search this channel's past answers.", ("words",), words=_TEXT),
+    _tool("council_show", "Show a past answer by its run's or conversation's id.", ("id",), id=_TEXT),
+    _tool(
+        "council_estimate",
+        "What a question may cost in US dollars. Asks no model.",
+        ("question",),
+        question=_TEXT,
+        profile=_TEXT,
+    ),
 )
 
 
@@ -150,7 +160,8 @@ class Tools:
         }
         tool = tools.get(params.name)
         if tool is None:
-            return _refusal(wording.no_tool(params.name[:60], tools))
+            named = ", ".join(tools)
+            return _refusal(f"There is no tool {params.name[:60]!r}. There are {named}.")
         # Many clients send what is optional as null or empty.
         given = {
             key: value for key, value in (params.arguments or {}).items() if value not in (None, "")
@@ -232,7 +243,7 @@ def _described(progress: RunProgress) -> JsonObject:
         "conversation": run.conversation_id,
         "state": _state(progress),
         "stage": stage_of(view) if view and not progress.is_over else None,
-        "cost": wording.UNKNOWN if used is None or used.unpriced else round(used.cost, DIGITS),
+        "cost": "unknown" if used is None or used.unpriced else round(used.cost, DIGITS),
         "link": link(run),
     }
     error = view.error if view else run.error

@@ -80,7 +80,8 @@ async def _hold(configuration: Configuration, library: Library, stack: AsyncExit
     await hold_data(configuration, library, stack)
     wait = configuration.operations.durability.drain_seconds + HANDOVER_SECONDS
     if not await stack.enter_async_context(library.locks.acquire(LOCK, wait=wait)):
-        raise ConfigurationError([Problem("council serve", wording.HELD, wording.END_OTHER)])
+        what = "another process serves programs from this data"
+        raise ConfigurationError([Problem("council serve", what, "End that one first")])
 
 
 async def _start(
@@ -198,10 +199,12 @@ class Endpoint:
                 named = request.headers.getall("Host", [])
                 host = _HOST.fullmatch(named[0]) if len(named) == 1 else None
                 if host is None or host[1].lower() not in {*LOCAL, *self.hosts}:
-                    raise Rejected(HTTPStatus.MISDIRECTED_REQUEST, wording.NOT_HOST, "wrong_host")
+                    said = "This host isn't served here. `council serve --allow-host NAME` allows it."
+                    raise Rejected(HTTPStatus.MISDIRECTED_REQUEST, said, "wrong_host")
                 origins = request.headers.getall("Origin", [])
                 if origins and origins not in ([f"http://{named[0]}"], [f"https://{named[0]}"]):
-                    raise Rejected(HTTPStatus.FORBIDDEN, wording.NOT_ORIGIN, "wrong_origin")
+                    said = "Pages of other origins can't ask here."
+                    raise Rejected(HTTPStatus.FORBIDDEN, said, "wrong_origin")
                 return await serve(await self._caller(request), request)
             except CouncilError as error:
                 if isinstance(error, StorageError):
@@ -223,7 +226,12 @@ class Endpoint:
         given = _BEARER.fullmatch(request.headers.get("Authorization", ""))
         token = await self.tokens.find(given[1]) if given else None
         if token is None or await self.tokens.is_private(token.scope):
-            raise Rejected(HTTPStatus.UNAUTHORIZED, wording.UNKNOWN_BEARER, "invalid_api_key")
+            raise Rejected(
+                HTTPStatus.UNAUTHORIZED,
+                "This token opens nothing. Send one that is valid as Authorization: Bearer "
+                "council_\u2026; `council token list` names those that aren't revoked.",
+                "invalid_api_key",
+            )
         return Caller.of(token)
 
     async def _models(self, caller: Caller, request: web.BaseRequest) -> web.StreamResponse:

@@ -37,7 +37,10 @@ class TokenRequest:
     ) -> "TokenRequest":
         """Read the command's options. Raises `UsageError`."""
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,40}", name) or name == STDIO:
-            raise UsageError(wording.NAME_UNUSABLE.format(name))
+            raise UsageError(
+                f"{name!r} can't name a token. A name has up to 40 letters, digits, - and _, "
+                "and isn't mcp."
+            )
         return cls(
             name=name,
             scope=read_scope(scope),
@@ -52,14 +55,16 @@ def read_scope(given: str) -> Scope:
     if given == TERMINAL:
         return Scope(TERMINAL, None, None)
     if re.fullmatch(r"slack:[TE][A-Z0-9]{6,}/D[A-Z0-9]{6,}|discord:(@me)?/[0-9]+", given):
-        raise UsageError(wording.DIRECT_MESSAGES)
+        raise UsageError(
+            "Direct messages are nobody else's to read: a token opens a channel, or the terminal."
+        )
     for platform, form in (
         ("slack", r"slack:([TE][A-Z0-9]{6,})/([CG][A-Z0-9]{6,})"),
         ("discord", r"discord:([0-9]{15,20})/([0-9]{15,20})"),
     ):
         if found := re.fullmatch(form, given):
             return Scope(platform, found[1], found[2])
-    raise UsageError(wording.SCOPE_UNREADABLE.format(given))
+    raise UsageError(f"{given!r} is no scope. Write {wording.TOKEN_SCOPES}.")
 
 
 def read_limit(given: str) -> float | None:
@@ -67,7 +72,7 @@ def read_limit(given: str) -> float | None:
     if given == NO_LIMIT:
         return None
     if not (amount := dollars_in(given)):
-        raise UsageError(wording.AMOUNT_UNREADABLE.format(given))
+        raise UsageError(f"{given!r} is no limit. Write a number of dollars above 0, or none.")
     return amount
 
 
@@ -77,14 +82,16 @@ def _time(given: str) -> timedelta | None:
     found = re.fullmatch(r"([1-9][0-9]{0,5})([dh])", given)
     lasts = timedelta(hours=int(found[1]) * (24 if found[2] == "d" else 1)) if found else None
     if lasts is None or lasts.days > MOST_DAYS:
-        raise UsageError(wording.TIME_UNREADABLE.format(given))
+        raise UsageError(f"{given!r} is no time. Write days or hours, such as 90d or 12h, or never.")
     return lasts
 
 
 async def make(tokens: Tokens, wanted: TokenRequest) -> str:
     """Make a token and return it. Raises `UsageError`, and `StorageError`."""
     if await tokens.is_private(wanted.scope):
-        raise UsageError(wording.PRIVATE_THREAD)
+        raise UsageError(
+            "A private thread is read by its members alone: a token opens a channel, or the terminal."
+        )
     made = await tokens.new(
         wanted.name,
         wanted.scope,
@@ -93,7 +100,9 @@ async def make(tokens: Tokens, wanted: TokenRequest) -> str:
         lasts=wanted.lasts,
     )
     if made is None:
-        raise UsageError(wording.NAME_TAKEN.format(wanted.name))
+        raise UsageError(
+            f"There is a token {wanted.name} already. Choose another name, or revoke that one first."
+        )
     return made
 
 

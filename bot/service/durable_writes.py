@@ -8,7 +8,6 @@ from typing import TypeVar
 import structlog
 from tenacity import AsyncRetrying, retry_if_exception, wait_exponential
 
-from bot.view.wording.failures import HELD, HELD_CALLS
 from council.calls import Call, Outcome, Steps
 from council.errors import CouncilError, ModelError
 from council.events import Emit, RunHeld
@@ -31,12 +30,20 @@ async def until_written(write: Callable[[], Awaitable[T]], emit: Emit) -> T:
 
     Waits for full, read-only and locked disks. Raises what the storage itself refuses.
     """
-    return await _until_done(write, _passes, partial(_hold, emit, HELD), emit)
+    paused = (
+        "Paused: the council's data can't be written. Nothing is lost; the run resumes by itself once "
+        "the data can be written again. The log says why."
+    )
+    return await _until_done(write, _passes, partial(_hold, emit, paused), emit)
 
 
 def when_connected(work: Callable[[], Awaitable[T]], emit: Emit) -> Awaitable[T]:
     """Wait until this process may open a connection for a call, however long that takes."""
-    return _until_done(work, _lacks_descriptors, partial(_hold, emit, HELD_CALLS), emit)
+    paused = (
+        "Paused: the council has too many connections open. Nothing is lost; the run resumes by itself "
+        "once some of them are closed. The log says why."
+    )
+    return _until_done(work, _lacks_descriptors, partial(_hold, emit, paused), emit)
 
 
 async def _until_done(

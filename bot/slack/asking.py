@@ -13,7 +13,6 @@ from bot.slack.locations import Locations, direct
 from bot.slack.replies import SlackReply
 from bot.slack.typed import plain, words
 from bot.slack.venue import is_direct
-from bot.view.wording import slack as wording
 from council.brief import Discussion
 
 
@@ -48,7 +47,7 @@ class Asking:
             asked_in=here if is_private else None,
         )
         if await self.actions.ask(question, reply) and where != channel:
-            await reply.say(wording.IN_PRIVATE)
+            await reply.say("The council will answer in your direct messages.")
 
     async def ask_about(
         self, message: Json, key: str, nothing: str, context: Discussion, reply: SlackReply

@@ -45,7 +45,7 @@ from bot.slack.past import linked
 from bot.slack.receiver import receiver
 from bot.slack.retracting import Retractor
 from bot.slack.workspace import Workspace
-from bot.view.wording.slack import REVOKED, access_lost
+from bot.view.wording.slack import REVOKED
 from storage.journal.rows import RunRow
 from storage.work import Work
 
@@ -124,7 +124,10 @@ class SlackBot:
                 await self._timing.sleep(ASK_AGAIN_SECONDS)
                 with suppress(VenueError):
                     await introduced(self._client)
-        return access_lost(REVOKED[installation.code])
+        return (
+            f"Slack no longer accepts the bot, because {REVOKED[installation.code]}: install the app to "
+            "the workspace again, set its tokens, and start the council."
+        )
 
     async def is_connected(self) -> bool:
         """Return whether Slack's events arrive: by the socket, or by whoever reaches the HTTP server."""

@@ -11,7 +11,7 @@ https://docs.slack.dev/reference/methods/users.conversations
 import re
 from collections.abc import Callable
 
-from bot.checks.check import Advice, Check, Finding, Outcome, Weight, needs, wrong
+from bot.checks.check import Advice, Check, Finding, Outcome, Weight, needs, unanswered, wrong
 from bot.checks.machine import port
 from bot.config.configuration import Configuration
 from bot.errors import Malformed, NotAllowed, Revoked, VenueError
@@ -200,17 +200,8 @@ class SlackChecks:
 
 def _trouble(error: VenueError) -> Finding:
     """Return what is wrong if Slack doesn't answer as asked."""
-    if str(error) == NO_ANSWER:
-        return Finding(
-            "Slack",
-            "it doesn't answer",
-            "Check the network, any proxy, and that SLACK_API_URL is unset or right",
-        )
-    return Finding(
-        "Slack",
-        f"it didn't answer as expected ({error})",
-        "Wait and run `council doctor` again; slack-status.com may say more",
-    )
+    why = None if str(error) == NO_ANSWER else str(error)
+    return unanswered("Slack", why, "SLACK_API_URL", "slack-status.com")
 
 
 def bot_token_advice(token: str) -> Advice | None:

@@ -21,7 +21,7 @@ from bot.slack.incoming import Reader, attached
 from bot.slack.manifest import THREADS
 from bot.slack.typed import plain, unnamed, words
 from bot.slack.workspace import AT_ONCE, BURST, TIER_3
-from bot.view.wording import slack as wording
+from bot.view.wording.figures import listing
 from council.brief import Brief, Discussion, SentFile
 from council.document.conversation import Source
 from council.prompts.opening import MOST_MESSAGES
@@ -80,7 +80,7 @@ class _SlackThread:
     async def messages(self) -> tuple[list[Written[Json]], bool]:
         """Return what was written in the thread before the question, oldest first."""
         if not self.reader.scopes & THREADS:
-            raise NotAllowed(wording.lacks_scopes(sorted(THREADS)))
+            raise NotAllowed(f"the scopes {listing(sorted(THREADS))} are missing")
         theirs: list[Json] = []
         cursor: str | None = None
         for _ in range(MOST_PAGES):
@@ -91,7 +91,7 @@ class _SlackThread:
             cursor = metadata.get("next_cursor")
             if not cursor:
                 return await self._written(theirs), False
-        raise NotAllowed(wording.TOO_LONG)
+        raise NotAllowed("it is too long")
 
     def _is_theirs(self, message: Json) -> bool:
         mine = message.get("user") == self.me.get("user_id") or (

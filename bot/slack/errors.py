@@ -89,7 +89,7 @@ def by_status(
 ) -> VenueError:
     """Return what an HTTP status and Slack's code mean; `needed` is the scope that is missing."""
     if status == HTTPStatus.TOO_MANY_REQUESTS or code in RATE_LIMITS:
-        return RateLimited(wording.TOO_BUSY, _seconds(headers))
+        return RateLimited("Slack is receiving too many requests", _seconds(headers))
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return Unreachable(wording.IN_TROUBLE, may_be_done=status != HTTPStatus.SERVICE_UNAVAILABLE)
     if code is None:
@@ -103,15 +103,15 @@ def by_code(code: str, needed: str = "") -> VenueError:
     if code == "missing_scope":
         return NotAllowed(wording.lacks_scope(needed))
     if code in NO_THREADS:
-        return NoThread(wording.NO_THREADS)
+        return NoThread("threads are switched off in this channel")
     if code in wording.TRANSIENT:
         return Unreachable(wording.TRANSIENT[code], may_be_done=code in HALF_DONE)
     for kind, codes in _KINDS.items():
         if code in codes:
             return kind(codes[code])
     if code in _MALFORMED:
-        return Malformed(wording.malformed(code))
-    return Unreachable(wording.refused(code), is_known=False)
+        return Malformed(f"Slack doesn't accept it ({code})")
+    return Unreachable(f"Slack refused ({code})", is_known=False)
 
 
 def _seconds(headers: Mapping[str, str]) -> float:

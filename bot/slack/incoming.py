@@ -181,13 +181,16 @@ class Reader:
             async with asyncio.timeout(LOOKUP_SECONDS):
                 known = await self.known(files)
         except TimeoutError:
-            return tuple(SentFile(name=file_name(each), why=wording.FILES_TOO_SLOW) for each in files)
+            return tuple(
+                SentFile(name=file_name(each), why="Slack took too long to describe it")
+                for each in files
+            )
         return admitted(map(self.sent, known))
 
     def sent(self, file: Json) -> SentFile:
         """Return a file as a question names it."""
         if "files:read" not in self.scopes:
-            return SentFile(name=file_name(file), why=wording.NO_FILES_SCOPE)
+            return SentFile(name=file_name(file), why=wording.lacks_scope("files:read"))
         return SentFile(
             name=file_name(file),
             address=str(file.get("url_private") or ""),
@@ -214,7 +217,7 @@ class Reader:
         if urlsplit(file.address)[:2] not in {
             urlsplit(each)[:2] for each in (FILES, self.client.base_url)
         }:
-            raise Unreachable(wording.NOT_SLACKS)
+            raise Unreachable("the file isn't kept at Slack")
         headers = {"Authorization": f"Bearer {self.client.token}"}
         content = bytearray()
         try:
@@ -224,13 +227,13 @@ class Reader:
                 # A token that may not read the file is shown Slack's sign-in page, with status 200.
                 is_page = response.content_type == "text/html" and file.media != "text/html"
                 if response.status != 200 or is_page:
-                    raise Unreachable(wording.SIGN_IN)
+                    raise Unreachable("Slack asks to sign in for the file")
                 async for chunk in response.content.iter_any():
                     content += chunk
                     if len(content) > file.size:
-                        raise Unreachable(wording.LARGER)
+                        raise Unreachable("the file is larger than Slack said")
         except (aiohttp.ClientError, ValueError) as error:
-            raise Unreachable(wording.NO_FILE) from error
+            raise Unreachable("the file can't be fetched") from error
         return bytes(content)
 
 

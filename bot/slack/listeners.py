@@ -39,7 +39,6 @@ from bot.slack.notices import ephemerally, privately
 from bot.slack.posting import Posting
 from bot.slack.replies import SlackReply, why_not
 from bot.slack.typed import plain
-from bot.view.wording import slack as wording
 from bot.view.wording.commands import NO_QUESTION, NO_TEXT, NOT_HERE
 from council.brief import Discussion
 
@@ -179,7 +178,9 @@ class Listeners:
         reply = SlackReply(
             locations=self.locations, here=here, tell=ephemerally(self.locations.client, here)
         )
-        nothing = NO_QUESTION if event["type"] == "message" else wording.NOT_AFTER_MENTION
+        nothing = "There is no question. Write it after the mention: @council Should we shard now?"
+        if event["type"] == "message":
+            nothing = NO_QUESTION
         context = Discussion(until=event["ts"])
         key = f"message {self.locations.workspace.team} {event['channel']} {event['ts']}"
         await reply.attempt(self.asking.ask_about(event, key, nothing, context, reply))
@@ -187,7 +188,10 @@ class Listeners:
     async def _refuse_bot(self, event: Json) -> None:
         posting = Posting(self.locations.workspace, f"mention {event['ts']}")
         where = str(event["channel"]), str(event.get("thread_ts") or event["ts"])
-        await why_not(posting.post(Part(wording.NO_BOTS), unrecorded("bot"), Urgency.THREAD, *where))
+        said = Part(
+            "Bots and workflows can't ask. Somebody may choose Ask the council in this message's menu."
+        )
+        await why_not(posting.post(said, unrecorded("bot"), Urgency.THREAD, *where))
 
     async def _on_click(self, ack: AsyncAck, respond: AsyncRespond, body: Json, action: Json) -> None:
         """Handle a pressed button of a run."""

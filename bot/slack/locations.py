@@ -19,7 +19,6 @@ from bot.slack.incoming import Reader
 from bot.slack.notices import ephemerally
 from bot.slack.venue import SlackVenue, is_direct
 from bot.slack.workspace import Workspace
-from bot.view.wording import slack as wording
 from council.document.conversation import Source
 from storage.journal.rows import RunRow
 
@@ -71,7 +70,9 @@ async def direct(client: AsyncWebClient, user: str) -> str:
         async with asyncio.timeout(LOOKUP_SECONDS):
             opened = await granted(client.conversations_open(users=user))
     except TimeoutError as error:
-        raise Refusal(wording.TOO_SLOW) from error
+        raise Refusal(
+            "Slack took too long to open your direct messages. Nothing was done. Try again."
+        ) from error
     return opened["channel"]["id"]
 
 

@@ -6,7 +6,6 @@ Source: https://docs.slack.dev/reference/app-manifest
 from bot.service.commands import ACTION, ASK, COMMANDS, CONFIG, FORGET, Command, usage
 from bot.slack.client import Json
 from bot.view.wording.commands import EXAMPLE, TAKE_MESSAGE
-from bot.view.wording.slack import DESCRIPTION
 
 PATH = "/slack/events"
 PLACEHOLDER = "https://YOUR-SERVER"
@@ -53,7 +52,7 @@ def app_manifest(*, socket_mode: bool = True, url: str = PLACEHOLDER, threads: b
     return {
         "display_information": {
             "name": "Council",
-            "description": DESCRIPTION,
+            "description": "Several language models answer, review each other, and conclude",
         },
         "features": {
             "app_home": {

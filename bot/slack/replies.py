@@ -27,7 +27,6 @@ from bot.slack.locations import Locations, direct
 from bot.slack.notices import Tell, ephemerally, line
 from bot.slack.posting import Posting
 from bot.slack.venue import SlackVenue
-from bot.view.wording import slack as wording
 from bot.view.wording.commands import ALREADY_ASKED, ASKED_BELOW, TRANSCRIPT
 from bot.view.wording.failures import UNEXPECTED
 from council.document.conversation import Source
@@ -97,7 +96,7 @@ class SlackReply:
         channel = await direct(self.locations.client, str(self.here.user))
         alone = self.here.model_copy(update={"channel": channel})
         await self._attach(alone, TRANSCRIPT, "transcript", None, *files)
-        await self.tell(line(wording.IN_DIRECT))
+        await self.tell(line("The transcript is in your direct messages with the council."))
 
     async def later(self, work: Callable[[], Awaitable[None]]) -> None:
         self.locations.tasks.spawn(self.attempt(work()))
@@ -132,7 +131,7 @@ async def why_not(work: Awaitable[object]) -> str | None:
     except Refusal as error:
         return str(error)
     except VenueError as error:
-        return wording.impossible(str(error))
+        return f"That isn't possible: {error}."
     except Exception:
         number = uuid.uuid4().hex[:8]
         log.exception("slack_listener_failed", id=number)

@@ -31,7 +31,6 @@ from bot.slack.posting import Posting, repeat
 from bot.slack.visibility import require_sight
 from bot.slack.workspace import TIER_3, TIER_4, Workspace
 from bot.view.message import Message
-from bot.view.wording import slack as wording
 from bot.view.wording.card import BELOW, IN_THREAD
 from bot.view.wording.commands import SEE_THE_CARD, no_thread
 from bot.view.wording.slack import NO_ANSWER
@@ -107,7 +106,7 @@ class SlackVenue:
         except Unreachable:
             raise
         except VenueError as error:
-            await self._tell(line(wording.CANNOT_ANSWER.format(str(error))))
+            await self._tell(line(f"The council can't answer here: {error}."))
             raise
         self._thread = self._thread or self._card
         return self._card

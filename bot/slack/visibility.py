@@ -10,7 +10,6 @@ from bot.errors import Gone, NotAllowed
 from bot.service.delivery.outbox import Urgency
 from bot.slack.client import Json, granted
 from bot.slack.workspace import TIER_4, Workspace
-from bot.view.wording import slack as wording
 
 MEMBERS_A_PAGE = 1000
 
@@ -18,7 +17,7 @@ MEMBERS_A_PAGE = 1000
 async def require_sight(workspace: Workspace, run: str, channel: str, asker: str) -> None:
     """Raise `NotAllowed` unless the asker certainly sees the place of the run."""
     if channel.startswith("D"):
-        raise NotAllowed(wording.ASKED_IN_DIRECT)
+        raise NotAllowed("it was asked in direct messages")
     lane = workspace.lane("conversations.members", TIER_4)
     cursor = ""
     while True:
@@ -39,4 +38,4 @@ async def require_sight(workspace: Workspace, run: str, channel: str, asker: str
         metadata: Json = page.get("response_metadata") or {}
         cursor = str(metadata.get("next_cursor") or "")
         if not cursor:
-            raise NotAllowed(wording.NOT_IN_CHANNEL)
+            raise NotAllowed("the asker is no longer in the channel")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bot.config.configuration import unreadable
 from bot.config.editing import with_table, with_variables
 from bot.config.settings import (
     SecretFile,
@@ -49,7 +50,8 @@ class Existing:
         try:
             tomllib.loads(council_text)
         except tomllib.TOMLDecodeError as error:
-            raise _unreadable(council, error, "Correct it, or move it away") from error
+            problem = Problem(str(council), f"it can't be read: {error}", "Correct it, or move it away")
+            raise ConfigurationError([problem]) from error
         return cls(dotenv, dotenv_text, council, council_text, in_dotenv)
 
     @property
@@ -193,9 +195,4 @@ def _text(path: Path) -> str:
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it isn't UTF-8 text"
-        raise _unreadable(path, why, "Save it as text that this user may read") from error
-
-
-def _unreadable(path: Path, why: object, fix: str) -> ConfigurationError:
-    return ConfigurationError([Problem(str(path), f"it can't be read ({why})", fix)])
+        raise unreadable(path, error) from error

@@ -159,7 +159,7 @@ def _json(content: bytes) -> object:
         try:
             return _without_halves(json.loads(text))
         except (ValueError, RecursionError):
-            raise DocumentError(f"it is not JSON: {error}") from error
+            raise DocumentError(f"it is not JSON (see its line {error.lineno})") from error
 
 
 def _without_halves(value: object) -> object:

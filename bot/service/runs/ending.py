@@ -8,7 +8,7 @@ from bot.service.admission.operator_notices import OperatorNotices
 from bot.service.durable_writes import until_written
 from bot.service.metrics import Metrics
 from bot.service.remedies import Remedies
-from bot.view.wording.failures import INTERRUPTED, explain
+from bot.view.wording.failures import explain
 from council.document.conversation import AssistantMessage, Conversation
 from council.errors import RunError
 from council.events import Emit, RunFailed
@@ -64,7 +64,7 @@ class Endings:
         if await self._is_written(run):
             await self._close(run, "answered")
             return replace(run, status="answered")
-        why = EndReason(message=INTERRUPTED)
+        why = EndReason(message="Interrupted. Press Continue: finished calls aren't paid twice.")
         await self._close(run, "failed", why)
         return replace(run, status="failed", error=why)
 

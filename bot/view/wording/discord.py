@@ -6,12 +6,10 @@ from bot.view.wording.figures import listing
 
 BUSY = "Discord is too busy"
 CONTENT = "Discord doesn't accept its content"
-NOT_DISCORDS = "the file isn't kept at Discord"
-NO_FILE = "the file can't be fetched"
 _BLOCKED = "Discord's content filter blocked it"
 _FILE = "Discord doesn't accept the file"
 _KIND = "this kind of channel doesn't support it"
-_FLAGGED = "Discord has restricted the bot for sending too much"
+NOT_IN_THIS_KIND = "this kind of channel doesn't allow it"
 
 TEMPORARY: Mapping[int, str] = {
     20016: "slow mode delays it",
@@ -48,7 +46,7 @@ NOT_ALLOWED: Mapping[int, str] = {
     20012: "the bot's application isn't authorized for it",
     20018: "only the account's owner may do it",
     20024: "the bot's account is too young",
-    20026: _FLAGGED,
+    20026: "Discord has restricted the bot for sending too much",
     30007: "this channel has reached its limit of webhooks",
     30033: "the thread has reached its limit of members",
     40002: "the bot's account must be verified first",
@@ -70,7 +68,7 @@ NOT_ALLOWED: Mapping[int, str] = {
     50013: "the bot lacks {permission}",
     50017: "the server requires two-factor authentication",
     50021: "it is one of Discord's own messages",
-    50024: "this kind of channel doesn't allow it",
+    50024: NOT_IN_THIS_KIND,
     50033: "the bot can't write to this person",
     50067: "Discord doesn't accept where the request came from",
     50095: "the server isn't available in the bot's location",
@@ -122,16 +120,9 @@ MALFORMED: Mapping[int, str] = {
 CODES: Mapping[int, str] = {**TEMPORARY, **GONE, **NOT_ALLOWED, **MALFORMED}
 """By Discord's error code; {permission} is what the request needs, {place} what it is about."""
 
-BAD_TOKEN = "Discord refuses the bot's token"  # noqa: S105 - words about one
-FORBIDDEN = "Discord doesn't allow it"
-PLACE_GONE = "the {place} is gone"
 UNREADABLE = "Discord's response can't be read"
 NOT_REACHED = "Discord could not be reached"
-OUT_OF_ORDER = "Discord is having problems"
-TOO_LARGE = "it is too large"
-NO_REASON = "Discord refused it without saying why"
 
-CONNECTION_CLOSED = "The connection to Discord was closed. Start again."
 CLOSE_CODES: Mapping[int, str] = {
     4004: "Discord refuses the bot's token; it may have been reset. Copy it again from "
     "the application's page, under Bot, into DISCORD_TOKEN, and start again.",
@@ -146,16 +137,6 @@ CLOSE_CODES: Mapping[int, str] = {
 
 
 HINT = "Ask with /council and your question, or mention me with it. /council-help says more."
-REPLY_HIDDEN = "Discord hides what you replied to from me. Use Ask the council in its menu, under Apps."
-ROLE_HIDDEN = (
-    "Discord hides your text from me if you mention my role. Mention me, the one with my picture."
-)
-CONNECTING = "Still connecting to Discord. Try again in a minute."
-UNKNOWN_PLACE = "I can't tell which channel this is. Try another."
-ON_ITS_WAY = "Your question is on its way to the council."
-UNREACHED = "Discord didn't let me write to you, so nothing was asked. Try again in a minute."
-CLOSED = "Your direct messages are closed to the bot, so nothing was asked. Open them and try again."
-SILENT = "You can't write in this channel, so you can't share here."
 
 PERMISSIONS: Mapping[str, str] = {
     "view_channel": "View Channel",
@@ -170,33 +151,10 @@ PERMISSIONS: Mapping[str, str] = {
 A_PERMISSION = "a permission"
 CHANNEL, THREAD = "channel", "thread"
 
-SWITCHED_OFF = "an admin hasn't switched that on"
-NO_THREADS_IN_DIRECT = "direct messages have no threads"
-NO_THREADS = "this kind of channel doesn't allow it"
-UNKNOWN_CHANNEL = "Discord does not show this channel to the bot right now"
-COUNCIL = "Council"
-DELETED_THREAD = "Deleted"
-"""A thread's name where there is none."""
 
-ASKED_IN_DIRECT = "the run was asked for in direct messages"
 UNSEEN = "the bot can't tell whether the asker can still see the channel"
-LEFT_SERVER = "the asker has left the server"
-CHANNEL_HIDDEN = "the asker can no longer see the channel"
-LEFT_THREAD = "the asker has left the thread"
 
-REFUSED = "Discord refuses it"
-COPY_TOKEN = "Copy the bot's token from the application's page, under Bot"  # noqa: S105 - words about one
-CHECK_NETWORK = "Check the network and DISCORD_API_BASE_URL"
 NOT_DISCORD = "the server there doesn't respond as Discord does"
-UNSET_ADDRESS = (
-    "Unset it, or check that it ends in /api/v10 and that no other server answers in its place"
-)
-NOT_A_TOKEN = "it isn't a bot token"  # noqa: S105 - words about one
-COPY_FROM_PAGE = "Copy it from the application's Bot page"
-
-
-NOT_POSTED = "The council can't post here: {}. Your question was cancelled."
-IN_DIRECT = "The council answers in your direct messages: {}"
 
 
 def lacks(permissions: Iterable[str]) -> str:

@@ -13,21 +13,7 @@ from storage.errors import BudgetExceeded, ConversationNotFound, DocumentError, 
 
 UNEXPECTED = "Something unexpected went wrong. Try again; if it happens again, report this id: {}"
 
-HELD = (
-    "Paused: the council's data can't be written. Nothing is lost; the run resumes by itself once "
-    "the data can be written again. The log says why."
-)
-HELD_CALLS = (
-    "Paused: the council has too many connections open. Nothing is lost; the run resumes by itself once "
-    "some of them are closed. The log says why."
-)
-INTERRUPTED = "Interrupted. Press Continue: finished calls aren't paid twice."
 
-_GO_ON = "Press Continue: finished calls aren't paid twice."
-
-_IN_ITS_LOG = "Whoever runs the council finds the cause in its log."
-_ADMIN_KNOWS = "An admin of the council was told."
-_TELL_THE_OPERATOR = "Ask again in a minute; if it happens again, tell whoever runs the council."
 _DETAIL_LENGTH = 120
 
 
@@ -47,10 +33,14 @@ def explain(
     """
     retry = f"run: council retry {run_id}" if at_terminal else "press Continue."
     again = "Ask again to start over." if at_terminal else "Press Start over to ask again."
-    go_on = f"To continue with the finished work, {retry}" if at_terminal else _GO_ON
+    go_on = "Press Continue: finished calls aren't paid twice."
+    if at_terminal:
+        go_on = f"To continue with the finished work, {retry}"
     if is_program:
         retry, go_on = "ask again.", (again := "Ask again to start over.")
-    operator = _ADMIN_KNOWS if admin_knows else _IN_ITS_LOG
+    operator = "Whoever runs the council finds the cause in its log."
+    if admin_knows:
+        operator = "An admin of the council was told."
     match error:
         case NoAnswers():
             told = remedies if at_terminal else ()
@@ -74,7 +64,11 @@ def explain(
         case BudgetExceeded():
             return USED_UP
         case StorageError():
-            advice = "" if at_terminal else f" {_TELL_THE_OPERATOR}"
+            advice = (
+                ""
+                if at_terminal
+                else " Ask again in a minute; if it happens again, tell whoever runs the council."
+            )
             return f"The council's data can't be used: {_storage(error, at_terminal)}.{advice}"
         case _:
             return (

@@ -1,19 +1,14 @@
 """What people read about the bot's access on Slack, and what Slack's errors are called."""
 
-from collections.abc import Iterable, Mapping
-
-from bot.view.wording.figures import listing
+from collections.abc import Mapping
 
 NO_ANSWER = "Slack can't be reached"
 UNREADABLE = "Slack's response can't be read"
-TOO_BUSY = "Slack is receiving too many requests"
 IN_TROUBLE = "Slack is having problems"
-NO_THREADS = "threads are switched off in this channel"
 _MIGRATING = "the workspace is being moved to an organization"
 _NO_CHANNEL = "the channel doesn't exist, or the bot isn't in it; invite it with /invite"
 _FORM = "the form took too long to open"
 _ARCHIVED = "the channel is archived"
-_NETWORK = "the workspace doesn't accept requests from this network"
 _POLICY = "the workspace's settings don't allow it"
 _SETTINGS = "this channel's settings keep the bot from posting"
 _CONNECT = "this file or link may not be shared with other organizations"
@@ -61,7 +56,7 @@ GONE: Mapping[str, str] = {
 """What no longer exists, or the bot can't see."""
 FORBIDDEN: Mapping[str, str] = {
     "access_denied": _POLICY,
-    "accesslimited": _NETWORK,
+    "accesslimited": "the workspace doesn't accept requests from this network",
     "app_access_restricted": _POLICY,
     "channel_is_limited_access": "only some people may see this channel",
     "edit_window_closed": "the workspace doesn't let messages be edited so late",
@@ -100,28 +95,11 @@ FORBIDDEN: Mapping[str, str] = {
     "two_factor_setup_required": "the workspace requires two-factor authentication",
 }
 """A setting or a missing right keeps the bot from it."""
-CANNOT_ANSWER = "The council can't answer here: {}."
 
 
 def lacks_scope(scope: str) -> str:
     return f"the scope {scope} is missing" if scope else "a scope is missing"
 
-
-def malformed(code: str) -> str:
-    return f"Slack doesn't accept it ({code})"
-
-
-def refused(code: str) -> str:
-    return f"Slack refused ({code})"
-
-
-DESCRIPTION = "Several language models answer, review each other, and conclude"
-"""What the app's page says."""
-NOT_AFTER_MENTION = "There is no question. Write it after the mention: @council Should we shard now?"
-NO_BOTS = "Bots and workflows can't ask. Somebody may choose Ask the council in this message's menu."
-TOO_SLOW = "Slack took too long to open your direct messages. Nothing was done. Try again."
-IN_DIRECT = "The transcript is in your direct messages with the council."
-IN_PRIVATE = "The council will answer in your direct messages."
 
 SCOPES: Mapping[str, str] = {
     "app_mentions:read": "receive mentions",
@@ -143,27 +121,3 @@ SCOPES: Mapping[str, str] = {
     "groups:history": "read the thread in which it is asked, in private channels",
 }
 """What each of the app's scopes is for."""
-NO_FILES_SCOPE = lacks_scope("files:read")
-FILES_TOO_SLOW = "Slack took too long to describe it"
-NOT_SLACKS = "the file isn't kept at Slack"
-SIGN_IN = "Slack asks to sign in for the file"
-LARGER = "the file is larger than Slack said"
-NO_FILE = "the file can't be fetched"
-TOO_LONG = "it is too long"
-ASKED_IN_DIRECT = "it was asked in direct messages"
-NOT_IN_CHANNEL = "the asker is no longer in the channel"
-
-
-def lacks_scopes(scopes: Iterable[str]) -> str:
-    return f"the scopes {listing(scopes)} are missing"
-
-
-def impossible(why: str) -> str:
-    return f"That isn't possible: {why}."
-
-
-def access_lost(why: str) -> str:
-    return (
-        f"Slack no longer accepts the bot, because {why}: install the app to the workspace again, "
-        "set its tokens, and start the council."
-    )

@@ -10,7 +10,6 @@ from typing_extensions import override
 
 from bot.service.dispatcher import Dispatcher
 from bot.slack.manifest import THREADS
-from bot.view.wording.slack import IN_DIRECT
 from tests.bot.adapters.teams import QUESTION, Lost, Team
 from tests.bot.shown import blocks_text
 from tests.bot.slack.test_bot import Place, at_work, cards_in, labels, restarted
@@ -39,7 +38,9 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
     everyone = "everyone"
     dated = "\n"
     verbs = ("turn", "see", "share")
-    transcript_shown: ClassVar[list[str]] = [IN_DIRECT]
+    transcript_shown: ClassVar[list[str]] = [
+        "The transcript is in your direct messages with the council."
+    ]
     also_listed = 0
 
     def __init__(self, place: Place, stack: AsyncExitStack) -> None:

@@ -9,7 +9,6 @@ import pytest_asyncio
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
 
-from bot.view.wording.discord import SILENT
 from tests.bot.discord.office import Office, office
 from tests.council.scripted import ScriptedCouncil
 from tests.discord_server import Channel, DiscordServer, Message, Permission, User
@@ -90,7 +89,8 @@ async def test_whoever_may_not_write_may_not_share(team: Office) -> None:
     """They are told so; a page is turned in place only where they alone see it."""
     listed = await told(team, "history")
     team.server.overwrite(team.general, team.ada, deny=Permission.SEND_MESSAGES)
-    assert (await pressed(team, listed, "Share here")).content == SILENT
+    said = (await pressed(team, listed, "Share here")).content
+    assert said == "You can't write in this channel, so you can't share here."
     card = await forged(team, team.general, "past:turn:history:5:")
     assert card.visible_to is team.ada
 

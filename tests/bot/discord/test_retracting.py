@@ -2,7 +2,6 @@
 
 import pytest
 
-from bot.view.wording.discord import DELETED_THREAD
 from tests.bot.discord.office import Office
 from tests.bot.discord.test_past import pressed, told
 from tests.discord_server import Channel, Message
@@ -51,7 +50,7 @@ async def test_a_thread_loses_its_messages_and_its_name_and_is_archived_as_befor
     below.archived = is_archived
     await forgotten(team, "shard")
     assert left(team, team.general, below) == []
-    assert (below.name, below.archived) == (DELETED_THREAD, is_archived)
+    assert (below.name, below.archived) == ("Deleted", is_archived)
 
 
 async def test_each_message_is_deleted_by_one_request(team: Office) -> None:

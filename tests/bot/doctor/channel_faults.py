@@ -25,6 +25,18 @@ def in_slack(text: str = "", /, **settings: object) -> Callable[[Scene], object]
     return plant
 
 
+def measured(scene: Scene) -> None:
+    """Let ten answers in that channel have cost a cent, of a budget below what one may cost."""
+    in_slack(budget_day=0.2)(scene)
+    origin = '{"platform": "slack", "workspace": "T1", "channel": "C0123456"}'
+    brief = '{"profile": {"name": "default", "depth": "full"}}'
+    for run in range(10):
+        scene.sql(
+            f"INSERT INTO runs (id, entry_key, conversation_id, origin, brief, status, created_at) VALUES ('{run}', '{run}', 'c', '{origin}', '{brief}', 'answered', 't')",  # noqa: S608 - our own
+            f"INSERT INTO spending (run, attempt, month, day, user, channel, workspace, amount, settled) VALUES ('{run}', 1, 'm', 'd', 'u', 'c', 'w', 10000000, 1)",  # noqa: S608 - our own
+        )
+
+
 def _lost_role(scene: Scene) -> None:
     place = ("discord", str(scene.guild.id), str(scene.general.id))
     scene.set_in(place, {"who": {"roles": ["112233445566778899"]}})

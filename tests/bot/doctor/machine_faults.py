@@ -9,6 +9,8 @@ from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
+from storage.errors import explain_sqlite
+from storage.overrides import Overrides
 from tests.bot.doctor.scene import ID, MEMBERS, Scene, setting
 
 
@@ -49,6 +51,15 @@ def _broken_run(scene: Scene) -> None:
         "INSERT INTO runs (id, entry_key, conversation_id, origin, brief, status, created_at) "
         "VALUES ('r', 'e', 'c', '{}', '{', 'running', 't')"
     )
+
+
+def _failing_disk(scene: Scene) -> None:
+    async def read(*_: object) -> None:
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+        raise explain_sqlite(scene.data / "council.db", error)
+
+    scene.patch.setattr(Overrides, "everywhere", read)
 
 
 def _orphan(scene: Scene) -> None:
@@ -95,6 +106,7 @@ PLANTS: dict[str, Callable[[Scene], object]] = {
     "damaged database": _damaged,
     "newer database": lambda s: s.sql("INSERT INTO migrations VALUES (9999, 'later', 't')"),
     "broken run": _broken_run,
+    "setting on a failing disk": _failing_disk,
     "row without a document": _orphan,
     "broken document": lambda s: s.write(f"data/conversations/{ID}.json", "{"),
     "key of one letter": setting("OPENROUTER_API_KEY", "x"),

@@ -97,6 +97,7 @@ NORMAL = [
     Normal("demonstration", _demonstration, "the built-in demonstration model"),
     Normal("no status port", _without("COUNCIL_STATUS"), "COUNCIL_STATUS_PORT isn't set"),
     Normal("channel settings", _settled, "2 channels with settings of their own"),
+    Normal("budget that ten answers fit", channel_faults.measured, "none is too small for a question"),
     Normal("HTTP mode", _by_http, "whether Slack reaches its public https address can't be seen"),
     Normal("own provider without a key", _without("OPENROUTER_API_KEY"), "this provider may need none"),
     Normal(

@@ -118,7 +118,7 @@ def test_an_earlier_models_calls_are_passed_over() -> None:
         ("And there?", None),
     ]
     for last in (CALLED, result, {"role": "assistant", "content": "x"}):
-        assert refused(ASK, last)[2] == wording.NO_USER_MESSAGE
+        assert refused(ASK, last)[2] == "The last message must be the user's: it is the question."
 
 
 LINES = "\n".join(f"line {n}: the pump number {n} is fine." for n in range(850))
@@ -145,7 +145,7 @@ def test_a_long_message_is_its_own_material(content: object) -> None:
     material, system = asked.files
     assert "RED-7" in material.text
     assert "line 425: the pump number 425 is fine." in material.text
-    assert wording.whole_in(material.name) in asked.text
+    assert f"The whole text is in the file \u201c{material.name}\u201d." in asked.text
     assert system.text == "x"
 
 
@@ -193,7 +193,7 @@ def test_a_picture_in_the_request_is_read(address: object) -> None:
 )
 def test_a_picture_elsewhere_is_refused(address: object) -> None:
     """Nothing is fetched for a program."""
-    assert refused(shown(address))[2] == wording.NO_PICTURE_DATA
+    assert refused(shown(address))[2].startswith("A picture has to be in the request itself")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import pytest
 
 from bot.service import durable_writes
 from bot.service.durable_writes import until_written, when_connected
-from bot.view.wording.failures import HELD, HELD_CALLS
 from council.calls import Call, Reply
 from council.errors import Failure, ModelError
 from council.events import Event, RunHeld
@@ -49,7 +48,10 @@ async def test_a_call_waits_for_a_descriptor() -> None:
         return REPLY
 
     assert await when_connected(ask, events.append) is REPLY
-    assert [event.message for event in events if isinstance(event, RunHeld)] == [HELD_CALLS] * 9 + [None]
+    *held, last = [event.message for event in events if isinstance(event, RunHeld)]
+    assert last is None
+    assert len(held) == 9
+    assert "too many connections open. Nothing is lost" in str(held[0])
 
 
 async def test_other_failures_of_a_call_are_its_own() -> None:
@@ -76,7 +78,8 @@ async def test_a_write_waits_for_its_storage() -> None:
         return "written"
 
     assert await until_written(write, events.append) == "written"
-    assert [event.message for event in events if isinstance(event, RunHeld)] == [HELD, HELD, None]
+    paused = "Paused: the council's data can't be written. Nothing is lost; the run resumes by itself once the data can be written again. The log says why."
+    assert [event.message for event in events if isinstance(event, RunHeld)] == [paused, paused, None]
 
 
 async def test_what_the_storage_refuses_is_raised() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from bot.slack.incoming import MOST_NAMES
 from bot.slack.manifest import SHORTCUT, THREADS
-from bot.view.wording.slack import NO_FILES_SCOPE
+from bot.view.wording.slack import lacks_scope
 from tests.bot.shown import blocks_text
 from tests.bot.slack.test_bot import Place, at_work, restarted
 from tests.bot.slack.test_discussion import read_by
@@ -203,7 +203,9 @@ class TestConnectedFiles:
             await place.slack.mention(place.general, place.ada, "Does it hold?", files=[plan])
             await place.dispatcher.tasks.settled()
             [card] = place.cards(place.general)
-            assert f"Not read: a file ({NO_FILES_SCOPE})." in card.text  # Slack tells no name either
+            assert (
+                f"Not read: a file ({lacks_scope('files:read')})." in card.text
+            )  # Slack tells no name either
 
     async def test_in_a_thread_that_is_read_too(self, tmp_path: Path) -> None:
         """Beside the message that it came with."""

@@ -444,8 +444,8 @@ async def test_leaving_while_models_are_asked_leaves_no_file(desk: Desk) -> None
 @pytest.mark.parametrize(
     ("name", "text", "reason"),
     [
-        (".env", b"KEY=\xff", ".env: it can't be read (it isn't UTF-8 text)."),
-        ("council.toml", b"[profiles", "council.toml: it can't be read ("),
+        (".env", b"KEY=\xff", ".env: it can't be read: it isn't UTF-8 text."),
+        ("council.toml", b"[profiles", "council.toml: it can't be read: "),
     ],
 )
 async def test_a_file_that_cannot_be_read_is_named_first(

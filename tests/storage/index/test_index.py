@@ -155,11 +155,7 @@ async def test_a_check_names_every_difference_and_changes_none(
         missing=(missing,),
         stale=(stale,),
         orphaned=tuple(sorted((gone, broken))),
-        unreadable=(
-            DocumentProblem(
-                f"{broken}.json", "it is not JSON: unexpected end of data: line 1 column 2 (char 1)"
-            ),
-        ),
+        unreadable=(DocumentProblem(f"{broken}.json", "it is not JSON (see its line 1)"),),
         set_aside=(f"{good}.json.broken-20260101",),
     )
     assert not report.consistent
