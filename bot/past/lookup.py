@@ -195,7 +195,7 @@ class Lookup:
             case _:
                 row = await self._row(scope, printable(about))
                 check("forget answer", who, is_admin=is_admin, asker=row.user)
-                what = past.one(clip(" ".join(row.title.split()), 80))
+                what = past.ONE_ANSWER.format(clip(" ".join(row.title.split()), 80))
                 selection = await self._forgetting.select.conversation(scope, row.id)
         if selection.is_empty:
             raise Refusal(past.NOTHING)

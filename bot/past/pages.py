@@ -71,7 +71,7 @@ class Sheet:
 
 def shared(sheet: Sheet, by: str) -> Sheet:
     """Return a sheet as the whole channel sees it: with who shared it and without page buttons."""
-    blocks = (Line(past.shared(by)), *sheet.message.blocks)
+    blocks = (Line(past.SHARED_BY.format(by)), *sheet.message.blocks)
     choices = tuple(choice for choice in sheet.choices if choice.verb in ("see", "transcript"))
     return replace(sheet, message=Message("shared", blocks), choices=choices)
 
@@ -104,7 +104,7 @@ def history(page: Page, look: HistoryPage, found: Whereabouts) -> Sheet:
 
 def search(hits: Hits, look: Search, found: Whereabouts) -> Sheet:
     """Return a page of the conversations that contain these words, best first."""
-    heading = Heading(past.results(look.words))
+    heading = Heading(past.RESULTS.format(look.words))
     if not hits.rows:
         said = past.NOTHING_FOUND if look.offset == 0 else past.NO_MORE
         return Sheet(Message("past", (heading, Line(said))))
@@ -160,9 +160,9 @@ def answer(conversation: Conversation, row: IndexRow, look: Answer, found: Where
     turn = len(runs) - 1 if look.turn is None else min(look.turn, len(runs) - 1)
     view = runs[turn]
     asker = found.askers.get(row.id)
-    facts = [past.question(turn + 1, len(runs))] if len(runs) > 1 else []
+    facts = [past.QUESTION.format(turn + 1, len(runs))] if len(runs) > 1 else []
     if asker:
-        facts.append(past.STARTED_BY.format(asker) if len(runs) > 1 else past.asked_by(asker))
+        facts.append(past.STARTED_BY.format(asker) if len(runs) > 1 else past.ASKED_BY.format(asker))
     at = _moment(view.message.finished_at) or _moment(row.updated_at)
     blocks = (
         Title(conversation.title),
@@ -235,7 +235,7 @@ def ask_to_forget(
     others = max(len(selection.heard), len(selection.read))
     beside = bool(selection.runs or selection.conversations)
     blocks = (
-        Heading(past.ask(what)),
+        Heading(past.ASK.format(what)),
         *(
             [
                 Entry(

@@ -23,7 +23,7 @@ def to_markdown(conversation: Conversation) -> str:
 
 
 def _parts(conversation: Conversation) -> Iterator[str]:
-    head = (Title(conversation.title), Line(wording.head(conversation.id, begun(conversation))))
+    head = (Title(conversation.title), Line(wording.HEAD.format(conversation.id, begun(conversation))))
     yield render(Message("head", head))
     turns = questions(conversation)
     for number, (asked, view) in enumerate(turns, 1):

@@ -1,6 +1,6 @@
 """The card: a run's progress and, in the end, its answer or why there is none."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import accumulate, islice
 
 from bot.view.message import Block, Footer, Heading, Line, Message, Pairs, Prose, Quote, Title
@@ -93,9 +93,9 @@ def asked(view: RunView) -> str:
     )
     return " ".join(
         (
-            *([wording.by(view.asker)] if view.asker else []),
+            *([wording.BY.format(view.asker)] if view.asker else []),
             council,
-            *([wording.criteria(view.criteria)] if view.criteria else []),
+            *([wording.CRITERIA.format(view.criteria)] if view.criteria else []),
             *([wording.WEB] if view.profile.web else []),
         )
     )
@@ -150,7 +150,7 @@ def stage_line(view: RunView, stage: StageView, now: float) -> tuple[str, str]:
         said = _writing(view, now)
     elif stage.progress == "running":
         failed = sum(isinstance(state, Failed) for state in states)
-        said = wording.stage_running(given + failed, len(states))
+        said = wording.STAGE_RUNNING.format(given + failed, len(states))
     elif stage.progress == "done" and stage.started is not None and stage.ended is not None:
         said = wording.stage_done(stage.ended - stage.started, given, len(states))
     elif (stage.stage, stage.progress) == ("stage2", "waiting") and (
@@ -168,19 +168,19 @@ def _writing(view: RunView, now: float) -> str:
     for name, state in view.chair.items():
         match state:
             case Failed(failure):
-                said.append(wording.failed(short[name], failures.cause(failure)))
+                said.append(wording.MEMBER_LOST.format(short[name], failures.cause(failure)))
             case Working():
                 doing = _doing(wording.WRITING, state, now)
-                said.append(wording.is_doing(short[name], doing))
+                said.append(wording.IS_DOING.format(short[name], doing))
             case _:
-                said.append(wording.has_written(short[name]))
+                said.append(wording.HAS_WRITTEN.format(short[name]))
     return ", ".join(said) or wording.RUNNING
 
 
 def _mark(seat: Seat, now: float) -> str:
     """Return what a member is doing now, or else what it did last."""
     if isinstance(seat.answering, Failed):
-        return wording.member_failed(failures.failure(seat.answering.failure))
+        return wording.MEMBER_FAILED.format(failures.failure(seat.answering.failure))
     stages = (
         (seat.answering, wording.ANSWERING, _answering(seat)),
         (seat.reviewing, wording.REVIEWING, _reviewing(seat)),
@@ -199,7 +199,7 @@ def _answering(seat: Seat) -> str:
 
 def _reviewing(seat: Seat) -> str:
     if isinstance(seat.reviewing, Failed):
-        return wording.member_not_reviewed(failures.cause(seat.reviewing.failure))
+        return wording.MEMBER_NOT_REVIEWED.format(failures.cause(seat.reviewing.failure))
     if seat.review is None or seat.review.parsed_ranking:
         return wording.REVIEWED
     return wording.REVIEW_CUT_OFF if seat.review.truncated else wording.UNREADABLE
@@ -210,7 +210,7 @@ def correction(seat: Seat) -> str:
     if isinstance(seat.correcting, Failed):
         if seat.correcting.failure.cause == "stopped":
             return wording.NOT_CORRECTED
-        return wording.correction_failed(
+        return wording.FELL_BACK.format(
             failures.cause(seat.correcting.failure), wording.kept_answer(seat.view.number)
         )
     return wording.CORRECTED if seat.has_changed else wording.KEPT
@@ -238,7 +238,7 @@ def stored(view: RunView) -> tuple[Block, ...]:
     states = [(seat.name, seat.answering) for seat in view.seats]
     states += view.chair.items()
     lost = (
-        wording.failed(short[name], failures.failure(state.failure))
+        wording.MEMBER_LOST.format(short[name], failures.failure(state.failure))
         for name, state in states
         if isinstance(state, Failed)
     )
@@ -295,7 +295,7 @@ def _changed_sentence(view: RunView) -> Iterator[tuple[str, str]]:
         found = clearest(seat.passages, points)
         if found:
             before, after = clip(found.before, SENTENCE_LENGTH), clip(found.after, SENTENCE_LENGTH)
-            yield wording.changed_in(seat.short), wording.became(before, after)
+            yield wording.CHANGED_IN.format(seat.short), wording.BECAME.format(before, after)
 
 
 def _notes(view: RunView, notes: ChairNotes | None, length: int | None) -> tuple[Block, ...]:
@@ -327,16 +327,16 @@ def _weaknesses(view: RunView, final: Stage3Result) -> Iterator[str]:
     """List how an answer falls short of the chairman's after a full run, the worst first."""
     short = view.names
     if final.source == "single":
-        yield wording.only_answer(short[final.model])
+        yield wording.ONLY_ANSWER.format(short[final.model])
     given = sum(seat.answer is not None for seat in view.seats)
     absent = [*_failures(view, short, "stage1")]
     if given < len(view.seats) and final.source != "single":
-        absent = [wording.answered(given, _members(view, len(view.seats))), *absent]
+        absent = [wording.ANSWERED.format(given, _members(view, len(view.seats))), *absent]
     if said := wording.sentence(_as_many_as_fit(absent)):
         yield said
     yield from _writer(view, final, short)
     if final.answered_by:
-        yield wording.answered_by(final.answered_by, short[final.model])
+        yield wording.ANSWERED_BY.format(final.answered_by, short[final.model])
     if final.stopped_early:
         yield wording.STOPPED_EARLY
     if final.truncated:
@@ -350,7 +350,7 @@ def _weaknesses(view: RunView, final: Stage3Result) -> Iterator[str]:
 def _writer(view: RunView, final: Stage3Result, short: dict[str, str]) -> Iterator[str]:
     """Return who wrote an answer if it wasn't the chairman."""
     failed = [
-        wording.failed(
+        wording.MEMBER_LOST.format(
             short[name] + wording.AS_CHAIRMAN * (name in view.members), failures.cause(state.failure)
         )
         for name, state in view.chair.items()
@@ -373,20 +373,20 @@ def _failures(view: RunView, short: dict[str, str], stage: Stage) -> Iterator[st
     ]
     stopped = sum(why.cause == "stopped" for _, why in missed)
     if stopped > 1:
-        yield wording.were_stopped(_members(view, stopped), what)
+        yield wording.WERE_STOPPED.format(_members(view, stopped), what)
     for name, why in missed:
         if why.cause != "stopped" or stopped == 1:
-            yield said(name, failures.cause(why))
+            yield said.format(name, failures.cause(why))
     if stage == "stage2":
         for seat in view.seats:
             if seat.review and not seat.review.parsed_ranking:
                 yield wording.vote_lost(short[seat.name], truncated=seat.review.truncated)
 
 
-_MISSED: Mapping[Stage, tuple[str, Callable[[str, str], str]]] = {
-    "stage1": (wording.ANSWER_FAILED, wording.failed),
-    "stage2": (wording.REVIEW_FAILED, wording.no_review),
-    "stage2_5": (wording.CORRECTION_FAILED, wording.no_correction),
+_MISSED: Mapping[Stage, tuple[str, str]] = {
+    "stage1": (wording.ANSWER_FAILED, wording.MEMBER_LOST),
+    "stage2": (wording.REVIEW_FAILED, wording.NO_REVIEW),
+    "stage2_5": (wording.CORRECTION_FAILED, wording.NO_CORRECTION),
 }
 
 
@@ -423,11 +423,11 @@ def _voices(view: RunView, final: Stage3Result, *, is_card: bool) -> Iterator[st
     """
     given = sum(seat.answer is not None for seat in view.seats)
     members = _members(view, len(view.seats))
-    yield members if given == len(view.seats) else wording.part_of(given, members)
+    yield members if given == len(view.seats) else wording.PART_OF.format(given, members)
     if final.source == "chairman" and not is_card:
-        yield wording.chairman(view.name(final.model))
+        yield wording.CHAIRMAN.format(view.name(final.model))
     if view.strategy != "consensus" and final.source not in ("verbatim", "single"):
-        yield wording.strategy(view.strategy)
+        yield wording.STRATEGY.format(view.strategy)
     depth, iteration, ranking = view.message.depth, view.message.iteration, view.round.ranking
     if ranking and not (final.notes and final.notes.dissent):
         yield wording.agreement(ranking.agreement_word)
@@ -438,7 +438,7 @@ def _voices(view: RunView, final: Stage3Result, *, is_card: bool) -> Iterator[st
     scored = view.round.scores.answers if view.round.scores else []
     best = next((each for each in scored if not each.is_disqualified), None)
     if best and best.total is not None:
-        yield wording.best_by_criteria(view.name(best.model), best.total)
+        yield wording.BEST_BY_CRITERIA.format(view.name(best.model), best.total)
     for each in scored:
         if each.is_disqualified:
             yield wording.disqualified(view.name(each.model), each.failed)

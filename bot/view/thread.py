@@ -93,7 +93,9 @@ def _digest(view: RunView, seats: Sequence[Seat]) -> Iterator[Block]:
 def _in_short(seat: Seat, *, none_at_all: bool) -> Iterator[tuple[str, str]]:
     """Return a member's rank, the gravest objection to its answer, and what it changed, a line each."""
     said, rank = seat.criticism, seat.rank
-    stands = wording.average(figures.position(rank.mean_position)) if rank else wording.NO_RANK
+    stands = (
+        wording.AVERAGE_VOTE.format(figures.position(rank.mean_position)) if rank else wording.NO_RANK
+    )
     verdicts = [each.holds for (critic, _), each in said.replies.items() if critic != seat.short]
     if verdicts:
         stands = f"{stands}; {wording.replied(len(verdicts), sum(verdicts))}"
@@ -187,7 +189,7 @@ def _standing(seat: Seat) -> Line:
         said.append(wording.standing(figures.ordinal(rank.number), of, tied=rank.shared))
     scored = seat.view.round.scores.answers if seat.view.round.scores else []
     if failed := next((each.failed for each in scored if each.model == seat.name), None):
-        said.append(wording.disqualified(listing(failed)))  # one must-have that it fails is enough
+        said.append(wording.FAILS.format(listing(failed)))  # one must-have that it fails is enough
     if isinstance(state, Failed) and state.failure.cause == "stopped":
         said.append(wording.NOT_CORRECTED)
     elif isinstance(state, Failed):
@@ -199,7 +201,7 @@ def _standing(seat: Seat) -> Line:
         said.append(wording.NOT_REVISED if made.maintained else wording.KEPT)
     for what, result in (("answer", seat.answer), ("correction", made)):
         if result and result.answered_by:
-            said.append(wording.fallback(what, result.answered_by))
+            said.append(wording.FALLBACK.format(what, result.answered_by))
     if made and not (isinstance(state, Failed) or made.maintained or seat.criticism.points):
         said.append(wording.OWN_REVIEW)
     return Line(" ".join(said))
@@ -223,7 +225,7 @@ def text(
     else:
         yield Prose(said)
     if result.unstructured:
-        yield Line(wording.unstructured(result.unstructured))
+        yield Line(wording.UNSTRUCTURED.format(result.unstructured))
     if result.truncated:
         yield Line(wording.CUT_OFF)
     if result.citations:  # numbered if the text names numbers; titles are others' words
@@ -259,12 +261,12 @@ def _consultation(view: RunView, said: Consultation, before: int | None) -> Iter
 
 def bar(score: int) -> str:
     """Draw a score as a bar of ten, with its number, so that it reads well without the bar."""
-    return f"{FULL * score}{EMPTY * (HIGHEST - score)} {card.score(score, HIGHEST)}"
+    return f"{FULL * score}{EMPTY * (HIGHEST - score)} {card.SCORE.format(score, HIGHEST)}"
 
 
 def _sureness(said: Consultation, before: int | None) -> Iterator[tuple[str, str]]:
     sure = said.confidence
-    earlier = "" if before is None or before == sure.score else card.before(before)
+    earlier = "" if before is None or before == sure.score else card.SCORE_BEFORE.format(before)
     yield card.CONFIDENCE, ". ".join(filter(None, (f"{bar(sure.score)}{earlier}", sure.reasoning)))
     if sure.uncertainty_factors:
         yield card.UNCERTAIN, "; ".join(sure.uncertainty_factors)
@@ -281,10 +283,12 @@ def _columns(*columns: tuple[str, list[str]]) -> Iterator[Block]:
 def _debate(view: RunView, debate: Debate | None) -> Iterator[Block]:
     if debate:
         objections = [
-            card.objection(view.name(each.target), each.severity, each.critique)
+            card.OBJECTION.format(view.name(each.target), each.severity, each.critique)
             for each in debate.critiques
         ]
-        ideas = [card.idea(view.name(each.source), each.idea) for each in debate.incorporated_from]
+        ideas = [
+            card.IDEA.format(view.name(each.source), each.idea) for each in debate.incorporated_from
+        ]
         yield from _columns((card.OBJECTS, objections), (card.TOOK_OVER, ideas))
 
 
@@ -312,7 +316,10 @@ def _rows(seat: Seat) -> Iterator[tuple[str, str]]:
     for critic, points in held.objections:
         is_first = held.gravest == (critic, points[0])
         if is_first and (reply := held.replies.get((critic, points[0].text))):
-            yield seat.short, wording.to_gravest(critic, _reply(seat, reply, clip(reply.reason, REASON)))
+            yield (
+                seat.short,
+                wording.TO_GRAVEST.format(critic, _reply(seat, reply, clip(reply.reason, REASON))),
+            )
         shown = fitting(points[is_first:])
         replies = [held.replies.get((critic, each.text)) for each in shown]
         if shown and not any(replies):
@@ -324,7 +331,7 @@ def _rows(seat: Seat) -> Iterator[tuple[str, str]]:
             yield critic, wording.point(clip(said(point), room), None, answered)
     for critic, error in held.replies:
         if critic == seat.short:
-            yield critic, wording.found_itself(clip(error, REASON))
+            yield critic, wording.FOUND_ITSELF.format(clip(error, REASON))
 
 
 def _reviewed(seat: Seat, *, forms_only: bool = False) -> Iterator[Block]:
@@ -352,7 +359,7 @@ def _reviewed(seat: Seat, *, forms_only: bool = False) -> Iterator[Block]:
             yield Line(wording.REVIEW_CUT_OFF)
     for critic, error in replies:
         if critic == seat.short:
-            yield Line(f"{critic}: {wording.found_itself(error)}")
+            yield Line(f"{critic}: {wording.FOUND_ITSELF.format(error)}")
 
 
 def _reply(seat: Seat, reply: ObjectionReply, reason: str) -> str:
@@ -403,9 +410,9 @@ def _missing(view: RunView) -> Iterator[Line]:
     """Return whose vote is missing from a ranking, and why."""
     for seat in view.seats:
         if isinstance(state := seat.answering, Failed):
-            yield Line(wording.no_answer(seat.short, failures.failure(state.failure)))
+            yield Line(wording.UNANSWERED.format(seat.short, failures.failure(state.failure)))
         if isinstance(state := seat.reviewing, Failed):
-            yield Line(wording.no_review(seat.short, failures.failure(state.failure)))
+            yield Line(wording.NO_REVIEW.format(seat.short, failures.failure(state.failure)))
         if seat.review and seat.name not in view.votes:
             yield Line(wording.not_counted(seat.short, truncated=seat.review.truncated))
 
@@ -520,7 +527,7 @@ def _table(view: RunView, places: Sequence[RankedAnswer]) -> Table:
         )
         for place in places
     )
-    reviewers = (wording.by(view.name(reviewer)) for reviewer, _ in ballots)
+    reviewers = (wording.BY.format(view.name(reviewer)) for reviewer, _ in ballots)
     return Table((*wording.RECORD_HEADER, *reviewers), tuple(rows))
 
 
@@ -563,9 +570,9 @@ def _reviews(seat: Seat) -> Iterator[Block]:
     blocks = (Prose(handed),) if handed else tuple(_reviewed(seat, forms_only=True))
     if not blocks:
         return
-    yield Heading(f"{wording.reviews_of(seat.short)}{wording.of_round(seat.view.number)}")
+    yield Heading(f"{wording.REVIEWS_OF.format(seat.short)}{wording.of_round(seat.view.number)}")
     if seat.label and not handed:
-        yield Line(wording.label(seat.label))
+        yield Line(wording.LABEL.format(seat.label))
     yield from blocks
 
 

@@ -82,16 +82,9 @@ def all_kept(number: int) -> str:
     return f"{'both' if number == 2 else f'all {number}'} kept their answers"
 
 
-def changed_in(name: str) -> str:
-    return f"Changed in {name}'s answer"
-
-
-def became(before: str, after: str) -> str:
-    return f"\u201c{before}\u201d \u2192 \u201c{after}\u201d"
-
-
-def part_of(number: int, members: str) -> str:
-    return f"{number} of {members}"
+CHANGED_IN = "Changed in {}'s answer"
+BECAME = "\u201c{}\u201d \u2192 \u201c{}\u201d"
+PART_OF = "{} of {}"
 
 
 def asked_by(asker: str | None) -> str:
@@ -121,19 +114,10 @@ def expected(typical: Typical | None, estimated: float) -> str:
     return f"{said[:1].upper()}{said[1:]}." if said else ""
 
 
-def criteria(names: object) -> str:
-    return f"Criteria: {names}."
-
-
+CRITERIA = "Criteria: {}."
 WEB = "Members search the web."
-
-
-def answered(number: int, members: str) -> str:
-    return f"{number} of {members} answered"
-
-
-def only_answer(name: str) -> str:
-    return f"Only {name} answered, so nobody reviewed it."
+ANSWERED = "{} of {} answered"
+ONLY_ANSWER = "Only {} answered, so nobody reviewed it."
 
 
 def replaced_chairman(name: str, why: str) -> str:
@@ -153,30 +137,17 @@ def _instead(why: str) -> str:
     return f"; {why}" if why else ""
 
 
-def answered_by(model: str, name: str) -> str:
-    return f"The model {model} answered in place of {name}."
-
-
-def failed(name: str, why: str) -> str:
-    return f"{name} failed ({why})"
-
-
-def no_review(name: str, why: str) -> str:
-    return f"{name} gave no review ({why})"
-
-
-def no_correction(name: str, why: str) -> str:
-    return f"{name}'s correction failed ({why})"
+ANSWERED_BY = "The model {} answered in place of {}."
+MEMBER_LOST = "{} failed ({})"
+NO_REVIEW = "{} gave no review ({})"
+NO_CORRECTION = "{}'s correction failed ({})"
 
 
 def vote_lost(name: str, *, truncated: bool) -> str:
     return f"{name}'s {'review was cut off before its vote' if truncated else 'vote was unreadable'}"
 
 
-def were_stopped(members: str, what: str) -> str:
-    return f"{members} {what} (they were stopped)"
-
-
+WERE_STOPPED = "{} {} (they were stopped)"
 NOTHING = "It has no answer."
 NO_FINAL = "It has no final answer."
 
@@ -188,10 +159,7 @@ def sentence(facts: Iterable[str]) -> str:
 
 
 NOT_CORRECTED = "not corrected: the run was stopped"
-
-
-def correction_failed(why: str, kept: str) -> str:
-    return f"correction failed ({why}); {kept} kept"
+FELL_BACK = "correction failed ({}); {} kept"
 
 
 def agreement(word: str | None) -> str:
@@ -206,8 +174,7 @@ def rounds(iteration: IterationState) -> str:
     return f"{count(held, 'review round') if held else 'no review rounds'}{why}"
 
 
-def by(asker: str) -> str:
-    return f"{ASKED} by {asker}."
+BY = f"{ASKED} by {{}}."
 
 
 def stage(name: str, number: int) -> str:
@@ -218,20 +185,10 @@ def stage_done(seconds: float, given: int, of: int) -> str:
     return f"done in {duration(seconds)}{f', {given} of {of}' if given < of else ''}"
 
 
-def stage_running(done: int, of: int) -> str:
-    return f"{RUNNING}, {done} of {of} done"
-
-
-def is_doing(name: str, what: str) -> str:
-    return f"{name} is {what}"
-
-
-def has_written(name: str) -> str:
-    return f"{name} has written the answer"
-
-
-def member_failed(why: str) -> str:
-    return f"failed: {why}"
+STAGE_RUNNING = f"{RUNNING}, {{}} of {{}} done"
+IS_DOING = "{} is {}"
+HAS_WRITTEN = "{} has written the answer"
+MEMBER_FAILED = "failed: {}"
 
 
 def member_answered(seconds: float | None, *, cut_off: bool) -> str:
@@ -240,8 +197,7 @@ def member_answered(seconds: float | None, *, cut_off: bool) -> str:
     return f"answered{took}{' (cut off)' if cut_off else ''}"
 
 
-def member_not_reviewed(why: str) -> str:
-    return f"no review ({why})"
+MEMBER_NOT_REVIEWED = "no review ({})"
 
 
 def kept_answer(number: int) -> str:
@@ -263,16 +219,9 @@ def so_far(effort: Iterable[str]) -> str:
     return f"{spent} so far{more}{later}"
 
 
-def chairman(name: str) -> str:
-    return f"chairman {name}"
-
-
-def strategy(name: str) -> str:
-    return f"strategy {name}"
-
-
-def best_by_criteria(name: str, total: float) -> str:
-    return f"best by criteria: {name} ({total:.1f} of 10)"
+CHAIRMAN = "chairman {}"
+STRATEGY = "strategy {}"
+BEST_BY_CRITERIA = "best by criteria: {} ({:.1f} of 10)"
 
 
 def disqualified(name: str, must_haves: Iterable[str]) -> str:
@@ -291,23 +240,10 @@ DEBATE = "Debate"
 POSITION_CHANGED, POSITION_KEPT = "says it changed its position", "keeps its position"
 OBJECTS, TOOK_OVER = "Objects to", "Adopted"
 
-
-def score(score: int, highest: int) -> str:
-    return f"{score} of {highest}"
-
-
-def before(score: int) -> str:
-    return f" (before: {score})"
-
-
-def objection(name: str, severity: str, text: str) -> str:
-    return f"{name} ({severity}): {text}"
-
-
-def idea(name: str, text: str) -> str:
-    return f"{name}: {text}"
-
-
+SCORE = "{} of {}"
+SCORE_BEFORE = " (before: {})"
+OBJECTION = "{} ({}): {}"
+IDEA = "{}: {}"
 THREAD = "The thread that was read with it"
 
 

@@ -13,7 +13,6 @@ THERE = "Go to it"
 
 NO_SUCH = "There is no such answer here."
 NO_WORDS = "There are no words to search for."
-
 HISTORY = "Past answers"
 NONE_YET = "There is no answer here yet. Ask with /council."
 NOTHING_HERE = "There is nothing here."
@@ -28,14 +27,8 @@ CUT = "This isn't all of it. The rest is in the transcript."
 TOO_MANY_WORDS = "That is more than {} characters. Search for the words that matter."
 STARTED_BY = "Started by {}."
 MEMBERS_LEFT_OUT = "Buttons show {shown} of {of} members; the transcript has them all."
-
-
-def shared(by: str) -> str:
-    return f"{by} shared this from the council's past answers."
-
-
-def results(words: str) -> str:
-    return f"Results for \u201c{words}\u201d"
+SHARED_BY = "{} shared this from the council's past answers."
+RESULTS = "Results for \u201c{}\u201d"
 
 
 def page(first: int, last: int, found: int, ranked: int) -> str:
@@ -52,12 +45,8 @@ def several(number: int, *, more: bool) -> str:
     return f"{f'More than {number}' if more else number} answers fit. Pick one, or type more words."
 
 
-def question(number: int, of: int) -> str:
-    return f"Question {number} of {of}."
-
-
-def asked_by(asker: str) -> str:
-    return f"{ASKED} by {asker}."
+QUESTION = "Question {} of {}."
+ASKED_BY = f"{ASKED} by {{}}."
 
 
 def answers(number: int) -> str:
@@ -108,7 +97,6 @@ STOPPED_FIRST = "Runs in progress will be stopped first."
 SETTINGS_STAY = "The channel's settings stay; /council-config resets them."
 FOR_GOOD = "This can't be undone."
 NOTHING = "There is nothing to delete."
-
 ALL_OF_MINE = "everything you asked"
 ALL_OF_CHANNEL = "this channel's whole history"
 _WORKSPACES = {"discord": " on this server", "slack": " in this workspace"}
@@ -118,12 +106,8 @@ def all_of(name: str, platform: str | None) -> str:
     return f"everything {name} asked{_WORKSPACES.get(platform or '', '')}"
 
 
-def one(title: str) -> str:
-    return f"\u201c{title}\u201d"
-
-
-def ask(what: str) -> str:
-    return f"Delete {what}?"
+ONE_ANSWER = "\u201c{}\u201d"
+ASK = "Delete {}?"
 
 
 def extent(conversations: int, runs: int) -> str:

@@ -68,8 +68,7 @@ def of_round(number: int) -> str:
     return "" if number == 1 else f", round {number}"
 
 
-def by(name: str) -> str:
-    return f"by {name}"
+BY = "by {}"
 
 
 def disqualified_here(name: str, failed: Iterable[str]) -> str:
@@ -79,8 +78,7 @@ def disqualified_here(name: str, failed: Iterable[str]) -> str:
     )
 
 
-def unstructured(why: str) -> str:
-    return f"Shown as plain text because it didn't follow the form: {why}."
+UNSTRUCTURED = "Shown as plain text because it didn't follow the form: {}."
 
 
 def standing(rank: str, of: int, *, tied: bool) -> str:
@@ -104,12 +102,8 @@ def kept_text(number: int) -> str:
     return "the original response" if number == 1 else "the previous round's response"
 
 
-def disqualified(failed: str) -> str:
-    return f"Disqualified: it fails {failed}."
-
-
-def fallback(what: str, model: str) -> str:
-    return f"The {what} is by its fallback {model}."
+FAILS = "Disqualified: it fails {}."
+FALLBACK = "The {} is by its fallback {}."
 
 
 def graded(severity: str | None, text: str) -> str:
@@ -133,12 +127,8 @@ def reply(reason: str, *, holds: bool, is_kept: bool) -> str:
     return f"{verdict} \u201c{reason}\u201d" if reason else verdict
 
 
-def to_gravest(critic: str, said: str) -> str:
-    return f"to the gravest, by {critic}: {said}"
-
-
-def found_itself(error: str) -> str:
-    return f"found an error itself: {error}"
+TO_GRAVEST = "to the gravest, by {}: {}"
+FOUND_ITSELF = "found an error itself: {}"
 
 
 def point(said: str, quote: str | None, reply: str) -> str:
@@ -153,8 +143,7 @@ def replied(objections: int, hold: int) -> str:
     return f"{count(objections, 'objection')}, {holding}"
 
 
-def average(position: str) -> str:
-    return f"average vote {position}"
+AVERAGE_VOTE = "average vote {}"
 
 
 def changed(much: str, how: str, sentence: str) -> str:
@@ -165,12 +154,8 @@ def scored(scores: Mapping[str, int]) -> str:
     return f"Scores: {', '.join(f'{name} {score}' for name, score in scores.items())}."
 
 
-def no_answer(name: str, why: str) -> str:
-    return f"{name} did not answer: {why}."
-
-
-def no_review(name: str, why: str) -> str:
-    return f"{name} gave no review: {why}."
+UNANSWERED = "{} did not answer: {}."
+NO_REVIEW = "{} gave no review: {}."
 
 
 def not_counted(name: str, *, truncated: bool) -> str:
@@ -180,16 +165,14 @@ def not_counted(name: str, *, truncated: bool) -> str:
     return f"{name}'s vote is not counted: its review has no ranking of two or more answers."
 
 
-def reviews_of(name: str) -> str:
-    return f"Reviews of {name}"
+REVIEWS_OF = "Reviews of {}"
 
 
 def labels(named: Iterable[tuple[str, str]]) -> str:
     return f"Reviewers saw no names: {listing([f'{label} is {name}' for label, name in named])}."
 
 
-def label(name: str) -> str:
-    return f"Reviewers saw it as \u201c{name}\u201d, without a name."
+LABEL = "Reviewers saw it as \u201c{}\u201d, without a name."
 
 
 def sentence(said: str) -> str:

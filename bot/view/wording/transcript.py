@@ -26,10 +26,7 @@ SURE_NOTE = "Its own rating from 1 to 10: the ring before its peers\u2019 critiq
 NO_CHANGE = "no change"
 TABLE = "Table"
 PICTURE = "picture"
-
-
-def head(conversation_id: str, begun: str) -> str:
-    return f"Conversation {conversation_id}, started {begun}."
+HEAD = "Conversation {}, started {}."
 
 
 def place(platform: str, user: str | None) -> str:
