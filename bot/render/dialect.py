@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import chain, dropwhile, zip_longest
+from itertools import chain, dropwhile, takewhile, zip_longest
 from typing import Protocol
 from unicodedata import east_asian_width
 
@@ -271,10 +271,15 @@ class _Reader:
             if token.type != "list_item_open":
                 break
             marker = "- " if number is None else f"{number + len(items)}. "
-            watched = _Watched(tokens)
-            content = tuple(self.read(watched, depth + 1, quotes))
-            loose = loose or watched.loose
-            items.append(Nest(content, marker, " " * len(marker), loose=watched.loose))
+            inside = [*takewhile(lambda each, level=token.level: each.level > level, tokens)]
+            # A blank line separates its paragraphs: not those of a list in it.
+            is_loose = any(
+                each.type == "paragraph_open" and not each.hidden and each.level == token.level + 1
+                for each in inside
+            )
+            content = tuple(self.read(iter(inside), depth + 1, quotes))
+            loose = loose or is_loose
+            items.append(Nest(content, marker, " " * len(marker), loose=is_loose))
         return Nest(tuple(items), loose=loose)
 
     def _table(self, tokens: Iterator[Token], depth: int) -> Block:
@@ -446,25 +451,6 @@ def _would_join(before: str, after: str) -> bool:
             return not after.isspace()
         case _:
             return False
-
-
-class _Watched:
-    """A list item's tokens; notes whether blank lines separate its paragraphs."""
-
-    def __init__(self, tokens: Iterator[Token]) -> None:
-        self._tokens = tokens
-        self._depth = 0
-        self.loose = False
-
-    def __iter__(self) -> Iterator[Token]:
-        return self
-
-    def __next__(self) -> Token:
-        token = next(self._tokens)
-        if token.type == "paragraph_open" and self._depth == 0:
-            self.loose = self.loose or not token.hidden
-        self._depth += token.nesting
-        return token
 
 
 def _target(token: Token) -> str:

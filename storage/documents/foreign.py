@@ -203,7 +203,7 @@ class _Tolerant(BaseModel):
     @classmethod
     def _without_nothing(cls, data: JsonObject) -> JsonObject:
         said = {k: v for k, v in data.items() if (v.strip() if isinstance(v, str) else v)}
-        return {"raw": data, **said}
+        return {**said, "raw": data}
 
 
 class _Call(_Tolerant):
@@ -240,7 +240,7 @@ class _Call(_Tolerant):
         if ballot is None:
             ballot = parse_ranking(self.stage2 or "", [*labels])
         own = _label_map(self.label_to_model)  # each reviewer read the answers under labels of its own
-        label_of = {name: label for label, name in labels.items()} if own else {}
+        label_of = dict(zip(labels.values(), labels, strict=True))
         named = (label_of.get(own.get(label, "")) if own else label for label in ballot)
         return [*dict.fromkeys(filter(None, named))]
 
@@ -288,6 +288,8 @@ class _Message(_Tolerant):
         before = {str(each["model"]): each["response"] for each in answers}
         reviews, silent = _given("stage2", reviewers)
         revised, unrevised = _given("stage2_5", (c for c in _calls(self.stage2_5) if c.model in before))
+        for each in revised:
+            each |= {"original_response": before[str(each["model"])], "peer_critiques": "", **each}
         final, unanswered = _given("stage3", self._chairman())
         reviewers = [call for call in reviewers if call.model in {each["model"] for each in reviews}]
         labels = self._labels([*before], [str(call.model) for call in seated], reviewers)
@@ -297,11 +299,7 @@ class _Message(_Tolerant):
             "role": "assistant",
             "stage1": answers,
             "stage2": [{**each, "parsed_ranking": ballots[str(each["model"])]} for each in reviews],
-            "stage2_5": [
-                {"original_response": before[str(each["model"])], "peer_critiques": "", **each}
-                for each in revised
-            ]
-            or None,
+            "stage2_5": revised or None,
             "stage3": final[0] if final else {"model": "", "response": "", "source": "missing"},
         }
         if labels:
@@ -317,7 +315,8 @@ class _Message(_Tolerant):
         given = given or self.text or ({"error": self.error} if self.error else None)
         if given is not None:
             call = _Call.model_validate(given if isinstance(given, dict) else {"response": given})
-            call.error = call.error or call.model == "error" or call.stage3 in _SENTENCES_FOR_ERRORS
+            if call.model == "error" or call.stage3 in _SENTENCES_FOR_ERRORS:
+                call.error = True
             call.model = (call.model if call.model != "error" else None) or self.chairman or "chairman"
             yield call
 
@@ -396,8 +395,8 @@ def _entries(given: object) -> Iterator[JsonObject]:
     listed = next((fields[name] for name in _LISTED if isinstance(fields.get(name), list)), given)
     if isinstance(listed, list):
         for each in cast("list[object]", listed):
-            if _object(each) or isinstance(each, str):
-                yield _object(each) or {"response": each}
+            if isinstance(each, dict | str):
+                yield {"response": each} if isinstance(each, str) else cast("JsonObject", each)
     else:
         for name, each in fields.items():
             yield {"model": name, **(_object(each) or {"response": each})}

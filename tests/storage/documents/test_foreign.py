@@ -190,9 +190,7 @@ def test_labels_that_the_answers_do_not_explain_stay_labels() -> None:
 
 def test_a_ballot_may_be_an_order_alone() -> None:
     """Without a text it is shown as the list that it is."""
-    orders = [
-        {"model": name, "ranking": ["Response B", "Response A"]} for name in ("lab/one", "lab/two")
-    ]
+    orders = [{"model": n, "raw": "", "ranking": ["Response B", "Response A"]} for n in ("a/1", "b/2")]
     asked: JsonObject = {"role": "user", "content": "?"}
     reply = codec.read(document(asked, answered(stage2=orders))).conversation.answers[0]
     assert reply.stage2[0].ranking == "FINAL RANKING:\n1. Response B\n2. Response A"
