@@ -7,7 +7,7 @@ import json
 import logging
 import os
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from urllib.parse import urlsplit
 
 import typer
@@ -32,10 +32,8 @@ from bot.terminal.ask import say, warn
 from bot.view.wording import doors
 from storage.journal.spending import Spending
 
-if TYPE_CHECKING:
-    from bot.adapters import Role
-
 PORT = 8808
+Day = Annotated[str, typer.Option(help="The most that a day (UTC) may cost, in US dollars, or none.")]
 
 
 def run(
@@ -46,20 +44,19 @@ def run(
     ] = False,
 ) -> None:
     """Run the Discord and Slack bot."""
-    from bot.adapters import Role
-
-    _serve(Role(works=not receive_only))
+    _serve(works=not receive_only)
 
 
 def worker() -> None:
     """Carry out the runs that council run accepts, on this machine or another."""
-    from bot.adapters import Role
-
-    _serve(Role(receives=False))
+    _serve(receives=False)
 
 
-def _serve(role: "Role") -> None:
-    from bot.serve import EVERYTHING, serve
+def _serve(*, receives: bool = True, works: bool = True) -> None:
+    from bot.adapters import EVERYTHING, Role
+    from bot.serve import serve
+
+    role = Role(receives, works)
 
     configuration = configured(logging.INFO)
     if role != EVERYTHING and not configuration.database:
@@ -145,9 +142,7 @@ def serve(
 
 def mcp(
     *,
-    max_cost_day: Annotated[
-        str, typer.Option(help="The most that a day (UTC) may cost, in US dollars, or none.")
-    ] = DEFAULT_DAY,
+    max_cost_day: Day = DEFAULT_DAY,
 ) -> None:
     """Serve one agent on this machine: MCP over standard input and output."""
     from bot.doors.serving import has_mcp, serve_stdio
@@ -174,9 +169,7 @@ def new(
     *,
     name: Annotated[str, typer.Option(help="How the program is called.", callback=utf8)],
     scope: Annotated[str, typer.Option(help=f"{doors.TOKEN_SCOPES}.", callback=utf8)],
-    max_cost_day: Annotated[
-        str, typer.Option(help="The most that a day (UTC) may cost, in US dollars, or none.")
-    ] = DEFAULT_DAY,
+    max_cost_day: Day = DEFAULT_DAY,
     profile: Annotated[
         str | None, typer.Option(help="The council that answers where a question names none.")
     ] = None,

@@ -121,10 +121,8 @@ class Settings(BaseModel):
 
     openrouter_api_key: Secret | None = None
     """key of the model provider"""
-    openrouter_base_url: Address | None = Field(
-        default=None,
-        description=f"address of the model provider, {OPENROUTER} unless set",
-    )
+    openrouter_base_url: Address | None = None
+    """address of the model provider, https://openrouter.ai/api/v1 unless set"""
     openrouter_dialect: DialectName | None = None
     """kind of that server, where its host doesn't tell: vllm, litellm, …"""
     council_members: Names | None = None
