@@ -10,7 +10,7 @@ import structlog
 
 from bot.discord.transport import DiscordTransport
 from bot.errors import VenueError
-from bot.service.admission.notices import Notice
+from bot.service.admission.operator_notices import Notice
 from bot.service.delivery.outbox import Urgency
 from storage.journal.rows import MentionState
 

@@ -28,7 +28,7 @@ from bot.errors import Refusal
 from bot.evaluation.questions import EvalQuestion, digest
 from bot.service.admission.budgets import RunBudget, nanos
 from bot.service.durable_writes import DurableSteps, when_connected
-from bot.service.runs.observing import Observation
+from bot.service.metrics import Observation
 from bot.service.runs.runs import Runs
 from bot.view.wording import evaluation as wording
 from council.brief import Brief

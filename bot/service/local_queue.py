@@ -1,7 +1,6 @@
 """The queue of a process that has its runs to itself: bounds on runs at once, and fair between channels.
 
-`shared_queue` is that of several processes. Each start looks through the whole queue: a millisecond for
-thousands, which delays little else.
+`shared_queue` is that of several processes.
 """
 
 import asyncio
@@ -10,6 +9,8 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from operator import attrgetter
 
 import structlog
 
@@ -51,7 +52,11 @@ class _Waiter:
 
     ticket: Ticket
     moved: Callable[[int], None]
+    number: int
     turn: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+_number = attrgetter("number")
 
 
 class Queue:
@@ -61,7 +66,12 @@ class Queue:
         self.limits = limits
         self._served = 0
         self._last_served: Counter[str] = Counter()  # by channel
+        self._arrived = 0
         self._waiting: list[_Waiter] = []
+        self._queues: dict[str, list[_Waiter]] = {}  # by channel
+        # The channels that may start a run: when each was served last, and who waits first in it.
+        self._line: list[tuple[int, int, str]] = []
+        self._lined: set[str] = set()
         self._running = 0
         self._channels: Counter[str] = Counter()
         self._users: Counter[str] = Counter()
@@ -83,8 +93,11 @@ class Queue:
         where it reaches one of `MARKS`. In between, a run is nearer than it last heard, never farther,
         since whoever comes later queues behind it.
         """
-        place = _Waiter(ticket, moved)
+        self._arrived += 1
+        place = _Waiter(ticket, moved, self._arrived)
         self._waiting.append(place)
+        self._queues.setdefault(ticket.channel, []).append(place)
+        self._offer(ticket.channel)
         self._admit()
         if not place.turn.is_set():
             moved(len(self._waiting))
@@ -112,26 +125,37 @@ class Queue:
             self._channels[ticket.channel] += 1
             self._users[ticket.user] += 1
             self._conversations.add(ticket.conversation)
+            self._offer(ticket.channel)
             place.turn.set()
 
     def _next(self) -> _Waiter | None:
         """Return whoever may start: of the channel that was served longest ago, then by arrival."""
-        first: dict[str, _Waiter] = {}  # by channel
-        for place in self._waiting:
-            if place.ticket.channel not in first and self._may_start(place):
-                first[place.ticket.channel] = place
-        return min(first.values(), key=self._served_at, default=None)
+        found: tuple[int, int, _Waiter] | None = None
+        passed: list[str] = []
+        while self._line and (found is None or self._line[0][:2] < found[:2]):
+            served, _, channel = heappop(self._line)
+            self._lined.discard(channel)
+            if self._channels[channel] < self.limits.runs_per_channel:  # or else one that ends offers it
+                passed.append(channel)
+                first = next(filter(self._may_start, self._queues.get(channel, ())), None)
+                if first and (found is None or (served, first.number) < found[:2]):
+                    found = served, first.number, first
+        place = found[2] if found else None
+        for channel in passed:
+            if place is None or channel != place.ticket.channel:
+                self._offer(channel)
+        return place
+
+    def _offer(self, channel: str) -> None:
+        """Put a channel in the line, if anybody waits there."""
+        if channel in self._queues and channel not in self._lined:
+            self._lined.add(channel)
+            heappush(self._line, (self._last_served[channel], self._queues[channel][0].number, channel))
 
     def _may_start(self, place: _Waiter) -> bool:
         ticket = place.ticket
-        return (
-            self._channels[ticket.channel] < self.limits.runs_per_channel
-            and self._users[ticket.user] < self.limits.runs_per_user
-            and ticket.conversation not in self._conversations
-        )
-
-    def _served_at(self, place: _Waiter) -> int:
-        return self._last_served[place.ticket.channel]
+        is_free = ticket.conversation not in self._conversations
+        return is_free and self._users[ticket.user] < self.limits.runs_per_user
 
     def _leave(self, ticket: Ticket) -> None:
         self._running -= 1
@@ -140,12 +164,18 @@ class Queue:
             if not held[name]:
                 del held[name]
         self._conversations.discard(ticket.conversation)
+        self._offer(ticket.channel)
         self._admit()
 
     def _depart(self, place: _Waiter) -> None:
         """Take a place out of the queue; those behind it move up."""
-        position = self._waiting.index(place)
-        del self._waiting[position]
+        queue = self._queues[place.ticket.channel]
+        position, there = (
+            bisect_left(many, place.number, key=_number) for many in (self._waiting, queue)
+        )
+        del self._waiting[position], queue[there]
+        if not queue:
+            del self._queues[place.ticket.channel]
         for near, behind in enumerate(self._waiting[position:EXACT_POSITIONS], position + 1):
             behind.moved(near)
         for mark in MARKS[bisect_left(MARKS, position + 1) :]:

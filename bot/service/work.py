@@ -8,8 +8,8 @@ and after everything that waits to be shown.
 import asyncio
 import itertools
 import math
-import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
 
 import structlog
@@ -41,18 +41,9 @@ def wait_after(attempts: int) -> float:
 class WorkLoop:
     """Does what is listed of every kind that is open; `locks` let one process do it."""
 
-    def __init__(
-        self,
-        work: WorkList,
-        locks: Locks | None = None,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
-    ) -> None:
+    def __init__(self, work: WorkList, locks: Locks | None = None) -> None:
         self._work = work
         self._locks = locks
-        self._clock = clock
-        self._sleep = sleep
         self._wakes: dict[str, asyncio.Event] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
@@ -84,14 +75,15 @@ class WorkLoop:
 
     async def settled(self, platform: str, forgetting: str, seconds: float) -> Left:
         """Begin with what was just listed; return what is left of it, at the latest after some time."""
-        until = self._clock() + seconds
+        clock = asyncio.get_running_loop().time
+        until = clock() + seconds
         while True:
             if wake := self._wakes.get(platform):
                 wake.set()
             left = await self._work.left(forgetting)
-            if not left.waiting or self._clock() >= until:
+            if not left.waiting or clock() >= until:
                 return left
-            await self._sleep(TICK_SECONDS)
+            await asyncio.sleep(TICK_SECONDS)
 
     async def _hold(self, kind: Kind, do: Do, platform: str) -> None:
         while True:
@@ -105,7 +97,7 @@ class WorkLoop:
                         await first_of(self._locks.until_unsure, looking)
             except (OSError, StorageError):  # whatever is listed stays listed
                 log.exception("work_interrupted", connection=platform or kind)
-            await self._sleep(FIRST_WAIT)
+            await asyncio.sleep(FIRST_WAIT)
 
     async def _keep_looking(self, kind: Kind, do: Do, platform: str) -> None:
         """Go through every key with work that is due, several side by side."""
@@ -116,7 +108,11 @@ class WorkLoop:
                 for key in await self._work.keys(kind, platform):
                     if key not in under_way or under_way[key].done():
                         under_way[key] = group.create_task(self._keep_at(kind, do, platform, key))
-                await self._woken(platform or kind)
+                if wake := self._wakes.get(platform or kind):
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(LOOK_SECONDS):
+                            await wake.wait()
+                    wake.clear()
 
     async def _keep_at(self, kind: Kind, do: Do, platform: str, key: str) -> None:
         for attempts in itertools.count():
@@ -125,19 +121,6 @@ class WorkLoop:
             except (Unreachable, Revoked, StorageError) as error:
                 wait = wait_after(attempts)
                 log.warning("work_stalled", connection=platform or kind, reason=error, again_in=wait)
-                await self._sleep(wait)
+                await asyncio.sleep(wait)
             else:
                 return
-
-    async def _woken(self, name: str) -> None:
-        wake = self._wakes.get(name)
-        if wake is None:
-            return
-        waiting = asyncio.create_task(wake.wait())
-        looking = asyncio.ensure_future(self._sleep(LOOK_SECONDS))
-        try:
-            await asyncio.wait({waiting, looking}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for one in (waiting, looking):
-                one.cancel()
-        wake.clear()

@@ -21,7 +21,7 @@ from bot.errors import VenueError
 from bot.http_server import serving
 from bot.past.lookup import Lookup
 from bot.service.acknowledgements import LOOKUP_SECONDS
-from bot.service.admission.notices import Notice
+from bot.service.admission.operator_notices import Notice
 from bot.service.delivery.outbox import Outbox
 from bot.service.delivery.venue import Venue
 from bot.service.dispatcher import Dispatcher

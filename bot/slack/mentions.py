@@ -20,7 +20,7 @@ from dataclasses import replace
 import structlog
 
 from bot.errors import Gone, NotAllowed, Unreachable, VenueError
-from bot.service.admission.notices import Notice
+from bot.service.admission.operator_notices import Notice
 from bot.service.delivery.outbox import Repeat, Urgency
 from bot.service.delivery.receipts import Ledger, Sent, may_be_done
 from bot.service.delivery.venue import Mention, Part

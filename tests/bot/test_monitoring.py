@@ -21,8 +21,7 @@ from bot.errors import Gone, RateLimited, Unreachable
 from bot.health import Health
 from bot.monitoring import Status
 from bot.service.delivery.outbox import Lane, Outbox, Patience, Urgency
-from bot.service.metrics import Metrics
-from bot.service.runs.observing import Observation
+from bot.service.metrics import Metrics, Observation
 from council.calls import Call, Reply
 from council.document.conversation import Source
 from council.errors import Failure, ModelError

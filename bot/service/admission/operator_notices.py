@@ -4,14 +4,13 @@ The same is told once a day. What a platform may have delivered is on record bef
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import structlog
 
 from bot.errors import VenueError
-from bot.service.admission.notices import Notice, Send
 from bot.service.admission.permissions import Admins
 from bot.view.wording.failures import Remedy
 from council.document.conversation import Source
@@ -23,6 +22,29 @@ log = structlog.get_logger()
 
 WAIT_SECONDS = 10.0
 """How long a run that has failed waits to tell its asker that an admin knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A direct message to one admin, which is sent once.
+
+    It is about something of `workspace`. `key` tells it from all others, and `subject` is how its text
+    begins at every attempt. `telling` is what an earlier attempt has recorded, `note` records what may
+    have arrived, `sent` that it has.
+    """
+
+    to: str
+    workspace: str | None
+    key: str
+    subject: str
+    text: str
+    telling: MentionState
+    note: Callable[[MentionState], Awaitable[None]]
+    sent: Callable[[str], Awaitable[None]]
+
+
+Send = Callable[[Notice], Awaitable[None]]
+"""Sends a notice, at low urgency. Raises `VenueError`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,9 @@ from bot.service.admission.costs import Costs
 from bot.service.admission.operator_notices import OperatorNotices
 from bot.service.durable_writes import DurableSteps, until_written, when_connected
 from bot.service.inputs import files_read, picturing, records
-from bot.service.metrics import Metrics
+from bot.service.metrics import Metrics, Observation
 from bot.service.remedies import Remedies
 from bot.service.runs.ending import Endings, answer_in
-from bot.service.runs.observing import Observation
 from bot.service.runs.preparing import Preparation, Sources
 from bot.service.runs.recording import Recorder, utc_now
 from council.brief import Brief, Discussion

@@ -100,7 +100,7 @@ def played(
                 return BEGAN + timedelta(seconds=loop.time())
 
             listed = WorkList(library.database, now)
-            works = WorkLoop(listed, locks or library.locks, clock=loop.time)
+            works = WorkLoop(listed, locks or library.locks)
             scene = Scene(loop, Platform(loop), listed, works)
             works.retract("slack", scene.platform.retract)
             await play(scene)

@@ -2,8 +2,7 @@
 
 import pytest
 
-from bot.service.metrics import Metrics
-from bot.service.runs.observing import Observation
+from bot.service.metrics import Metrics, Observation
 from council.calls import Call, Reply
 from council.errors import Cause, Failure, ModelError
 from council.events import Event, MemberStarted, StageCompleted, StageStarted
