@@ -18,8 +18,12 @@ def command_line() -> Callable[[], None]:
 
 
 def main() -> None:
-    """Run the command line."""
-    command_line()()
+    """Run the command line; Ctrl-C while it is imported ends it as shells expect."""
+    try:
+        run = command_line()
+    except KeyboardInterrupt:
+        sys.exit(130)
+    run()
 
 
 if __name__ == "__main__":

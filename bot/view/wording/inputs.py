@@ -47,9 +47,8 @@ NOBODY_SEES = "no member of this council sees pictures"
 
 
 def too_large(most: int) -> str:
-    return (
-        f"larger than {most // 1_000_000} MB" if most >= 1_000_000 else f"larger than {most // 1000} kB"
-    )
+    size = f"{most // 1_000_000} MB" if most >= 1_000_000 else f"{most // 1000} kB"
+    return f"larger than {size}"
 
 
 def other_picture(kind: str) -> str:
@@ -70,9 +69,8 @@ def too_large_together(most: int) -> str:
 
 def pages_read(read: int, pages: int) -> str:
     """Report that a document is longer than is read."""
-    return (
-        f"pages {read + 1:,}\u2013{pages:,} left out" if pages > read + 1 else f"page {pages:,} left out"
-    )
+    left = f"pages {read + 1:,}\u2013{pages:,}" if pages > read + 1 else f"page {pages:,}"
+    return f"{left} left out"
 
 
 def characters_read(characters: int) -> str:
@@ -125,10 +123,8 @@ def nothing_read(files: Sequence[FileRecord], links: Sequence[LinkRecord]) -> st
     """Report that a question holds nothing that can be read, so that nobody was asked."""
     unread = [f"{file.name}: {file.omitted}" for file in files if file.omitted]
     unread += [f"{link.url}: {link.omitted}" for link in links if link.words is None]
-    why = "; ".join(unread)
-    return (
-        f"Nothing that came with the question can be read, so nobody was asked and nothing paid. {why}."
-    )
+    said = "Nothing that came with the question can be read, so nobody was asked and nothing paid."
+    return f"{said} {'; '.join(unread)}."
 
 
 def is_unread(file: FileRecord) -> bool:
