@@ -77,8 +77,9 @@ class OnDiscord:
 
     async def _below(self, thread: Channel, name: str) -> list[Picture]:
         """Record the digest, the best answer, and what *Open* below that shows."""
-        posted = [each for each in self._discord.messages(thread) if each.embeds or each.content]
+        posted = self._discord.messages(thread)
         best = _first_with(posted, "Open")
+        posted = posted[posted.index(best) - 1 :]  # the digest is above it
         shown = posted[: posted.index(best) + 1]
         return [
             Picture("discord", "thread", name, [*map(self._wire, shown)], height=SCREEN),

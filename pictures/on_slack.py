@@ -80,8 +80,9 @@ class OnSlack:
 
     async def _below(self, card: Message) -> list[Picture]:
         """Record the digest, the best answer, and what *Open* below that shows."""
-        posted = [each for each in self._replies(card) if each.blocks]
+        posted = self._replies(card)
         best = _first_with(posted, "Open")
+        posted = posted[posted.index(best) - 1 :]  # the digest is above it
         shown = posted[: posted.index(best) + 1]
         return [
             self._picture("thread", THREAD, *(each.wire() for each in shown)),

@@ -17,7 +17,6 @@ from bot.render.changes import changed
 from bot.render.dialect import (
     APART,
     DEEPEST_HEADING,
-    HEIGHT,
     LINE,
     ChatDialect,
     Grid,
@@ -48,7 +47,7 @@ EMBEDS, SHARED = 2, 2900  # for a long text: embeds per message, and each one's 
 BOUNDED = 2
 BELOW_PROSE = 1500
 TABLE_WIDTH = 55  # columns of code that an embed shows
-QUESTION = 1000
+QUESTION, HEIGHT = 1000, 4500  # some 1,500 pixels of a card
 
 _MORE = " \u2026"
 _MARKUP = re.compile(r"[\\*`~|\[\]<]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")

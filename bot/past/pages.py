@@ -382,19 +382,10 @@ def _worth(found: Statistics) -> tuple[Block, ...]:
     heading = Heading(worth.HEADING, 3)
     if found.answered < worth.COMPARED:
         return (heading, Line(worth.TOO_FEW))
-    said = [*map(Line, (*_corrections(found), *_depth(found)))]
+    made = sum(each.objections for each in found.members)
+    objections = [worth.objections(made, sum(each.held for each in found.members))] if made else []
+    said = [*map(Line, (*objections, *_depth(found)))]
     return (heading, *said) if said else ()
-
-
-def _corrections(found: Statistics) -> Iterator[str]:
-    short = short_names(each.member for each in found.members)
-    changed = [
-        (short[each.member], round((rate.value or 0.0) * rate.runs), rate.runs)
-        for each in found.members
-        if (rate := each.change_rate).runs >= worth.COMPARED
-    ]
-    if changed:
-        yield worth.corrected(changed)
 
 
 def _depth(found: Statistics) -> Iterator[str]:

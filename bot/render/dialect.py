@@ -34,8 +34,6 @@ from bot.view import message as m
 DEEPEST_HEADING = 3
 APART = "\u200b"
 LINE = "\u2500" * 10
-HEIGHT = 4_700
-"""How high a card's text may be: 1,500 CSS pixels with what platforms draw around it."""
 _LINE_END = 50
 _GAP = "  "
 _BETWEEN = (Word(" "), Word("\u00b7"), Word(" "))

@@ -12,7 +12,6 @@ from textwrap import wrap
 
 from bot.render.changes import changed
 from bot.render.dialect import (
-    HEIGHT,
     beginnings,
     blocks,
     coded,
@@ -38,7 +37,7 @@ MARKDOWN = 11_000
 MESSAGE = 12_500
 STORED = 44  # of 45; one is left for a card's buttons
 BOUNDED_PIECE = 3_000  # of prose in a bounded message: what has no room is left out piece by piece
-QUESTION = 1_500
+QUESTION, HEIGHT = 1_500, 5_500  # some 1,500 pixels of a card
 HEADER = 150
 PLAIN = 2_900
 TEXT = 3_900

@@ -24,7 +24,7 @@ from council.notes import named
 from council.text import clip
 
 TITLE_LENGTH = 80
-QUESTION_LENGTH = 160
+QUESTION_LENGTH = 130
 """How much of the question a finished card repeats: about two lines."""
 NOTE_LENGTH = 400
 """How much of each of the chairman's notes a card shows; the transcript has all of it."""

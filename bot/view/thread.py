@@ -142,7 +142,8 @@ def _in_full(seat: Seat) -> Iterator[Block]:
     yield _standing(seat)
     yield from _objections(seat)
     if seat.has_changed and (passage := seat.passage):
-        before, after = _changed(passage, PASSAGE)
+        length = PASSAGE if passage.before and passage.after else 2 * PASSAGE
+        before, after = _changed(passage, length)
         change = ((wording.CHANGED_FROM, before), (wording.CHANGED_TO, after))
         if not (before and after):
             change = ((wording.ADDED, after),) if after else ((wording.DROPPED, before),)

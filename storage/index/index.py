@@ -38,7 +38,7 @@ _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 _COLUMNS = (*(field.name for field in fields(IndexRow)), "scope")
 _TYPES = {
     **dict.fromkeys(("position", "exchanges", "tokens", "mtime_ns", "size", "outdated"), "BIGINT"),
-    **dict.fromkeys(("won", "changed", "failed", "helpful"), "BIGINT"),
+    **dict.fromkeys(("won", "changed", "failed", "helpful", "objections", "held"), "BIGINT"),
     **dict.fromkeys(("audited", "saved_tokens", "own_judge"), "BIGINT"),
     **dict.fromkeys(("cost", "mean_rank", "seconds", "saved_cost"), "DOUBLE PRECISION"),
     "words": "tsvector",

@@ -67,10 +67,12 @@ class SeatRow:
 
     `mean_rank`: 1 is best, `None` if no counted ballot names it. `won` and `changed` are `None` if it
     wasn't ranked or made no correction. `cost` is `None` if a price is unknown; `seconds` is the mean
-    of its calls.
+    of its calls. Of the `objections` to its answer that it replied to, `held` hold.
     """
 
     member: str
+    objections: int
+    held: int
     mean_rank: float | None
     won: bool | None
     changed: bool | None
@@ -255,8 +257,12 @@ def _seats(answer: AssistantMessage) -> Iterable[SeatRow]:
         rank = places[member].mean_position if member in places else None
         used = [answer.usage.calls[key] for key in calls[member]] if answer.usage else []
         took = [latencies[key] for key in calls[member] if key in latencies]
+        replies = (corrections[member].replies if member in corrections else None) or ()
+        verdicts = [one.holds for one in replies if one.critic != member]
         yield SeatRow(
             member=member,
+            objections=len(verdicts),
+            held=sum(verdicts),
             mean_rank=rank,
             won=None if rank is None else member == winner,
             changed=corrections[member].changed if member in corrections else None,

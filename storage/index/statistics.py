@@ -1,9 +1,9 @@
 """A channel's figures: how its runs ended, what they cost, and how each member did."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from statistics import median
+from typing import Any
 
 from council.document.conversation import timestamp
 from storage.database import Database, Row
@@ -47,7 +47,9 @@ SELECT member, count(*) AS runs,
     avg(changed) AS change_rate, count(changed) AS change_rate_runs,
     avg(failed) AS failure_rate, count(failed) AS failure_rate_runs,
     avg(seats.cost) AS cost, count(seats.cost) AS cost_runs,
-    avg(seats.seconds) AS seconds, count(seats.seconds) AS seconds_runs
+    avg(seats.seconds) AS seconds, count(seats.seconds) AS seconds_runs,
+    CAST(coalesce(sum(objections), 0) AS BIGINT) AS objections,
+    CAST(coalesce(sum(held), 0) AS BIGINT) AS held
 FROM answers JOIN seats USING (conversation, position)
 WHERE scope = :scope AND at >= :since
 GROUP BY member ORDER BY runs DESC, member
@@ -92,11 +94,14 @@ class MemberStatistics:
 
     `mean_rank`: 1 is best. The rates are from 0 to 1: how often it was ranked first, changed its
     answer when it could, or had a call that failed. `cost` is in US dollars per run, over its answers,
-    reviews and corrections; `seconds` is the time of one such call.
+    reviews and corrections; `seconds` is the time of one such call. Of the `objections` to its answers
+    that it replied to, it found that some `held`.
     """
 
     member: str
     runs: int
+    objections: int = 0
+    held: int = 0
     mean_rank: Figure
     win_rate: Figure
     change_rate: Figure
@@ -222,27 +227,14 @@ async def statistics(database: Database, scope: Scope, *, days: int | None, now:
         **{each.name: getattr(sums, each.name) for each in fields(sums)},
         seconds=Figure(timed[0]["seconds"], timed[0]["runs"]) if timed else Figure(None, 0),
         members=tuple(_member(row) for row in await database.read(_MEMBERS, here)),
-        by_profile=await _votes(database, here),
+        by_profile=tuple(VoteCount(**dict(row)) for row in await database.read(_VOTES, here)),
         depth=DepthStatistics(**dict((await database.read(_DEPTHS, here))[0])),
     )
 
 
-async def _votes(database: Database, here: Mapping[str, str]) -> tuple[VoteCount, ...]:
-    rows = await database.read(_VOTES, here)
-    return tuple(VoteCount(**dict(row)) for row in rows)
-
-
 def _member(row: Row) -> MemberStatistics:
-    def figure(name: str) -> Figure:
-        return Figure(row[name], row[f"{name}_runs"])
-
-    return MemberStatistics(
-        member=row["member"],
-        runs=row["runs"],
-        mean_rank=figure("mean_rank"),
-        win_rate=figure("win_rate"),
-        change_rate=figure("change_rate"),
-        failure_rate=figure("failure_rate"),
-        cost=figure("cost"),
-        seconds=figure("seconds"),
-    )
+    values: dict[str, Any] = {each.name: row[each.name] for each in fields(MemberStatistics)}
+    for name, value in dict(row).items():
+        if (mean := name.removesuffix("_runs")) in values and mean != name:
+            values[mean] = Figure(values[mean], value)
+    return MemberStatistics(**values)

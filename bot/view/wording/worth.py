@@ -153,10 +153,9 @@ def member_judged(runs: int) -> str:
     return f"In {count(runs, 'run')} {JUDGED_BY_MEMBER}: read these figures with that in mind."
 
 
-def corrected(members: list[tuple[str, int, int]]) -> str:
-    """Return how often corrections changed each member's answer."""
-    said = "; ".join(f"{name} {share(changed, of)}" for name, changed, of in members)
-    return f"Corrections changed the answer: {said}."
+def objections(made: int, held: int) -> str:
+    of_them = f" ({percent(held / made)})" if made >= MEASURED else ""
+    return f"Corrections: {count(made, 'objection')} made, {held:,} held{of_them}."
 
 
 def leave_auto(low: float, high: float) -> str:

@@ -192,8 +192,7 @@ async def test_a_card_and_its_thread_are_low(team: AnyTeam, row: str, tmp_path: 
 async def test_what_open_shows_begins_with_a_change(team: AnyTeam, tmp_path: Path) -> None:
     """Nothing long is above the first."""
     _, below = await asked(team, "a first question")
-    best = next(each for each in below if "Open" in team.labels(each))
-    [whole] = wired(team, [await team.look(best, "Open")])
+    [whole] = wired(team, [await team.look(next(m for m in below if "Open" in team.labels(m)), "Open")])
     if team.platform == "discord":
         text = whole["embeds"][0]["description"]
         until = text[: text.index("~~", text.index("~~") + 2) + 2]
@@ -204,5 +203,4 @@ async def test_what_open_shows_begins_with_a_change(team: AnyTeam, tmp_path: Pat
         until = {**whole["blocks"][at], "text": text[: text.index("~~", text.index("~~") + 2) + 2]}
         first = whole | {"blocks": [*whole["blocks"][:at], until]}
     change = height(team, [first], tmp_path / "change.png")
-    print(f"{team.platform}: first change {change:.0f} px")  # noqa: T201 - read with -s
     assert change <= CHANGE

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.discord.text import CardText, card, pages, units
-from bot.render.dialect import HEIGHT, height
+from bot.discord.text import HEIGHT, CardText, card, pages, units
+from bot.render.dialect import height
 from bot.view.card import card as card_of
 from bot.view.message import (
     Block,

@@ -16,6 +16,7 @@ from council.document.results import (
     AggregateRanking,
     DepthReason,
     JudgeReport,
+    ObjectionReply,
     RankedAnswer,
     RunDepth,
     Savings,
@@ -79,6 +80,7 @@ def message(number: int, how: RunDepth | None) -> AssistantMessage:
             peer_critiques="",
             corrected_response="Shard in two steps." if changes else "Shard.",
             changed=changes,
+            replies=[ObjectionReply(critic="another", objection="Too short.", holds=changes)],
         )
         for place, name in enumerate(FOUR)
         for changes in [(number + place) % 2 == 0 if place < 3 else number % 20 == 0]
@@ -128,7 +130,7 @@ AUDITS = [depth("audited", changed=False), depth("audited", changed=None)]
         ),
         (
             [None] * 3,
-            "Corrections changed the answer: claude 1 of 3; gemini 2 of 3; gpt-5 2 of 3; grok 1 of 3.\n",
+            "Corrections: 12 objections made, 6 held (50 %).\n",
         ),
         (
             [
@@ -136,7 +138,7 @@ AUDITS = [depth("audited", changed=False), depth("audited", changed=None)]
                 depth("agreed", saved=Savings(tokens=9_000, cost=None)),
             ],
             (
-                "Corrections changed the answer: claude 3 of 7; gemini 4 of 7; gpt-5 4 of 7; grok 1 of 7.\n\n"
+                "Corrections: 28 objections made, 12 held (43 %).\n\n"
                 "Depth: 1 full, 11 auto (5 without reviews).\n\n"
                 "Audited so far: 1, too few to say what skipping loses. Of 1 more, the judge couldn't tell.\n\n"
                 "Skipping saved about $0.12 in 4 of 5 runs, the judge's calls subtracted; of the others, "
