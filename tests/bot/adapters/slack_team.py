@@ -148,7 +148,7 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
 
     @override
     async def forge(self, where: Channel, value: str) -> str:
-        own = await self.use("stats", days=3650)
+        own = await self.use("history")  # statistics are two messages, the button below the second
         share = self._action(own, "Share here")
         note = Ephemeral(where.id, self.ada, own.text, own.blocks, own.at, own.ts, own.via)
 
