@@ -406,7 +406,7 @@ async def test_what_is_imported_is_shown_and_searched_in_the_terminals_channel(t
     other = tmp_path / "other"
     other.mkdir()
     half = foreign(3, "Half", "Why?", "So.")
-    half["id"] = "half"
+    half["id"] = "half"  # it gets an id of its own
     for name, document in {
         "old.json": foreign(1, "Colours", "Why is the sky blue?", "Rayleigh scattering."),
         "cjk.json": foreign(2, "数据库", "要分片吗", "先不要。"),
@@ -424,9 +424,8 @@ async def test_what_is_imported_is_shown_and_searched_in_the_terminals_channel(t
         typed = "/council-search sky\n1\n/council-search 分片\n/council-show colo\n"
         out, err = await process.communicate(f"{typed}/council-stats 3650\n/council-history\n".encode())
     assert imported.out == (
-        "2 imported, 3 skipped\n"
+        "3 imported, 2 skipped\n"
         "  broken.json: it is not JSON (see its line 1)\n"
-        "  half.json: the conversation's id is not a uuid in lower case with hyphens\n"
         "  twin.json: a conversation with its id is already here, with other content\n"
     )
     assert (again.code, again.out) == (0, "0 imported, 1 already here, 0 skipped\n")
@@ -441,8 +440,8 @@ async def test_what_is_imported_is_shown_and_searched_in_the_terminals_channel(t
     assert "Why is the sky blue?\n\n_1 result_" in text
     assert text.count("Rayleigh scattering.\n\n_1 member") == 2
     assert "要分片吗\n\n_1 result_" in text
-    assert "2 answers." in text
-    assert text.index("**1. 数据库**") < text.index("**2. Colours**")
+    assert "3 answers." in text
+    assert text.index("**1. Half**") < text.index("**2. 数据库**") < text.index("**3. Colours**")
 
 
 async def test_config_shows_what_is_in_force_and_masks_secrets(tmp_path: Path) -> None:
