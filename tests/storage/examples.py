@@ -8,7 +8,7 @@ import uuid
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import orjson
 import pytest
@@ -187,5 +187,5 @@ class HeldCommits:
 def did(member: str, runs: int, *figures: tuple[float | None, int]) -> MemberStatistics:
     """Write how a member did: rank, wins, changes, failures, cost and seconds, each with its runs."""
     names = "mean_rank", "win_rate", "change_rate", "failure_rate", "cost", "seconds"
-    each = {name: Figure(*figure) for name, figure in zip(names, figures, strict=True)}
+    each: dict[str, Any] = {name: Figure(*figure) for name, figure in zip(names, figures, strict=True)}
     return MemberStatistics(member=member, runs=runs, **each)
