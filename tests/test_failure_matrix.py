@@ -190,8 +190,8 @@ async def test_stage_3_without_any_writer(trouble: str, tmp_path: Path) -> None:
     assert result.message.stage3.response in corrected
     best = short(result.message.stage3.model)
     assert first_line(result) == (
-        f"man failed ({cause}) and {best} failed ({cause}), "
-        f"so this is {best}'s answer, ranked first, unedited."
+        f"man failed ({cause}) and {best} as chairman failed ({cause}), "
+        f"so this is {best}'s answer as a member, ranked first, unedited."
     )
 
 
