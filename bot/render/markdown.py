@@ -15,7 +15,8 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 from bot.render.changes import ChangedLine, CodeDiff, changed_lines
-from bot.render.dialect import longest_ticks
+from bot.render.dialect import code_span, longest_ticks
+from bot.render.dialect import coded as code_in
 from bot.render.formulas import read_formulas
 from bot.render.lenient import LINE_BREAK
 from bot.render.parsing import (
@@ -80,7 +81,8 @@ def _block(block: m.Block, level: int) -> str:
         case m.Footer(text):
             return f"_{escape(text)}_"
         case m.Pairs(rows):
-            return "\n".join(f"- {escape(f'{name}: {said}')}" for name, said in rows)
+            coded = block.listed or block.together
+            return "\n".join(f"- {escape(f'{name}: {said}', coded=coded)}" for name, said in rows)
         case m.Table(header, rows):
             return "\n".join((_row(header), "|" + " --- |" * len(header), *map(_row, rows)))
         case m.Columns(columns):
@@ -104,7 +106,7 @@ def _changed_line(pieces: ChangedLine) -> str:
 
 
 def _list(title: str, items: tuple[str, ...]) -> str:
-    return "\n".join((f"**{escape(title)}**", "", *(f"- {escape(item)}" for item in items)))
+    return "\n".join((f"**{escape(title)}**", "", *(f"- {escape(item, coded=True)}" for item in items)))
 
 
 def _entry(entry: m.Entry) -> Iterator[str]:
@@ -122,9 +124,10 @@ def _row(cells: tuple[str, ...]) -> str:
     return "| " + " | ".join(escape(cell).replace("|", "\\|") for cell in cells) + " |"
 
 
-def escape(text: str) -> str:
-    """Return Markdown that shows exactly this line of plain text."""
-    escaped = _INLINE.sub(_escaped, text)
+def escape(text: str, *, coded: bool = False) -> str:
+    """Return Markdown that shows exactly this line of plain text; if `coded`, code in it as code."""
+    parts = code_in(text) if coded else ((text, False),)
+    escaped = "".join(code_span(part) if code else _INLINE.sub(_escaped, part) for part, code in parts)
     if _START.match(escaped):
         return f"\\{escaped}"
     return _NUMBER.sub(r"\1\\\2", escaped, count=1) if _NUMBER.match(escaped) else escaped
@@ -143,7 +146,8 @@ def contain(markdown: str, level: int = 0) -> str:
     end = _parsed(tokens)
     lines, rest = lines[:end], lines[end:] if end is not None else []
     for number, columns in _tags(tokens, lines, env).items():
-        lines[number] = _with_backslashes(lines[number], sorted(columns))
+        line, at = lines[number], sorted(columns)
+        lines[number] = "\\".join(line[a:b] for a, b in zip([0, *at], [*at, len(line)], strict=True))
     for token in tokens:
         if token.type == "heading_open" and _begin(token) < len(lines):
             _demote(token, lines, level)
@@ -167,11 +171,6 @@ def _parsed(tokens: list[Token]) -> int | None:
 
 def _begin(token: Token) -> int:
     return token.map[0] if token.map else 0
-
-
-def _with_backslashes(line: str, columns: list[int]) -> str:
-    ends = zip([0, *columns], [*columns, len(line)], strict=True)
-    return "\\".join(line[begin:end] for begin, end in ends)
 
 
 def _demote(heading: Token, lines: list[str], level: int) -> None:
