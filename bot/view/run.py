@@ -5,6 +5,7 @@ where, under which label and rank, what critics hold against whom and what that 
 it once. `fold` is pure and total over `council.events.Event`; `now` is any monotonic clock, in seconds.
 """
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -391,9 +392,8 @@ class RunView:
 
     def named(self, text: str) -> str:
         """Return a text with members' names in place of their answers' labels."""
-        for label, name in self.by_label.items():
-            text = text.replace(label, name)
-        return text
+        labels = "|".join(map(re.escape, self.by_label)) or "(?!)"  # which is nowhere
+        return re.sub(f"(?:{labels})(?![0-9A-Za-z])", lambda found: self.by_label[found[0]], text)
 
     @cached_property
     def ranked(self) -> list[Seat]:

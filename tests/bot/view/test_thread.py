@@ -381,7 +381,7 @@ def test_open_shows_all_of_a_member() -> None:
         REVIEWS[CLAUDE].model_copy(
             update={
                 "points": [
-                    point(label="Response C", text="Beats Response A", severity="low"),
+                    point(label="Response C", text="Beats Response A's Response API", severity="low"),
                     point(label="Response C", severity="high", quote="Move them"),
                     point(label="Response C", kind="strength", text="Clear."),
                     point(label="Response B", text="Another answer's."),
@@ -408,7 +408,7 @@ def test_open_shows_all_of_a_member() -> None:
         "### By claude-sonnet-4.5\n\n"
         "**Strengths**\n\n- Clear.\n\n"
         "**Faults**\n\n"
-        "- Serious: No tests. (\u201cMove them\u201d)\n- Minor: Beats claude-sonnet-4.5.\n\n"
+        "- Serious: No tests. (\u201cMove them\u201d)\n- Minor: Beats claude-sonnet-4.5's Response API.\n\n"
         "Scores: Cost 3.\n\n"
         "### By gemini-2.5-pro (The Pragmatist)\n\n"
         "No objections.\n\n"
