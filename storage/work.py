@@ -46,11 +46,11 @@ _KEYS = """
 SELECT key FROM work WHERE kind = :kind AND platform = :platform AND due_at <= :by
 GROUP BY key ORDER BY min(number)
 """
-_BATCH_OF = f"""
+_BATCH_OF = """
 SELECT number, key, workspace, channel, thread, item, since FROM work
 WHERE kind = :kind AND platform = :platform AND key = :key AND number > :after AND due_at <= :by
-ORDER BY number LIMIT {BATCH}
-"""  # noqa: S608 - our own words
+ORDER BY number LIMIT :most
+"""
 _DONE = "DELETE FROM work WHERE number = ?"
 _REFUSE = """
 UPDATE work SET due_at = :due_at, refusal = :refusal
@@ -143,7 +143,7 @@ class WorkList:
         """Do what is due of a key, one after the other; raises what stalls one, and leaves the rest."""
         refused = Counter[str]()
         given_up: dict[str, list[str]] = defaultdict(list)
-        of: dict[str, SqlValue] = {"kind": kind, "platform": platform, "key": key}
+        of: dict[str, SqlValue] = {"kind": kind, "platform": platform, "key": key, "most": BATCH}
         old = timestamp(self._now() - timedelta(days=DAYS))
         try:
             async with self._doing.setdefault((kind, platform, key), asyncio.Lock()):

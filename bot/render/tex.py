@@ -6,9 +6,7 @@ all. Parts of fractions and scripts are in parentheses if they have more than on
 elsewhere there is one space around each operator.
 """
 
-# pylatexenc annotates nothing: its nodes are Any.
 # pyright: reportMissingTypeStubs=false
-# ruff: noqa: ANN401
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -19,6 +17,8 @@ from unicodedata import lookup, name
 
 from pylatexenc import latex2text, latexwalker, macrospec
 
+_Node = Any
+"""A node of pylatexenc's, which annotates nothing."""
 _walker: Any = latexwalker
 _spec: Any = macrospec
 _known: Any = latex2text.get_default_latex_context_db()
@@ -133,7 +133,7 @@ def _context() -> macrospec.LatexContextDb:
     return context
 
 
-def _read(nodes: Sequence[Any]) -> list[_Atom]:
+def _read(nodes: Sequence[_Node]) -> list[_Atom]:
     """Return the atoms of a formula or of one group in it."""
     atoms: list[_Atom] = []
     for at, node in enumerate(nodes):
@@ -149,11 +149,11 @@ def _read(nodes: Sequence[Any]) -> list[_Atom]:
     return atoms
 
 
-def _is_script(node: Any) -> bool:
+def _is_script(node: _Node) -> bool:
     return isinstance(node, _walker.LatexSpecialsNode) and node.specials_chars in "^_'"
 
 
-def _of(node: Any, *, is_base: bool, begins: bool) -> list[_Atom]:
+def _of(node: _Node, *, is_base: bool, begins: bool) -> list[_Atom]:
     """Return a node's atoms; a group that is the base of a script is one."""
     match node:
         case _walker.LatexCharsNode():
@@ -171,7 +171,7 @@ def _of(node: Any, *, is_base: bool, begins: bool) -> list[_Atom]:
             raise _UnreadableError
 
 
-def _arguments(node: Any) -> Sequence[Any]:
+def _arguments(node: _Node) -> Sequence[_Node]:
     return node.nodeargd.argnlist if node.nodeargd else ()
 
 
@@ -187,7 +187,7 @@ def _character(character: str) -> _Atom:
     return _Atom(character, _KIND_OF.get(character[-1], "sign"))
 
 
-def _command(command: str, arguments: Sequence[Any]) -> list[_Atom]:
+def _command(command: str, arguments: Sequence[_Node]) -> list[_Atom]:
     """Return the atoms of a command, whether it composes its arguments or is a sign without any."""
     if command in _COMMANDS:
         spec, compose = _COMMANDS[command]
@@ -206,27 +206,27 @@ def _command(command: str, arguments: Sequence[Any]) -> list[_Atom]:
     return [_Atom(sign, _KIND_OF_NAMED.get(command) or _KIND_OF.get(sign, "sign"))]
 
 
-def _argument(node: Any) -> list[_Atom]:
+def _argument(node: _Node) -> list[_Atom]:
     return _read(node.nodelist if isinstance(node, _walker.LatexGroupNode) else [node])
 
 
-def _compact(node: Any) -> str:
+def _compact(node: _Node) -> str:
     return _written(_argument(node), compact=True)
 
 
-def _binomial(above: Any, below: Any) -> list[_Atom]:
+def _binomial(above: _Node, below: _Node) -> list[_Atom]:
     return [_Atom(f"({_compact(above)} choose {_compact(below)})")]
 
 
-def _modulo(node: Any) -> list[_Atom]:
+def _modulo(node: _Node) -> list[_Atom]:
     return [_GAP, _Atom(f"(mod {_compact(node)})")]
 
 
-def _operator(*nodes: Any) -> list[_Atom]:
+def _operator(*nodes: _Node) -> list[_Atom]:
     return _words(nodes[-1], "name")
 
 
-def _words(node: Any, kind: TokenKind = "sign") -> list[_Atom]:
+def _words(node: _Node, kind: TokenKind = "sign") -> list[_Atom]:
     """Return words; a space at their ends counts."""
     source = node.latex_verbatim()
     inner = source[1:-1] if isinstance(node, _walker.LatexGroupNode) else source
@@ -239,18 +239,18 @@ def _words(node: Any, kind: TokenKind = "sign") -> list[_Atom]:
     return [*[_GAP] * text[0].isspace(), words, *[_GAP] * text[-1].isspace()]
 
 
-def _upright(node: Any) -> list[_Atom]:
+def _upright(node: _Node) -> list[_Atom]:
     return _argument(node) if {*"^_'"} & {*node.latex_verbatim()} else _words(node)
 
 
-def _delimiter(kind: TokenKind, node: Any) -> list[_Atom]:
+def _delimiter(kind: TokenKind, node: _Node) -> list[_Atom]:
     atoms = _argument(node)
     if len(atoms) != 1 or atoms[0].text == ".":
         raise _UnreadableError  # what the other side ends would be unclear
     return [atoms[0]._replace(kind=kind)]
 
 
-def _fraction(over: Any, under: Any) -> list[_Atom]:
+def _fraction(over: _Node, under: _Node) -> list[_Atom]:
     """Return a fraction in one line: `a/b`, `(a+b)/(2c)`."""
     above, below = _compact(over), _compact(under)
     if not above or not below:
@@ -260,7 +260,7 @@ def _fraction(over: Any, under: Any) -> list[_Atom]:
     return [_Atom(f"{above}/{below}", "fraction")]
 
 
-def _root(*nodes: Any) -> list[_Atom]:
+def _root(*nodes: _Node) -> list[_Atom]:
     """Return a root of degree 2, 3 or 4."""
     sign, text = _ROOTS.get("".join(map(_compact, nodes[:-1]))), _compact(nodes[-1])
     if not sign or not text:
@@ -268,7 +268,7 @@ def _root(*nodes: Any) -> list[_Atom]:
     return [_Atom(f"{sign}{text}", loose=True) if len(text) == 1 else _Atom(f"{sign}({text})")]
 
 
-def _accented(accent: str, node: Any) -> list[_Atom]:
+def _accented(accent: str, node: _Node) -> list[_Atom]:
     match _argument(node):
         case [_Atom(text, "sign")] if len(text) == 1 and text.isalpha():
             return [_Atom(f"{text}{accent}")]
@@ -276,7 +276,7 @@ def _accented(accent: str, node: Any) -> list[_Atom]:
             raise _UnreadableError
 
 
-def _in_alphabet(styles: Sequence[str], node: Any) -> list[_Atom]:
+def _in_alphabet(styles: Sequence[str], node: _Node) -> list[_Atom]:
     atoms = _significant(_argument(node))
     return [atom._replace(text="".join(_styled(each, styles) for each in atom.text)) for atom in atoms]
 
@@ -292,7 +292,7 @@ def _styled(character: str, styles: Sequence[str]) -> str:
     raise _UnreadableError
 
 
-def _scripted(base: _Atom, scripts: Iterable[Any]) -> _Atom:
+def _scripted(base: _Atom, scripts: Iterable[_Node]) -> _Atom:
     """Return a base with its scripts: `x₁²`, `x_(ij)^k`."""
     said = {"_": "", "^": "", "'": ""}
     for node in scripts:

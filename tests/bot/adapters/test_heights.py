@@ -174,11 +174,7 @@ async def test_a_card_and_its_thread_are_low(team: AnyTeam, row: str, tmp_path: 
     """In few messages: what a first question has more is one of each member."""
     card, below = await asked(team, row)
     most, messages = ROWS[row]
-    posted = [
-        each
-        for each in wired(team, below)
-        if each.get("embeds") or each.get("content") or each.get("text")
-    ]
+    posted = [each for each in wired(team, below) if any(map(each.get, ("embeds", "content", "text")))]
     continued = 0 if row != "a long answer" else len(posted) - messages
     name = f"{team.platform}-{row.replace(' ', '-')}".replace(",", "").replace("'", "")
     of_card = height(team, wired(team, [card]), tmp_path / f"{name}-card.png")

@@ -25,16 +25,20 @@ def in_slack(text: str = "", /, **settings: object) -> Callable[[Scene], object]
     return plant
 
 
+_TEN_ANSWERS = (
+    """INSERT INTO runs (id, entry_key, conversation_id, origin, brief, status, created_at)
+    SELECT value, value, 'c', '{"platform": "slack", "workspace": "T1", "channel": "C0123456"}',
+        '{"profile": {"name": "default", "depth": "full"}}', 'answered', 't'
+    FROM json_each('["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"]')""",
+    """INSERT INTO spending (run, attempt, month, day, user, channel, workspace, amount, settled)
+    SELECT id, 1, 'm', 'd', 'u', 'c', 'w', 10000000, 1 FROM runs""",
+)
+
+
 def measured(scene: Scene) -> None:
     """Let ten answers in that channel have cost a cent, of a budget below what one may cost."""
     in_slack(budget_day=0.2)(scene)
-    origin = '{"platform": "slack", "workspace": "T1", "channel": "C0123456"}'
-    brief = '{"profile": {"name": "default", "depth": "full"}}'
-    for run in range(10):
-        scene.sql(
-            f"INSERT INTO runs (id, entry_key, conversation_id, origin, brief, status, created_at) VALUES ('{run}', '{run}', 'c', '{origin}', '{brief}', 'answered', 't')",  # noqa: S608 - our own
-            f"INSERT INTO spending (run, attempt, month, day, user, channel, workspace, amount, settled) VALUES ('{run}', 1, 'm', 'd', 'u', 'c', 'w', 10000000, 1)",  # noqa: S608 - our own
-        )
+    scene.sql(*_TEN_ANSWERS)
 
 
 def _lost_role(scene: Scene) -> None:

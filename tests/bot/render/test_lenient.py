@@ -82,7 +82,7 @@ def test_a_table_ends_where_its_pipes_end() -> None:
         ("a<!-- x --> b", "a b"),
         ("A\n<!-- x -->\nB <!-- y --> C", "A\nB  C"),
         ("<!-- a --> t <!-- b -->u", "t u"),
-        ("<!--\n# TODO\n\n- more\n-->\n\nhi", "hi"),
+        ("<!--\n# Later\n\n- more\n-->\n\nhi", "hi"),
         ("> <!-- a\n>\n> c -->\n> b", "> b"),
         ('<span style="color: red">red *x*</span> y', "red *x* y"),
         ('<font color="red">**a**</font> <SPAN>b</SPAN>', "**a** b"),
