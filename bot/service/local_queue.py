@@ -89,9 +89,9 @@ class Queue:
     async def turn(self, ticket: Ticket, moved: Callable[[int], None]) -> AsyncGenerator[None]:
         """Wait for a turn and hold it; `moved` hears the position in the order of arrival, 1 is next.
 
-        The first `EXACT_POSITIONS` hear every change. Further back, a position is told on arrival and
-        where it reaches one of `MARKS`. In between, a run is nearer than it last heard, never farther,
-        since whoever comes later queues behind it.
+        The first `EXACT_POSITIONS` are shown every change. Further back, a position is shown on arrival
+        and where it reaches one of `MARKS`. In between, a run is nearer than was last shown, never
+        farther, since later runs queue behind it.
         """
         self._arrived += 1
         place = _Waiter(ticket, moved, self._arrived)
@@ -129,7 +129,7 @@ class Queue:
             place.turn.set()
 
     def _next(self) -> _Waiter | None:
-        """Return whoever may start: of the channel that was served longest ago, then by arrival."""
+        """Return the run that may start: of the channel that was served longest ago, then by arrival."""
         found: tuple[int, int, _Waiter] | None = None
         passed: list[str] = []
         while self._line and (found is None or self._line[0][:2] < found[:2]):

@@ -53,7 +53,7 @@ HandOver = Callable[["RunTasks", RunRow, Venue], Coroutine[Any, Any, None]]
 
 @dataclass(frozen=True, slots=True)
 class RunCounts:
-    """How many runs have their turn, wait for it, or have an asker who couldn't be told yet."""
+    """How many runs have their turn, wait for it, or have an asker who couldn't be notified yet."""
 
     running: int
     queued: int
@@ -291,7 +291,7 @@ class RunTasks:
                 # Nobody would see the answer, so nothing is spent. What is paid for finds another way.
                 stop.everything.cancel("stopped")
                 if await presenter.ended_without_answer():
-                    return "shown"  # only the asker was told why
+                    return "shown"  # only the asker was shown why
             return await presenter.show()
         except Exception:
             log.exception("card_crashed")
@@ -317,7 +317,7 @@ class RunTasks:
 
     @property
     def undelivered_count(self) -> int:
-        """How many runs have an asker who couldn't be told yet."""
+        """How many runs have an asker who couldn't be notified yet."""
         return len(self._undelivered)
 
     async def undelivered(self, platform: str) -> list[RunRow]:

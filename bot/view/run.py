@@ -66,7 +66,7 @@ from storage.index.statistics import Typical
 
 ROUND_STAGES: tuple[Stage, ...] = ("stage2", "stage2_5")
 EXACT_POSITIONS = 10
-"""Up to here a position in the queue is exact; further back it is told at marks on the way."""
+"""Up to here a position in the queue is exact; further back it is shown at marks on the way."""
 MOST_POINTS = 50
 """How many objections of a review to an answer are chosen from."""
 

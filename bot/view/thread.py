@@ -456,13 +456,13 @@ def record(view: RunView) -> Iterator[Message]:
     review in prose is of all answers: those come at the end. Keys are `ranking:ROUND`,
     `member:ROUND:NAME`, `reviews:ROUND:NAME` and `reviews:ROUND`.
     """
-    depth, told = view.message.depth, view.message.iteration
+    depth, iteration = view.message.depth, view.message.iteration
     if depth and depth.judge:
         yield Message("judge", tuple(_judged(depth, depth.judge)))
     for each in view.every_round:
         yield from _of_round(each)
-    if told and told.max_rounds > 1:
-        yield Message("rounds", tuple(_moves(view, told)))
+    if iteration and iteration.max_rounds > 1:
+        yield Message("rounds", tuple(_moves(view, iteration)))
 
 
 def _of_round(view: RunView) -> Iterator[Message]:
