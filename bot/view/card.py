@@ -235,8 +235,7 @@ def stored(view: RunView) -> tuple[Block, ...]:
     if view.final is not None:
         return answer(view, view.final, now=0.0)
     short = view.names
-    states = [(seat.name, seat.answering) for seat in view.seats]
-    states += view.chair.items()
+    states = [*((seat.name, seat.answering) for seat in view.seats), *view.chair.items()]
     lost = (
         wording.MEMBER_LOST.format(short[name], failures.failure(state.failure))
         for name, state in states
@@ -260,8 +259,8 @@ def _body(
 
 def _question(view: RunView) -> Pairs:
     """Return who asked what, shortened."""
-    question = clip(" ".join(view.question.split()), QUESTION_LENGTH)
-    return Pairs(((wording.asked_by(view.asker), question),))
+    asked = clip(" ".join(view.question.split()), QUESTION_LENGTH)
+    return Pairs(((wording.asked_by(view.asker), asked),))
 
 
 def _in_sum(view: RunView, final: Stage3Result) -> tuple[Line, ...]:
@@ -274,12 +273,13 @@ def _in_sum(view: RunView, final: Stage3Result) -> tuple[Line, ...]:
             for seat in answered
         )
         facts.append(wording.disagree(dissent, len(answered)) if dissent else wording.DISSENT_BELOW)
-    moved = [seat.short for seat in answered if seat.has_changed]
-    if moved:
+    # The built-in model finds nothing because it can't.
+    are_peers = len(answered) > 1 and not view.profile.demonstration
+    if moved := [seat.short for seat in answered if seat.has_changed]:
         facts.append(wording.were_corrected(moved, len(answered)))
-    elif len(answered) > 1 and all(isinstance(seat.correcting, Answered) for seat in answered):
+    elif are_peers and all(isinstance(seat.correcting, Answered) for seat in answered):
         facts.append(wording.all_kept(len(answered)))
-    if len(answered) > 1 and all(seat.criticism.has_none for seat in answered):
+    if are_peers and all(seat.criticism.has_none for seat in answered):
         facts.append(wording.NO_OBJECTION)
     if notes.ask:
         facts.append(wording.OPEN_QUESTION)

@@ -172,13 +172,9 @@ def test_those_who_are_named_in_dissent_are_counted() -> None:
 
 
 def test_agreement_is_as_loud_as_dissent() -> None:
-    """All kept, and nobody objects; one who couldn't correct its answer, or reviews nobody can divide, say neither."""
-    kept = {
-        "corrected_response": ANSWERS[GPT].response,
-        "original_response": ANSWERS[GPT].response,
-        "changed": False,
-        "fallback": None,
-    }
+    """All kept, and nobody objects; one who couldn't correct, reviews nobody can divide, or the built-in model say neither."""
+    same = ANSWERS[GPT].response
+    kept = {"corrected_response": same, "original_response": same, "changed": False, "fallback": None}
     corrections = [each.model_copy(update=kept) for each in CORRECTIONS.values()]
     clear = [each.model_copy(update={"points": []}) for each in REVIEWS.values()]
     said = "all 3 kept their answers", "no objection"
@@ -188,9 +184,10 @@ def test_agreement_is_as_loud_as_dissent() -> None:
         (clear, [*CORRECTIONS.values()], ("reviews corrected gpt-5", said[1])),
         (clear, corrections[:2], said[1:]),
     ):
-        shown = answered(stage2=stage2, stage2_5=stage2_5)
         line = " \u00b7 ".join(facts)
-        assert f"\n\n{line}\n\n" in shown
+        assert f"\n\n{line}\n\n" in answered(stage2=stage2, stage2_5=stage2_5)
+    tiny = PROFILE.model_copy(update={"demonstration": True}).model_dump(mode="json")
+    assert said[0] not in answered(stage2=clear, stage2_5=corrections, settings=tiny)
 
 
 def test_the_one_changed_sentence_is_below_what_the_review_changed() -> None:
