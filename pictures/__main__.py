@@ -1,8 +1,8 @@
 """Draw what people see: `python -m pictures` writes docs/pictures/*.png from real runs.
 
 `council run` answers the same question on Discord and on Slack, between fake platforms and a fake model
-provider on 127.0.0.1: once as it should be, once with failures, once without credit. What the platforms
-recorded is drawn; nothing is written by hand but the models' texts (bot/demo/texts).
+provider on 127.0.0.1. What they recorded is drawn, as far as a page shows it; only the models' texts are
+written by hand (bot/demo/texts).
 """
 
 import asyncio

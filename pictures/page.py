@@ -15,9 +15,9 @@ CHANGED = "which the calendar just allows"
 
 
 def photograph(html: str, folder: Path) -> list[Path]:
-    """Write pictures of a page: down to the answer, a member's tab, its correction, changed words."""
-    beginning, member, changes, words = (
-        folder / f"transcript-{name}.png" for name in ("answer", "member", "changes", "words")
+    """Write pictures of a page: down to the answer, a member's correction, changed words."""
+    beginning, changes, words = (
+        folder / f"transcript-{name}.png" for name in ("answer", "changes", "words")
     )
     with sync_playwright() as playwright:
         # Chromium refuses to run as root with its sandbox; the page holds only what this program made.
@@ -30,10 +30,9 @@ def photograph(html: str, folder: Path) -> list[Path]:
         page.set_content(html)
         changed = page.locator(".panel", has=page.locator("del, ins")).first
         _open(page, changed)
-        answer, members = (_box(page.locator(part).first) for part in (".answer", ".members"))
+        answer = _box(page.locator(".answer").first)
         correction = _box(changed.locator(".part", has=page.locator("ins")).first)
         _photograph(page, beginning, 0, answer["y"] + answer["height"] + MARGIN)
-        _photograph(page, member, answer["y"] + answer["height"], members["y"] + HEIGHT)
         _photograph(
             page, changes, correction["y"] - MARGIN, correction["y"] + correction["height"] + MARGIN
         )
@@ -43,9 +42,9 @@ def photograph(html: str, folder: Path) -> list[Path]:
         top = _box(sentence)["y"] - MARGIN / 2
         _photograph(page, words, top, top + LOW, NARROW)
         browser.close()
-    for picture in (beginning, member, changes, words):
+    for picture in (beginning, changes, words):
         shrink(picture)
-    return [beginning, member, changes, words]
+    return [beginning, changes, words]
 
 
 def _open(page: Page, panel: Locator) -> None:

@@ -14,7 +14,6 @@ from typing import Any
 
 from pictures import scenario
 from pictures.render import Platform
-from pictures.scenario import part
 from tests.discord_server import DiscordServer
 from tests.model_server import ModelServer, Turn
 from tests.slack_server import SlackServer
@@ -23,25 +22,18 @@ COUNCIL = Path(sysconfig.get_path("scripts")) / "council"
 SECONDS = 60.0
 QUIET_SECONDS = 3.0
 CHANNEL = "architecture"
-SCREEN = 1200
-"""The height of a picture that shows the beginning of something long, in CSS pixels."""
 NARROW, LOW = 400, 560
 """Width and height of a picture in the README's row."""
 GPT, CLAUDE, GEMINI, GROK = scenario.MEMBERS
-# Seconds for answer, review and correction. The last two correct themselves so late that the card
-# can be seen with some corrections in.
+# Seconds for answer, review and correction.
 PACE: Mapping[str, tuple[float, ...]] = {
     GPT: (1.9, 2.2, 1.4),
     CLAUDE: (1.3, 1.6, 1.1),
     GEMINI: (2.4, 1.8, 6.0),
     GROK: (1.6, 2.6, 6.0),
 }
-CORRECTED_EARLY = 2
 BUSY = Turn(status=429, headers={"Retry-After": "0"})
 ATTEMPTS = 4
-NO_CREDIT = Turn(
-    status=402, latency=0.5, body={"error": {"message": "Insufficient credits", "code": 402}}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,29 +122,3 @@ def rehearse_failures(models: ModelServer) -> None:
     models.script(GEMINI, Turn(latency=answer), Turn(latency=review), Turn(text=""))
     models.script(GROK, *[BUSY] * ATTEMPTS)
     models.script(scenario.CHAIRMAN, Turn(latency=3.0))
-
-
-def rehearse_refusal(models: ModelServer) -> None:
-    """Let the next run end because the account has no credit left."""
-    for member in scenario.MEMBERS:
-        models.script(member, NO_CREDIT)
-
-
-@asynccontextmanager
-async def held(models: ModelServer, card: Callable[[], object]) -> AsyncGenerator[None]:
-    """Hold the run where some corrections are in and the card says so."""
-    before = len(models.history)  # calls of earlier runs may have been cut off
-
-    def corrected() -> bool:
-        calls = models.history[before:]
-        asked = [each for each in calls if part(each.request) == "correction"]
-        done = sum(each.completed is not None for each in asked)
-        return len(asked) == len(scenario.MEMBERS) and done == CORRECTED_EARLY
-
-    await until(corrected)
-    models.gate = asyncio.Event()
-    shown = f"running, {CORRECTED_EARLY} of {len(scenario.MEMBERS)} done"
-    await until(lambda: shown in str(card()) and "corrected" in str(card()))
-    yield
-    models.gate.set()
-    models.gate = None

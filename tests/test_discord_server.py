@@ -189,21 +189,6 @@ async def test_what_no_client_would_send_is_refused_to_the_test(
             server.slash(general, ada, name, **options)
 
 
-async def test_no_more_than_200_commands_a_day_are_created(bot: Bot) -> None:
-    """Known names don't count; the one too many is refused with 30034."""
-    assert bot.application_id is not None
-    first, second = (
-        [{"name": f"{batch}{number}", "description": "x", "type": 1} for number in range(100)]
-        for batch in "ab"
-    )
-    upsert: Any = bot.http.bulk_upsert_global_commands
-    await upsert(bot.application_id, first)
-    await upsert(bot.application_id, first)
-    with pytest.raises(discord.HTTPException) as caught:
-        await upsert(bot.application_id, second)
-    assert caught.value.code == 30034
-
-
 async def test_a_redelivered_interaction_is_the_same_one(
     server: DiscordServer, bot: Bot, general: Channel, ada: User
 ) -> None:
@@ -713,6 +698,3 @@ async def test_who_was_told_is_on_record(
     await silent.edit(content=ada.mention)
     server.delete_message(server.world.messages[told.id])
     assert [message.id for message in server.told(ada)] == [told.id]
-
-
-# ── from another process ─────────────────────────────────────────────────────────────────────

@@ -17,7 +17,6 @@ from .state import Attachment, Channel, ChannelType, Json, Role, User, World
 CHAT_INPUT, USER_MENU, MESSAGE_MENU = 1, 2, 3
 SUBCOMMAND, GROUP, STRING, INTEGER, BOOLEAN = 1, 2, 3, 4, 5
 USER, CHANNEL, ROLE, MENTIONABLE, NUMBER, ATTACHMENT = 6, 7, 8, 9, 10, 11
-CREATES_A_DAY = 200
 CAPS = {CHAT_INPUT: 100, USER_MENU: 15, MESSAGE_MENU: 15}
 _NAME = re.compile(r"^[-_'\w]{1,32}$")
 _PYTHON: dict[int, tuple[type, ...]] = {
@@ -55,8 +54,6 @@ def overwrite_commands(call: Call) -> list[Json]:
     for index, body in enumerate(bodies):
         _check(body, str(index))
     known = {(entry["type"], entry["name"]): entry for entry in held.values()}
-    fresh = [body for body in bodies if (body.get("type", CHAT_INPUT), body["name"]) not in known]
-    _count(call.world, place, len(fresh))
     held.clear()
     for body in bodies:
         old = known.get((body.get("type", CHAT_INPUT), body["name"]))
@@ -73,7 +70,6 @@ def create_command(call: Call) -> Json:
     _check(body, "")
     key = (body.get("type", CHAT_INPUT), body["name"])
     old = next((entry for entry in held.values() if (entry["type"], entry["name"]) == key), None)
-    _count(call.world, place, 0 if old else 1)
     return _store(call.world, place, held, body, old)
 
 
@@ -117,15 +113,6 @@ def _known(call: Call) -> tuple[int | None, dict[int, Json], Json]:
     if command is None:
         raise errors.unknown_command()
     return place, held, command
-
-
-def _count(world: World, place: int | None, fresh: int) -> None:
-    """Count new commands; refuse more than 200 a day in a scope."""
-    now = world.clock.now()
-    today = [at for at in world.creations.get(place, []) if now - at < 24 * 3600]
-    if len(today) + fresh > CREATES_A_DAY:
-        raise errors.command_cap()
-    world.creations[place] = today + [now] * fresh
 
 
 def _store(world: World, place: int | None, held: dict[int, Json], body: Json, old: Json | None) -> Json:

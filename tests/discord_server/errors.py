@@ -88,11 +88,6 @@ def unknown_command() -> ApiError:
     return ApiError(404, 10063, "Unknown application command")
 
 
-def command_cap() -> ApiError:
-    """Refuse the 201st command created in a day."""
-    return ApiError(400, 30034, "Max number of daily application command creates has been reached (200)")
-
-
 def rate_limited(retry_after: float, *, is_global: bool = False, code: int = 0) -> ApiError:
     """Refuse one request too many."""
     error = ApiError(429, code, "You are being rate limited.")

@@ -351,7 +351,6 @@ class World:
         self.interactions: dict[int, Interaction] = {}
         self.tokens: dict[str, Interaction] = {}
         self.commands: dict[int | None, dict[int, Json]] = {None: {}}
-        self.creations: dict[int | None, list[float]] = {}
         self.nonces: dict[str, tuple[float, Message]] = {}
         self.old_edits: int | None = None
         self.old_edit_retry_after = 0.01
