@@ -2,7 +2,7 @@
 
 What a library makes of a hostile file isn't trusted to end, or to fit. So the process bounds itself
 before it looks at anything, in memory, time, files, processes and network. It gets no secrets, and ends
-with its parent. The result is JSON, with pictures in Base64.
+with its parent. The result is JSON, with pictures in Base64. It imports little: each file waits for it.
 """
 
 import ctypes
@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 import bot
 import council
 from bot.inputs import limits
-from bot.inputs.kinds import Extractable
 from bot.inputs.walls import Tree, Wall, wall_in
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ class Extract:
     trouble: Trouble | None = None
 
 
-def extract(kind: Extractable, content: bytes) -> Extract:
+def extract(kind: str, content: bytes) -> Extract:
     """Read a file of a kind; what can't be read is an `Extract` with its `trouble`."""
     readers = {"pdf": _pdf, "picture": _picture, "page": _page, "office": _office}
     return readers[kind](content)
@@ -241,7 +240,7 @@ def _office(content: bytes) -> Extract:
     return Extract(text[: limits.MOST_CHARACTERS], cut=len(text) > limits.MOST_CHARACTERS)
 
 
-def bound(kind: Extractable) -> None:
+def bound(kind: str) -> None:
     """Limit this process; what the system doesn't know is left out."""
     if sys.platform == "linux":
         libc = ctypes.CDLL(None)
@@ -307,7 +306,7 @@ def _give_up_calls() -> None:
 
 
 def main() -> None:
-    kind = cast("Extractable", sys.argv[1])
+    kind = sys.argv[1]
     bound(kind)
     try:
         found = extract(kind, sys.stdin.buffer.read())
