@@ -19,7 +19,6 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
-from itertools import product
 from pathlib import Path
 from random import Random
 from string import ascii_uppercase
@@ -67,6 +66,7 @@ class Options(BaseModel):
     seed: int
     reviews: str
     wording: list[str]
+    at_once: int
     data: Path
 
 
@@ -147,11 +147,11 @@ class Kept:
 
 
 class Bench:
-    """Asks for one part's calls, one at a time of each server, and refuses all others."""
+    """Asks for one part's calls, as many at once as a server has slots, and refuses the others."""
 
     def __init__(self, client: ModelClient, options: Options) -> None:
         self._client, self._allows = client, PARTS[options.part]
-        self._servers: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._servers = defaultdict[str, asyncio.Semaphore](partial(asyncio.Semaphore, options.at_once))
 
     async def ask(self, item: EvalQuestion, call: Call) -> Reply:
         """Make a call. Raises `ModelError` where it isn't one of this part's."""
@@ -253,8 +253,11 @@ async def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--reviews", default="new")
     parser.add_argument("--wording", nargs="+", default=["new"])
+    parser.add_argument("--at-once", type=int, default=1, help="slots of a server")
     parser.add_argument("--data", type=Path, default=HERE)
     options = Options.model_validate(vars(parser.parse_args()))
+    if options.at_once > 1 and WORDINGS.keys() & options.wording:
+        parser.error("the prompt has one wording at a time: ask with --at-once 1")
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     os.environ["COUNCIL_CONFIG"] = str(HERE / "council.toml")
     profile = load().profiles["default"].model_copy(update=PATIENCE)
@@ -262,12 +265,19 @@ async def main() -> None:
     found = {wording: Counter[str]() for wording in options.wording}
     async with ModelClient(Directory([profile]).find) as client:
         bench = Bench(client, options)
-        # Wordings of one question follow each other: its server has just read how they all begin.
-        for item, wording in product(items, options.wording):
-            words = WORDINGS.get(wording, {})
-            with patch.multiple(prompts, **words) if words else nullcontext():
-                seats = in_plain_text(profile) if words else profile
-                await count(found[wording], item, await answered(bench, options, seats, item, wording))
+        free = asyncio.Semaphore(options.at_once)
+
+        async def take(item: EvalQuestion) -> None:
+            async with free:
+                # Its wordings follow each other: the server has just read how they all begin.
+                for wording in options.wording:
+                    words = WORDINGS.get(wording, {})
+                    with patch.multiple(prompts, **words) if words else nullcontext():
+                        seats = in_plain_text(profile) if words else profile
+                        arms = await answered(bench, options, seats, item, wording)
+                    await count(found[wording], item, arms)
+
+        await asyncio.gather(*map(take, items))
     for wording, counts in found.items():
         print(f"\n{wording}, seed {options.seed}")
         print(*(f"{number:5} {name}" for name, number in sorted(counts.items())), sep="\n")
