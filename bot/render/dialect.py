@@ -237,7 +237,7 @@ class _Reader:
                     content = self._inline(next(tokens))
                     next(tokens)
                     if content:
-                        yield Text(content)
+                        yield Text(content, leads=content[-1].text.endswith((":", "\uff1a")))
                 case "heading_open":
                     content = in_one_line(self._inline(next(tokens)))
                     next(tokens)

@@ -107,10 +107,10 @@ def test_a_cut_falls_between_blocks() -> None:
 
 
 def test_a_heading_goes_with_what_follows() -> None:
-    """A part doesn't end with a heading."""
-    text = "word " * 12 + "end"
-    assert discord(f"Short.\n\n## Head\n\n{text}", 79) == ["Short.", f"## Head\n\n{text}"]
-    full = "word " * 15 + "end"
+    """A part doesn't end with a heading, nor with words that announce what follows."""
+    text, full = "word " * 12 + "end", "word " * 15 + "end"
+    for lead in ("## Head", "**Do this:**", "次の手順を実行します："):
+        assert discord(f"Short.\n\n{lead}\n\n{text}", 79) == ["Short.", f"{lead}\n\n{text}"]
     assert discord(f"Short.\n\n## Head\n\n{full}", 82) == ["Short.\n\n## Head", full]
 
 
