@@ -1,31 +1,95 @@
 """Forgetting: what was selected is deleted from documents, index, search text and journal.
 
-Runs in it are stopped before. What is to be deleted is written down first, so that the next start
-finishes what a killed process has begun (`finish`). Its bytes stay in the database's file, in free
-pages, old search segments and the write-ahead log, until `scrub` has run.
+Selected is a conversation, everything of a user or of a channel, or what is too old; runs in it are
+stopped before. What is to be deleted is written down first, so that the next start finishes what a
+killed process has begun (`finish`). Its bytes stay in the database's file, in free pages, old search
+segments and the write-ahead log, until `scrub` has run.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+import uuid
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import cast
+from typing import Any, Literal, cast
 
 import orjson
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from council.document.conversation import timestamp
 from council.text.json_objects import JsonObject
 from storage.audit import AuditLog
-from storage.database import SqlValue, Statement, listed
-from storage.documents.conversations import Documents
+from storage.database import Database, Row, SqlValue, Statement, listed
+from storage.documents import codec
+from storage.documents.conversations import Conversations
 from storage.errors import StorageError
 from storage.index.index import Index
 from storage.journal import spending
 from storage.processes.locks import PLATFORMS
-from storage.selections import Selection, Selections
+from storage.scope import Scope
 from storage.work import COLUMNS, LATEST, Work, WorkList
 
+What = Literal["conversation", "user", "channel", "retention"]
+
+_CONVERSATIONS = "SELECT id FROM conversations WHERE"
+_RUNS = "SELECT id, conversation_id, status FROM runs WHERE"
+_IN_PLACE = (
+    "origin ->> 'platform' = :platform AND origin ->> 'workspace' IS NOT DISTINCT FROM :workspace"
+    " AND origin ->> 'channel' IS NOT DISTINCT FROM :channel"
+)
+_OF_USER = """
+SELECT id,
+    EXISTS (SELECT 1 FROM answers WHERE conversation = number AND "user" = :user) AS asked,
+    EXISTS (
+        SELECT 1 FROM answers WHERE conversation = number AND "user" IS DISTINCT FROM :user
+    ) AS shared,
+    EXISTS (SELECT 1 FROM authors WHERE conversation = number AND "user" = :user) AS wrote,
+    (
+        SELECT count(*) FROM votes JOIN answers USING (conversation, position)
+        WHERE conversation = number AND votes."user" = :user AND answers."user" IS DISTINCT FROM :user
+    ) AS votes
+FROM conversations
+WHERE number IN (
+        SELECT conversation FROM answers WHERE "user" = :user
+        UNION SELECT conversation FROM authors WHERE "user" = :user
+        UNION SELECT conversation FROM votes WHERE "user" = :user
+    )
+    AND platform = :platform AND (:everywhere = 1 OR workspace IS NOT DISTINCT FROM :workspace)
+"""
+_ON_PLATFORM = """
+origin ->> 'platform' = :platform
+    AND (:everywhere = 1 OR origin ->> 'workspace' IS NOT DISTINCT FROM :workspace)
+"""
+# Runs of others that read what the user wrote in a thread.
+_READ_FROM_USER = f"""
+{_RUNS} {_ON_PLATFORM} AND origin ->> 'user' IS DISTINCT FROM :user AND EXISTS (
+    SELECT 1 FROM json_each(brief -> 'context' -> 'messages') WHERE value ->> 'author' = :user
+)
+"""  # noqa: S608 - our own words
+# A conversation to which a run is adding is kept for now.
+_OLD = """
+scope = :scope AND updated_at < :before
+    AND id NOT IN (SELECT conversation_id FROM runs WHERE status = 'running')
+"""
+_SCOPES = """
+SELECT platform, workspace, channel, max(parent) AS parent FROM (
+    SELECT coalesce(platform, :local) AS platform, workspace, channel, NULL AS parent FROM conversations
+    UNION
+    SELECT origin ->> 'platform', origin ->> 'workspace', origin ->> 'channel', origin ->> 'parent'
+    FROM runs
+) AS places GROUP BY platform, workspace, channel
+"""
+_OLD_RUNS = f"""
+{_IN_PLACE} AND created_at < :before AND status <> 'running'
+    AND conversation_id NOT IN (SELECT id FROM conversations WHERE updated_at >= :before)
+    AND conversation_id NOT IN (
+        SELECT conversation_id FROM runs WHERE created_at >= :before OR status = 'running'
+    )
+"""  # noqa: S608 - our own words
+_NOT_INDEXED = """
+SELECT value AS id FROM json_each(?) WHERE value NOT IN (SELECT id FROM conversations)
+"""
+_TOKENS = "SELECT name FROM tokens WHERE platform = ? AND workspace = ? AND channel = ? ORDER BY name"
 _BRIEFS = "SELECT id, brief FROM runs WHERE id IN (SELECT value FROM json_each(?))"
 _BRIEFS_ABOUT = "SELECT id, brief FROM runs WHERE conversation_id IN (SELECT value FROM json_each(?))"
 _CHANGE_BRIEF = "UPDATE runs SET brief = ? WHERE id = ? AND brief = ?"
@@ -93,13 +157,158 @@ DELETE FROM copies WHERE message IN (SELECT message FROM copies WHERE {_SHOWING}
 """  # noqa: S608 - our own words
 
 
+class Selection(BaseModel):
+    """What somebody wants forgotten: ids, as the database keeps them until all of it is deleted.
+
+    `conversations` are deleted as a whole; from those in `shared`, where others have asked too, only
+    the questions of `user` are deleted, with their answers. `heard` are others' conversations, and
+    `read` others' runs, for which a thread was read that `user` wrote in: those messages are deleted,
+    from shared ones, too. `voted` are others' conversations of which only votes of `user` are deleted.
+    Documents that can't be read are not in the index: they are included if the journal knows of them.
+    `tokens` are the names of those that open the channel.
+    `before` is the age by which retention has selected: what is no longer that old when its turn comes
+    is kept. `id` names the list of the bot's messages that are to be deleted, unless they `stay`.
+    Two are only for who asks: `running` are the runs that aren't over, and `votes` counts those on
+    others' answers, wherever they are.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    what: What
+    conversations: tuple[str, ...]
+    runs: tuple[str, ...]
+    shared: tuple[str, ...] = ()
+    heard: tuple[str, ...] = ()
+    read: tuple[str, ...] = ()
+    voted: tuple[str, ...] = ()
+    tokens: tuple[str, ...] = ()
+    user: str | None = None
+    before: str | None = None
+    by: str = ""
+    id: str = Field(default_factory=lambda: uuid.uuid4().hex)
+    stay: bool = False
+    running: tuple[str, ...] = Field(default=(), exclude=True)
+    votes: int = Field(default=0, exclude=True)
+
+    @property
+    def is_empty(self) -> bool:
+        conversations = (*self.conversations, *self.shared, *self.heard, *self.voted)
+        return not (*conversations, *self.runs, *self.read, *self.tokens)
+
+
+class Selections:
+    """Looks for what is to be forgotten, and changes nothing. Every method may raise `StorageError`."""
+
+    def __init__(self, database: Database, store: Conversations) -> None:
+        self._database = database
+        self._store = store
+
+    async def conversation(self, scope: Scope, conversation_id: str) -> Selection:
+        """Select a conversation by its whole id; nothing if this scope has none."""
+        its_runs = f"conversation_id = :id AND {_IN_PLACE}"
+        own = "id = :id AND scope = :scope"
+        return await self._select("conversation", own, its_runs, scope, {"id": conversation_id})
+
+    async def user(self, platform: str, user: str, *, workspace: str | None = None) -> Selection:
+        """Select what a user asked, wrote or voted, in one workspace or on the whole platform."""
+        who: dict[str, SqlValue] = {
+            "platform": platform,
+            "user": user,
+            "workspace": workspace,
+            "everywhere": int(workspace is None),
+        }
+        found = await self._database.read(_OF_USER, who)
+        runs = await self._database.read(f"{_RUNS} {_ON_PLATFORM} AND origin ->> 'user' = :user", who)
+        read = await self._database.read(_READ_FROM_USER, who)
+        # These are not in the index: the document says who asked, or a copy of it that was set aside.
+        known = {row["id"] for row in found}
+        unknown = await self._present({*_about(runs)} - known)
+        return Selection(
+            what="user",
+            conversations=tuple(row["id"] for row in found if row["asked"] and not row["shared"]),
+            shared=(*(row["id"] for row in found if row["asked"] and row["shared"]), *unknown),
+            heard=(
+                *(row["id"] for row in found if row["wrote"] and not row["asked"]),
+                *await self._present({*_about(read)} - known - {*unknown}),
+            ),
+            read=tuple(row["id"] for row in read),
+            voted=tuple(row["id"] for row in found if not (row["asked"] or row["wrote"])),
+            votes=sum(row["votes"] for row in found),
+            user=user,
+            **_runs(runs),
+        )
+
+    async def channel(self, scope: Scope) -> Selection:
+        place = (scope.platform, scope.workspace or "", scope.channel or "")
+        tokens = tuple(row["name"] for row in await self._database.read(_TOKENS, place))
+        return await self._select("channel", "scope = :scope", _IN_PLACE, scope, {}, tokens=tokens)
+
+    async def older_than(self, scope: Scope, moment: datetime) -> Selection:
+        """Select a channel's conversations with no answer since `moment`, and its old failed runs."""
+        before = timestamp(moment)
+        age = {"before": before}
+        return await self._select("retention", _OLD, _OLD_RUNS, scope, age, before=before)
+
+    async def scopes(self) -> dict[Scope, Scope]:
+        """Return every channel of which something is kept, with the channel whose settings apply to it.
+
+        For retention, which covers all of them; a private thread's settings are its channel's.
+        """
+        found = await self._database.read(_SCOPES, {"local": Scope.of(None).platform})
+        return {
+            Scope(row["platform"], row["workspace"], row["channel"]): Scope(
+                row["platform"], row["workspace"], row["parent"] or row["channel"]
+            )
+            for row in found
+        }
+
+    async def _select(
+        self,
+        what: What,
+        conversations: str,
+        runs: str,
+        scope: Scope,
+        given: Mapping[str, SqlValue],
+        **more: Any,  # noqa: ANN401 - a selection's other fields
+    ) -> Selection:
+        """Select by two conditions, with the documents of these runs that can't be read."""
+        values = {
+            "scope": scope.word,
+            "platform": scope.platform,
+            "workspace": scope.workspace,
+            "channel": scope.channel,
+            **given,
+        }
+        known = await self._database.read(f"{_CONVERSATIONS} {conversations}", values)
+        found = await self._database.read(f"{_RUNS} {runs}", values)
+        missing = await self._database.read(_NOT_INDEXED, (listed(_about(found)),))
+        unreadable = await self._present({row["id"] for row in missing})
+        ids = (*(row["id"] for row in known), *unreadable)
+        return Selection(what=what, conversations=ids, **_runs(found), **more)
+
+    async def _present(self, conversations: set[str]) -> tuple[str, ...]:
+        return await self._store.present(sorted(conversations))
+
+
+def _about(runs: Sequence[Row]) -> list[str]:
+    """Return the documents that runs are about."""
+    return sorted({row["conversation_id"] for row in runs if codec.is_id(row["conversation_id"])})
+
+
+def _runs(found: Sequence[Row]) -> dict[str, Any]:
+    return {
+        "runs": tuple(row["id"] for row in found),
+        "running": tuple(row["id"] for row in found if row["status"] == "running"),
+    }
+
+
 class Forgetting:
     """Forgets what `select` returns; the audit keeps a line for each, without content."""
 
     def __init__(
         self,
         work: WorkList,
-        store: Documents,
+        store: Conversations,
         index: Index,
         audit: AuditLog,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from storage.atomic import read_regular
 from storage.documents import codec, edits
-from storage.documents.conversations import DocumentProblem, Documents, Stored
+from storage.documents.conversations import Conversations, DocumentProblem, Stored
 from storage.errors import DocumentError, explain_system
 from storage.index.index import Index
 
@@ -29,7 +29,7 @@ class ImportReport:
         return bool(self.imported or self.present)
 
 
-async def import_from(places: Iterable[Path], store: Documents, index: Index) -> ImportReport:
+async def import_from(places: Iterable[Path], store: Conversations, index: Index) -> ImportReport:
     """Copy conversation documents, byte for byte, into the store and the index.
 
     A place is a file, or a folder whose `.json` files are taken; a file may hold a list of them.
@@ -61,7 +61,9 @@ async def import_from(places: Iterable[Path], store: Documents, index: Index) ->
     return ImportReport(tuple(imported), present, tuple(skipped))
 
 
-async def _import_file(file: Path, store: Documents) -> AsyncIterator[Stored | DocumentProblem | None]:
+async def _import_file(
+    file: Path, store: Conversations
+) -> AsyncIterator[Stored | DocumentProblem | None]:
     """Yield each conversation in a file: stored, why not, or nothing where it was here already."""
     try:
         content, _ = await asyncio.to_thread(read_regular, file, _LARGEST)
@@ -84,7 +86,7 @@ async def _import_file(file: Path, store: Documents) -> AsyncIterator[Stored | D
         yield stored if is_kept else DocumentProblem(name, reason)
 
 
-async def _is_kept(content: bytes, store: Documents) -> bool:
+async def _is_kept(content: bytes, store: Conversations) -> bool:
     conversation = await asyncio.to_thread(edits.adopted, content)
     return await store.content(conversation.id) == content
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from storage.audit import AuditLog
 from storage.database import Database
-from storage.documents.conversations import Documents
+from storage.documents.conversations import Conversations
 from storage.processes.coordination import Coordination
 from storage.processes.locks import Locks
 
@@ -31,7 +31,7 @@ class Stores:
     """
 
     database: Database
-    documents: Documents
+    documents: Conversations
     audit: AuditLog
     locks: Locks
     recovered: Recovered | None = None

@@ -16,8 +16,7 @@ from bot.cli.execution import LOST, MISUSED
 from bot.config.settings import Settings
 from bot.service.admission.limits import Durability
 from storage.postgres import database, jobs
-from storage.postgres.inspection import is_superuser
-from storage.postgres.opening import open_server
+from storage.postgres.opening import is_superuser, open_server
 from tests.launcher import start
 from tests.postgres_server import binaries, serve
 

@@ -29,7 +29,7 @@ from council.document.conversation import Source
 from council.profile import Profile
 from storage.audit import Audit, AuditLog
 from storage.database import Database
-from storage.documents.conversations import ConversationStore, Documents
+from storage.documents.conversations import Conversations, ConversationStore
 from storage.errors import DamageError, StorageError, explain_system
 from storage.index.index import Index
 from storage.journal.spending import Spending
@@ -37,7 +37,7 @@ from storage.overrides import Overrides
 from storage.processes.locks import PLATFORMS, SHARED, FileLocks
 from storage.scope import Scope
 from storage.sqlite.database import open_database
-from storage.sqlite.inspection import inspect
+from storage.sqlite.opening import inspect
 from storage.work import WorkList
 
 FOLDER, ROOM, DATABASE, INDEX = "Data folder", "Disk space", "Database", "Index"
@@ -176,7 +176,7 @@ class Store(ABC):
         """Return the checks, which create nothing."""
 
     @abstractmethod
-    def _opened(self) -> AbstractAsyncContextManager[tuple[Database, Documents, AuditLog]]: ...
+    def _opened(self) -> AbstractAsyncContextManager[tuple[Database, Conversations, AuditLog]]: ...
 
     async def channel_settings(self) -> Mapping[Scope, Mapping[str, object]]:
         """Return what admins have set in channels, by key, once the database is known to be sound."""
@@ -309,7 +309,7 @@ class FolderChecks(Store):
         return Outcome(self._waits or SOUND)
 
     @asynccontextmanager
-    async def _opened(self) -> AsyncGenerator[tuple[Database, Documents, AuditLog]]:
+    async def _opened(self) -> AsyncGenerator[tuple[Database, Conversations, AuditLog]]:
         documents = ConversationStore(self._folder / "conversations")
         async with open_database(self._database) as database:
             yield database, documents, Audit(self._folder / "audit.jsonl")
@@ -338,7 +338,7 @@ class ServerChecks(Store):
 
     async def _sound(self) -> Outcome:
         try:
-            from storage.postgres.inspection import inspect_server
+            from storage.postgres.opening import inspect_server
         except ModuleNotFoundError:
             return wrong(self._where, cli_wording.NO_POSTGRES, TROUBLE)
         try:
@@ -351,7 +351,7 @@ class ServerChecks(Store):
         return Outcome(self._waits or SOUND)
 
     async def _role(self) -> Outcome:
-        from storage.postgres.inspection import is_superuser
+        from storage.postgres.opening import is_superuser
 
         if not await is_superuser(self._address):
             return Outcome("no superuser")
@@ -365,7 +365,7 @@ class ServerChecks(Store):
         )
 
     async def _agreement(self) -> Outcome:
-        from storage.postgres.inspection import configurations
+        from storage.postgres.opening import configurations
 
         found = [] if self._waits else await configurations(self._address)
         if differing := sum(each != self._fingerprint for each in found):
@@ -380,7 +380,7 @@ class ServerChecks(Store):
         return Outcome(f"{len(found)} {have} the same council.toml" if found else "none is running")
 
     @asynccontextmanager
-    async def _opened(self) -> AsyncGenerator[tuple[Database, Documents, AuditLog]]:
+    async def _opened(self) -> AsyncGenerator[tuple[Database, Conversations, AuditLog]]:
         from storage.postgres.opening import open_server
 
         async with open_server(self._address) as stores:

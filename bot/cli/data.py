@@ -78,7 +78,7 @@ def import_(
 
 def backup(file: Annotated[Path, typer.Argument(help="The file to write, a .tar.gz.")]) -> None:
     """Write everything in the data folder into one file; the bot may be running."""
-    from storage.backups.backup import backup as write_backup
+    from storage.archive import backup as write_backup
 
     configuration = configured()
     if configuration.database is None:
@@ -95,7 +95,7 @@ def restore(
     replace: Annotated[bool, typer.Option("--replace", help="Overwrite existing data.")] = False,
 ) -> None:
     """Restore a backup, after checking all of it."""
-    from storage.backups.restore import restore as read_backup
+    from storage.archive import restore as read_backup
 
     configuration = configured()
     folder, database = configuration.settings.council_data_dir, configuration.database

@@ -33,14 +33,13 @@ from bot.view.message import printable
 from bot.view.wording import failures, past
 from council.document.conversation import Source
 from council.text import clip
-from storage.documents.conversations import Documents, Stored
+from storage.documents.conversations import Conversations, Stored
 from storage.errors import ConversationNotFound, StorageError
-from storage.forgetting import Forgetting
+from storage.forgetting import Forgetting, Selection
 from storage.index.past_answers import PastAnswers
 from storage.index.rows import IndexRow
 from storage.journal.journal import Journal
 from storage.scope import TERMINAL, Scope
-from storage.selections import Selection
 
 log = structlog.get_logger()
 
@@ -66,7 +65,7 @@ class Lookup:
     """Looks up past answers; knows no platform. Every method raises `Refusal`."""
 
     def __init__(
-        self, past_answers: PastAnswers, store: Documents, journal: Journal, forgetting: Forgetting
+        self, past_answers: PastAnswers, store: Conversations, journal: Journal, forgetting: Forgetting
     ) -> None:
         self._past_answers = past_answers
         self._store = store

@@ -22,10 +22,10 @@ from council.document.conversation import Conversation, exchanges
 from council.text import clip, sentence_ends, sentences
 from council.usage import Usage
 from council.worth.intervals import exact_share
+from storage.forgetting import Selection
 from storage.index.past_answers import Hits, Page, contexts
 from storage.index.rows import IndexRow
 from storage.index.statistics import ENOUGH, Figure, MemberStatistics, Statistics
-from storage.selections import Selection
 
 Link = Callable[[IndexRow], str | None]
 """Returns the address of a conversation on its platform, if it has one."""

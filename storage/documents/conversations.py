@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol, Self, TypeVar
+from typing import Self, TypeVar
 
 from filelock import FileLock, Timeout
 from typing_extensions import override
@@ -26,12 +26,12 @@ from council.document.conversation import (
     FileRecord,
     LinkRecord,
     Source,
+    UserMessage,
     Vote,
     timestamp,
 )
 from storage.atomic import Stamp, read_regular, replace_file, stamp, sync_folder
 from storage.documents import codec, edits
-from storage.documents.codec import Document
 from storage.documents.edits import Edit
 from storage.errors import ConversationNotFound, DocumentError, FolderError, explain_system
 
@@ -74,15 +74,65 @@ class FolderListing:
     set_aside: list[str] = field(default_factory=list[str])
 
 
-class Conversations(Protocol):
-    """What a run needs of the conversations, however they are stored.
+class Conversations(ABC):
+    """The conversations, however they are stored.
 
-    Methods may raise `StorageError`; what is written is durable on return.
+    A store reads and replaces documents; what is done to one (`storage.documents.edits`) is the same
+    wherever they are kept. `place` is where, for errors. Methods may raise `StorageError`; what is
+    written is durable on return.
     """
+
+    place: Path | str
+
+    @abstractmethod
+    async def bytes_of(self, conversation_id: str) -> bytes:
+        """Return a document's bytes, unread. Raises `ConversationNotFound`."""
+
+    @abstractmethod
+    async def listing(self) -> FolderListing:
+        """Return the name and stamp of every document, without opening any."""
+
+    @abstractmethod
+    async def present(self, conversation_ids: Sequence[str]) -> tuple[str, ...]:
+        """Return which of these documents exist, readable or not."""
+
+    @abstractmethod
+    async def read(self, conversation_ids: Sequence[str]) -> list[Stored | DocumentProblem]:
+        """Read these documents in this order: leave out what is gone, return a problem for a bad one."""
+
+    @abstractmethod
+    async def adopt(self, content: bytes) -> Stored | None:
+        """Store another program's document, byte for byte; return `None` if its id is taken.
+
+        Raises `DocumentError` if it can't be read or its id is not a uuid.
+        """
+
+    @abstractmethod
+    async def remove(self, conversation_id: str) -> None:
+        """Delete a document, if it exists, and every copy of it that was set aside."""
+
+    @abstractmethod
+    async def edit(self, conversation_id: str, edit: Edit, now: datetime | None = None) -> Stored | None:
+        """Replace a document by what an edit makes of it; return `None` if that deletes it.
+
+        One that can't be read is copied aside where the edit says so, under the time `now`. Raises what
+        the edit raises.
+        """
 
     async def load(self, conversation_id: str) -> Conversation:
         """Read one conversation. Raises `ConversationNotFound` or `DocumentError`."""
-        ...
+        return (await self._document(conversation_id))[1]
+
+    async def content(self, conversation_id: str) -> bytes:
+        """Return a document's bytes. Raises `ConversationNotFound` or `DocumentError`."""
+        return (await self._document(conversation_id))[0]
+
+    async def _document(self, conversation_id: str) -> tuple[bytes, Conversation]:
+        edits.check_id(conversation_id)
+        content = await self.bytes_of(conversation_id)
+        where = edits.file(self.place, conversation_id)
+        document = await asyncio.to_thread(edits.read, conversation_id, content, where)
+        return content, document.conversation
 
     async def add_exchange(
         self,
@@ -104,95 +154,17 @@ class Conversations(Protocol):
         is not added again. Title and source are used only for a new document. One that can't be read is
         copied aside, and a new one is created, so that neither it nor the answer is lost.
         """
-        ...
+        asked = UserMessage(
+            role="user", content=question, context=context, files=[*files], links=[*links]
+        )
+        edit = edits.exchange(conversation_id, asked, answer, title=title, source=source, now=now)
+        return _left(await self.edit(conversation_id, edit, now))
 
     async def vote(self, conversation_id: str, run_id: str, vote: Vote) -> Stored:
         """Store somebody's vote on a run's answer in place of an earlier one of theirs.
 
-        A reason stays until the vote or the reason changes (`storage.documents.votes.with_vote`). Raises
-        `ConversationNotFound` where there is no such answer, and `DocumentError`.
+        Raises `ConversationNotFound` where there is no such answer, and `DocumentError`.
         """
-        ...
-
-    async def present(self, conversation_ids: Sequence[str]) -> tuple[str, ...]:
-        """Return which of these documents exist, readable or not."""
-        ...
-
-    async def remove_questions(self, conversation_id: str, user: str) -> Stored | None:
-        """Delete what a user asked, wrote or voted; return `None` if nothing else was there.
-
-        What the user wrote in the threads of others' questions is deleted, too. A document that can't be
-        read can't be edited, and is deleted as a whole.
-        """
-        ...
-
-
-class Documents(Conversations, ABC):
-    """What index, forgetting and the command line need beside that.
-
-    A store reads and replaces documents; what is done to one (`storage.documents.edits`) is the same
-    wherever they are kept. `place` is where, for errors.
-    """
-
-    place: Path | str
-
-    @abstractmethod
-    async def content(self, conversation_id: str) -> bytes:
-        """Return a document's bytes. Raises `ConversationNotFound` or `DocumentError`."""
-        ...
-
-    @abstractmethod
-    async def listing(self) -> FolderListing:
-        """Return the name and stamp of every document, without opening any."""
-        ...
-
-    @abstractmethod
-    async def read(self, conversation_ids: Sequence[str]) -> list[Stored | DocumentProblem]:
-        """Read these documents in this order: leave out what is gone, return a problem for a bad one."""
-        ...
-
-    @abstractmethod
-    async def adopt(self, content: bytes) -> Stored | None:
-        """Store another program's document, byte for byte; return `None` if its id is taken.
-
-        Raises `DocumentError` if it can't be read or its id is not a uuid.
-        """
-        ...
-
-    @abstractmethod
-    async def remove(self, conversation_id: str) -> None:
-        """Delete a document, if it exists, and every copy of it that was set aside."""
-        ...
-
-    @abstractmethod
-    async def edit(self, conversation_id: str, edit: Edit, now: datetime | None = None) -> Stored | None:
-        """Replace a document by what an edit makes of it; return `None` if that deletes it.
-
-        One that can't be read is copied aside where the edit says so, under the time `now`. Raises what
-        the edit raises.
-        """
-        ...
-
-    @override
-    async def add_exchange(
-        self,
-        conversation_id: str,
-        question: str,
-        answer: AssistantMessage,
-        *,
-        title: str,
-        source: Source | None,
-        now: datetime,
-        context: Discussion | None = None,
-        files: Sequence[FileRecord] = (),
-        links: Sequence[LinkRecord] = (),
-    ) -> Stored:
-        asked = edits.asked(question, context, files, links)
-        edit = edits.exchange(conversation_id, asked, answer, title=title, source=source, now=now)
-        return _left(await self.edit(conversation_id, edit, now))
-
-    @override
-    async def vote(self, conversation_id: str, run_id: str, vote: Vote) -> Stored:
         edit = edits.vote(conversation_id, run_id, vote, self.place)
         return _left(await self.edit(conversation_id, edit))
 
@@ -209,15 +181,20 @@ class Documents(Conversations, ABC):
         The stages are models or their JSON form; `stage2_5=None` leaves the field out.
         Raises `DocumentError` if no question is unanswered.
         """
-        edit = edits.response(conversation_id, stage1, stage2, stage2_5, stage3, self.place)
+        answer = codec.answer_of(stage1, stage2, stage2_5, stage3)
+        edit = edits.response(conversation_id, answer, self.place)
         return _left(await self.edit(conversation_id, edit))
 
-    @override
     async def remove_questions(self, conversation_id: str, user: str) -> Stored | None:
+        """Delete what a user asked, wrote or voted; return `None` if nothing else was there.
+
+        What the user wrote in the threads of others' questions is deleted, too. A document that can't be
+        read can't be edited, and is deleted as a whole.
+        """
         return await self.edit(conversation_id, edits.cut(conversation_id, user))
 
 
-class ConversationStore(Documents):
+class ConversationStore(Conversations):
     """A folder of conversation documents; opened by `ConversationStore.open`.
 
     `lock_timeout` is how many seconds a write waits for another process's write.
@@ -236,21 +213,9 @@ class ConversationStore(Documents):
         return store
 
     @override
-    async def load(self, conversation_id: str) -> Conversation:
+    async def bytes_of(self, conversation_id: str) -> bytes:
         path = self._path(conversation_id)
-        document, _ = await self._in_thread(lambda: _read(path))
-        return document.conversation
-
-    @override
-    async def content(self, conversation_id: str) -> bytes:
-        path = self._path(conversation_id)
-
-        def read() -> bytes:
-            content, _ = _content(path)
-            _parse(path, content)
-            return content
-
-        return await self._in_thread(read)
+        return await self._in_thread(lambda: _content(path)[0])
 
     @override
     async def listing(self) -> FolderListing:
@@ -383,7 +348,8 @@ class ConversationStore(Documents):
         for conversation_id in conversation_ids:
             path = self._path(conversation_id)
             try:
-                document, version = _read(path)
+                content, version = _content(path)
+                document = edits.read(conversation_id, content, path)
             except ConversationNotFound:
                 continue
             except DocumentError as error:
@@ -394,20 +360,11 @@ class ConversationStore(Documents):
                 yield Stored(document.conversation, version)
 
 
-def _read(path: Path) -> tuple[Document, Stamp]:
-    content, version = _content(path)
-    return _parse(path, content), version
-
-
 def _content(path: Path) -> tuple[bytes, Stamp]:
     try:
         return read_regular(path)
     except FileNotFoundError as error:
         raise ConversationNotFound(path.stem, path.parent) from error
-
-
-def _parse(path: Path, content: bytes) -> Document:
-    return edits.read(path.stem, content, path)
 
 
 def _set_aside(path: Path, now: datetime) -> Path:

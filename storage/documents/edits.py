@@ -7,22 +7,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import cast
 
-from council.brief import Discussion
 from council.document.conversation import (
     AssistantMessage,
     Conversation,
-    FileRecord,
-    LinkRecord,
+    Message,
     Source,
     UserMessage,
     Vote,
     timestamp,
 )
+from council.text.json_objects import JsonObject
 from storage.documents import codec
 from storage.documents.codec import Document
-from storage.documents.removal import without
-from storage.documents.votes import with_vote
+from storage.documents.foreign import TITLE_LENGTH
 from storage.errors import ConversationNotFound, DocumentError
 
 
@@ -74,22 +73,6 @@ def check_id(conversation_id: str) -> None:
         raise DocumentError("the conversation's id is not a uuid in lower case with hyphens")
 
 
-def asked(
-    question: str,
-    context: Discussion | None,
-    files: Sequence[FileRecord] = (),
-    links: Sequence[LinkRecord] = (),
-) -> UserMessage:
-    """Return a question as it is stored, with what was read beside it; texts of files aren't kept."""
-    return UserMessage(
-        role="user",
-        content=question,
-        context=context and _kept(context),
-        files=[*files],
-        links=[*links],
-    )
-
-
 def exchange(
     conversation_id: str,
     asked: UserMessage,
@@ -101,9 +84,13 @@ def exchange(
 ) -> Edit:
     """Append a question and its answer, creating the document if there is none.
 
-    Raises `DocumentError` if the answer breaks the contract.
+    Texts of files in its thread aren't kept. Raises `DocumentError` if the answer breaks the contract.
     """
     codec.check(answer)
+    if context := asked.context:
+        messages = tuple(each.model_copy(update={"files": ()}) for each in context.messages)
+        read_with_it = context.model_copy(update={"messages": messages})
+        asked = asked.model_copy(update={"context": read_with_it})
 
     def edit(old: bytes | None) -> Edited:
         sets_aside, document = False, None
@@ -116,42 +103,55 @@ def exchange(
             document = codec.blank(
                 conversation_id, created_at=timestamp(now), title=title, source=source
             )
-        elif _holds(document.conversation, answer):
+        elif answer.run_id and answer.run_id in {one.run_id for one in document.conversation.answers}:
             return Edited(document.conversation)
         return _edited(codec.append(document, asked, answer), sets_aside=sets_aside)
 
     return edit
 
 
-def vote(conversation_id: str, run_id: str, cast: Vote, place: Path | str) -> Edit:
-    """Put somebody's vote in place of an earlier one of theirs; errors name the `place` of documents."""
+def vote(conversation_id: str, run_id: str, vote: Vote, place: Path | str) -> Edit:
+    """Put somebody's vote in place of an earlier one of theirs; errors name the `place` of documents.
+
+    A reason stays until the vote or the reason changes: `None` keeps it, an empty one deletes it.
+    """
+
+    def is_theirs(other: Vote) -> bool:
+        return (other.platform, other.voter) == (vote.platform, vote.voter)
 
     def edit(old: bytes | None) -> Edited:
-        voted = with_vote(_existing(conversation_id, old, place), run_id, cast)
-        if voted is None:
-            raise ConversationNotFound(conversation_id, place)
-        return _edited(voted)
+        document = _existing(conversation_id, old, place)
+        for number, message in enumerate(document.conversation.messages):
+            if isinstance(message, AssistantMessage) and message.run_id == run_id:
+                before = [each for each in message.votes if is_theirs(each)]
+                reason = vote.reason
+                if reason is None and before and before[-1].helpful == vote.helpful:
+                    reason = before[-1].reason
+                cast_ = vote.model_copy(update={"reason": reason or None})
+                others = [each for each in message.votes if not is_theirs(each)]
+                messages = [*codec.messages_of(document)]
+                messages[number] = _voted(messages[number], [*others, cast_])
+                return _edited(codec.read({**document.raw, "messages": messages}))
+        raise ConversationNotFound(conversation_id, place)
 
     return edit
 
 
-def response(
-    conversation_id: str,
-    stage1: Sequence[object],
-    stage2: Sequence[object],
-    stage2_5: Sequence[object] | None,
-    stage3: object,
-    place: Path | str,
-) -> Edit:
+def _voted(raw: object, votes: Sequence[Vote]) -> object:
+    """Return an answer's JSON with these votes and no others."""
+    fields = {name: value for name, value in cast("JsonObject", raw).items() if name != "votes"}
+    return {**fields, "votes": [each.dump() for each in votes]} if votes else fields
+
+
+def response(conversation_id: str, answer: AssistantMessage, place: Path | str) -> Edit:
     """Append an answer to a question that is already stored."""
-    answer = codec.answer_of(stage1, stage2, stage2_5, stage3)
     codec.check(answer)
 
     def edit(old: bytes | None) -> Edited:
         document = _existing(conversation_id, old, place)
         messages = document.conversation.messages
         if not messages or messages[-1].role != "user":
-            where = _file(place, conversation_id)
+            where = file(place, conversation_id)
             raise DocumentError("it has no question that waits for an answer", where)
         return _edited(codec.append(document, answer))
 
@@ -159,13 +159,16 @@ def response(
 
 
 def cut(conversation_id: str, user: str) -> Edit:
-    """Delete what a user asked, wrote and voted, with all of it that can't be read."""
+    """Delete what a user asked, wrote and voted, with all of it that can't be read.
+
+    The user's questions go with their answers. From the threads that were read with others' questions,
+    the user's messages go, and from others' answers the user's votes. If the first question goes, the
+    title may be made from it: it becomes the first question that stays.
+    """
 
     def edit(old: bytes | None) -> Edited | None:
-        if old is None:
-            return None
         try:
-            left = without(read(conversation_id, old), user)
+            left = None if old is None else _without(read(conversation_id, old), user)
         except DocumentError:
             return None
         return None if left is None else _edited(left, drops_copies=True)
@@ -173,26 +176,50 @@ def cut(conversation_id: str, user: str) -> Edit:
     return edit
 
 
+def _without(document: Document, user: str) -> Document | None:
+    conversation = document.conversation
+    messages = codec.messages_of(document)
+    asked = zip(conversation.messages, conversation.askers, strict=True)
+    kept = [(place, message) for place, (message, asker) in enumerate(asked) if asker != user]
+    if not kept:
+        return None
+    left = {
+        **document.raw,
+        "messages": [_unsaid(messages[place], message, user) for place, message in kept],
+    }
+    if kept[0][0] > 0:
+        questions = (message.content for _, message in kept if isinstance(message, UserMessage))
+        left["title"] = next(questions, "")[:TITLE_LENGTH]
+    source = left.get("source")
+    if isinstance(source, dict) and conversation.source and conversation.source.user == user:
+        fields = cast("JsonObject", source)
+        left["source"] = {name: value for name, value in fields.items() if name != "user"}
+    return codec.read(left)
+
+
+def _unsaid(raw: object, message: Message, user: str) -> object:
+    """Return a message's JSON without the user's vote, or words in the thread that was read with it."""
+    if isinstance(message, AssistantMessage):
+        others = [vote for vote in message.votes if vote.voter != user]
+        return raw if len(others) == len(message.votes) else _voted(raw, others)
+    context = message.context if isinstance(message, UserMessage) else None
+    if context is None or all(each.author != user for each in context.messages):
+        return raw
+    said = tuple(each for each in context.messages if each.author != user)
+    shorter = context.model_copy(update={"messages": said})
+    return {**cast("JsonObject", raw), "context": shorter.model_dump(mode="json", exclude_defaults=True)}
+
+
 def _existing(conversation_id: str, old: bytes | None, place: Path | str) -> Document:
     if old is None:
         raise ConversationNotFound(conversation_id, place)
-    return read(conversation_id, old, _file(place, conversation_id))
+    return read(conversation_id, old, file(place, conversation_id))
 
 
-def _file(place: Path | str, conversation_id: str) -> Path | None:
+def file(place: Path | str, conversation_id: str) -> Path | None:
+    """Return a document's file, where it has one."""
     return place / f"{conversation_id}.json" if isinstance(place, Path) else None
 
 
 def _edited(document: Document, *, sets_aside: bool = False, drops_copies: bool = False) -> Edited:
     return Edited(document.conversation, codec.encode(document), sets_aside, drops_copies)
-
-
-def _kept(context: Discussion) -> Discussion:
-    messages = tuple(each.model_copy(update={"files": ()}) for each in context.messages)
-    return context.model_copy(update={"messages": messages})
-
-
-def _holds(conversation: Conversation, answer: AssistantMessage) -> bool:
-    return answer.run_id is not None and answer.run_id in (
-        message.run_id for message in conversation.answers
-    )

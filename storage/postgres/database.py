@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from math import ceil
 from typing import TypeVar, cast
 
@@ -19,15 +20,24 @@ from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from typing_extensions import override
 
+from council.document.conversation import timestamp
 from storage.database import Chore, Job, Parameters, SharedDatabase
 from storage.errors import DamageError, DatabaseError
-from storage.postgres.connection import Connection, configure, connect, server, settings
-from storage.postgres.errors import NO_ANSWER, explain_postgres
-from storage.postgres.errors import damaged as damaged_database
+from storage.migrations import known_migrations
+from storage.postgres.connection import (
+    NO_ANSWER,
+    Connection,
+    configure,
+    connect,
+    explain_postgres,
+    explained,
+    server,
+    settings,
+    statement,
+)
+from storage.postgres.connection import damaged as damaged_database
 from storage.postgres.rewriting import rewrite
-from storage.postgres.schema import ENCODING, OLDEST, migrate
 from storage.postgres.search import PostgresSearch
-from storage.postgres.statements import statement
 
 log = structlog.stdlib.get_logger()
 logging.getLogger("psycopg").setLevel(logging.ERROR)  # each error is raised as well
@@ -44,6 +54,20 @@ _IN_TURN = b"SELECT set_config('lock_timeout', '100ms', true)"
 """Nobody waits for a table while others wait for their turn."""
 _AGAIN = 0.5  # seconds until what needs a table that is being rewritten is tried again
 _REWRITING = 600.0  # seconds that it is tried
+_OLDEST = 140_000
+"""The oldest server that has what the tables need: 14."""
+_ENCODING = "UTF8"
+_RECORD = b"""
+BEGIN;
+SET LOCAL lock_timeout = '30s';
+SELECT pg_advisory_xact_lock(7265432461);
+SET LOCAL lock_timeout = '250ms';
+CREATE TABLE IF NOT EXISTS migrations (
+    number bigint NOT NULL PRIMARY KEY, name text NOT NULL, applied_at text NOT NULL
+)
+"""
+"""Of processes that start together, the first makes the tables, and the others wait for that."""
+_KEY = b"SELECT ('migrations'::regclass::oid::bigint & 2147483647)::int AS key"
 _LAST_PATIENCE = 10.0  # seconds of asking that, once the program ends
 
 
@@ -261,14 +285,10 @@ async def open_postgres(address: str) -> AsyncGenerator[PostgresDatabase]:
     `address` is `postgresql://…`, with a password or without. Raises `DatabaseError`.
     """
     name = server(address)
-    try:
-        key = await _prepare(address, name)
-    except psycopg.ProgrammingError as error:
-        if error.sqlstate is None:  # it quotes the address
-            raise DatabaseError(f"{name} isn't an address that PostgreSQL has") from None
-        raise explain_postgres(name, error) from None
-    except (psycopg.Error, OSError) as error:
-        raise explain_postgres(name, error) from None
+    with explained(address):
+        async with await connect(address) as connection:
+            check_server(connection, name)
+            key = await _migrate(connection, name)
     pool = AsyncConnectionPool[Connection](
         address,
         connection_class=cast("type[Connection]", AsyncConnection),
@@ -289,19 +309,51 @@ async def open_postgres(address: str) -> AsyncGenerator[PostgresDatabase]:
             await committing
 
 
-async def _prepare(address: str, name: str) -> int:
-    """Check the server and bring the tables to this program's; return the council's number."""
-    async with await connect(address) as connection:
-        check_server(connection, name)
-        return await migrate(connection, name)
-
-
 def check_server(connection: Connection, name: str) -> None:
     """Refuse a server, or a database on it, that can't serve. Raises `DatabaseError`."""
     version = connection.info.server_version
-    if version < OLDEST:
+    if version < _OLDEST:
         raise DatabaseError(
-            f"{name} is PostgreSQL {version // 10_000}; this program needs {OLDEST // 10_000} or newer"
+            f"{name} is PostgreSQL {version // 10_000}; this program needs {_OLDEST // 10_000} or newer"
         )
-    if connection.info.parameter_status("server_encoding") != ENCODING:
-        raise DatabaseError(f"{name} isn't in {ENCODING}; create one with createdb -E {ENCODING}")
+    if connection.info.parameter_status("server_encoding") != _ENCODING:
+        raise DatabaseError(f"{name} isn't in {_ENCODING}; create one with createdb -E {_ENCODING}")
+
+
+async def _migrate(connection: Connection, name: str) -> int:
+    """Bring the tables to the newest schema in one transaction; return a number that is theirs alone.
+
+    Raises `DatabaseError` if a newer program has migrated them, and `psycopg.Error`.
+    """
+    await connection.execute(_RECORD)
+    try:
+        migrations = known_migrations("storage.postgres")
+        found = await (await connection.execute(b"SELECT number FROM migrations")).fetchall()
+        applied = {cast("int", row["number"]) for row in found}
+        _refuse_newer(name, max(applied, default=0), max(one.number for one in migrations))
+        for migration in migrations:
+            if migration.number not in applied:
+                await connection.execute(migration.script.encode())
+                row = (migration.number, migration.name, timestamp(datetime.now(UTC)))
+                await connection.execute(b"INSERT INTO migrations VALUES ($1, $2, $3)", row)
+        key = await key_of(connection)
+        await connection.execute(b"COMMIT")
+    except BaseException:
+        if not connection.broken:
+            await connection.execute(b"ROLLBACK")
+        raise
+    return key
+
+
+async def key_of(connection: Connection) -> int:
+    """Return the number of the council whose tables these are. Raises `psycopg.Error`."""
+    row = await (await connection.execute(_KEY)).fetchone()
+    return cast("int", row["key"] if row else 0)
+
+
+def _refuse_newer(name: str, applied: int, known: int) -> None:
+    if applied > known:
+        raise DatabaseError(
+            f"{name} was written by a newer program (schema {applied}, this one knows {known}); "
+            f"update this program, or restore an earlier backup"
+        )

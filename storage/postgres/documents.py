@@ -8,14 +8,11 @@ from datetime import UTC, datetime
 
 from typing_extensions import override
 
-from council.document.conversation import (
-    Conversation,
-    timestamp,
-)
+from council.document.conversation import timestamp
 from storage.atomic import Stamp
 from storage.database import Database, Statement, listed
 from storage.documents import edits
-from storage.documents.conversations import DocumentProblem, Documents, FolderListing, Stored
+from storage.documents.conversations import Conversations, DocumentProblem, FolderListing, Stored
 from storage.documents.edits import Edit
 from storage.errors import ConstraintError, ConversationNotFound, DocumentError
 
@@ -39,7 +36,7 @@ _DELETE = "DELETE FROM documents WHERE id = ?"
 _DELETE_COPIES = "DELETE FROM documents_set_aside WHERE id = ?"
 
 
-class PostgresDocuments(Documents):
+class PostgresDocuments(Conversations):
     """All conversation documents in an open database."""
 
     def __init__(self, database: Database) -> None:
@@ -47,16 +44,11 @@ class PostgresDocuments(Documents):
         self.place = database.name
 
     @override
-    async def load(self, conversation_id: str) -> Conversation:
-        content = await self._content(conversation_id)
-        document = await asyncio.to_thread(edits.read, conversation_id, content)
-        return document.conversation
-
-    @override
-    async def content(self, conversation_id: str) -> bytes:
-        content = await self._content(conversation_id)
-        await asyncio.to_thread(edits.read, conversation_id, content)
-        return content
+    async def bytes_of(self, conversation_id: str) -> bytes:
+        rows = await self._database.read(_READ, (conversation_id,))
+        if not rows:
+            raise ConversationNotFound(conversation_id, self.place)
+        return bytes(rows[0]["content"])
 
     @override
     async def listing(self) -> FolderListing:
@@ -101,13 +93,6 @@ class PostgresDocuments(Documents):
     async def remove(self, conversation_id: str) -> None:
         edits.check_id(conversation_id)
         await self._database.write(*_removal(conversation_id))
-
-    async def _content(self, conversation_id: str) -> bytes:
-        edits.check_id(conversation_id)
-        rows = await self._database.read(_READ, (conversation_id,))
-        if not rows:
-            raise ConversationNotFound(conversation_id, self.place)
-        return bytes(rows[0]["content"])
 
     @override
     async def edit(self, conversation_id: str, edit: Edit, now: datetime | None = None) -> Stored | None:

@@ -23,8 +23,7 @@ from tenacity import AsyncRetrying, retry_if_exception, wait_random_exponential
 from typing_extensions import override
 
 from storage.errors import DatabaseError
-from storage.postgres.connection import settings
-from storage.postgres.errors import NO_ANSWER, explain_postgres
+from storage.postgres.connection import NO_ANSWER, explain_postgres, settings
 from storage.processes.jobs import Jobs, Sweep, TakeUp, WorkRules
 
 log = structlog.stdlib.get_logger()

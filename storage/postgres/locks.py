@@ -12,8 +12,7 @@ import structlog
 from typing_extensions import override
 
 from storage.database import Database
-from storage.postgres.connection import Connection, connect
-from storage.postgres.errors import NO_ANSWER, explain_postgres
+from storage.postgres.connection import NO_ANSWER, Connection, connect, explain_postgres
 from storage.processes.locks import Locks
 
 log = structlog.stdlib.get_logger()

@@ -1,7 +1,8 @@
-"""Everything in one PostgreSQL database."""
+"""Everything in one PostgreSQL database, opened or only looked at."""
 
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
+from typing import Literal
 
 import orjson
 from typing_extensions import override
@@ -9,12 +10,15 @@ from typing_extensions import override
 from storage.audit import AuditLog
 from storage.database import Database
 from storage.errors import StorageError
-from storage.postgres.database import open_postgres
+from storage.migrations import known_migrations
+from storage.postgres.connection import connect, explained, server
+from storage.postgres.database import check_server, key_of, open_postgres
 from storage.postgres.documents import PostgresDocuments
-from storage.postgres.inspection import inspect_server
-from storage.postgres.locks import PostgresLocks
+from storage.postgres.locks import PostgresLocks, fingerprints
 from storage.processes.coordination import Coordination
 from storage.stores import Stores
+
+Age = Literal["new", "older", "current", "newer"]
 
 _ADD = "INSERT INTO audit (line) VALUES (?)"
 
@@ -60,3 +64,35 @@ async def is_held(address: str, names: Iterable[str]) -> bool:
     except StorageError:
         return False
     return False
+
+
+async def is_superuser(address: str) -> bool:
+    """Return whether the address's role may do anything on its server. Raises `DatabaseError`."""
+    with explained(address):
+        async with await connect(address) as connection:
+            role = b"SELECT rolsuper FROM pg_roles WHERE rolname = current_user"
+            row = await (await connection.execute(role)).fetchone()
+            return bool(row and row["rolsuper"])
+
+
+async def configurations(address: str) -> list[str]:
+    """Return the fingerprint of each running process's `council.toml`. Raises `DatabaseError`."""
+    with explained(address):
+        async with await connect(address) as connection:
+            return await fingerprints(connection, await key_of(connection))
+
+
+async def inspect_server(address: str) -> Age:
+    """Return how old the tables are. Raises `DatabaseError`, also where the server can't serve."""
+    with explained(address):
+        async with await connect(address) as connection:
+            check_server(connection, server(address))
+            cursor = await connection.execute(b"SELECT to_regclass('migrations') IS NOT NULL AS made")
+            row = await cursor.fetchone()
+            if row is None or not row["made"]:
+                return "new"
+            cursor = await connection.execute(b"SELECT max(number) AS newest FROM migrations")
+            row = await cursor.fetchone()
+            newest = (row["newest"] if row else None) or 0
+    known = max(migration.number for migration in known_migrations("storage.postgres"))
+    return "current" if newest == known else "older" if newest < known else "newer"

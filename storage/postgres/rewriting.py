@@ -12,7 +12,7 @@ Sources: https://www.postgresql.org/docs/current/sql-vacuum.html, and for what i
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
-from typing import Literal, Protocol, TypeVar
+from typing import Any, Literal
 
 import psycopg
 import structlog
@@ -21,22 +21,9 @@ from storage.postgres.connection import Connection
 
 log = structlog.stdlib.get_logger()
 
-Done = TypeVar("Done")
-
 TABLES = (
-    "runs",
-    "steps",
-    "posts",
-    "pictures",
-    "conversations",
-    "search",
-    "answers",
-    "seats",
-    "votes",
-    "depths",
-    "authors",
-    "documents",
-    "documents_set_aside",
+    *("runs", "steps", "posts", "pictures", "conversations", "search", "answers", "seats", "votes"),
+    *("depths", "authors", "documents", "documents_set_aside"),
 )
 """All from which forgetting deletes words, or ids of people."""
 SMALL = 64 * 1024 * 1024
@@ -47,6 +34,8 @@ WAIT = 1.0
 """Seconds between two tries. A try lasts as long: nobody waits behind it for longer."""
 
 Outcome = Literal["rewritten", "again", "later"]
+Using = Callable[[Callable[[Connection], Awaitable[Any]]], Awaitable[Any]]
+"""Lends a connection. Raises `DatabaseError`."""
 
 _NOW = b"SELECT pg_snapshot_xmax(pg_current_snapshot())::text AS now"
 _OVER = b"SELECT pg_snapshot_xmin(pg_current_snapshot()) >= $1::xid8 AS are_over"
@@ -55,14 +44,6 @@ _KEPT = re.compile(r"\D*(\d+)")
 _SIZE = b"SELECT pg_total_relation_size($1::regclass) AS bytes"
 _USUAL = b"SELECT current_setting('lock_timeout') AS usual"
 _PATIENCE = b"SELECT set_config('lock_timeout', $1, false)"
-
-
-class Using(Protocol):
-    """Lends a connection."""
-
-    def __call__(self, work: Callable[[Connection], Awaitable[Done]], /) -> Awaitable[Done]:
-        """Do something with a connection. Raises `DatabaseError`."""
-        ...
 
 
 async def rewrite(

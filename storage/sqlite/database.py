@@ -4,7 +4,7 @@ import asyncio
 import os
 import secrets
 import sqlite3
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
@@ -23,8 +23,9 @@ from council.document.conversation import timestamp
 from storage.atomic import check_room, clear_abandoned
 from storage.database import Database, Job, Parameters
 from storage.errors import DamageError, DatabaseError, damaged, explain_sqlite, explain_system
+from storage.scope import Scope
 from storage.sqlite.schema import known_migrations, migrate
-from storage.sqlite.search import SqliteSearch
+from storage.text_search import RANKED, TEXTS, WEIGHTS, TextSearch, Wanted, spaced
 
 log = structlog.stdlib.get_logger()
 
@@ -38,6 +39,17 @@ PRAGMA synchronous = FULL;
 PRAGMA foreign_keys = ON;
 PRAGMA secure_delete = ON;
 """
+
+_MERGE_PAGES = 256  # of the search index in one transaction, some ten milliseconds
+
+_SEARCH = f"""
+WITH newest AS MATERIALIZED (
+    SELECT rowid AS number, bm25(search, 0.0, {", ".join(map(str, WEIGHTS))}) AS score
+    FROM search WHERE search MATCH :match ORDER BY rowid DESC LIMIT {RANKED}
+)
+SELECT number, score, (SELECT count(*) FROM newest) AS found
+FROM newest ORDER BY score, number DESC LIMIT :limit OFFSET :offset
+"""  # noqa: S608 - our own numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +149,43 @@ class SqliteDatabase(Database):
         if isinstance(told, DamageError):
             self.mark_damage()
         return told
+
+
+class SqliteSearch(TextSearch):
+    """Full-text search by FTS5."""
+
+    columns = ("scope", *TEXTS)
+
+    def __init__(self, database: "SqliteDatabase") -> None:
+        self._database = database
+
+    @override
+    def stored(self, scope: Scope, texts: Mapping[str, str]) -> dict[str, str]:
+        return {"scope": scope.word} | {name: spaced(texts[name]) for name in TEXTS}
+
+    @override
+    async def ranked(
+        self, scope: Scope, wanted: Wanted, limit: int, offset: int = 0
+    ) -> tuple[list[int], int]:
+        match = f"scope : {scope.word} AND {wanted.expression}"
+        given = {"match": match, "limit": limit, "offset": offset}
+        rows = await self._database.read(_SEARCH, given)
+        return [row["number"] for row in rows], rows[0]["found"] if rows else 0
+
+    @override
+    async def merge(self) -> None:
+        """Merge the search index's segments into one, piece by piece, so that writes get their turn."""
+        # A negative number begins a merge of everything; positive ones continue it.
+        await self._merge(-_MERGE_PAGES)
+        while await self._merge(_MERGE_PAGES):
+            pass
+
+    async def _merge(self, pages: int) -> bool:
+        merge = f"INSERT INTO search (search, rank) VALUES ('merge', {pages})"  # noqa: S608 - our own number
+        count = "SELECT total_changes()"
+        [(before,)], _, [(after,)] = await self._database.exclusively(count, merge, count)
+        # The command itself counts as a change (SQLite's documentation of FTS5, "merge").
+        return after - before >= 2
 
 
 @asynccontextmanager

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 from council.document.conversation import timestamp
@@ -16,6 +17,12 @@ CREATE TABLE IF NOT EXISTS migrations (
     number INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL
 ) STRICT
 """
+# Search texts are derived; the tables below them are SQLite's.
+_COPIED = """
+SELECT name FROM sqlite_schema WHERE type = 'table'
+    AND name NOT GLOB 'sqlite_*' AND name NOT GLOB 'search*' AND name <> 'migrations'
+ORDER BY rowid
+"""
 
 
 def known_migrations() -> tuple[Migration, ...]:
@@ -27,12 +34,20 @@ def known_schema() -> int:
     return max(migration.number for migration in known_migrations())
 
 
+@cache
+def known_tables() -> tuple[str, ...]:
+    """Return the tables whose rows are copied elsewhere, each after those that it refers to."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as ours:
+        migrate(ours, Path(":memory:"), known_migrations())
+        return tuple(name for (name,) in ours.execute(_COPIED))
+
+
 def read_schema(connection: sqlite3.Connection) -> int:
     """Return the number of a database's schema.
 
     Raises `sqlite3.Error`, or `ValueError` if its record of migrations isn't the council's.
     """
-    if ("table", "migrations") not in _objects(connection):  # a view of that name might never end
+    if ("table", "migrations", None) not in _objects(connection):  # a view of that name might never end
         raise ValueError("it has no record of migrations")
     applied: set[object] = {*_applied(connection)}
     known = {migration.number for migration in known_migrations()}
@@ -46,8 +61,8 @@ def read_schema(connection: sqlite3.Connection) -> int:
 def foreign_objects(connection: sqlite3.Connection, schema: int) -> str:
     """Return an object in a database that no migration to this schema makes, in words; empty if none.
 
-    Triggers and views would run when the database is used. A newer program's database isn't judged.
-    Raises `ValueError` if a table is missing.
+    Triggers, and views of other words, would run when the database is used. A newer program's database
+    isn't judged. Raises `ValueError` if a table is missing.
     """
     if schema > known_schema():
         return ""
@@ -55,17 +70,18 @@ def foreign_objects(connection: sqlite3.Connection, schema: int) -> str:
         migrate(ours, Path(":memory:"), known_migrations()[:schema])
         expected = _objects(ours)
     found = _objects(connection)
-    for kind, name in sorted(found - expected, key=repr):
+    for kind, name, _ in sorted(found - expected, key=repr):
         return f"a {kind} called {name!r}"
-    for kind, name in sorted(expected - found, key=repr):
+    for kind, name, _ in sorted(expected - found, key=repr):
         if kind == "table":
             raise ValueError(f"it has no table {name}")
     return ""
 
 
-def _objects(connection: sqlite3.Connection) -> set[tuple[object, object]]:
-    found = connection.execute("SELECT type, name FROM sqlite_schema")
-    return {(kind, name) for kind, name in found if not str(name).startswith("sqlite_")}
+def _objects(connection: sqlite3.Connection) -> set[tuple[object, object, object]]:
+    words = "CASE type WHEN 'view' THEN sql END"
+    found = connection.execute(f"SELECT type, name, {words} FROM sqlite_schema")  # noqa: S608 - our own words
+    return {each for each in found if not str(each[1]).startswith("sqlite_")}
 
 
 def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration]) -> None:

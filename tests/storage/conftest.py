@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from storage.documents.conversations import Documents
+from storage.documents.conversations import Conversations
 from storage.stores import Stores
 from tests.stores import Home
 
@@ -18,6 +18,6 @@ async def stores(home: Home) -> AsyncIterator[Stores]:
 
 
 @pytest.fixture
-def store(stores: Stores) -> Documents:
+def store(stores: Stores) -> Conversations:
     """An empty store of documents."""
     return stores.documents

@@ -16,7 +16,7 @@ from council.usage import Usage
 from storage.atomic import staging
 from storage.audit import Audit, AuditLog
 from storage.database import Database
-from storage.documents.conversations import Documents
+from storage.documents.conversations import Conversations
 from storage.errors import ConversationNotFound, DatabaseError, FolderError, StorageError
 from storage.forgetting import Forgetting, Selection
 from storage.index.index import Index
@@ -41,7 +41,7 @@ class Place:
 
     home: Home
     database: Database
-    store: Documents
+    store: Conversations
     audit_log: AuditLog
     index: Index
     past_answers: PastAnswers

@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from storage.documents.conversations import DocumentProblem, Documents
+from storage.documents.conversations import Conversations, DocumentProblem
 from storage.importing import ImportReport, import_from
 from storage.index.index import Index
 from storage.stores import Stores
@@ -31,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 async def test_documents_of_every_version_are_imported_unchanged(
-    folder: Path, home: Home, store: Documents, index: Index
+    folder: Path, home: Home, store: Conversations, index: Index
 ) -> None:
     """With or without stage 2.5, with fields of their own: kept to the byte, and indexed."""
     old = legacy(new_id())
@@ -48,7 +48,7 @@ async def test_documents_of_every_version_are_imported_unchanged(
 
 
 async def test_each_file_that_is_not_imported_is_named_with_its_reason(
-    folder: Path, home: Home, store: Documents, index: Index
+    folder: Path, home: Home, store: Conversations, index: Index
 ) -> None:
     """Broken files, invalid ids and folders are skipped; an existing conversation is kept."""
     await store.add_exchange(CONTRACT_ID, "?", answer(), title="Mine", source=None, now=NOW)
@@ -86,7 +86,7 @@ async def test_each_file_that_is_not_imported_is_named_with_its_reason(
 
 
 async def test_only_regular_files_are_opened(
-    folder: Path, home: Home, store: Documents, index: Index
+    folder: Path, home: Home, store: Conversations, index: Index
 ) -> None:
     """A pipe without a writer and an endless device are named, and the rest is imported."""
     os.mkfifo(folder / "pipe.json")
@@ -107,7 +107,7 @@ async def test_only_regular_files_are_opened(
     ]
 
 
-async def test_a_huge_file_is_not_read(folder: Path, store: Documents, index: Index) -> None:
+async def test_a_huge_file_is_not_read(folder: Path, store: Conversations, index: Index) -> None:
     """It would fill the memory."""
     with (folder / "huge.json").open("wb") as file:
         file.truncate(10**12)
@@ -127,7 +127,7 @@ async def test_a_huge_file_is_not_read(folder: Path, store: Documents, index: In
     assert peak < 100_000_000
 
 
-async def test_importing_again_changes_nothing(folder: Path, store: Documents, index: Index) -> None:
+async def test_importing_again_changes_nothing(folder: Path, store: Conversations, index: Index) -> None:
     """A second import of the same folder finds everything here, which counts as taken."""
     put(folder, legacy(CONTRACT_ID))
     await import_from([folder], store, index)
@@ -137,7 +137,7 @@ async def test_importing_again_changes_nothing(folder: Path, store: Documents, i
 
 
 async def test_files_and_folders_are_taken_together(
-    folder: Path, tmp_path: Path, store: Documents, index: Index
+    folder: Path, tmp_path: Path, store: Conversations, index: Index
 ) -> None:
     """A file needs no ending; in a folder, only those in `.json` are documents. The rest is named."""
     (tmp_path / "empty").mkdir()
@@ -166,7 +166,7 @@ async def test_lists_and_ids_that_are_no_uuid(
     field: str | None,
     folder: Path,
     home: Home,
-    store: Documents,
+    store: Conversations,
     index: Index,
 ) -> None:
     """Each of a list is a document of its own; a new id is the same at each import, the old one is kept."""

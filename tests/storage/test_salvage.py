@@ -11,8 +11,9 @@ from storage.errors import DatabaseError
 from storage.journal.journal import Journal
 from storage.journal.rows import RunRow
 from storage.sqlite.database import open_database
-from storage.sqlite.salvage import OpenedDatabase, copies_set_aside, open_sound_database
+from storage.sqlite.opening import copies_set_aside, open_folder
 from storage.sqlite.schema import known_migrations, migrate
+from storage.stores import Stores
 from tests.pairs import every_other
 from tests.storage.examples import NOW
 from tests.storage.journal.test_journal import BRIEF, REPLY, RUN, call
@@ -54,7 +55,7 @@ def spoil(path: Path, page: int) -> None:
     put(path, content[: (page - 1) * PAGE] + b"\xff" * PAGE + content[page * PAGE :])
 
 
-async def rows(opened: OpenedDatabase) -> tuple[int, int]:
+async def rows(opened: Stores) -> tuple[int, int]:
     """Count the runs and the steps."""
     [row] = await opened.database.read(
         "SELECT (SELECT count(*) FROM runs) AS runs, (SELECT count(*) FROM steps) AS steps"
@@ -64,19 +65,19 @@ async def rows(opened: OpenedDatabase) -> tuple[int, int]:
 
 async def test_a_sound_database_is_opened_as_it_is(path: Path) -> None:
     """A missing one is created."""
-    async with open_sound_database(path) as opened:
-        assert opened.recovery is None
+    async with open_folder(path.parent) as opened:
+        assert opened.recovered is None
         assert await rows(opened) == (RUNS, RUNS)
-    async with open_sound_database(path.with_name("new.db")) as opened:
-        assert opened.recovery is None
+    async with open_folder(path.parent / "new") as opened:
+        assert opened.recovered is None
     assert copies_set_aside(path) == []
 
 
 async def test_garbage_is_set_aside_whole(path: Path) -> None:
     """Nothing of it can be read, and the log says so; the bot has a new database."""
     put(path, b"dear diary, " * 1000)
-    async with open_sound_database(path, lambda: NOW) as opened:
-        recovery = opened.recovery
+    async with open_folder(path.parent, lambda: NOW) as opened:
+        recovery = opened.recovered
         assert recovery is not None
         assert recovery.set_aside.name == "council.db.broken-20260120T103000000Z"
         assert content_of(recovery.set_aside) == b"dear diary, " * 1000
@@ -89,14 +90,15 @@ async def test_what_is_readable_in_a_truncated_database_is_recovered(path: Path)
     """Everything before the cut is kept, except steps without their run."""
     content = content_of(path)
     put(path, content[: len(content) * 2 // 3 // PAGE * PAGE])
-    async with open_sound_database(path) as opened:
-        assert opened.recovery is not None
-        assert not opened.recovery.complete
+    async with open_folder(path.parent) as opened:
+        assert opened.recovered is not None
+        assert not opened.recovered.complete
         assert await opened.database.read("PRAGMA foreign_key_check") == []
-        assert (await opened.database.read("PRAGMA quick_check"))[0][0] == "ok"
+        [sound] = await opened.database.read("PRAGMA quick_check")
+        assert sound["quick_check"] == "ok"
         assert await rows(opened) == (
-            opened.recovery.carried_over["runs"],
-            opened.recovery.carried_over["steps"],
+            opened.recovered.carried_over["runs"],
+            opened.recovered.carried_over["steps"],
         )
 
 
@@ -124,9 +126,9 @@ def leaf(path: Path, table: str) -> int:
 async def test_damage_in_the_index_costs_the_journal_nothing(path: Path) -> None:
     """The index is rebuilt; every run and step is carried over."""
     spoil_index(path)
-    async with open_sound_database(path) as opened:
-        assert opened.recovery is not None
-        assert opened.recovery.complete
+    async with open_folder(path.parent) as opened:
+        assert opened.recovered is not None
+        assert opened.recovered.complete
         assert await rows(opened) == (RUNS, RUNS)
 
 
@@ -136,10 +138,10 @@ async def test_an_older_programs_database_is_complete_without_newer_tables(path:
         connection.execute("DROP TABLE posts")
         connection.execute("ALTER TABLE runs DROP COLUMN epoch")
     spoil_index(path)
-    async with open_sound_database(path) as opened:
-        assert opened.recovery is not None
-        assert opened.recovery.complete
-        assert opened.recovery.carried_over["posts"] == 0
+    async with open_folder(path.parent) as opened:
+        assert opened.recovered is not None
+        assert opened.recovered.complete
+        assert opened.recovered.carried_over["posts"] == 0
 
 
 async def test_what_an_older_program_had_listed_is_carried_over(path: Path) -> None:
@@ -149,7 +151,7 @@ async def test_what_an_older_program_had_listed_is_carried_over(path: Path) -> N
         migrate(connection, path, known_migrations()[:24])
         connection.execute("INSERT INTO unaudited (line) VALUES ('{}')")
     spoil_index(path)
-    async with open_sound_database(path) as opened:
+    async with open_folder(path.parent) as opened:
         [row] = await opened.database.read("SELECT kind, item FROM work")
         assert (row["kind"], row["item"]) == ("audit", "{}")
 
@@ -157,9 +159,9 @@ async def test_what_an_older_program_had_listed_is_carried_over(path: Path) -> N
 async def test_damage_amid_the_runs_keeps_both_sides_of_it(path: Path) -> None:
     """A table is read from its beginning and, where that fails, from its end."""
     spoil(path, leaf(path, "runs"))
-    async with open_sound_database(path) as opened:
-        assert opened.recovery is not None
-        assert not opened.recovery.complete
+    async with open_folder(path.parent) as opened:
+        assert opened.recovered is not None
+        assert not opened.recovered.complete
         runs, steps = await rows(opened)
         assert RUNS - 20 < runs < RUNS
         assert steps == runs
@@ -169,11 +171,11 @@ async def test_damage_amid_the_runs_keeps_both_sides_of_it(path: Path) -> None:
 
 async def test_a_damaged_database_that_others_have_open_is_left(path: Path) -> None:
     """A running bot would continue to write into the copy set aside."""
-    async with open_sound_database(path):
+    async with open_folder(path.parent):
         sound = content_of(path)
         put(path, b"\0" * 100_000)
         with pytest.raises(DatabaseError, match="damaged, and another process has it open"):
-            async with open_sound_database(path):
+            async with open_folder(path.parent):
                 pass
         assert copies_set_aside(path) == []
         put(path, sound)
@@ -203,21 +205,22 @@ async def test_a_recovery_that_was_killed_is_done_by_the_next_start(
 
     with monkeypatch.context() as patch:
         if renamed is None:
-            patch.setattr("storage.sqlite.salvage._carry_table", dies)
+            patch.setattr("storage.sqlite.opening._carry_table", dies)
         else:
             patch.setattr(Path, "rename", renames)
         with pytest.raises(Killed):
-            async with open_sound_database(path, lambda: NOW):
+            async with open_folder(path.parent, lambda: NOW):
                 pass
-    async with open_sound_database(path) as opened:
-        assert opened.recovery is not None
-        assert opened.recovery.complete
+    async with open_folder(path.parent) as opened:
+        assert opened.recovered is not None
+        assert opened.recovered.complete
         assert await rows(opened) == (RUNS, RUNS)
-        assert opened.recovery.set_aside in copies_set_aside(path)
-    async with open_sound_database(path) as opened:
-        assert opened.recovery is None
+        assert opened.recovered.set_aside in copies_set_aside(path)
+    async with open_folder(path.parent) as opened:
+        assert opened.recovered is None
     names = {file.name for file in path.parent.iterdir()}
-    assert {name for name in names if ".broken-" not in name} == {"council.db", ".council.db.open"}
+    kept = {name for name in names if ".broken-" not in name}
+    assert kept == {"council.db", ".council.db.open", "conversations"}
 
 
 @pytest.mark.parametrize("size", [0, 10 * PAGE, 60 * PAGE])
@@ -226,11 +229,11 @@ async def test_a_recovery_without_room_is_done_by_the_next_start(path: Path, siz
     spoil_index(path)
     damaged = content_of(path)
     with room(size), pytest.raises(DatabaseError, match="disk"):
-        async with open_sound_database(path):
+        async with open_folder(path.parent):
             pass
     assert content_of(path) == damaged
     assert copies_set_aside(path) == []
-    async with open_sound_database(path) as opened:
+    async with open_folder(path.parent) as opened:
         assert await rows(opened) == (RUNS, RUNS)
 
 
@@ -238,30 +241,30 @@ async def test_damage_that_was_met_is_repaired_at_the_next_start(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A large database isn't checked at every start; other processes may have it open."""
-    monkeypatch.setattr("storage.sqlite.salvage._CHECKED_WHOLE", 0)
+    monkeypatch.setattr("storage.sqlite.opening._CHECKED_WHOLE", 0)
     spoil(path, leaf(path, "steps"))
-    async with open_sound_database(path) as opened:
-        assert opened.recovery is None
+    async with open_folder(path.parent) as opened:
+        assert opened.recovered is None
         with pytest.raises(DatabaseError, match="is damaged"):
             await opened.database.read("SELECT * FROM steps")
-        async with open_sound_database(path) as other:
-            assert other.recovery is None
-    async with open_sound_database(path) as opened:
-        assert opened.recovery is not None
-        assert not opened.recovery.complete
+        async with open_folder(path.parent) as other:
+            assert other.recovered is None
+    async with open_folder(path.parent) as opened:
+        assert opened.recovered is not None
+        assert not opened.recovered.complete
         assert await opened.database.read("SELECT * FROM steps") != []
         assert (await rows(opened))[0] == RUNS
-    async with open_sound_database(path) as opened:
-        assert opened.recovery is None
+    async with open_folder(path.parent) as opened:
+        assert opened.recovered is None
 
 
 async def test_an_undecodable_text_costs_its_row(path: Path) -> None:
     """SQLite's own check doesn't find it; reading does."""
     put(path, content_of(path).replace(b'"boundary":"b0undary"', b'"boundary":"b0und\xff\xffy"', 1))
-    async with open_sound_database(path) as opened:
+    async with open_folder(path.parent) as opened:
         with pytest.raises(DatabaseError, match="is damaged"):
             await opened.database.read("SELECT * FROM runs")
-    async with open_sound_database(path) as opened:
-        assert opened.recovery is not None
+    async with open_folder(path.parent) as opened:
+        assert opened.recovered is not None
         assert await rows(opened) == (RUNS - 1, RUNS - 1)
         assert len(await opened.database.read("SELECT * FROM runs")) == RUNS - 1

@@ -161,10 +161,10 @@ async def test_what_an_older_program_indexed_is_found_by_its_signs(
     with postgres_server.schema() as address:
         home = Home(tmp_path, address if on_server else "")
         with monkeypatch.context() as older:
-            for store in ("sqlite.database", "postgres.schema"):
+            for store in ("sqlite.database", "postgres.database"):
                 older.setattr(f"storage.{store}.known_migrations", before)
-            for store in ("sqlite", "postgres"):
-                older.setattr(f"storage.{store}.search.spaced", apart)
+            for store in ("sqlite.database", "postgres.search"):
+                older.setattr(f"storage.{store}.spaced", apart)
             assert await found(home, "ย้ายฐานข้อมูล 🚀", "ฐานข้อมูล", "🚀") == [0, 0]
         async with home.open() as stores:
             index, past_answers = Index(stores.database), PastAnswers(stores.database)

@@ -19,8 +19,7 @@ import pytest
 
 from council.brief import Attachment
 from council.document.conversation import Source, Vote
-from storage.backups.backup import backup
-from storage.backups.restore import restore
+from storage.archive import backup, restore
 from storage.errors import BackupError, DatabaseError
 from storage.index.index import Index
 from storage.index.past_answers import PastAnswers
@@ -29,7 +28,6 @@ from storage.journal.rows import Payer, Reservation
 from storage.overrides import Overrides
 from storage.postgres.opening import open_server
 from storage.postgres.transfer import (
-    TABLES,
     backup_server,
     move_to_folder,
     move_to_server,
@@ -38,6 +36,7 @@ from storage.postgres.transfer import (
 from storage.processes.coordination import QueueEntry
 from storage.processes.locks import PLATFORMS, SHARED
 from storage.scope import Scope
+from storage.sqlite.schema import known_tables
 from tests.postgres_server import PostgresServer
 from tests.storage.examples import NOW, answer, legacy, new_id
 from tests.storage.journal.test_journal import REPLY, RUN, call
@@ -99,7 +98,7 @@ async def kept(home: Home) -> dict[str, Any]:
     """Return every row, document and line that is kept there."""
     found: dict[str, Any] = {"audit": home.audit()}
     async with home.open() as stores:
-        for table in TABLES:
+        for table in known_tables():
             rows = await stores.database.read(f"SELECT * FROM {table}")  # noqa: S608 - our own names
             found[table] = sorted(
                 (

@@ -7,8 +7,8 @@ import pytest
 
 from bot.app import open_library
 from council.document.conversation import Source
+from storage.forgetting import Selection
 from storage.migrations import Migration, known_migrations
-from storage.selections import Selection
 from storage.work import Left
 from tests.postgres_server import PostgresServer
 from tests.storage.examples import NOW, answer, new_id
@@ -34,7 +34,7 @@ async def test_what_an_older_program_has_left_is_done(
         home, asked = Home(tmp_path, address if on_server else None), new_id()
         selection = Selection(what="conversation", conversations=(asked,), runs=(), by="ada")
         with monkeypatch.context() as older:
-            for store in ("sqlite.database", "postgres.schema"):
+            for store in ("sqlite.database", "postgres.database"):
                 older.setattr(f"storage.{store}.known_migrations", before)
             async with home.open() as stores:
                 await stores.documents.add_exchange(

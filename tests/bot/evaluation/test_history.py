@@ -9,9 +9,9 @@ from council.document.conversation import AssistantMessage, Source, Vote
 from council.document.results import Stage3Result
 from council.profile import Member
 from council.usage import Usage
+from storage.forgetting import Selections
 from storage.journal.rows import RunRow
 from storage.scope import Scope
-from storage.selections import Selections
 from tests.council.scripted import profile
 from tests.library import open_library
 from tests.storage.examples import NOW, answer, new_id

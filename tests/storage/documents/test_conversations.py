@@ -17,7 +17,7 @@ from filelock import FileLock
 from council.brief import Attachment, Discussion, ThreadMessage
 from council.document.conversation import AssistantMessage, Source, UserMessage
 from council.text.json_objects import JsonObject
-from storage.documents.conversations import ConversationStore, DocumentProblem, Documents, Stored
+from storage.documents.conversations import Conversations, ConversationStore, DocumentProblem, Stored
 from storage.errors import ConversationNotFound, DocumentError, FolderError
 from tests.storage.examples import CONTRACT_EXAMPLE, CONTRACT_ID, DATA, NOW, answer, legacy, new_id
 from tests.stores import Home
@@ -33,14 +33,14 @@ async def store(tmp_path: Path) -> ConversationStore:
 
 
 @pytest.fixture
-async def documents(home: Home) -> AsyncIterator[Documents]:
+async def documents(home: Home) -> AsyncIterator[Conversations]:
     """No documents yet, in each store."""
     async with home.open() as stores:
         yield stores.documents
 
 
 async def ask(
-    store: Documents,
+    store: Conversations,
     conversation_id: str,
     question: str = "Capital of France?",
     title: str = "France",
@@ -68,7 +68,7 @@ def messages(document: JsonObject) -> list[JsonObject]:
     return cast("list[JsonObject]", document["messages"])
 
 
-async def test_the_contracts_own_example_loads(home: Home, documents: Documents) -> None:
+async def test_the_contracts_own_example_loads(home: Home, documents: Conversations) -> None:
     """The storage contract's complete example is a conversation, with every field where the contract has it."""
     home.put(CONTRACT_ID, CONTRACT_EXAMPLE)
     conversation = await documents.load(CONTRACT_ID)
@@ -87,7 +87,7 @@ async def test_the_contracts_own_example_loads(home: Home, documents: Documents)
 
 
 async def test_a_new_document_has_the_contracts_fields_and_types(
-    home: Home, documents: Documents
+    home: Home, documents: Conversations
 ) -> None:
     """The storage contract's required fields have their names and types, and dates are UTC."""
     example = orjson.loads(CONTRACT_EXAMPLE)
@@ -120,7 +120,7 @@ def shape(value: object, path: str = "") -> set[str]:
     return {f"{path}: {type(value).__name__}"}
 
 
-async def test_what_is_saved_is_what_loads(documents: Documents) -> None:
+async def test_what_is_saved_is_what_loads(documents: Conversations) -> None:
     """The returned conversation and its stamp are those on the disk."""
     conversation_id = new_id()
     stored = await ask(documents, conversation_id)
@@ -129,7 +129,7 @@ async def test_what_is_saved_is_what_loads(documents: Documents) -> None:
     assert (await documents.listing()).documents == {conversation_id: stored.stamp}
 
 
-async def test_a_follow_up_goes_to_the_end(documents: Documents) -> None:
+async def test_a_follow_up_goes_to_the_end(documents: Conversations) -> None:
     """Questions and answers are appended in pairs; title, date and source don't change."""
     conversation_id = new_id()
     first = await ask(documents, conversation_id)
@@ -152,6 +152,20 @@ async def test_a_follow_up_goes_to_the_end(documents: Documents) -> None:
     )
 
 
+async def test_a_runs_answer_is_added_once(home: Home) -> None:
+    """A run that continues after a crash finds its saved answer."""
+    conversation_id = new_id()
+    for run in ("run-1", "run-1", "run-2"):
+        async with home.open() as stores:
+            said = answer().model_copy(update={"run_id": run})
+            await stores.documents.add_exchange(
+                conversation_id, "Why?", said, title="?", source=SOURCE, now=NOW
+            )
+    async with home.open() as stores:
+        kept = (await stores.documents.load(conversation_id)).messages
+    assert [message.role for message in kept] == ["user", "assistant"] * 2
+
+
 async def test_files_are_private_and_for_people(store: ConversationStore) -> None:
     """Folder 0700, files 0600, indented JSON, unescaped text, a final newline, no temporary files."""
     conversation_id = new_id()
@@ -166,7 +180,7 @@ async def test_files_are_private_and_for_people(store: ConversationStore) -> Non
     assert {file.name for file in store.folder.iterdir()} == {".locks", path.name}
 
 
-async def test_unknown_fields_survive_a_write(home: Home, documents: Documents) -> None:
+async def test_unknown_fields_survive_a_write(home: Home, documents: Conversations) -> None:
     """Other programs' fields are kept at every level, in their order; none is added."""
     document = legacy(new_id(), tags=["a", {"b": None}], snowflake=1234567890123456789)
     put_in(home, document)
@@ -178,7 +192,9 @@ async def test_unknown_fields_survive_a_write(home: Home, documents: Documents) 
     assert len(stored.conversation.messages) == 4
 
 
-async def test_the_contracts_write_function_keeps_its_order(home: Home, documents: Documents) -> None:
+async def test_the_contracts_write_function_keeps_its_order(
+    home: Home, documents: Conversations
+) -> None:
     """`add_assistant_message(id, stage1, stage2, stage2_5, stage3)` answers the waiting question."""
     document = legacy(new_id(), unanswered=True)
     put_in(home, document)
@@ -197,7 +213,7 @@ async def test_the_contracts_write_function_keeps_its_order(home: Home, document
     assert len(stored.conversation.messages) == 4
 
 
-async def test_without_corrections_the_field_is_left_out(home: Home, documents: Documents) -> None:
+async def test_without_corrections_the_field_is_left_out(home: Home, documents: Conversations) -> None:
     """`stage2_5=None` writes no `stage2_5` (the data model's example message has one, and loads too)."""
     document = legacy(new_id(), unanswered=True)
     put_in(home, document)
@@ -210,7 +226,7 @@ async def test_without_corrections_the_field_is_left_out(home: Home, documents: 
     AssistantMessage.model_validate(orjson.loads((DATA / "data_model_message.json").read_bytes()))
 
 
-async def test_an_answer_needs_a_question(home: Home, documents: Documents) -> None:
+async def test_an_answer_needs_a_question(home: Home, documents: Conversations) -> None:
     """An answer without a question would break the order user, assistant."""
     document = legacy(new_id())
     content = put_in(home, document)
@@ -221,7 +237,7 @@ async def test_an_answer_needs_a_question(home: Home, documents: Documents) -> N
     assert home.content(str(document["id"])) == content
 
 
-async def test_an_answer_that_breaks_a_rule_is_not_written(documents: Documents) -> None:
+async def test_an_answer_that_breaks_a_rule_is_not_written(documents: Conversations) -> None:
     """The storage contract's validation rules hold before the write."""
     good = answer()
     assert good.stage2_5 is not None
@@ -244,7 +260,7 @@ async def test_an_answer_that_breaks_a_rule_is_not_written(documents: Documents)
     "conversation_id",
     ["../secrets", "", "latest", CONTRACT_ID.upper(), CONTRACT_ID.replace("-", ""), CONTRACT_ID + "\n"],
 )
-async def test_only_a_uuid_becomes_a_path(documents: Documents, conversation_id: str) -> None:
+async def test_only_a_uuid_becomes_a_path(documents: Conversations, conversation_id: str) -> None:
     """No other id reaches the file system."""
     with pytest.raises(DocumentError, match="not a uuid"):
         await documents.load(conversation_id)
@@ -332,7 +348,7 @@ async def test_the_listing_reports_files_that_are_no_documents(store: Conversati
     assert (listing.documents, listing.set_aside) == ({}, [])
 
 
-async def test_concurrent_exchanges_are_all_kept(documents: Documents) -> None:
+async def test_concurrent_exchanges_are_all_kept(documents: Conversations) -> None:
     """Runs that end at the same time are all in the conversation, each question before its answer."""
     conversation_id = new_id()
     questions = [f"Question {number}?" for number in range(20)]
@@ -441,14 +457,14 @@ async def test_a_lock_held_too_long_is_named(tmp_path: Path) -> None:
     await ask(store, CONTRACT_ID)
 
 
-async def test_text_that_is_not_unicode_is_refused(documents: Documents) -> None:
+async def test_text_that_is_not_unicode_is_refused(documents: Conversations) -> None:
     """Half a surrogate pair can't be written as JSON, and the error says so."""
     with pytest.raises(DocumentError, match="it can't be written as JSON: str is not valid UTF-8"):
         await ask(documents, new_id(), "\ud800")
     assert (await documents.listing()).documents == {}
 
 
-async def test_a_document_is_exported_byte_for_byte(home: Home, documents: Documents) -> None:
+async def test_a_document_is_exported_byte_for_byte(home: Home, documents: Conversations) -> None:
     """With numbers too precise for a float, and in another program's formatting."""
     conversation_id = new_id()
     content = orjson.dumps(legacy(conversation_id))
@@ -470,7 +486,7 @@ async def test_a_named_pipe_is_never_waited_for(store: ConversationStore) -> Non
     assert problem.reason.endswith("can't be used: it is not a regular file")
 
 
-async def test_the_thread_that_was_read_is_kept_with_its_question(documents: Documents) -> None:
+async def test_the_thread_that_was_read_is_kept_with_its_question(documents: Conversations) -> None:
     """Word for word, with its authors' ids, in its own field; its files aren't kept."""
     conversation_id = new_id()
     file = Attachment(name="notes.md", text="Two terabytes.")
@@ -496,7 +512,9 @@ async def test_the_thread_that_was_read_is_kept_with_its_question(documents: Doc
     )
 
 
-async def test_another_programs_context_is_kept_and_not_read(home: Home, documents: Documents) -> None:
+async def test_another_programs_context_is_kept_and_not_read(
+    home: Home, documents: Conversations
+) -> None:
     """It may use the name for something else."""
     conversation_id = new_id()
     await ask(documents, conversation_id)

@@ -12,7 +12,7 @@ from bot.view.run import run_views
 from council.document.conversation import AssistantMessage, Conversation, UserMessage
 from council.text.json_objects import JsonObject
 from storage.documents import codec
-from storage.documents.conversations import Documents
+from storage.documents.conversations import Conversations
 from storage.errors import DocumentError
 from storage.importing import import_from
 from storage.index.index import Index
@@ -115,7 +115,7 @@ async def test_each_is_kept_to_the_byte_until_a_question_follows(
         await is_continued(one, shape, home, stores.documents)
 
 
-async def is_continued(one: str, shape: Shape, home: Home, store: Documents) -> None:
+async def is_continued(one: str, shape: Shape, home: Home, store: Conversations) -> None:
     """Ask another question in a conversation, and read the document again."""
     before = codec.parse(shape.content).raw
     await store.add_exchange(one, "And on Everest?", answer(), title="?", source=None, now=NOW)

@@ -9,7 +9,7 @@ import pytest
 
 from council.document.conversation import Source
 from storage.database import Database, Row
-from storage.documents.conversations import DocumentProblem, Documents, Stored
+from storage.documents.conversations import Conversations, DocumentProblem, Stored
 from storage.index.index import Index, IndexReport
 from storage.index.rows import IndexRow
 from storage.stores import Stores
@@ -32,7 +32,7 @@ def index(database: Database) -> Index:
     return Index(database)
 
 
-async def ask(store: Documents, conversation_id: str) -> Stored:
+async def ask(store: Conversations, conversation_id: str) -> Stored:
     """Save a question with its answer."""
     question = "Capital of France? " * 20
     return await store.add_exchange(
@@ -45,7 +45,7 @@ async def rows(database: Database) -> Sequence[Row]:
     return await database.read("SELECT * FROM conversations ORDER BY id")
 
 
-async def test_a_row_says_what_its_document_says(store: Documents, index: Index) -> None:
+async def test_a_row_says_what_its_document_says(store: Conversations, index: Index) -> None:
     """Sums cover all answers; the agreement is the last one's, the question the first, shortened."""
     conversation_id = new_id()
     await ask(store, conversation_id)
@@ -73,7 +73,9 @@ async def test_a_row_says_what_its_document_says(store: Documents, index: Index)
     ]
 
 
-async def test_the_contracts_own_example_is_indexed(home: Home, store: Documents, index: Index) -> None:
+async def test_the_contracts_own_example_is_indexed(
+    home: Home, store: Conversations, index: Index
+) -> None:
     """A document with only the contract's fields has a row without invented values."""
     home.put(CONTRACT_ID, CONTRACT_EXAMPLE)
     await index.rebuild(store)
@@ -98,7 +100,7 @@ async def test_the_contracts_own_example_is_indexed(home: Home, store: Documents
     )
 
 
-async def test_a_prefix_finds_every_id_that_begins_with_it(store: Documents, index: Index) -> None:
+async def test_a_prefix_finds_every_id_that_begins_with_it(store: Conversations, index: Index) -> None:
     """There may be several hits, and wildcards are plain characters."""
     twins = [f"abcdef0{digit}-0000-4000-8000-000000000000" for digit in "19"]
     for conversation_id in (*twins, CONTRACT_ID):
@@ -114,7 +116,7 @@ async def test_a_prefix_finds_every_id_that_begins_with_it(store: Documents, ind
     assert len(await index.find_as_operator("", limit=2)) == 2
 
 
-async def test_an_older_version_does_not_replace_a_newer(store: Documents, index: Index) -> None:
+async def test_an_older_version_does_not_replace_a_newer(store: Conversations, index: Index) -> None:
     """Two answers to one conversation may reach the index in the wrong order."""
     older = await ask(store, CONTRACT_ID)
     newer = await ask(store, CONTRACT_ID)
@@ -124,7 +126,7 @@ async def test_an_older_version_does_not_replace_a_newer(store: Documents, index
     assert row.exchanges == 2
 
 
-async def test_a_removed_row_is_gone(store: Documents, index: Index) -> None:
+async def test_a_removed_row_is_gone(store: Conversations, index: Index) -> None:
     """Its document is kept."""
     await index.upsert(await ask(store, CONTRACT_ID))
     await index.remove(CONTRACT_ID)
@@ -133,7 +135,7 @@ async def test_a_removed_row_is_gone(store: Documents, index: Index) -> None:
 
 
 async def test_a_check_names_every_difference_and_changes_none(
-    home: Home, store: Documents, index: Index, database: Database
+    home: Home, store: Conversations, index: Index, database: Database
 ) -> None:
     """Missing, stale and orphaned rows, unreadable documents and copies set aside are distinguished."""
     good, stale, gone, broken, missing = sorted(new_id() for _ in range(5))
@@ -179,7 +181,7 @@ async def test_a_check_names_a_file_without_an_id(tmp_path: Path) -> None:
 
 
 async def test_a_rebuild_makes_the_same_index(
-    home: Home, store: Documents, index: Index, database: Database
+    home: Home, store: Conversations, index: Index, database: Database
 ) -> None:
     """A rebuild from the documents gives the same rows as the writes."""
     for _ in range(3):
@@ -194,7 +196,9 @@ async def test_a_rebuild_makes_the_same_index(
     assert [{**dict(row), "number": 0} for row in await rows(database)] == first
 
 
-async def test_a_rebuild_follows_a_restored_document(home: Home, store: Documents, index: Index) -> None:
+async def test_a_rebuild_follows_a_restored_document(
+    home: Home, store: Conversations, index: Index
+) -> None:
     """Even if it is older than its row."""
     await index.upsert(await ask(store, CONTRACT_ID))
     home.put(CONTRACT_ID, CONTRACT_EXAMPLE, mtime_ns=1)
@@ -204,7 +208,7 @@ async def test_a_rebuild_follows_a_restored_document(home: Home, store: Document
 
 
 async def test_an_answer_saved_during_a_rebuild_stays_indexed(
-    database: Database, store: Documents, monkeypatch: pytest.MonkeyPatch
+    database: Database, store: Conversations, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A rebuild that read the document before that doesn't undo its row."""
     index = Index(database)

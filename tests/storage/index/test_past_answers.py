@@ -20,7 +20,7 @@ from council.document.results import (
 from council.errors import Failure
 from council.usage import Usage
 from storage.database import Database
-from storage.documents.conversations import Documents
+from storage.documents.conversations import Conversations
 from storage.index.index import Index
 from storage.index.past_answers import Cursor, PastAnswers, contexts
 from storage.index.statistics import Figure, Typical
@@ -48,7 +48,7 @@ class Room:
 
     past_answers: PastAnswers
     index: Index
-    store: Documents
+    store: Conversations
     database: Database
     home: Home
 

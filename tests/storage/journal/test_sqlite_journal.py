@@ -17,7 +17,7 @@ from storage.errors import DamageError
 from storage.journal.journal import Journal
 from storage.journal.rows import EndReason
 from storage.sqlite.database import open_database
-from storage.sqlite.salvage import open_sound_database
+from storage.sqlite.opening import open_folder
 from tests.storage.examples import trace_sql
 from tests.storage.journal.test_journal import REPLY, RUN, call
 
@@ -45,7 +45,7 @@ async def cut(database: Database, table: str, column: str) -> None:
 async def test_a_run_that_cannot_be_read_stops_no_other(tmp_path: Path) -> None:
     """Only its id is logged, and the next start carries the others over."""
     path = tmp_path / "council.db"
-    async with open_sound_database(path) as opened:
+    async with open_folder(path.parent) as opened:
         journal = Journal(opened.database)
         for run in (RUN, OTHER):
             await journal.begin(run)
@@ -61,13 +61,13 @@ async def test_a_run_that_cannot_be_read_stops_no_other(tmp_path: Path) -> None:
         assert "北京" not in repr(logs)
         with pytest.raises(DamageError):
             await journal.askers([RUN.conversation_id])
-    async with open_sound_database(path) as opened:
-        assert opened.recovery is not None
-        assert opened.recovery.carried_over["runs"] == 1
-        assert not opened.recovery.complete
+    async with open_folder(path.parent) as opened:
+        assert opened.recovered is not None
+        assert opened.recovered.carried_over["runs"] == 1
+        assert not opened.recovered.complete
         assert await Journal(opened.database).askers([RUN.conversation_id]) == {}
-    async with open_sound_database(path) as opened:
-        assert opened.recovery is None
+    async with open_folder(path.parent) as opened:
+        assert opened.recovered is None
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ async def test_nothing_is_read_after_a_run_is_written(
 async def test_a_place_that_cannot_be_read_is_damage(tmp_path: Path) -> None:
     """Every query about places fails until the next start leaves it out."""
     path = tmp_path / "council.db"
-    async with open_sound_database(path) as opened:
+    async with open_folder(path.parent) as opened:
         journal = Journal(opened.database)
         for run in (RUN, OTHER):
             await journal.begin(run)
@@ -149,7 +149,7 @@ async def test_a_place_that_cannot_be_read_is_damage(tmp_path: Path) -> None:
         await cut(opened.database, "runs", "origin")
         with pytest.raises(DamageError):
             await journal.undelivered("discord")
-    async with open_sound_database(path) as opened:
+    async with open_folder(path.parent) as opened:
         found = await Journal(opened.database).undelivered("discord")
         assert [run.id for run in found] == [OTHER.id]
 

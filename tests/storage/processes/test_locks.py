@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from storage.postgres import locks as postgres_locks
-from storage.postgres.inspection import configurations
-from storage.postgres.opening import open_server
+from storage.postgres.opening import configurations, open_server
 from storage.processes.locks import FileLocks, Locks
 from tests.postgres_server import PostgresServer
 from tests.processes.wire import Wire

@@ -1,1 +1,0 @@
-"""One file with everything in the data folder: made, checked and put back."""
