@@ -16,7 +16,7 @@ from council.document.conversation import Source
 from council.text.json_objects import JsonObject
 from storage.atomic import Stamp
 from storage.database import Database, Row, Statement
-from storage.documents.conversations import DocumentProblem, Documents, FolderListing, Stored
+from storage.documents.conversations import Conversations, DocumentProblem, FolderListing, Stored
 from storage.index.rows import (
     DepthRow,
     IndexRow,
@@ -41,13 +41,14 @@ _TYPES = {
     **dict.fromkeys(("won", "changed", "failed", "helpful", "objections", "held"), "BIGINT"),
     **dict.fromkeys(("audited", "saved_tokens", "own_judge"), "BIGINT"),
     **dict.fromkeys(("cost", "mean_rank", "seconds", "saved_cost"), "DOUBLE PRECISION"),
-    "words": "tsvector",
 }
 
 
 def _given(name: str) -> str:
     """Return a row's value as its column's type: JSON has only texts, where SQLite doesn't read it."""
     value = f"new.value ->> '{name}'"
+    if name == "words":
+        return f"words_of(new.value ->> 'scope', {value})"
     return f"CAST({value} AS {_TYPES[name]})" if name in _TYPES else value
 
 
@@ -169,16 +170,16 @@ class Index:
         """Return what an answer took lately where something is asked; `None` if there are too few."""
         return await typical(self._database, Scope.of(here))
 
-    async def check(self, store: Documents) -> IndexReport:
+    async def check(self, store: Conversations) -> IndexReport:
         """Compare the index with the documents without changing anything."""
         return await self._compare(store)
 
-    async def repair(self, store: Documents) -> IndexReport:
+    async def repair(self, store: Conversations) -> IndexReport:
         """Update the rows that don't match their document; the report says which they were."""
         async with self.mending:
             return await self._compare(store, mends=True)
 
-    async def rebuild(self, store: Documents) -> IndexReport:
+    async def rebuild(self, store: Conversations) -> IndexReport:
         """Derive every row again; the report says what was wrong before.
 
         Each row stays until its new version is written, so others can read and write meanwhile.
@@ -187,7 +188,7 @@ class Index:
             return await self._compare(store, mends=True, everything=True)
 
     async def _compare(
-        self, store: Documents, *, mends: bool = False, everything: bool = False
+        self, store: Conversations, *, mends: bool = False, everything: bool = False
     ) -> IndexReport:
         # Rows first: a conversation that begins in between is in the listing, so it is no orphan.
         rows = await self._database.read(_INDEXED)
@@ -211,7 +212,7 @@ class Index:
         return report
 
     async def _derive(
-        self, store: Documents, ids: Sequence[str], comparison: "_Comparison"
+        self, store: Conversations, ids: Sequence[str], comparison: "_Comparison"
     ) -> list[Statement]:
         found = await store.read(ids) if ids else []
         return await asyncio.to_thread(comparison.note, found)
