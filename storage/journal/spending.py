@@ -17,8 +17,6 @@ from storage.errors import BudgetExceeded, Used
 from storage.journal.rows import BUDGETED, Budgeted, Payer, Period, Reservation
 
 DOLLAR = 1_000_000_000
-MOST_DOLLARS = 1_000_000
-"""What no call can cost; one that did counts as a call without a known price."""
 GAP = timedelta(days=7)
 """A day that comes later than this after the one before, and alone, is taken for a wrong clock's."""
 _NO_LIMIT = 2**62
@@ -39,17 +37,12 @@ INSERT INTO spending_days (month, day) SELECT ?, today.day FROM (SELECT database
 WHERE today.day >= ? ON CONFLICT DO NOTHING
 """
 _DAYS = "SELECT DISTINCT day FROM spending_days WHERE substr(day, 1, 7) = month ORDER BY day"
-# A clock that jumps ahead for a day makes no month old: two days of another one have to follow.
-_OLD_MONTHS = """
-SELECT own.month FROM (SELECT month, max(day) AS last FROM spending_days GROUP BY month) AS own
-JOIN (SELECT DISTINCT day FROM spending_days) AS later
-    ON later.day > own.last AND substr(later.day, 1, 7) <> own.month
-GROUP BY own.month HAVING count(*) >= 2
-"""
 _FORGET_OLD = (
-    f"DELETE FROM spending WHERE settled = 1 AND month IN ({_OLD_MONTHS})",  # noqa: S608 - our own words
-    f"""DELETE FROM spending_days WHERE month IN ({_OLD_MONTHS})
-        AND month NOT IN (SELECT month FROM spending)""",  # noqa: S608 - our own words
+    "DELETE FROM spending WHERE settled = 1 AND month IN (SELECT month FROM old_months)",
+    """
+DELETE FROM spending_days
+WHERE month IN (SELECT month FROM old_months) AND month NOT IN (SELECT month FROM spending)
+""",
 )
 _OPEN = """
 INSERT INTO spending (run, attempt, month, day, "user", channel, workspace)
@@ -62,30 +55,14 @@ UPDATE spending SET reserved = :amount, amount = :amount, unpriced_call = :unpri
     is_bound = :is_bound, room = (SELECT min(room) FROM ({_ROOM}) AS budget) + amount - :amount
 WHERE {_OWN}
 """  # noqa: S608 - our own words
-_USAGE = """
-SELECT coalesce(outcome -> 'reply' -> 'usage', outcome -> 'failure' -> 'usage') AS usage
-FROM steps WHERE run_id = spending.run AND attempt = spending.attempt
+_SPENT = """
+SELECT spent FROM measured WHERE measured.run = spending.run AND measured.attempt = spending.attempt
 """
-_COSTS = f"""
-SELECT CAST(usage ->> 'cost' AS DOUBLE PRECISION) AS cost,
-    coalesce(CAST(usage ->> 'unpriced' AS BIGINT), 0) AS unpriced
-FROM ({_USAGE}) AS used
-"""  # noqa: S608 - our own words
-# A cost that no call can have, recorded before it was read with doubt, would fit into no column.
-_MEASURED = f"""
-SELECT CAST(round(
-        coalesce(sum(CASE WHEN cost BETWEEN 0 AND {MOST_DOLLARS} THEN cost END), 0.0) * {DOLLAR}
-    ) AS BIGINT)
-    + CAST(coalesce(sum(unpriced + CASE WHEN cost > {MOST_DOLLARS} THEN 1 ELSE 0 END), 0) AS BIGINT)
-        * spending.unpriced_call
-    + spending.in_flight
-FROM ({_COSTS}) AS counted
-"""  # noqa: S608 - our own words
-_SETTLE = f"UPDATE spending SET amount = ({_MEASURED}), settled = 1 WHERE run = ? AND settled = 0"  # noqa: S608 - our own words
-ALLOWANCE = f"""
-SELECT reserved, ({_MEASURED}) AS spent, unpriced_call FROM spending
+_SETTLE = f"UPDATE spending SET amount = ({_SPENT}), settled = 1 WHERE run = ? AND settled = 0"  # noqa: S608 - our own words
+ALLOWANCE = """
+SELECT reserved, spent, unpriced_call FROM spending JOIN measured USING (run, attempt)
 WHERE run = ? AND is_bound = 1 AND settled = 0
-"""  # noqa: S608 - our own words
+"""
 _SEND = "UPDATE spending SET in_flight = in_flight + ? WHERE run = ? AND attempt = ? AND settled = 0"
 # A write may be repeated whose answer was lost: only the one that records the step takes it out.
 _RECEIVE = """
@@ -94,25 +71,23 @@ UPDATE spending SET in_flight = in_flight - ? WHERE run = ? AND attempt = ? AND 
 """
 _OF_FORGOTTEN = "run IN (SELECT id FROM runs WHERE id = :id OR conversation_id = :id)"
 _FORGET = (
-    f"UPDATE spending SET amount = ({_MEASURED}), settled = 1 WHERE settled = 0 AND {_OF_FORGOTTEN}",  # noqa: S608 - our own words
+    f"UPDATE spending SET amount = ({_SPENT}), settled = 1 WHERE settled = 0 AND {_OF_FORGOTTEN}",  # noqa: S608 - our own words
     f"UPDATE spending SET run = random_name() WHERE {_OF_FORGOTTEN}",  # noqa: S608 - our own words
 )
-_SUM = """
-SELECT coalesce(sum(amount), 0) AS amount FROM spending
-WHERE month = :month AND "{scope}" = :whose AND day BETWEEN :first AND :last
-"""
-_PARTS = """
-SELECT coalesce(sum(CASE settled WHEN 0 THEN 0 ELSE amount END), 0) AS spent,
-    coalesce(sum(CASE settled WHEN 0 THEN amount ELSE 0 END), 0) AS reserved
-FROM spending WHERE month = :month AND "{scope}" = :whose AND day BETWEEN :first AND :last
+_USED = """
+SELECT scope, day = :day AS is_today, settled, sum(amount) AS amount FROM counted
+WHERE month = :month
+    AND whose = CASE scope WHEN 'user' THEN :user WHEN 'channel' THEN :channel ELSE :workspace END
+GROUP BY scope, is_today, settled
 """
 # A correction is a row of nobody's run; it counts toward one budget, so the other names are empty.
 _CORRECT = """
 INSERT INTO spending (run, attempt, month, day, "user", channel, workspace, amount, settled)
 SELECT :run, 0, :month, :counted, :user, :channel, :workspace,
     CAST(:amount AS BIGINT) - coalesce(sum(amount), 0), 1
-FROM spending
-WHERE settled = 1 AND month = :month AND "{scope}" = :whose AND day BETWEEN :first AND :last
+FROM counted
+WHERE scope = :scope AND whose = :whose AND settled = 1
+    AND month = :month AND day BETWEEN :first AND :last
 """
 # What a day's correction adds to the month is taken out there: the month's budget is another one.
 _BALANCE = """
@@ -123,9 +98,8 @@ WHERE run = :run AND attempt = 0
 _LARGEST = """
 SELECT sum(CASE settled WHEN 0 THEN amount ELSE 0 END) AS reserved,
     sum(CASE settled WHEN 0 THEN 0 ELSE amount END) AS spent
-FROM spending
-WHERE month = :month AND day BETWEEN :first AND :last AND "{scope}" <> ''
-GROUP BY "{scope}" ORDER BY sum(amount) DESC LIMIT 1
+FROM counted WHERE scope = :scope AND whose <> '' AND month = :month AND day BETWEEN :first AND :last
+GROUP BY whose ORDER BY sum(amount) DESC LIMIT 1
 """
 _ROW = f"SELECT * FROM spending WHERE {_OWN}"  # noqa: S608 - our own words
 MEASURED = 10
@@ -144,6 +118,7 @@ SELECT max(amount) AS worst FROM (
     ) AS latest JOIN spending ON run = id WHERE settled = 1 GROUP BY id
 ) AS measured HAVING count(*) = {MEASURED}
 """  # noqa: S608 - our own words
+_NOBODY = {"user": "", "channel": "", "workspace": ""}
 _KEY = "SELECT key FROM spending_key"
 # Another process may make one at the same moment: with two keys, one budget would become two.
 _MAKE_KEY = """
@@ -196,10 +171,11 @@ class Spending:
         rows = await self._database.read(_ROW, {"run": run_id})
         named = dict(rows[0]) if rows else await self._named(reservation.payer, now)
         held = rows[0]["amount"] if rows else 0
+        used = await self._used(named)
         for budgeted, limit in reservation.limits.items():
-            used = await self._sum(budgeted, named) - held
-            if used + reservation.amount > limit:
-                used_of = Used(*budgeted, limit, used)
+            others = sum(used[budgeted]) - held
+            if others + reservation.amount > limit:
+                used_of = Used(*budgeted, limit, others)
                 return BudgetExceeded(self._database.name, used_of, reservation.amount)
         return None
 
@@ -217,10 +193,9 @@ class Spending:
 
     async def used(self, reservation: Reservation, now: datetime) -> list[Used]:
         """Return what is used or reserved of each budget that a reservation names."""
-        named = await self._named(reservation.payer, now)
+        used = await self._used(await self._named(reservation.payer, now))
         return [
-            Used(*budgeted, limit, await self._sum(budgeted, named))
-            for budgeted, limit in reservation.limits.items()
+            Used(*budgeted, limit, sum(used[budgeted])) for budgeted, limit in reservation.limits.items()
         ]
 
     async def largest(self, now: datetime) -> dict[Budgeted, tuple[float, float]]:
@@ -231,19 +206,17 @@ class Spending:
         found: dict[Budgeted, tuple[float, float]] = {}
         day = await self.day(now)
         for scope, period in BUDGETED:
-            values = {"month": day[:7], **_days(day, period)}
-            rows = await self._database.read(_LARGEST.format(scope=scope), values)
+            values = {"scope": scope, "month": day[:7], **_days(day, period)}
+            rows = await self._database.read(_LARGEST, values)
             sums = (rows[0]["reserved"], rows[0]["spent"]) if rows else (0.0, 0.0)
             found[scope, period] = (sums[0] / DOLLAR, sums[1] / DOLLAR)
         return found
 
     async def parts(self, budgeted: Budgeted, name: str, now: datetime) -> tuple[int, int]:
         """Return what counts toward a budget by now: what was spent, and what is reserved."""
-        scope, _ = budgeted
-        [row] = await self._database.read(
-            _PARTS.format(scope=scope), await self._whose(budgeted, name, now)
-        )
-        return int(row["spent"]), int(row["reserved"])
+        day = await self.day(now)
+        whose = {**_NOBODY, budgeted[0]: await self.digest(name, day)}
+        return (await self._used({"month": day[:7], "day": day, **whose}))[budgeted]
 
     async def correct(
         self, budgeted: Budgeted, name: str, amount: int, now: datetime, *beside: Statement
@@ -253,28 +226,34 @@ class Spending:
         `beside` is written with it. What is reserved for open runs stays reserved.
         """
         scope, period = budgeted
-        whose = await self._whose(budgeted, name, now)
-        names = dict.fromkeys(("user", "channel", "workspace"), "") | {scope: whose["whose"]}
-        run = secrets.token_hex(16)
-        counted = await self.day(now) if period == "day" else ""
-        making: list[Statement] = [] if await self._stored_key() else [(_MAKE_KEY, (self._new_key,))]
-        values = {**whose, **names, "run": run, "counted": counted, "amount": amount}
-        correction: list[Statement] = [(_CORRECT.format(scope=scope), values)]
-        if period == "day":
-            correction.append((_BALANCE, {"run": run}))
-        await self._database.write(*making, *correction, *beside)
-
-    async def _whose(self, budgeted: Budgeted, name: str, now: datetime) -> dict[str, SqlValue]:
         day = await self.day(now)
         whose = await self.digest(name, day)
-        return {"month": day[:7], "whose": whose, **_days(day, budgeted[1])}
+        making: list[Statement] = [] if await self._stored_key() else [(_MAKE_KEY, (self._new_key,))]
+        values: dict[str, SqlValue] = {
+            "run": secrets.token_hex(16),
+            "amount": amount,
+            "scope": scope,
+            "whose": whose,
+            "month": day[:7],
+            "counted": day if period == "day" else "",
+            **_days(day, period),
+            **_NOBODY,
+            scope: whose,
+        }
+        balance: list[Statement] = [(_BALANCE, values)] if period == "day" else []
+        await self._database.write(*making, (_CORRECT, values), *balance, *beside)
 
-    async def _sum(self, budgeted: Budgeted, named: Mapping[str, SqlValue]) -> int:
-        scope, period = budgeted
-        days = _days(str(named["day"]), period)
-        values = {"month": named["month"], "whose": named[scope], **days}
-        [row] = await self._database.read(_SUM.format(scope=scope), values)
-        return int(row["amount"])
+    async def _used(self, named: Mapping[str, SqlValue]) -> dict[Budgeted, tuple[int, int]]:
+        """Return what counts toward each budget of these: what was spent, and what is reserved."""
+        used: dict[Budgeted, tuple[int, int]] = dict.fromkeys(BUDGETED, (0, 0))
+        for row in await self._database.read(_USED, named):
+            amount = int(row["amount"])
+            added = (amount, 0) if row["settled"] else (0, amount)
+            for scope, period in BUDGETED:
+                if scope == row["scope"] and (period == "month" or row["is_today"]):
+                    spent, reserved = used[scope, period]
+                    used[scope, period] = (spent + added[0], reserved + added[1])
+        return used
 
     async def day(self, now: datetime) -> str:
         """Return the day whose budgets count: a clock that is set back opens none of them again."""
