@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 import structlog
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 from tests import clock  # noqa: F401 # pyright: ignore[reportUnusedImport] - before what names it
 from tests.launcher import PLACE
@@ -78,9 +80,14 @@ def pytest_configure(config: pytest.Config) -> None:
     )
 
 
-def pytest_collection() -> None:
-    """Look for garbage less often: thousands of tests aren't garbage, and looking through them takes long."""
+def pytest_collection(session: pytest.Session) -> None:
+    """Look for garbage less often, since thousands of tests aren't garbage, and for no constants at all.
+
+    Hypothesis reads those of all imported files, and so a test's examples would differ by worker.
+    """
     gc.set_threshold(1_000_000, 20, 20)
+    if session.config.getoption("hypothesis_profile") != "fuzz":
+        providers._get_local_constants = Constants  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.hookimpl(trylast=True)

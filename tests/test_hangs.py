@@ -1,5 +1,6 @@
 """Each test has a limit of time: one that hangs ends with its name, and the others run."""
 
+import os
 import re
 import subprocess
 import sys
@@ -36,12 +37,14 @@ def test_a_hang_ends_with_its_name(tmp_path: Path) -> None:
     planted = tmp_path / "test_planted.py"
     planted.write_text(PLANTED)
     words = ("-m", "pytest", "-c", str(CONFIGURATION), "--rootdir", str(tmp_path), str(planted))
+    plugins = [f"-ppytest_{name}" for name in ("asyncio.plugin", "socket", "timeout")]  # few, in no time
     ended = subprocess.run(  # noqa: S603 - our own words
-        (sys.executable, *words, "--timeout", "0.5", "-p", "no:cacheprovider"),
+        (sys.executable, *words, "--timeout", "0.3", "-pno:cacheprovider", *plugins),
         capture_output=True,
         text=True,
         check=False,
         cwd=tmp_path,
+        env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
     )
     assert ended.returncode == 1
     failed = re.findall(r"^FAILED test_planted\.py::(\w+) - Failed: Timeout", ended.stdout, re.MULTILINE)

@@ -80,9 +80,10 @@ async def test_a_lost_response_tells_an_admin_again_only_where_it_must(
 
 @pytest.mark.parametrize(("applied", "late"), [(False, 0), (True, 0), (True, 600)])
 async def test_a_notice_that_a_dying_process_has_sent_is_sent_again_only_where_it_must(
-    team: AnyTeam, *, applied: bool, late: int
+    team: AnyTeam, monkeypatch: pytest.MonkeyPatch, *, applied: bool, late: int
 ) -> None:
     """When the cause is met again; Discord recognises it, also when its nonce is forgotten."""
+    monkeypatch.setattr("bot.service.admission.operator_notices.WAIT_SECONDS", 0.01)
     team.council.script = {"stage1": EMPTY}
     await team.restart(admins=[team.bob])
     lost = team.lose_direct(team.bob, "hang", applied=applied)

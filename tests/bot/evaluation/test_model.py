@@ -5,6 +5,7 @@ import sysconfig
 from pathlib import Path
 
 import pytest
+from inspect_ai import eval_async  # pyright: ignore[reportUnknownVariableType] - of an extra
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 
 from tests.bot.evaluation.programs import evaluated, stage_of
@@ -26,34 +27,32 @@ def doors(tools=False):
 """
 
 
-async def inspected(council: Program, model: str, *words: str) -> tuple[str, EvalLog | None]:
-    """Evaluate the task with a council, and return what was printed and the newest log."""
+async def inspected(council: Program) -> EvalLog:
+    """Evaluate the task with a council by the command line, and return its log."""
     (council.folder / "doors.py").write_text(TASK, encoding="utf-8")
     process = await asyncio.create_subprocess_exec(
         INSPECT,
-        *("eval", "doors.py", "--model", model, "--display", "plain", *words),
+        *("eval", "doors.py", "--model", "council/default", "--display", "plain"),
         cwd=council.folder,
         env={**PLAIN, **council.environment, "XDG_DATA_HOME": str(council.folder / "inspect")},
         stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
+        stdout=asyncio.subprocess.DEVNULL,
     )
-    out, _ = await process.communicate()
+    await process.wait()
 
-    def newest() -> EvalLog | None:
-        logs = list_eval_logs(str(council.folder / "logs"))
-        return read_eval_log(logs[0]) if logs else None
+    def newest() -> EvalLog:
+        [log] = list_eval_logs(str(council.folder / "logs"))
+        return read_eval_log(log)
 
-    return out.decode(), await asyncio.to_thread(newest)
+    return await asyncio.to_thread(newest)
 
 
 async def test_a_task_runs_through_a_profile(tmp_path: Path) -> None:
     """In process, with journal, budgets and conversations; tokens and cost are the whole council's."""
     async with evaluated(tmp_path) as (council, server):
-        _, log = await inspected(council, "council/default")
+        log = await inspected(council)
         asked = [stage_of(each) for each in server.history]
         prompt = server.history[0].prompt
-    assert log is not None
     assert log.status == "success"
     assert (len(asked), asked.count("synthesis")) == (3 * 10, 3)
     assert "Be brief about keys." in prompt
@@ -66,21 +65,18 @@ async def test_a_task_runs_through_a_profile(tmp_path: Path) -> None:
     assert len([*(tmp_path / "data" / "conversations").glob("*.json")]) == 3
 
 
-@pytest.mark.parametrize(
-    ("model", "words", "said"),
-    [
-        ("council/default", ("-T", "tools=true"), "tool"),
-        ("council/nobody", (), "nobody"),
-    ],
-)
+@pytest.mark.parametrize(("model", "tools"), [("council/default", True), ("council/nobody", False)])
 async def test_what_a_council_cannot_do_is_said(
-    tmp_path: Path, model: str, words: tuple[str, ...], said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, *, tools: bool
 ) -> None:
     """The sample fails with a sentence, and no model is asked."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "doors.py").write_text(TASK, encoding="utf-8")
     async with evaluated(tmp_path) as (council, server):
-        _, log = await inspected(council, model, *words)
-    assert log is not None
+        for name, value in council.environment.items():
+            monkeypatch.setenv(name, value)
+        [log] = await eval_async("doors.py", model=model, task_args={"tools": tools})
     assert log.status == "error"
     assert log.error is not None
-    assert said in log.error.message
+    assert ("tool" if tools else "nobody") in log.error.message
     assert server.history == []

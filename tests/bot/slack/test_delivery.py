@@ -98,9 +98,11 @@ class TestErrors:
 
     @pytest.mark.parametrize("refusal", [None, "missing_scope", "not_in_channel", "ratelimited"])
     async def test_a_card_in_a_thread_is_looked_for_there(
-        self, tmp_path: Path, refusal: str | None
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refusal: str | None
     ) -> None:
         """And repeated where Slack doesn't let the bot look."""
+        if refusal == "ratelimited":
+            monkeypatch.setattr("bot.service.requests.discussion.READ_SECONDS", 0.01)
         async with at_work(tmp_path, scopes=frozenset({"channels:history"})) as place:
             head = place.slack.post(place.general, place.ada, "Look at this.")
             if refusal:
