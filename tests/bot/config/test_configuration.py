@@ -1,7 +1,9 @@
 """The configuration: precedence, secret files, and all problems reported at once, each with a fix."""
 
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
@@ -175,181 +177,18 @@ def test_secret_files_follow_the_same_precedence(
 
 
 OWN_KEY = '[profiles.default]\nmembers = [{{ model = "m", endpoint = "http://127.0.0.1:1/v1", api_key_env = "{}" }}]'
-DATABASE = "It is the address of a PostgreSQL database, used instead of the data folder"
-NOBODY = "COUNCIL_MEMBERS: there is a model provider, but nobody to ask. Set COUNCIL_MEMBERS=openai/gpt-5,anthropic/claude-sonnet-4.5,google/gemini-2.5-pro"
-NO_KEY = "OPENROUTER_API_KEY: profile default asks OpenRouter's models, but there is no key. Set it in .env, or give each member an endpoint of its own"
-NUMBER = "it isn't a finite number. Write a number without quotes, such as 0.5"
 TO_A_SERVER = "profile default would send a platform's token to a model's server. Name the variable that holds the model's key in api_key_env"
-FIX = "Name a readable file that contains nothing else"
-BROKEN: dict[str, tuple[dict[str, str], str, list[str]]] = {
-    "a key without members shows an example": ({"OPENROUTER_API_KEY": "sk-or-1"}, "", [NOBODY]),
-    "members without a key can't be called": ({"COUNCIL_MEMBERS": "a/one,b/two"}, "", [NO_KEY]),
-    "each secret file that can't be used, beside other problems": (
-        {
-            "SLACK_HTTP_PORT": "0",
-            "OPENROUTER_API_KEY_FILE": "empty",
-            "DISCORD_TOKEN_FILE": "/nowhere/token",
-            "SLACK_BOT_TOKEN_FILE": "picture",
-        },
-        "",
-        [
-            f"OPENROUTER_API_KEY_FILE: empty: it is empty. {FIX}",
-            f"DISCORD_TOKEN_FILE: /nowhere/token: No such file or directory. {FIX}",
-            f"SLACK_BOT_TOKEN_FILE: picture: it isn't text. {FIX}",
-            "SLACK_HTTP_PORT: it is below 1. It is the port of Slack's HTTP mode",
-            NOBODY,
-        ],
-    ),
-    "no header can contain stray characters": (
-        {
-            "OPENROUTER_API_KEY": "sk-or-v1-01\u2026ef",
-            "SLACK_APP_TOKEN": "xapp 1",
-            "VLLM_KEY": "\u2019x",
-        },
-        OWN_KEY.format("VLLM_KEY"),
-        [
-            "OPENROUTER_API_KEY: it contains a character that no key has: '\\u2026'. It is the key of the model provider",
-            "SLACK_APP_TOKEN: it contains a character that no key has: ' '. It is the Slack app-level token for Socket Mode, xapp-\u2026",
-            "VLLM_KEY: it contains a character that no key has: '\\u2019'. It is a key of profile default",
-        ],
-    ),
-    "the program's own fields can't be set": (
-        {"OPENROUTER_API_KEY": "sk-or-1"},
-        '[profiles.default]\nmembers = ["a/one", { model = "b/two", name = "Two" }]\nname = "ours"\ndemonstration = true\nexample = true',
-        [
-            f"profiles.default.{key}: there is no such key. Remove it; `council config` lists what there is"
-            for key in ("demonstration", "example", "name", "members.1.name")
-        ],
-    ),
-    "several variables": (
-        {"OPENROUTER_BASE_URL": "openrouter.ai", "SLACK_HTTP_PORT": "99999", "COUNCIL_MEMBER": "a/one"},
-        "",
-        [
-            "COUNCIL_MEMBER in .env: there is no such setting. Did you mean COUNCIL_MEMBERS?",
-            "OPENROUTER_BASE_URL: an address starts with http:// or https://. It is the address of the model provider, https://openrouter.ai/api/v1 unless set",
-            "SLACK_HTTP_PORT: it is above 65535. It is the port of Slack's HTTP mode",
-        ],
-    ),
-    "a setting that is gone, unless a copied .env.example only names it": (
-        {
-            "SLACK_CLIENT_ID": "1.2",
-            "SLACK_REMOVAL_DAYS": "",
-            "OPENROUTER_API_KEY": "k",
-            "COUNCIL_MEMBERS": "a/one",
-        },
-        "",
-        [
-            "SLACK_CLIENT_ID in .env: this setting is gone. Remove it: the council serves one Slack workspace, by SLACK_BOT_TOKEN (docs/slack.md)"
-        ],
-    ),
-    "a retention beyond all dates": (
-        {"COUNCIL_RETENTION_DAYS": "99999999"},
-        "",
-        [
-            "COUNCIL_RETENTION_DAYS: it is above 36500. It is the number of days from a conversation's last answer until it is deleted"
-        ],
-    ),
-    "several keys of the file, with the nearest known one": (
-        {"OPENROUTER_API_KEY": "sk-or-1"},
-        """
-        surprise = 1
-        [profiles.default]
-        members = ["a/one", "a/one", { model = "b/two", persona = "Nobody" }]
-        [profiles.fast]
-        members = ["a/one"]
-        call_dedline = 5
-        quorum = 0
-        [profiles.empty]
-        members = []
-        """,
-        [
-            "council.toml: surprise: there is no such table. Remove it; `council config` lists what there is",
-            'council.toml: profiles.default.members: there is no persona \'Nobody\'. Add it under [personas]: "Nobody" = "what it should look at"',
-            "profiles.default: a/one sits on the council 2 times; give each seat a persona of its own. Correct it; docs/configuration.md lists every key",
-            "profiles.fast.quorum: it isn't above 0. Write more than 0",
-            "profiles.fast.call_dedline: there is no such key. Did you mean call_deadline?",
-            'profiles.empty.members: the council has no members. Set members = ["openai/gpt-5", "anthropic/claude-sonnet-4.5", "google/gemini-2.5-pro"]',
-        ],
-    ),
-    "numbers that can't be stored": (
-        {},
-        """
-        [profiles.default]
-        members = ["a/one"]
-        call_deadline = inf
-        stage_deadline = nan
-        straggler_grace = inf
-        temperature = nan
-        quorum = 100000000000000000000000
-        """,
-        [
-            "profiles.default.quorum: it isn't below 9223372036854775808. Write less than 9223372036854775808",
-            *(
-                f"profiles.default.{key}: {NUMBER}"
-                for key in ("call_deadline", "stage_deadline", "straggler_grace", "temperature")
-            ),
-            NO_KEY,
-        ],
-    ),
-    "keys that are gone": (
-        {},
-        "[profiles.default]\nmembers = ['a/one']\nself_review = true\ncorrections = 'auto'\n",
-        [
-            "profiles.default.corrections: this key is gone. Remove it: for every council it is on",
-            "profiles.default.self_review: this key is gone. Remove it: for every council it is off",
-            NO_KEY,
-        ],
-    ),
-    "a named file must exist": (
-        {"COUNCIL_CONFIG": "teams.toml"},
-        "",
-        ["COUNCIL_CONFIG: there is no file teams.toml. Correct the path"],
-    ),
-    "another database": (
-        {"DATABASE_URL": "mysql://localhost/council"},
-        "",
-        [f"DATABASE_URL: the address of a database starts with postgresql://. {DATABASE}"],
-    ),
-    "a database's password elsewhere": (
-        {"DATABASE_URL": "postgresql://localhost/council?password=hunter22"},
-        "",
-        [
-            f"DATABASE_URL: put the password before the server: postgresql://NAME:PASSWORD@SERVER/\u2026. {DATABASE}"
-        ],
-    ),
-    "a platform's token is no model's key by its value either": (
-        {
-            "DISCORD_TOKEN": "t0ken",
-            "SLACK_BOT_TOKEN": "xoxb-1",
-            "VLLM_KEY": "t0ken",
-            "OPENROUTER_API_KEY": "xoxb-1",
-        },
-        OWN_KEY.format("VLLM_KEY"),
-        [
-            "OPENROUTER_API_KEY: it holds a platform's token. Set it to the model provider's key",
-            f"VLLM_KEY: {TO_A_SERVER}",
-        ],
-    ),
-    "one endpoint of a model has one key, as a run records only these": (
-        {"VLLM_KEY": "k"},
-        OWN_KEY.format("VLLM_KEY") + '\nchairman = { model = "m", endpoint = "http://127.0.0.1:1/v1" }',
-        [
-            "profiles.default: api_key_env of m: the same endpoint has VLLM_KEY and no key. Name one variable wherever this model has this endpoint"
-        ],
-    ),
-}
+BROKEN = tomllib.loads(Path(__file__).with_name("unusable.toml").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize(("variables", "text", "said"), BROKEN.values(), ids=BROKEN)
-def test_all_problems_are_reported_at_once(
-    env: Write, tmp_path: Path, variables: dict[str, str], text: str, said: list[str]
-) -> None:
+@pytest.mark.parametrize("row", BROKEN.values(), ids=BROKEN)
+def test_all_problems_are_reported_at_once(env: Write, tmp_path: Path, row: dict[str, Any]) -> None:
     """Each with where it is, what is wrong, and a fix; nothing leads to the built-in model."""
     (tmp_path / "empty").write_text("\n", encoding="utf-8")
     (tmp_path / "picture").write_bytes(b"\xff\xd8")
-    env(**variables)
-    toml(text)
-    assert problems() == said
+    env(**row["variables"])
+    toml(row.get("toml", ""))
+    assert problems() == row["said"]
 
 
 def test_a_variable_of_the_environment_may_be_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
