@@ -32,8 +32,11 @@ from bot.service.admission.access import AT_TERMINAL
 from bot.service.admission.channels import Channels, Operator
 from bot.service.admission.costs import Costs
 from bot.service.admission.limits import Limits
+from bot.service.delivery.chat import Card, File, Part
+from bot.service.delivery.mentions import Mention
 from bot.service.delivery.outbox import Urgency
-from bot.service.delivery.venue import Card, File, Mention, Part, Sent
+from bot.service.delivery.receipts import Sent
+from bot.service.delivery.venue import Venue
 from bot.service.dispatcher import Dispatcher
 from bot.service.local_queue import LocalQueue
 from bot.service.requests.question import Question
@@ -109,7 +112,7 @@ class Models:
         return Reply(text=text, usage=Usage(), latency_ms=round(self.seconds * 1000))
 
 
-class SilentVenue:
+class SilentVenue(Venue):
     """Takes everything and shows nothing; tells when the asker would have been told."""
 
     def __init__(self) -> None:

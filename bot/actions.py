@@ -21,8 +21,9 @@ from bot.past.pages import Link, Sheet
 from bot.service.admission import permissions
 from bot.service.admission.access import Requester
 from bot.service.commands import CONFIG, FORGET, HELP, PAST, Command, Given, is_help
+from bot.service.delivery.chat import File
 from bot.service.delivery.receipts import Sent
-from bot.service.delivery.venue import File, Venue
+from bot.service.delivery.venue import Venue
 from bot.service.dispatcher import Dispatcher
 from bot.service.options import RunOptions
 from bot.service.overrides import IN_FULL

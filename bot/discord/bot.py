@@ -1,44 +1,155 @@
 """The bot on Discord: logs in, connects, and resumes what was interrupted.
 
 The one privileged intent, message content, is asked for only to read the threads it is mentioned in.
+
+Source: https://discord.com/developers/docs/events/gateway
 """
 
 import asyncio
 import time
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import Self
+from typing import Any, Self, cast
 
 import aiohttp
 import discord
+import discord.shard
 import structlog
+import yarl
+from discord import app_commands
+from discord.gateway import DiscordWebSocket, ReconnectWebSocket, WebSocketClosure
+from discord.http import Route
 
 from bot.actions import Actions
-from bot.discord.asking import Asking
-from bot.discord.errors import why_final
-from bot.discord.gateway import (
-    introduce,
-    is_out_of_reach,
-    log_in,
-    refused,
-    tolerate_unreadable_frames,
-)
-from bot.discord.listeners import Listeners
-from bot.discord.locations import Locations
-from bot.discord.notices import NOBODY, send_notice
-from bot.discord.past import link
-from bot.discord.retracting import Retractor
-from bot.discord.transport import DiscordTransport, single_attempts
-from bot.discord.venue import EDIT_SECONDS, DiscordVenue
-from bot.errors import ConfigurationError
+from bot.discord.chat import EDIT_SECONDS, DiscordChat
+from bot.discord.client import NOBODY, REFUSED_TOKEN_CODE, DiscordTransport, single_attempts, why_final
+from bot.discord.commands import register
+from bot.discord.listeners import Listeners, Questions
+from bot.discord.replies import Locations, link
+from bot.errors import ConfigurationError, Problem
 from bot.past.lookup import Lookup
 from bot.service.delivery.outbox import Outbox
+from bot.service.delivery.venue import Venue
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
+from bot.view.wording import discord as wording
+from bot.view.wording.discord import NOT_REACHED
 from storage.journal.rows import RunRow
 
 log = structlog.get_logger()
+
+RESUMES = 3
+"""How often a session is resumed whose next frame can't be read; then a new one is begun."""
+FIRST_SECONDS, LONGEST_SECONDS = 1.0, 120.0
+"""Before reconnecting after a second such frame, doubling: Discord allows 1,000 sessions a day."""
+
+BAD_TOKEN = Problem(
+    "DISCORD_TOKEN", "Discord refuses it", "Copy the bot's token from the application's page, under Bot"
+)
+UNREACHABLE = Problem("DISCORD_TOKEN", NOT_REACHED, "Check the network and DISCORD_API_BASE_URL")
+NOT_DISCORD = Problem(
+    "DISCORD_API_BASE_URL",
+    wording.NOT_DISCORD,
+    "Unset it, or check that it ends in /api/v10 and that no other server answers in its place",
+)
+
+
+async def log_in(client: discord.Client, token: str, api_base: str | None) -> None:
+    """Log in, which allows requests over REST. Raises `ConfigurationError`.
+
+    `api_base` is another address of Discord's API.
+    """
+    if api_base:
+        Route.BASE = api_base
+    await _checked(client.login(token))
+
+
+async def introduce(
+    tree: app_commands.CommandTree[discord.AutoShardedClient], api_base: str | None
+) -> None:
+    """Register the commands and look up the gateway, once logged in. Raises `ConfigurationError`."""
+
+    async def prepare() -> None:
+        _, url, _ = await tree.client.http.get_bot_gateway()
+        gateway = _socket_address(url)
+        await register(tree)
+        if api_base:
+            # Without it, a session that can't be resumed would start at Discord's own gateway.
+            DiscordWebSocket.DEFAULT_GATEWAY = gateway
+
+    await _checked(prepare())
+
+
+async def _checked(work: Awaitable[None]) -> None:
+    try:
+        await work
+    except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
+        raise refused(error) from error
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        # What discord.py raises if a response isn't what it expects.
+        log.warning("not_discord", reason=repr(error))
+        raise ConfigurationError([NOT_DISCORD]) from error
+
+
+def _socket_address(url: str) -> yarl.URL:
+    address = yarl.URL(url)
+    if address.scheme not in ("ws", "wss") or not address.host:
+        raise ValueError(f"{url!r} isn't a gateway's address")
+    return address
+
+
+def is_out_of_reach(error: ConfigurationError) -> bool:
+    """Return whether all that is wrong may pass: Discord can't be reached, or something else answers."""
+    return all(problem in (UNREACHABLE, NOT_DISCORD) for problem in error.problems)
+
+
+def refused(error: Exception) -> ConfigurationError:
+    """Return what is wrong with the configuration if a client can't log in or connect."""
+    code = error.code if isinstance(error, discord.ConnectionClosed) else None
+    if isinstance(error, discord.LoginFailure) or code == REFUSED_TOKEN_CODE:
+        return ConfigurationError([BAD_TOKEN])
+    if final := why_final(error):
+        what, _, fix = final.partition(". ")
+        return ConfigurationError([Problem("DISCORD_TOKEN", what, fix.removesuffix("."))])
+    log.warning("discord_unreachable", reason=error)
+    return ConfigurationError([UNREACHABLE])
+
+
+def tolerate_unreadable_frames(sleep: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
+    """Make discord.py reconnect and resume the session after a frame that it can't read.
+
+    On its own, discord.py would close the client and never reconnect.
+    """
+    failures: dict[int | None, tuple[int, int]] = {}
+
+    class Socket(DiscordWebSocket):
+        async def received_message(self, msg: str | bytes, /) -> None:
+            """Receive a frame; an unreadable one closes the connection."""
+            shard, before = self.shard_id, self.sequence or 0
+            try:
+                await super().received_message(msg)
+            except (ReconnectWebSocket, WebSocketClosure, discord.DiscordException):
+                raise  # discord.py's own ways to reconnect or to end
+            except (aiohttp.ClientError, OSError):
+                raise  # it reconnects after these, too
+            except Exception as error:  # noqa: BLE001 - zlib's, JSON's, or of any event's parser
+                times, _ = failures.get(shard, (0, 0))
+                failures[shard] = times + 1, before
+                wait = min(FIRST_SECONDS * 2 ** (times - 1), LONGEST_SECONDS) if times else 0.0
+                log.warning("gateway_frame_unreadable", shard=shard, reason=repr(error), seconds=wait)
+                await sleep(wait)
+                if times >= RESUMES:
+                    failures[shard] = times + 1, 1  # READY is a session's first event
+                    self.sequence = self.session_id = None
+                    await self.close(4000)
+                    raise ReconnectWebSocket(shard, resume=False) from None
+                raise WebSocketClosure from None
+            if shard in failures and (self.sequence or 0) > failures[shard][1] + 1:
+                del failures[shard]
+
+    # `AutoShardedClient` has no option for the class of its sockets.
+    cast("Any", discord.shard).DiscordWebSocket = Socket
+
 
 INTENTS = discord.Intents(guilds=True, guild_messages=True, dm_messages=True)
 TAKEOVER_SECONDS = 5.0
@@ -76,8 +187,6 @@ class DiscordBot:
         self._api_base = api_base
         self._listens = listens
         self.outbox = outbox or Outbox("discord", metrics=metrics)
-        self._clock = clock
-        self._transport = DiscordTransport(self.outbox, clock=clock)
         # There is no voice: its libraries needn't be installed.
         discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
         tolerate_unreadable_frames()
@@ -89,16 +198,17 @@ class DiscordBot:
             guild_ready_timeout=settle_seconds,
             http_trace=single_attempts(),
         )
-        self._locations = Locations(
+        self._chat = DiscordChat(
             self._client,
-            self._transport,
+            DiscordTransport(self.outbox, clock=clock),
             reads_messages=reads_messages,
             edit_seconds=edit_seconds,
             clock=clock,
         )
+        locations = Locations(self._client, self._chat)
         actions = Actions(dispatcher, lookup, link)
-        asking = Asking(dispatcher, actions, self._locations)
-        listeners = Listeners(dispatcher, lookup, actions, self._locations, asking)
+        questions = Questions(dispatcher, actions, locations)
+        listeners = Listeners(dispatcher, lookup, actions, locations, questions)
         listeners.register()
         self._tree = listeners.command_tree()
         self._connection: asyncio.Task[None] | None = None
@@ -108,14 +218,13 @@ class DiscordBot:
         try:
             await log_in(self._client, self._token, self._api_base)
             if operators := self._dispatcher.operators:  # runs that are resumed may have news for admins
-                send = partial(send_notice, self._client, self._transport, self._clock)
-                operators.sends["discord"] = send
+                operators.sends["discord"] = self._chat.notify
             if self._listens:
                 await self.listen()
         except BaseException:
             await self._client.close()
             raise
-        self._dispatcher.work.retract("discord", Retractor(self._client, self._transport).retract)
+        self._dispatcher.work.retract("discord", self._chat.delete)
         return self
 
     async def listen_once_reached(self) -> None:
@@ -196,6 +305,6 @@ class DiscordBot:
             await self._connection
         await self._dispatcher.tasks.resume(interrupted, self.venue_of)
 
-    def venue_of(self, run: RunRow) -> DiscordVenue:
+    def venue_of(self, run: RunRow) -> Venue:
         """Return where a run is shown."""
-        return self._locations.venue_of(run)
+        return Venue.of(self._chat, run)

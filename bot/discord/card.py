@@ -3,15 +3,14 @@
 import asyncio
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import discord
 from discord import ui
 
 from bot.discord.text import CardText
 from bot.discord.text import card as text_of
-from bot.service.delivery.venue import LABELS, Button, Card
+from bot.service.delivery.chat import LABELS, Button, Card, Drawn, Part
 from bot.view.message import Tone
 
 PRESSED = "council_button"
@@ -50,21 +49,12 @@ class CardButton(
         interaction.client.dispatch(PRESSED, interaction, self.button)
 
 
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """A card in Discord's form; `is_whole` if all of its text has room."""
-
-    embed: discord.Embed
-    view: ui.View
-    is_whole: bool
-
-
 async def draw(card: Card, continues: str) -> Drawn:
     """Draw a card: one embed, and its buttons; one that is too long `continues` elsewhere."""
     # A long answer takes longer to parse than the event loop may wait.
     text = await asyncio.to_thread(text_of, card.message, continues)
-    embed = embed_of(text, card.message.tone)
-    return Drawn(embed, view_of(card.buttons), is_whole=not text.cut)
+    embed = cast("dict[str, Any]", embed_of(text, card.message.tone).to_dict())
+    return Drawn(Part("", (embed,), card.buttons), is_whole=not text.cut)
 
 
 def view_of(buttons: Iterable[Button]) -> ui.View:
@@ -88,6 +78,6 @@ def embed_of(text: CardText, tone: Tone | None = None) -> discord.Embed:
     return embed
 
 
-def embeds_of(page: Iterable[str]) -> list[discord.Embed]:
-    """Return the embeds of a message that isn't a card."""
-    return [discord.Embed(description=description) for description in page]
+def embeds_of(part: Part) -> list[discord.Embed]:
+    """Return a part's embeds."""
+    return [discord.Embed.from_dict(block) for block in part.blocks]

@@ -17,10 +17,9 @@ from discord.http import Route
 from bot.checks.channels import CHANNELS, where
 from bot.checks.check import Advice, Check, Finding, Outcome, found, unanswered, wrong
 from bot.config.configuration import Configuration
+from bot.discord.client import classify, single_attempts
 from bot.discord.commands import command_tree, shapes
-from bot.discord.errors import classify
 from bot.discord.invite import PERMISSIONS, application_id
-from bot.discord.transport import single_attempts
 from bot.errors import ConfigurationError, Unreachable, VenueError
 from bot.service.admission.access import Rules
 from bot.service.commands import COMMANDS, Given, OptionKind

@@ -27,8 +27,8 @@ from bot.service.commands import (
     Given,
     person,
 )
+from bot.service.delivery.chat import File
 from bot.service.delivery.run_record import files_of
-from bot.service.delivery.venue import File
 from bot.view.message import printable
 from bot.view.wording import failures, past
 from council.document.conversation import Source

@@ -15,8 +15,8 @@ from bot.service.admission.channels import EffectiveSettings, Operator
 from bot.service.admission.limits import Durability
 from bot.service.admission.permissions import Admins, check_place
 from bot.service.commands import Given
+from bot.service.delivery.chat import File
 from bot.service.delivery.run_record import files_of
-from bot.service.delivery.venue import File
 from bot.service.options import RunOptions
 from bot.service.requests.configure import configure
 from bot.service.requests.follow_ups import FollowUps

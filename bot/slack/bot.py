@@ -1,31 +1,41 @@
-"""Slack: its clients, and how its events arrive, by Socket Mode or HTTP."""
+"""Slack: its clients, and how its events arrive: by Socket Mode or, verified first, by HTTP.
+
+Bolt parses a request before it verifies it, and raises where a header isn't what it expects, but
+strangers can send anything. Source: https://docs.slack.dev/authentication/verifying-requests-from-slack
+"""
 
 # pyright: reportUnknownMemberType=false
 # slack-bolt and slack-sdk annotate their dictionaries and keyword arguments without types.
 
 import asyncio
+import re
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
+from http import HTTPStatus
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import aiohttp
 import structlog
+from aiohttp import web
+from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
+from slack_bolt.request.async_request import AsyncBoltRequest
+from slack_bolt.response import BoltResponse
+from slack_sdk.signature import SignatureVerifier
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 
 from bot.actions import Actions
 from bot.errors import VenueError
-from bot.http_server import serving
+from bot.http_server import Handler, RequestRefused, serving
 from bot.past.lookup import Lookup
 from bot.service.acknowledgements import LOOKUP_SECONDS
-from bot.service.admission.operator_notices import Notice
 from bot.service.delivery.outbox import Outbox
 from bot.service.delivery.venue import Venue
 from bot.service.dispatcher import Dispatcher
-from bot.slack.asking import Asking
+from bot.slack.chat import SlackChat
 from bot.slack.client import (
     ASK_AGAIN_SECONDS,
     Installation,
@@ -35,21 +45,62 @@ from bot.slack.client import (
     introduced,
     sending_client,
 )
-from bot.slack.discussion import DiscussionReader
-from bot.slack.incoming import Reader
-from bot.slack.listeners import Listeners
-from bot.slack.locations import Locations
+from bot.slack.incoming import DiscussionReader, Reader
+from bot.slack.listeners import Listeners, Questions
 from bot.slack.manifest import PATH, REQUIRED
-from bot.slack.mentions import send_notice
-from bot.slack.past import linked
-from bot.slack.receiver import receiver
-from bot.slack.retracting import Retractor
-from bot.slack.workspace import Workspace
+from bot.slack.replies import Locations, linked
 from bot.view.wording.slack import REVOKED
 from storage.journal.rows import RunRow
-from storage.work import Work
 
 log = structlog.get_logger()
+
+UNREADABLE = (AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What Bolt raises over a body that isn't one of Slack's."""
+_STAMP = re.compile("[0-9]{1,12}")
+_SIGNATURE = re.compile("v0=[0-9a-f]{64}")
+
+Answer = Callable[[AsyncBoltRequest], Awaitable[BoltResponse]]
+
+
+def receiver(signing_secret: str, answer: Answer) -> Handler:
+    """Return what passes Slack's requests on; it raises `Refused` for others."""
+    verifier = SignatureVerifier(signing_secret)
+
+    async def receive(request: web.BaseRequest) -> web.Response:
+        body = await request.read()
+        # Slack looks at the certificate now and then, without a signature.
+        if b"ssl_check=1" in body.split(b"&"):
+            return web.Response()
+        if cause := _distrusted(verifier, request, body):
+            raise RequestRefused(HTTPStatus.UNAUTHORIZED, cause)
+        try:
+            received = await bolt_request(request)
+        except UNREADABLE as error:
+            raise RequestRefused(HTTPStatus.BAD_REQUEST, "unreadable") from error
+        return await to_aiohttp_response(await answer(received))
+
+    return receive
+
+
+async def bolt_request(request: web.BaseRequest) -> AsyncBoltRequest:
+    """Return a request as Bolt takes it. Raises what is in `UNREADABLE`."""
+    # Bolt's adapter reads only what every request of aiohttp's has.
+    return await to_bolt_request(cast("web.Request", request))
+
+
+def _distrusted(verifier: SignatureVerifier, request: web.BaseRequest, body: bytes) -> str | None:
+    """Return why a request may not be Slack's; `None` if it is."""
+    stamp = request.headers.get("X-Slack-Request-Timestamp", "")
+    signature = request.headers.get("X-Slack-Signature", "")
+    if not _STAMP.fullmatch(stamp):
+        return "timestamp"
+    if not _SIGNATURE.fullmatch(signature):
+        return "signature"
+    try:
+        return None if verifier.is_valid(body, stamp, signature) else "signature"
+    except UnicodeDecodeError:
+        return "not_text"
+
 
 CALL_SECONDS = 30.0
 
@@ -137,14 +188,6 @@ class SlackBot:
         """Return where a run is shown; `None` if it is another workspace's."""
         return self._locations.venue_of(run)
 
-    async def notify(self, notice: Notice) -> None:
-        """Send somebody of the workspace a direct message. Raises `VenueError`."""
-        await send_notice(self._workspace, notice)
-
-    async def retract(self, one: Work) -> None:
-        """Delete one of the bot's messages in the workspace. Raises `VenueError`."""
-        await Retractor(self._workspace).retract(one)
-
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
             timeout = aiohttp.ClientTimeout(total=CALL_SECONDS)
@@ -153,7 +196,7 @@ class SlackBot:
             await stack.enter_async_context(self._outbox)
             await self._introduce(session)
             if operators := self._dispatcher.operators:  # runs that are resumed may have news for admins
-                operators.sends["slack"] = self.notify
+                operators.sends["slack"] = self._chat.notify
                 stack.callback(operators.sends.pop, "slack", None)
             interrupted = await self._dispatcher.tasks.undelivered("slack")
             if self._listens and self._access.app_token:
@@ -161,7 +204,7 @@ class SlackBot:
             elif self._listens and self._access.http_port:
                 await self._serve(self._access.http_port, stack)
             await self._dispatcher.tasks.resume(interrupted, self._locations.venue_of)
-            self._dispatcher.work.retract("slack", self.retract)
+            self._dispatcher.work.retract("slack", self._chat.delete)
             stack.push_async_callback(self._dispatcher.work.close, "slack")
             self._open = stack.pop_all()
         return self
@@ -181,23 +224,24 @@ class SlackBot:
         if missing := REQUIRED - bot.scopes:
             log.warning("slack_scopes_missing", scopes=sorted(missing), workspace=team)
         reader = Reader(self._client, session, bot.scopes, team, clock=self._timing.clock)
-        self._workspace = Workspace(
+        self._chat = SlackChat(
             client=self._sender,
+            asking=self._client,
             session=session,
             outbox=self._outbox,
             url=str(bot.me["url"]),
             team=team,
-            read_discussion=DiscussionReader(self._sender, self._outbox, reader, bot.me).read,
+            read=DiscussionReader(self._sender, self._outbox, reader, bot.me).read,
             fetch=reader.fetch,
             clock=self._timing.clock,
             now=self._timing.now,
             sleep=self._timing.sleep,
         )
         self._me = str(bot.me["user_id"])
-        self._locations = Locations(self._dispatcher, self._client, self._workspace, reader)
-        actions = Actions(self._dispatcher, self._lookup, linked(self._workspace))
-        asking = Asking(actions, self._locations, self._me)
-        listeners = Listeners(actions, self._locations, asking, bot.me, now=self._timing.now)
+        self._locations = Locations(self._dispatcher, self._client, self._chat, reader)
+        actions = Actions(self._dispatcher, self._lookup, linked(self._chat))
+        questions = Questions(actions, self._locations, self._me)
+        listeners = Listeners(actions, self._locations, questions, bot.me, now=self._timing.now)
         self._app = listeners.app(self._access.signing_secret or "")
         self._app.event("app_uninstalled")(self._on_uninstalled)
         self._app.event("tokens_revoked")(self._on_revoked)

@@ -1,12 +1,21 @@
-"""Looks up what Slack doesn't send with a message: names, files, and who somebody is."""
+"""What people write on Slack: a message's words and files, names for ids, and human threads.
+
+Sources: https://docs.slack.dev/messaging/formatting-message-text#advanced,
+https://docs.slack.dev/reference/block-kit/blocks,
+https://docs.slack.dev/legacy/legacy-messaging/legacy-secondary-message-attachments,
+https://docs.slack.dev/reference/methods/conversations.replies
+"""
 
 # pyright: reportUnknownMemberType=false
-# slack-sdk annotates its dictionaries and keyword arguments without types.
+# slack-bolt and slack-sdk annotate their dictionaries and keyword arguments without types.
 
 import asyncio
+import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -14,19 +23,125 @@ import aiohttp
 import structlog
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.errors import Refusal, Unreachable, VenueError
+from bot.errors import NotAllowed, Refusal, Unreachable, VenueError
 from bot.inputs.limits import DOCUMENT_BYTES
 from bot.service.acknowledgements import LOOKUP_SECONDS
+from bot.service.delivery.outbox import Lane, Outbox, Urgency
+from bot.service.requests import discussion
 from bot.service.requests.attachments import admitted, one_line
+from bot.service.requests.discussion import Written
+from bot.slack.chat import AT_ONCE, BURST, TIER_3
 from bot.slack.client import Json, granted
-from bot.slack.typed import NOBODY, plain, unnamed
+from bot.slack.manifest import THREADS
 from bot.view.wording import slack as wording
 from bot.view.wording.commands import GROUPS_UNKNOWN, NO_NAME
-from council.brief import SentFile
+from bot.view.wording.figures import CHANNEL, COLLEAGUE, GROUP, called, listing
+from council.brief import Brief, Discussion, SentFile
+from council.document.conversation import Source
+from council.prompts.opening import MOST_MESSAGES
 
 log = structlog.get_logger()
 
 T = TypeVar("T")
+
+NOBODY: Mapping[str, str] = MappingProxyType({})
+GROUP_MENTION = "!subteam^"
+
+_SHOWN = (
+    *("pretext", "author_name", "title", "title_link", "subtitle", "text", "body", "description"),
+    *("details", "output", "fields", "elements", "tasks", "blocks", "message_blocks", "message"),
+    *("attachments", "alt_text", "footer"),
+)
+"""Where blocks, attachments and the messages shared in them have what people read, in that order."""
+_CONTROLS = ("actions", "button", "context_actions", "input")
+_RICH_LINES = ("rich_text_section", "rich_text_preformatted", "rich_text_quote")
+_INLINE = {
+    "user": "<@{user_id}>",
+    "usergroup": f"<{GROUP_MENTION}{{usergroup_id}}>",
+    "channel": "<#{channel_id}>",
+    "broadcast": "<!{range}>",
+    "date": "<!date^{timestamp}^{format}|{fallback}>",
+    "link": "<{url}|{text}>",
+    "emoji": ":{name}:",
+    "color": "{value}",
+}
+_STOPGAPS = ("[no preview available]", "This content can't be displayed.")  # Slack's, for no text
+_WORD = re.compile(r":skin-tone-\d:|&(?:lt|gt|amp);|([^\W_]+)")
+
+# Slack writes each mention and link as `<target>` or `<target|label>`; a typed `<` comes as `&lt;`.
+_CONTROL = re.compile(r"<([^<>|]+)(?:\|([^<>]*))?>")
+
+
+def plain(text: str, bot: str = "", names: Mapping[str, str] = NOBODY) -> str:
+    """Return what was typed as people read it, without mentions of `bot`.
+
+    `names` are those of people, channels and user groups, by id, where Slack sent none.
+    """
+
+    def said(found: re.Match[str]) -> str:
+        target, label = found[1], found[2]
+        if target[0] == "@":
+            who = target[1:]
+            return "" if who == bot else called("@", label or names.get(who), COLLEAGUE)
+        if target[0] == "#":
+            return called("#", label or names.get(target[1:]), CHANNEL)
+        if target.startswith(GROUP_MENTION):
+            group = label or names.get(target.removeprefix(GROUP_MENTION))
+            return called("@", group, GROUP)
+        if target.startswith("!date^"):
+            return label or ""
+        if target[0] == "!":  # here, channel, everyone
+            return f"@{label or target[1:]}"
+        if label and target.partition(":")[2].lstrip("/") == label:
+            return label
+        return f"{label} ({target})" if label else target
+
+    read = _CONTROL.sub(said, text)
+    return read.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&").strip()
+
+
+def words(message: Json) -> list[str]:
+    """Return a message's text and, line by line, what people read beside it, all in Slack's markup.
+
+    A line whose words were there before is left out: most texts repeat what blocks show.
+    """
+    shown: list[str] = []
+    known = " "
+    for line in (str(message.get("text") or ""), *_lines({**message, "text": ""})):
+        said = " ".join(filter(None, _WORD.findall(line)))
+        if not shown or (said and f" {said} " not in known and line not in _STOPGAPS):
+            shown.append(line)
+            known += f"{said} "
+    return ["" if shown[0] in _STOPGAPS else shown[0], *shown[1:]]
+
+
+def _lines(part: Json | Sequence[Json] | str | None) -> Iterator[str]:
+    """Yield the lines of blocks and attachments, or of their parts."""
+    if isinstance(part, str):
+        yield part
+    elif not isinstance(part, Mapping):
+        yield from (line for each in part or () for line in _lines(each))
+    elif (kind := str(part.get("type"))) in _INLINE:
+        yield _INLINE[kind].format_map(defaultdict[str, object](str, part))
+    elif kind in _RICH_LINES:
+        yield "".join(_lines(part.get("elements")))
+    elif kind == "table":
+        yield from (" | ".join(" ".join(_lines(cell)) for cell in row) for row in part.get("rows") or ())
+    elif "value" in part:  # a field of an attachment
+        yield ": ".join(str(each) for each in (part.get("title"), part["value"]) if each)
+    elif kind not in _CONTROLS:
+        said = [line for key in _SHOWN for line in _lines(part.get(key)) if line]
+        yield from said or _lines(part.get("fallback"))
+
+
+def unnamed(text: str, bot: str = "") -> Iterator[str]:
+    """Yield the ids of people, channels and user groups that a text mentions without their names."""
+    for target, label in _CONTROL.findall(text):
+        if target.startswith(("@", "#", GROUP_MENTION)) and not label:
+            who = target.removeprefix(GROUP_MENTION).lstrip("@#")
+            if who != bot:
+                yield who
+
 
 FILES = "https://files.slack.com"
 PERSON_SECONDS = 600.0
@@ -260,3 +375,115 @@ def _remember(memory: dict[str, T], key: str, value: T) -> None:
     while len(memory) >= MOST_REMEMBERED:
         del memory[next(iter(memory))]
     memory[key] = value
+
+
+PAGE = 1000
+MOST_PAGES = 5
+"""Replies come oldest first, so all pages have to be read to see the last."""
+SAID = (None, "bot_message", "file_share", "me_message", "message_share", "thread_broadcast")
+"""Subtypes of messages that somebody wrote; others tell of joins, renamings, and the like."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiscussionReader:
+    """Reads threads with the bot's own token; `me` is what `auth.test` says about the bot."""
+
+    client: AsyncWebClient
+    outbox: Outbox
+    reader: Reader
+    me: Json
+
+    async def read(self, run: str, where: Source, brief: Brief, room: int) -> Discussion:
+        """Read the thread in which a question was asked, as much as fits into `room` tokens."""
+        context = brief.context or Discussion(until="")
+        lane = Lane(f"{where.workspace}/conversations.replies", TIER_3, BURST, AT_ONCE)
+
+        async def page(cursor: str | None) -> Json:
+            async def request() -> Json:
+                return await granted(
+                    self.client.conversations_replies(
+                        channel=str(where.channel),
+                        ts=str(where.thread),
+                        latest=context.until,
+                        limit=PAGE,
+                        cursor=cursor,
+                    )
+                )
+
+            return await self.outbox.send(
+                lane, request, run=run, urgency=Urgency.PROGRESS, believes_at_once=True
+            )
+
+        thread = _SlackThread(page, self.reader, self.me, context)
+        return await discussion.read(thread, brief, context, room)
+
+
+@dataclass(frozen=True, slots=True)
+class _SlackThread:
+    """One thread, which `page` returns by cursor; a `bot.service.requests.discussion.HumanThread`."""
+
+    page: Callable[[str | None], Awaitable[Json]]
+    reader: Reader
+    me: Json
+    context: Discussion
+    platform = "Slack"
+
+    async def messages(self) -> tuple[list[Written[Json]], bool]:
+        """Return what was written in the thread before the question, oldest first."""
+        if not self.reader.scopes & THREADS:
+            raise NotAllowed(f"the scopes {listing(sorted(THREADS))} are missing")
+        theirs: list[Json] = []
+        cursor: str | None = None
+        for _ in range(MOST_PAGES):
+            page = await self.page(cursor)
+            messages: list[Json] = page.get("messages") or []
+            theirs += filter(self._is_theirs, messages)
+            metadata: Json = page.get("response_metadata") or {}
+            cursor = metadata.get("next_cursor")
+            if not cursor:
+                return await self._written(theirs), False
+        raise NotAllowed("it is too long")
+
+    def _is_theirs(self, message: Json) -> bool:
+        mine = message.get("user") == self.me.get("user_id") or (
+            message.get("bot_id") or ""
+        ) == self.me.get("bot_id")
+        # The range is Slack's to keep; a message that holds the question is never its own context.
+        before = message.get("ts", "") < self.context.until
+        is_question = message.get("ts") == self.context.question
+        return before and not mine and not is_question and message.get("subtype") in SAID
+
+    async def _written(self, messages: list[Json]) -> list[Written[Json]]:
+        """Return what was written; names and files are looked up where it may be read, newest first."""
+        me = str(self.me.get("user_id"))
+        newest = messages[-MOST_MESSAGES:]
+        mentioned = (one for each in reversed(newest) for one in unnamed(_said(each), me))
+        names, files = await asyncio.gather(
+            self.reader.names(mentioned),
+            self.reader.known([file for each in newest for file in attached(each)]),
+        )
+        known = {str(file.get("id")): file for file in files}
+        written: list[Written[Json]] = []
+        for message in messages:
+            bot: Json = message.get("bot_profile") or {}
+            written.append(
+                Written(
+                    author=str(message.get("user") or message.get("bot_id") or ""),
+                    text=plain(_said(message), me, names),
+                    files=[known.get(str(file.get("id")), file) for file in attached(message)],
+                    name=message.get("username") or bot.get("name"),
+                )
+            )
+        return [each for each in written if each.text or each.files]
+
+    async def name(self, author: str) -> str:
+        """Return somebody's name; nothing if the bot may not ask."""
+        return (await self.reader.person(author)).name
+
+    def sent(self, file: Json) -> SentFile:
+        """Return a file as the run fetches it."""
+        return self.reader.sent(file)
+
+
+def _said(message: Json) -> str:
+    return "\n".join(words(message))

@@ -7,6 +7,7 @@ listener before it answers, and keeps no reference to later work, so that is the
 # pyright: reportUnknownMemberType=false
 # slack-bolt and slack-sdk annotate their dictionaries and keyword arguments without types.
 
+import asyncio
 import logging
 import re
 import time
@@ -22,27 +23,94 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.actions import Action, Actions, Incoming, Payload, past
 from bot.errors import Refusal
-from bot.service.commands import ASK, COMMANDS, Command, given
+from bot.service.commands import ASK, COMMANDS, Command, Typed, given, parse, parse_message
+from bot.service.delivery.chat import LABELS, Button, Part, Spot
 from bot.service.delivery.outbox import Urgency
-from bot.service.delivery.receipts import unrecorded
-from bot.service.delivery.venue import LABELS, Button, Part
-from bot.slack import modals
-from bot.slack import past as slack_past
-from bot.slack.asking import Asking
-from bot.slack.card import action_id
+from bot.service.delivery.receipts import Post, Poster, unrecorded
+from bot.service.options import RunOptions
+from bot.service.requests.question import Question
+from bot.slack.chat import ephemerally, is_direct
 from bot.slack.client import Json
-from bot.slack.discussion import SAID
-from bot.slack.incoming import installed_in
-from bot.slack.locations import Locations
+from bot.slack.draw import FIRST, FOLLOW_UP, WHY, OpenedModal, action_id, submitted
+from bot.slack.incoming import SAID, installed_in, plain, words
 from bot.slack.manifest import SHORTCUT
-from bot.slack.notices import ephemerally, privately
-from bot.slack.posting import Posting
-from bot.slack.replies import SlackReply, why_not
-from bot.slack.typed import plain
+from bot.slack.replies import PRESSED, Locations, SlackReply, direct, privately, verb, why_not
 from bot.view.wording.commands import NO_QUESTION, NO_TEXT, NOT_HERE
 from council.brief import Discussion
 
 log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """Turns what people send in one workspace into questions; `me` is the bot's user there.
+
+    A question that can't be accepted raises `Refusal`.
+    """
+
+    actions: Actions
+    locations: Locations
+    me: str
+
+    async def ask(self, command: Json, reply: SlackReply) -> None:
+        """Ask what follows `/council`: here or, if it is to be private, in direct messages."""
+        here, channel = reply.here, command["channel_id"]
+        is_private = parse(plain(command["text"])).is_private
+        text, standing, where = await asyncio.gather(
+            self.locations.reader.typed(command["text"]),
+            self.locations.standing_of(here),
+            direct(self.locations.client, str(here.user)) if is_private else asyncio.sleep(0, channel),
+        )
+        typed = parse(text)
+        question = Question(
+            text=typed.question,
+            source=here.model_copy(update={"channel": where}),
+            entry_key=command["trigger_id"],
+            standing=standing,
+            asker=command["user_name"],
+            options=RunOptions.read(typed.given),
+            asked_in=here if is_private else None,
+        )
+        if await self.actions.ask(question, reply) and where != channel:
+            await reply.say("The council will answer in your direct messages.")
+
+    async def ask_about(
+        self, message: Json, key: str, nothing: str, context: Discussion, reply: SlackReply
+    ) -> None:
+        """Ask all that a message says, with its files; answer `nothing` to an empty one.
+
+        Options count in what somebody writes to the bot, not in a message that a shortcut picks: only
+        that comes with the asker's name.
+        """
+        here = reply.here
+
+        async def name() -> str:
+            return reply.name or (await self.locations.reader.person(str(here.user))).name
+
+        text, *rest = words(message)
+        files, text, shown, called, standing = await asyncio.gather(
+            self.locations.reader.files(message),
+            self.locations.reader.typed(text, self.me),
+            self.locations.reader.typed("\n".join(rest), self.me),
+            name(),
+            self.locations.standing_of(here),
+        )
+        typed = Typed(text, {}) if reply.name else parse_message(text)
+        asked = "\n\n".join(filter(None, (typed.question, shown)))
+        if not asked and not files:
+            raise Refusal(nothing)
+        question = Question(
+            text=asked,
+            source=here,
+            entry_key=key,
+            standing=standing,
+            asker=called,
+            sent=files,
+            context=None if here.thread is None or is_direct(here) else context,
+            options=RunOptions.read(typed.given),
+        )
+        await self.actions.ask(question, reply)
+
 
 Next = Callable[[], Awaitable[object]]
 
@@ -53,7 +121,7 @@ class Listeners:
 
     actions: Actions
     locations: Locations
-    asking: Asking
+    questions: Questions
     me: Json
     now: Callable[[], float] = field(default=time.time, kw_only=True)
     strangers: set[str] = field(default_factory=set[str], kw_only=True)
@@ -88,18 +156,18 @@ class Listeners:
         for command in COMMANDS:
             if command is not ASK:
                 app.command(f"/{command.name}")(self._on_command(command))
-        app.action(slack_past.PRESSED)(self._on_past_click)
+        app.action(PRESSED)(self._on_past_click)
         app.shortcut(SHORTCUT)(self._on_shortcut)
         app.event("app_mention")(self._on_event)
         app.event("message")(self._on_event)
         app.action(re.compile(rf"^{action_id('')}({'|'.join(LABELS)})(_\d+)?$"))(self._on_click)
-        app.view(modals.WHY)(self._on_form)
-        app.view(modals.FOLLOW_UP)(self._on_form)
+        app.view(WHY)(self._on_form)
+        app.view(FOLLOW_UP)(self._on_form)
         return app
 
     async def _only_ours(self, body: Json, next_: Next) -> BoltResponse | None:
         """Pass on only what is for this installation; only acknowledge the rest."""
-        if installed_in(body, {self.asking.me: self.locations.workspace.team}):
+        if installed_in(body, {self.questions.me: self.locations.chat.team}):
             await next_()
             return None
         team: Json = body.get("team") or {}
@@ -111,7 +179,7 @@ class Listeners:
 
     async def _on_ask(self, ack: AsyncAck, respond: AsyncRespond, command: Json) -> None:
         reply = self._commanded(command, respond)
-        await reply.attempt(self.asking.ask(command, reply))
+        await reply.attempt(self.questions.ask(command, reply))
         await ack()
 
     def _on_command(self, named: Command) -> Callable[..., Awaitable[None]]:
@@ -156,7 +224,7 @@ class Listeners:
         )
         context = Discussion(until=str(body["action_ts"]), question=message["ts"])
         key = body["trigger_id"]
-        await reply.attempt(self.asking.ask_about(message, key, NO_TEXT, context, reply))
+        await reply.attempt(self.questions.ask_about(message, key, NO_TEXT, context, reply))
         await ack()
 
     async def _on_event(self, event: Json) -> None:
@@ -182,16 +250,17 @@ class Listeners:
         if event["type"] == "message":
             nothing = NO_QUESTION
         context = Discussion(until=event["ts"])
-        key = f"message {self.locations.workspace.team} {event['channel']} {event['ts']}"
-        await reply.attempt(self.asking.ask_about(event, key, nothing, context, reply))
+        key = f"message {self.locations.chat.team} {event['channel']} {event['ts']}"
+        await reply.attempt(self.questions.ask_about(event, key, nothing, context, reply))
 
     async def _refuse_bot(self, event: Json) -> None:
-        posting = Posting(self.locations.workspace, f"mention {event['ts']}")
-        where = str(event["channel"]), str(event.get("thread_ts") or event["ts"])
+        poster = Poster(self.locations.chat, f"mention {event['ts']}")
         said = Part(
             "Bots and workflows can't ask. Somebody may choose Ask the council in this message's menu."
         )
-        await why_not(posting.post(said, unrecorded("bot"), Urgency.THREAD, *where))
+        post = Post(key="bot", part=said, urgency=Urgency.THREAD)
+        where = Spot(str(event["channel"]), str(event.get("thread_ts") or event["ts"]))
+        await why_not(poster.post(post, where, unrecorded("bot")))
 
     async def _on_click(self, ack: AsyncAck, respond: AsyncRespond, body: Json, action: Json) -> None:
         """Handle a pressed button of a run."""
@@ -208,7 +277,7 @@ class Listeners:
         """Handle a pressed button below past answers."""
         reply = replace(self._pressed(body, respond), message=None)
         about = Payload(about=str(action["value"]))
-        await self._press(body, reply, lambda: (past(slack_past.verb(action["action_id"])), about))
+        await self._press(body, reply, lambda: (past(verb(action["action_id"])), about))
         await ack()
 
     def _pressed(self, body: Json, respond: AsyncRespond, thread: str | None = None) -> SlackReply:
@@ -237,12 +306,12 @@ class Listeners:
     async def _on_form(self, ack: AsyncAck, body: Json, view: Json) -> None:
         """Handle a submitted form; show errors in it, so that nothing written is lost."""
         if said := await why_not(self._submit(body["user"], view)):
-            await ack(response_action="errors", errors={modals.FIRST[view["callback_id"]]: said})
+            await ack(response_action="errors", errors={FIRST[view["callback_id"]]: said})
         else:
             await ack()
 
     async def _submit(self, who: Json, view: Json) -> None:
-        about = modals.OpenedModal.read(view)
+        about = OpenedModal.read(view)
         here = self.locations.source(about.channel, who["id"], about.thread)
         reply = SlackReply(
             locations=self.locations,
@@ -250,7 +319,7 @@ class Listeners:
             tell=ephemerally(self.locations.client, here),
             name=who["name"],
         )
-        action, given = modals.submitted(view)
+        action, given = submitted(view)
         await self._act(action, Payload(run_id=about.run_id, given=given), reply, key=view["id"])
 
 

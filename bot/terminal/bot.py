@@ -18,8 +18,9 @@ from bot.past.pages import Sheet
 from bot.service.admission.access import AT_TERMINAL as ANYTHING
 from bot.service.admission.access import Requester
 from bot.service.commands import ASK, COMMANDS, CONFIG, FORGET, HELP, PAST, given, is_help, parse, usage
+from bot.service.delivery.chat import File
 from bot.service.delivery.receipts import Sent
-from bot.service.delivery.venue import File, Venue
+from bot.service.delivery.venue import Venue
 from bot.service.dispatcher import Dispatcher
 from bot.service.options import RunOptions
 from bot.service.run_tasks import RunTasks

@@ -1,6 +1,7 @@
 """The card: a run's progress and, in the end, its answer or why there is none."""
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate, islice
 
 from bot.view.message import Block, Footer, Heading, Line, Message, Pairs, Prose, Quote, Title
@@ -30,6 +31,8 @@ NOTE_LENGTH = 400
 """How much of each of the chairman's notes a card shows; the transcript has all of it."""
 SENTENCE_LENGTH = 180
 """How much a card shows of the sentence that the reviews changed, before and after."""
+MOST_NAMED = 6
+"""How many members one cause names; the rest are counted."""
 MISHAPS = 500
 """How much room a card gives to what went wrong; behind it are the answer and its notes."""
 SEPARATOR = " \u00b7 "
@@ -236,11 +239,8 @@ def stored(view: RunView) -> tuple[Block, ...]:
         return answer(view, view.final, now=0.0)
     short = view.names
     states = [*((seat.name, seat.answering) for seat in view.seats), *view.chair.items()]
-    lost = (
-        wording.MEMBER_LOST.format(short[name], failures.failure(state.failure))
-        for name, state in states
-        if isinstance(state, Failed)
-    )
+    failed = ((short[each], state.failure) for each, state in states if isinstance(state, Failed))
+    lost = _by_cause(wording.MEMBER_LOST, ((name, failures.failure(why)) for name, why in failed))
     said = wording.NO_FINAL if any(seat.answer for seat in view.seats) else wording.NOTHING
     return (Line(" ".join(filter(None, (said, wording.sentence(lost))))),)
 
@@ -349,13 +349,12 @@ def _weaknesses(view: RunView, final: Stage3Result) -> Iterator[str]:
 
 def _writer(view: RunView, final: Stage3Result, short: dict[str, str]) -> Iterator[str]:
     """Return who wrote an answer if it wasn't the chairman."""
-    failed = [
-        wording.MEMBER_LOST.format(
-            short[name] + wording.AS_CHAIRMAN * (name in view.members), failures.cause(state.failure)
-        )
+    lost = (
+        (short[name] + wording.AS_CHAIRMAN * (name in view.members), failures.cause(state.failure))
         for name, state in view.chair.items()
         if isinstance(state, Failed)
-    ]
+    )
+    failed = [*_by_cause(wording.MEMBER_LOST, lost)]
     why = listing(failed) if failed else ""
     if final.source in ("fallback", "best_ranked"):
         yield wording.replaced_chairman(short[final.model], why)
@@ -374,13 +373,25 @@ def _failures(view: RunView, short: dict[str, str], stage: Stage) -> Iterator[st
     stopped = sum(why.cause == "stopped" for _, why in missed)
     if stopped > 1:
         yield wording.WERE_STOPPED.format(_members(view, stopped), what)
-    for name, why in missed:
-        if why.cause != "stopped" or stopped == 1:
-            yield said.format(name, failures.cause(why))
+    others = (each for each in missed if each[1].cause != "stopped" or stopped == 1)
+    yield from _by_cause(said, ((name, failures.cause(why)) for name, why in others))
     if stage == "stage2":
-        for seat in view.seats:
-            if seat.review and not seat.review.parsed_ranking:
-                yield wording.vote_lost(short[seat.name], truncated=seat.review.truncated)
+        lost = [seat for seat in view.seats if seat.review and not seat.review.parsed_ranking]
+        for cut_off, said in wording.VOTES_LOST.items():
+            those = (seat for seat in lost if seat.review and seat.review.truncated is cut_off)
+            yield from _by_cause(said, ((short[seat.name], "") for seat in those))
+
+
+def _by_cause(said: str, missed: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Return a phrase for each cause, with the members whom it concerns."""
+    concerned = defaultdict[str, list[str]](list)
+    for name, why in missed:
+        concerned[why].append(name)
+    for why, names in concerned.items():
+        more = len(names) - MOST_NAMED
+        shown = [*names[:MOST_NAMED], wording.more(more)] if more > 1 else names
+        number = {"s": "s", "were": "were"} if len(names) > 1 else {"s": "", "were": "was"}
+        yield said.format(listing(shown), why, **number)
 
 
 _MISSED: Mapping[Stage, tuple[str, str]] = {

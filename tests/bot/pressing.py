@@ -9,8 +9,9 @@ from bot.app import Library, open_lookup
 from bot.past.lookup import Lookup
 from bot.past.pages import Sheet
 from bot.service.admission.access import AT_TERMINAL, Requester
+from bot.service.delivery.chat import File
 from bot.service.delivery.receipts import Sent
-from bot.service.delivery.venue import File, Venue
+from bot.service.delivery.venue import Venue
 from bot.service.dispatcher import Dispatcher
 from bot.service.requests.follow_ups import Form
 from bot.service.requests.votes import ReasonForm

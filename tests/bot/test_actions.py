@@ -12,7 +12,7 @@ from bot.errors import NotAllowed, Refusal
 from bot.past.buttons import Verb
 from bot.past.lookup import Lookup
 from bot.service.commands import ASK, COMMANDS
-from bot.service.delivery.venue import LABELS
+from bot.service.delivery.chat import LABELS
 from bot.service.dispatcher import Dispatcher
 from bot.service.requests.follow_ups import Form
 from bot.service.requests.votes import ReasonForm

@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import bot.discord.bot
-import bot.discord.transport
+import bot.discord.client
 import bot.service.dispatcher
-import bot.slack.venue
-import bot.slack.workspace
+import bot.slack.chat
 
 _TABLE = re.compile(r"\s*(?:INSERT INTO|UPDATE|DELETE FROM)\s+(\w+)", re.IGNORECASE)
 
@@ -30,9 +29,9 @@ def hurry() -> None:
     bot.service.dispatcher.ACCEPT_SECONDS = 60.0
     discord: dict[str, Any] = bot.discord.bot.DiscordBot.__init__.__kwdefaults__ or {}
     discord.update(edit_seconds=0.01, settle_seconds=0.1)
-    bot.discord.transport.ALL = replace(bot.discord.transport.ALL, interval=0.0)
-    slack = bot.slack.venue
-    slack.TIER_3 = slack.TIER_4 = slack.CARD_SECONDS = bot.slack.workspace.POST_SECONDS = 0.01
+    bot.discord.client.ALL = replace(bot.discord.client.ALL, interval=0.0)
+    slack = bot.slack.chat
+    slack.TIER_3 = slack.TIER_4 = slack.CARD_SECONDS = slack.POST_SECONDS = 0.01
 
 
 def witness(port: int) -> Callable[[str], None]:

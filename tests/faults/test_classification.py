@@ -5,9 +5,9 @@ from typing import Any, cast
 import discord
 import pytest
 
-from bot.discord.errors import classify
+from bot.discord.client import classify
 from bot.errors import RateLimited, Unreachable, VenueError
-from bot.slack.errors import by_code, by_status
+from bot.slack.client import by_code, by_status
 from tests.faults.documented import DISCORD, SLACK
 
 UNAUTHORIZED = 401

@@ -9,10 +9,12 @@ from dataclasses import replace
 import structlog
 
 from bot.errors import Malformed
+from bot.service.delivery.chat import Button, File, Part
+from bot.service.delivery.mentions import Mention
 from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.receipts import Ledger, Receipt, Sent
 from bot.service.delivery.run_record import RunRecord
-from bot.service.delivery.venue import Button, File, Mention, Part, Venue
+from bot.service.delivery.venue import Venue
 from bot.view.message import Message
 from bot.view.wording import commands as wording
 from storage.errors import StorageError

@@ -16,20 +16,13 @@ import structlog
 
 from bot.errors import Gone, Malformed, NotAllowed, NoThread, Revoked, Unreachable, VenueError
 from bot.render.markdown import render
+from bot.service.delivery.chat import Button, ButtonAction, Card, File
+from bot.service.delivery.mentions import Mention
 from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.posts import RunPosts
-from bot.service.delivery.receipts import Ledger, Receipt
+from bot.service.delivery.receipts import CARD_AGAIN, Ledger, Receipt
 from bot.service.delivery.run_record import RunRecord
-from bot.service.delivery.venue import (
-    CARD_AGAIN,
-    REPLACED,
-    Button,
-    ButtonAction,
-    Card,
-    File,
-    Mention,
-    Venue,
-)
+from bot.service.delivery.venue import Venue
 from bot.view.card import answer, card, title
 from bot.view.message import Line, Message, Title
 from bot.view.run import RunView, fold
@@ -45,7 +38,10 @@ from storage.journal.rows import Delivery, RunRow
 
 log = structlog.get_logger()
 
+OVER = (RunCompleted, RunFailed)
 THREAD_TITLE = 90
+REPLACED = "card replaced"
+"""The key under which it is remembered that a lost card was replaced."""
 DIGEST_SECONDS = 5.0
 """How long after the answer the mention waits for what comes before it in the thread."""
 
@@ -75,12 +71,11 @@ class Presenter:
         self._on_record = record
         self._clock = clock
         self._changed = asyncio.Event()
-        self._placed = asyncio.Event()
-        self._caught_up = asyncio.Event()
+        self._kinds: set[type[Event]] = set()
+        self._observed = 0
         self._ledger = Ledger(run.telling, record.note)
         self._below = RunPosts(venue, posts, record, self._ledger)
         self._changes = 0
-        self._more = asyncio.Event()
         self._opening: asyncio.Task[None] | None = None
         self._thread: tuple[ThreadPart, ...] | None = None
         self._is_open = self._has_own = self._follows = False
@@ -104,17 +99,19 @@ class Presenter:
     def observe(self, event: Event) -> None:
         """Take in an event; what it changes is shown later."""
         self._heard.append((event, self._clock()))
+        self._kinds.add(type(event))
         self._changes += 1
-        self._changed.set()
-        self._more.set()
-        if isinstance(event, RunQueued | RunAdmitted | RunCompleted | RunFailed):
-            self._placed.set()
-        if isinstance(event, RunQueued | MemberStarted | RunCompleted | RunFailed):
-            self._caught_up.set()
+        self._observed += 1
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+    async def _until(self, condition: Callable[[], bool]) -> None:
+        while not condition():
+            await self._changed.wait()
 
     async def caught_up(self) -> None:
         """Wait until the run asks something new, waits in the queue or is over."""
-        await self._caught_up.wait()
+        await self._until(lambda: not self._kinds.isdisjoint({RunQueued, MemberStarted, *OVER}))
 
     @property
     def has_spent(self) -> bool:
@@ -123,9 +120,7 @@ class Presenter:
 
     async def ended_without_answer(self) -> bool:
         """Wait until the run is over; return whether it has no answer."""
-        while not self.view.is_over:
-            self._changed.clear()
-            await self._changed.wait()
+        await self._until(lambda: self.view.is_over)
         return self.view.final is None
 
     def card(self) -> Card:
@@ -145,7 +140,7 @@ class Presenter:
 
     async def post_card(self) -> bool:
         """Post the run's first card; return whether the channel takes it."""
-        await self._placed.wait()
+        await self._until(lambda: not self._kinds.isdisjoint({RunQueued, RunAdmitted, *OVER}))
         return await self._post_card()
 
     async def show_place(self) -> None:
@@ -191,7 +186,6 @@ class Presenter:
         Returns `untold` if the asker could not be told, and `None` if the thread isn't complete. A
         program has no thread: it fetches the answer.
         """
-        self._changed.set()
         if self._is_programs:
             await self._follow()
             await self._edit()
@@ -207,9 +201,11 @@ class Presenter:
 
     async def _follow(self) -> None:
         """Edit the card while the run continues, up to its last state but one."""
+        seen = -1
         while not self.view.is_over:
-            await self._changed.wait()
-            self._changed.clear()
+            while self._observed == seen:
+                await self._changed.wait()
+            seen = self._observed
             if self._lost or self.view.is_over:
                 continue
             try:
@@ -241,16 +237,24 @@ class Presenter:
     # ── telling the asker ────────────────────────────────────────────────────────────────────
 
     async def _tell(self) -> bool:
-        """Tell the asker in the first place that still exists: card, channel, direct message."""
+        """Tell the asker in the first place that still exists: card, channel, direct message.
+
+        Whoever deletes a card that replaced a lost one, too, doesn't want it there.
+        """
         mention = self._mention = self._below.mention(
             wording.FAILED if self.view.error else wording.DONE
         )
-        places = (self._tell_on_card, self._tell_in_channel, self._tell_directly)
-        for tell in places:
+        places = (
+            (lambda: self._lost is None, self._tell_on_card),
+            (lambda: self._lost and not self._ledger.is_spent(REPLACED), self._tell_in_channel),
+            (lambda: True, self._tell_directly),
+        )
+        for is_left, tell in places:
             if not await self._on_record.run_exists():  # forgotten: nobody is told
                 return True
             try:
-                if await tell(mention):
+                if is_left():
+                    await tell(mention)
                     return True
             except (Unreachable, Revoked) as error:
                 log.warning("not_told", reason=error)
@@ -259,11 +263,10 @@ class Presenter:
                 log.info("place_lost", place=tell.__name__.strip("_"), reason=error)
         return False
 
-    async def _tell_on_card(self, mention: Mention) -> bool:
-        if self._lost:
-            return False
+    async def _tell_on_card(self, mention: Mention) -> None:
         try:
-            await self._complete_card()
+            if not self._is_complete:
+                await self._complete_card()
         except (Gone, NotAllowed, Malformed) as error:
             self._lost = error
             raise
@@ -274,57 +277,54 @@ class Presenter:
                 await self._post_thread("digest", takes_silence=False)
             if not self._below.has_mentioned(mention):
                 await self._venue.mention(mention)
-        return True
 
     async def _complete_card(self) -> None:
-        if self._is_complete:
-            return
         try:
             await self._edit()
         except Malformed:
             log.exception("card_malformed")
-            await self._venue.edit_card(self._plain_card, self._urgency, self._card_moved)
+            plain = (Line(title(self.view)), Line(wording.NOT_ON_CARD))  # any platform can take that
+            shown = self.card()
+            await self._venue.edit_card(
+                lambda: replace(shown, message=Message(shown.message.key, plain)),
+                self._urgency,
+                self._card_moved,
+            )
             self._fits, self._is_complete = False, True
 
-    async def _tell_in_channel(self, mention: Mention) -> bool:
-        """Replace a lost card, once: whoever deletes the new one, too, doesn't want it there.
-
-        Where two may be there already, their asker is only mentioned.
-        """
+    async def _tell_in_channel(self, mention: Mention) -> None:
+        """Replace a lost card; where two may be there already, their asker is only mentioned."""
 
         async def placed(card: str) -> None:
             await self._on_record.place(message=card, card=None, thread=None)
             await self._ledger.settle(REPLACED)
 
-        if self._lost is None or self._ledger.is_spent(REPLACED):
-            return False
+        if self._below.has_mentioned(mention):
+            return
         if self._ledger.is_spent(CARD_AGAIN):
-            if not self._below.has_mentioned(mention):
-                await self._venue.mention(mention, link=False)
-            return True
-        if not self._below.has_mentioned(mention):
-            self._fits = await self._venue.repost(self.card(), mention, placed)
-            self._lost, self._is_complete = None, True
-            self._is_open, self._refused = False, None  # a thread may open on the new card
-        return True
+            await self._venue.mention(mention, link=False)
+            return
+        self._fits = await self._venue.repost(self.card(), mention, placed)
+        self._lost, self._is_complete = None, True
+        self._is_open, self._refused = False, None  # a thread may open on the new card
 
-    async def _tell_directly(self, mention: Mention) -> bool:
+    async def _tell_directly(self, mention: Mention) -> None:
         if not self._below.has_mentioned(mention):
             await self._venue.direct(Card(self.card().message), mention)
-        return True
 
     # ── the thread ───────────────────────────────────────────────────────────────────────────
 
     async def _open_early(self) -> None:
         """Open the thread once the ranking is known or the chairman writes: the card refers to it."""
-        while not self.view.is_over:
+
+        def is_due() -> bool:
             ranked = self.view.stage("stage2").progress == "done"
-            if ranked or self.view.stage("stage3").progress != "waiting":
-                with self._taking_refusals():
-                    await self._open_thread()
-                return
-            self._more.clear()
-            await self._more.wait()
+            return ranked or self.view.stage("stage3").progress != "waiting"
+
+        await self._until(lambda: self.view.is_over or is_due())
+        if not self.view.is_over:
+            with self._taking_refusals():
+                await self._open_thread()
 
     async def _prepare_thread(self) -> None:
         """Open the thread, and post what comes before the digest: the rest of a long answer."""
@@ -428,14 +428,6 @@ class Presenter:
         """Return the answer without the card's bounds."""
         blocks = answer(self.view, self.view.final, self._clock()) if self.view.final else ()
         return Message("answer", (Title(title(self.view)), *blocks))
-
-    def _plain_card(self) -> Card:
-        """Return a card that any platform can take."""
-        shown = self.card()
-        return Card(
-            Message(shown.message.key, (Line(title(self.view)), Line(wording.NOT_ON_CARD))),
-            shown.buttons,
-        )
 
     async def _hand_over(self, why: str, *, is_cut: bool) -> None:
         """Attach the transcript in place of a thread that was refused."""

@@ -1,17 +1,31 @@
-"""What may have been posted although its response was lost: nothing is posted more than twice.
+"""Posts each message once, whatever becomes of the response or the process, and never over twice.
 
-A platform that recognises a repeated post, as Discord does by its nonce, needs none of this.
+Where the chat recognises a repeated post by its nonce, one that is sent again soon appears once; later,
+what is there is read first. Where it doesn't, what may be there is counted.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+import hashlib
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import structlog
 
 from bot.errors import Unreachable, VenueError
+from bot.service.delivery.chat import Chat, File, Found, Part, Spot
+from bot.service.delivery.outbox import Repeat, UrgencyNow
 from storage.journal.rows import NOT_MENTIONED, MentionState
+
+log = structlog.get_logger()
 
 MOST_POSTS = 2
 """How often the same may be posted: once more after a response that was lost."""
+NONCE_SECONDS = 60.0
+"""For how long a nonce surely keeps a message from showing twice; Discord says *a few minutes*."""
+CARD_AGAIN = "card again"
+"""The key of what a lost card said, wherever it is posted again."""
 
 Sent = Callable[[str], Awaitable[None]]
 """Keeps the id of a message as part of sending it: a message that is there is on record."""
@@ -100,3 +114,147 @@ def unrecorded(key: str, sent: Sent | None = None) -> Receipt:
         """Keep nothing."""
 
     return Receipt(key, Ledger(NOT_MENTIONED, nowhere), sent)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Post:
+    """A message to be posted once; `key` and what it says distinguish it from the run's others.
+
+    It mentions at most `to`. A card is in `draw`, which returns it in its newest state; one that is
+    there already is recognised by the text beside it or, without one, by its buttons.
+    """
+
+    key: str
+    part: Part
+    urgency: UrgencyNow
+    draw: Callable[[], Awaitable[Part]] | None = None
+    to: str = ""
+    silent: bool = False
+    files: tuple[File, ...] = ()
+    uploaded: Sequence[Any] = ()
+
+    def is_said_by(self, found: Found, run: str) -> bool:
+        """Return whether an existing message says this."""
+        if self.draw and not self.part.text:
+            return found.is_card_of(run)
+        # In a thread of several runs, all say the same about their files, which are named by run.
+        if found.files != tuple(file.name for file in self.files):
+            return False
+        same = not self.part.blocks or self.part.blocks == found.part.blocks
+        return same and self.part.text.strip() == found.part.text
+
+
+class Poster:
+    """Posts one run's messages, and knows which of them are there or may be.
+
+    `run` names it in the outbox, and `since` is when it began.
+    """
+
+    def __init__(self, chat: Chat, run: str, since: str = "") -> None:
+        self._chat = chat
+        self._run = run
+        self._since = since
+        self._is_picked_up = False
+        self._known: set[str] = set()
+        self._strays: dict[Spot, list[Found]] = {}
+
+    def pick_up(self, posted: frozenset[str]) -> None:
+        """Expect messages of an earlier process that aren't among those on record."""
+        self._is_picked_up = True
+        self._known |= posted
+        self._strays.clear()
+
+    def note(self, message: str) -> None:
+        """Note a message that is there: it is never taken for another one."""
+        self._known.add(message)
+
+    async def is_over(self, receipt: Receipt) -> bool:
+        """Return whether something may be there twice: from then on, it counts as posted."""
+        if self._chat.knows_nonces or not receipt.is_spent:
+            return False
+        log.warning("post_unsure", key=receipt.key)
+        await receipt("")
+        return True
+
+    async def find_card(self, spot: Spot) -> str:
+        """Return the id of the run's card, recognised by its buttons; empty if it isn't found."""
+        found = await self._chat.find(spot, self._since)
+        return next((each.id for each in found if each.is_card_of(self._run)), "")
+
+    async def post(
+        self,
+        post: Post,
+        spot: Spot,
+        receipt: Receipt,
+        *,
+        may_be_there: bool = False,
+        believes_at_once: bool = False,
+    ) -> str:
+        """Post a message unless it exists; return its id. Raises `VenueError`.
+
+        It may exist from a process that died, or from an attempt whose response was lost; a card that
+        `may_be_there` is looked for by its buttons.
+        """
+        chat, clock = self._chat, self._chat.clock
+        tried: float | None = None
+
+        async def attempt() -> str:
+            nonlocal tried
+            there = ""
+            if may_be_there or (believes_at_once and not chat.knows_nonces and receipt.times):
+                there = await self.find_card(spot)
+            if chat.knows_nonces and not there:
+                is_old = tried is not None and clock() - tried > NONCE_SECONDS
+                there = await self._stray(post, spot, look_again=is_old)
+            if there:
+                return await self._keep([there], receipt)
+            tried = clock() if tried is None else tried
+            part = await post.draw() if post.draw else post.part
+            send = partial(
+                chat.post,
+                spot,
+                part,
+                nonce=self.nonce(post.key, post.part.text, *post.part.blocks, spot),
+                to=post.to,
+                silent=post.silent,
+                files=post.uploaded,
+            )
+            if chat.knows_nonces:
+                return await self._keep(await send(), receipt)
+            async with receipt.begun():
+                posted = await send()
+            return await self._keep(posted, receipt)
+
+        once = Repeat.NEVER if receipt.times else Repeat.ONCE
+        return await chat.send(
+            "file" if post.files else "post",
+            spot,
+            attempt,
+            run=self._run,
+            urgency=post.urgency,
+            believes_at_once=believes_at_once,
+            repeat=Repeat.FREELY if chat.knows_nonces else once,
+        )
+
+    async def _keep(self, posted: Sequence[str], receipt: Receipt) -> str:
+        for message in posted:
+            self.note(message)
+            await receipt(message)
+        return posted[0]
+
+    def nonce(self, *about: object) -> str:
+        """Return the nonce of a message of this run; the same for the same arguments."""
+        said = "/".join(map(str, (self._run, *about)))
+        return hashlib.sha256(said.encode()).hexdigest()[:25]
+
+    async def _stray(self, post: Post, spot: Spot, *, look_again: bool) -> str:
+        """Return the id of an unrecorded message that says this; empty if there is none."""
+        if look_again or (self._is_picked_up and spot not in self._strays):
+            mine = await self._chat.find(spot, self._since)
+            self._strays[spot] = [one for one in mine if one.id not in self._known]
+        strays = self._strays.get(spot, [])
+        for stray in strays:
+            if post.is_said_by(stray, self._run):
+                strays.remove(stray)
+                return stray.id
+        return ""

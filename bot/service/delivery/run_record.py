@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import structlog
 
 from bot.service.acknowledgements import Acknowledgements
-from bot.service.delivery.venue import File
+from bot.service.delivery.chat import File
 from bot.service.metrics import Metrics
 from bot.transcript.html import to_html
 from bot.transcript.markdown import to_markdown

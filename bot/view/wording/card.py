@@ -140,13 +140,14 @@ def _instead(why: str) -> str:
 ANSWERED_BY = "The model {} answered in place of {}."
 MEMBER_LOST = "{} failed ({})"
 NO_REVIEW = "{} gave no review ({})"
-NO_CORRECTION = "{}'s correction failed ({})"
+NO_CORRECTION = "{}'s correction{s} failed ({})"
 
 
-def vote_lost(name: str, *, truncated: bool) -> str:
-    return f"{name}'s {'review was cut off before its vote' if truncated else 'vote was unreadable'}"
-
-
+VOTES_LOST = {
+    False: "{}'s vote{s} {were} unreadable",
+    True: "{}'s review{s} {were} cut off before the vote",
+}
+"""By whether the review was cut off."""
 WERE_STOPPED = "{} {} (they were stopped)"
 NOTHING = "It has no answer."
 NO_FINAL = "It has no final answer."

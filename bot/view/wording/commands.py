@@ -261,6 +261,10 @@ NO_RESPONSE = "there was no response"
 NOTHING_SENT = "nothing can be sent right now"
 
 
+def cannot_post(why: str) -> str:
+    return f"The council can't post here: {why}. Your question was cancelled."
+
+
 def no_thread(why: str) -> str:
     return f"No thread here: {why}."
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 import structlog.testing
 
-from bot.slack.mentions import AHEAD_SECONDS
+from bot.service.delivery.mentions import AHEAD_SECONDS
 from council.errors import Failure
 from tests.bot.adapters.teams import AnyTeam
 from tests.council.scripted import FOUR

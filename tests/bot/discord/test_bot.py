@@ -14,12 +14,14 @@ from discord.http import Route
 
 from bot.app import open_lookup
 from bot.discord.bot import DiscordBot
-from bot.discord.location import Location
-from bot.discord.transport import DiscordTransport, single_attempts
-from bot.discord.venue import DiscordVenue
+from bot.discord.chat import DiscordChat
+from bot.discord.client import DiscordTransport, single_attempts
+from bot.discord.incoming import Location
 from bot.errors import ConfigurationError, Gone, Malformed, NotAllowed, VenueError
 from bot.service.commands import ACTION, COMMANDS
-from bot.service.delivery.venue import File, Part
+from bot.service.delivery.chat import File, Part
+from bot.service.delivery.receipts import unrecorded
+from bot.service.delivery.venue import Venue
 from bot.service.dispatcher import Dispatcher
 from bot.view.wording.discord import HINT
 from council.criteria import EvaluationCriteria
@@ -388,30 +390,6 @@ async def test_the_asker_is_told_why_there_is_no_answer(
     assert len(server.pings()) == 1
 
 
-async def test_what_models_write_pings_nobody(
-    server: DiscordServer, team: Office, council: ScriptedCouncil
-) -> None:
-    """Nor do questions: the only ping is the asker's, at the end."""
-    hostile = f"@everyone @here <@{team.ada.id}> <@&{team.general.id}> <!channel>"
-    for stage in ("stage1", "stage2_5", "stage3", "title"):
-        council.script[stage] = f"{hostile} in {stage}"
-    await team.asked(hostile)
-    assert [(ping.kind, ping.id, ping.on) for ping in server.pings()] == [("user", team.ada.id, "post")]
-
-
-async def test_an_answer_too_long_for_the_card_continues_in_the_thread(
-    server: DiscordServer, team: Office, council: ScriptedCouncil
-) -> None:
-    """In full, in ordered parts; the card says so."""
-    lines = [f"Reason {number} is that it matters." for number in range(400)]
-    council.script["stage3"] = "\n\n".join(lines)
-    card = await team.asked()
-    assert "continues in the thread" in card.text
-    [thread] = server.threads(team.general)
-    whole = "\n".join(texts(server, thread))
-    assert [line for line in whole.split("\n") if line.startswith("Reason")] == lines
-
-
 async def test_a_quick_answer_is_asked_again_in_full(
     server: DiscordServer, team: Office, council: ScriptedCouncil
 ) -> None:
@@ -579,17 +557,6 @@ async def test_buttons_survive_a_restart(server: DiscordServer, quiet: Office) -
         assert ANSWER in again.text
 
 
-async def test_a_button_reaches_no_run_of_another_channel(server: DiscordServer, team: Office) -> None:
-    """A card forwarded or forged elsewhere finds nothing."""
-    card = await team.asked()
-    assert team.general.guild is not None
-    other = server.channel(team.general.guild, "other")
-    posted = server.say(other, server.bot, "look")
-    posted.now.components.extend(card.now.components)
-    said = await team.refused(server.click(posted, button(card, "Transcript"), team.ada))
-    assert said == "This run isn't on record here; it may have been deleted."
-
-
 def digest(server: DiscordServer, channel: Channel, label: str) -> Message:
     """Return the first message of a thread that has this button."""
     return next(
@@ -597,25 +564,6 @@ def digest(server: DiscordServer, channel: Channel, label: str) -> Message:
         for message in server.messages(channel, by_bot=True)
         if label in [part["label"] for part in message.buttons]
     )
-
-
-async def test_open_answers_only_the_person_who_presses(server: DiscordServer, team: Office) -> None:
-    """Also somebody other than the asker; the thread doesn't change, and nobody is pinged."""
-    await team.asked()
-    [thread] = server.threads(team.general)
-    assert team.general.guild is not None
-    eve = server.member(team.general.guild, "eve")
-    before, pings = texts(server, thread), server.pings()
-    posted = digest(server, thread, "Open")
-    shown = (await server.click(posted, button(posted, "Open"), eve).acknowledged()).message
-    assert shown is not None
-    assert shown.visible_to is eve
-    for part in ("Changes", "Corrected response\n\nA better", "Original response\n\nThe first", "By "):
-        assert f"### {part}" in shown.text
-    assert shown.buttons == []
-    assert [message.text for message in server.messages(thread) if not message.visible_to] == before
-    assert server.pings() == pings
-    assert server.unhandled() == []
 
 
 async def test_a_long_review_comes_in_several_private_messages(
@@ -635,21 +583,6 @@ async def test_a_long_review_comes_in_several_private_messages(
     await server.until(lambda: whole().count("Point 149:") == len(FOUR) - 1)
     assert [whole().count(f"Point {number}:") for number in (0, 77)] == [len(FOUR) - 1] * 2
     assert {message.visible_to for message in server.messages(thread)} == {None, team.ada}
-
-
-async def test_a_button_of_the_thread_shows_nothing_elsewhere(
-    server: DiscordServer, team: Office
-) -> None:
-    """Forged in another channel or a direct message, it finds no run."""
-    await team.asked()
-    [thread] = server.threads(team.general)
-    posted = digest(server, thread, "Open")
-    assert team.general.guild is not None
-    for channel in (server.channel(team.general.guild, "other"), server.dm(team.ada)):
-        copied = server.say(channel, server.bot, "look")
-        copied.now.components.extend(posted.now.components)
-        said = await team.refused(server.click(copied, button(posted, "Open"), team.ada))
-        assert said == "This run isn't on record here; it may have been deleted."
 
 
 async def test_a_button_for_a_member_who_does_not_exist_finds_nothing(
@@ -1153,35 +1086,6 @@ async def test_deleted_messages_during_a_run_cost_no_answer(
     assert len((await team.library.store.load(document)).messages) == 2
 
 
-@pytest.mark.parametrize(
-    ("code", "why"), [(10003, "the thread is gone"), (160005, "the thread is locked")]
-)
-async def test_a_thread_lost_during_a_run_becomes_a_file_beside_the_card(
-    server: DiscordServer, team: Office, council: ScriptedCouncil, code: int, why: str
-) -> None:
-    """With the thread's content, the long answer, and the one mention."""
-    lines = [f"Reason {number} is that it matters." for number in range(400)]
-    council.script["stage3"] = "\n\n".join(lines)
-    council.held |= {HELD["Final answer"]}
-    card = await team.ask()
-    await council.until_called(HELD["Final answer"])
-    status = 404 if code == 10003 else 400
-    server.fail(SEND, status, code=code, channel=card.id, times=1 << 31)
-    council.release(HELD["Final answer"])
-    await team.dispatcher.tasks.settled()
-    assert "continues below" in card.text
-    _, mention, file = server.messages(team.general)
-    assert file.content == (
-        f"The thread's messages and the whole answer are in this file, because {why}."
-    )
-    [attached] = file.attachments
-    assert attached.filename.endswith(".html")
-    text = re.sub("<[^>]+>", "", attached.data.decode())
-    assert "A better and much longer answer" in text
-    assert all(line in text for line in lines)
-    assert server.pings() == [Ping("user", team.ada.id, "post", mention.id)]
-
-
 @pytest.mark.parametrize("reason", ["old", "archived"])
 async def test_a_card_that_can_no_longer_be_edited_is_posted_again(
     server: DiscordServer, quiet: Office, council: ScriptedCouncil, reason: str
@@ -1253,15 +1157,11 @@ async def client(server: DiscordServer, quiet: Office) -> AsyncIterator[discord.
         yield client
 
 
-def venue(client: discord.Client, team: Office) -> DiscordVenue:
+def venue(client: discord.Client, team: Office) -> Venue:
     """A run's venue in the channel, without a card."""
     assert team.general.guild is not None
     where = Location(team.general.id, team.general.guild.id).source(team.ada.id)
-    return DiscordVenue(client, accepted(where), DiscordTransport(impatient()))
-
-
-async def unrecorded(_: str) -> None:
-    """Keep no message's id."""
+    return Venue.of(DiscordChat(client, DiscordTransport(impatient())), accepted(where))
 
 
 async def test_a_file_is_posted_once_with_its_note(
@@ -1269,7 +1169,9 @@ async def test_a_file_is_posted_once_with_its_note(
 ) -> None:
     """Even if the confirmation of the first attempt was lost."""
     server.fail(SEND, 503, applied=True)
-    await venue(client, quiet).attach("The transcript.", unrecorded, File("council.md", "# Größe"))
+    await venue(client, quiet).attach(
+        "The transcript.", unrecorded("any"), File("council.md", "# Größe")
+    )
     [message] = server.messages(quiet.general)
     assert message.content == "The transcript."
     assert [(file.filename, file.data.decode()) for file in message.attachments] == [
@@ -1299,5 +1201,5 @@ async def test_refusals_are_put_into_words(
     """No discord.py error leaves the adapter."""
     server.fail(SEND, status, code=code, times=2)
     with pytest.raises(VenueError) as caught:
-        await venue(client, quiet).post(Part("Ranking"), "ranking.0", unrecorded)
+        await venue(client, quiet).post(Part("Ranking"), "ranking.0", unrecorded("any"))
     assert (type(caught.value), str(caught.value)) == (kind, said)

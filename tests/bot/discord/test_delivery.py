@@ -9,14 +9,16 @@ import pytest
 import pytest_asyncio
 from discord.http import Route
 
-from bot.discord.location import Location
-from bot.discord.notices import NONCE_SECONDS
-from bot.discord.transport import DiscordTransport, single_attempts
-from bot.discord.venue import DiscordVenue
+from bot.discord.chat import DiscordChat
+from bot.discord.client import DiscordTransport, single_attempts
+from bot.discord.incoming import Location
 from bot.errors import NotAllowed
+from bot.service.delivery.chat import Button, Card, File, Part
+from bot.service.delivery.mentions import Mention
 from bot.service.delivery.outbox import Urgency
-from bot.service.delivery.receipts import Ledger
-from bot.service.delivery.venue import Button, Card, File, Mention, Part
+from bot.service.delivery.receipts import NONCE_SECONDS, Ledger
+from bot.service.delivery.receipts import unrecorded as receipt
+from bot.service.delivery.venue import Venue
 from bot.view.message import Heading, Line, Message, Prose
 from bot.view.wording.commands import in_file
 from council.document.conversation import Source
@@ -261,10 +263,11 @@ class Bench:
     run: RunRow
     now: float = 0.0
 
-    def venue(self) -> DiscordVenue:
+    def venue(self) -> Venue:
         """Return the run's venue, without a card."""
         transport = DiscordTransport(impatient())
-        return DiscordVenue(self.client, self.run, transport, edit_seconds=0, clock=lambda: self.now)
+        chat = DiscordChat(self.client, transport, edit_seconds=0, clock=lambda: self.now)
+        return Venue.of(chat, self.run)
 
 
 @pytest_asyncio.fixture
@@ -279,13 +282,16 @@ async def alone(server: DiscordServer, quiet: Office) -> AsyncIterator[Bench]:
         yield Bench(server, quiet.general, client, run)
 
 
-async def unrecorded(_: object) -> None:
+async def nowhere(_: object) -> None:
     """Keep nothing."""
+
+
+unrecorded = receipt("any", nowhere)
 
 
 def mention(text: str) -> Mention:
     """Return a mention that nothing is on record of."""
-    return Mention(text, unrecorded, Ledger(NOT_MENTIONED, unrecorded))
+    return Mention(text, nowhere, Ledger(NOT_MENTIONED, nowhere))
 
 
 def card_of(run: RunRow) -> Card:
@@ -307,27 +313,6 @@ async def test_a_post_whose_response_was_lost_long_ago_is_looked_for(alone: Benc
     assert [str(one.id) for one in alone.server.messages(alone.channel)] == [message]
 
 
-async def test_an_edit_is_drawn_once_however_often_it_is_tried(
-    alone: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A long answer takes long to render."""
-    drawn: list[Card] = []
-    from bot.discord import venue as module
-
-    draw = module.draw
-
-    async def counted(card: Card, continues: str) -> object:
-        drawn.append(card)
-        return await draw(card, continues)
-
-    monkeypatch.setattr(module, "draw", counted)
-    venue, card = alone.venue(), card_of(alone.run)
-    await venue.post_card(lambda: card, unrecorded)
-    alone.server.fail(EDIT, 503, times=3)
-    await venue.edit_card(lambda: card, lambda: Urgency.PROGRESS, unrecorded)
-    assert drawn == [card]
-
-
 async def test_a_message_is_on_record_even_if_nobody_waits_for_it(alone: Bench) -> None:
     """The edit that fails cancels the thread; what is on its way arrives and is written down."""
     held_back = alone.server.hold(SEND)
@@ -336,7 +321,7 @@ async def test_a_message_is_on_record_even_if_nobody_waits_for_it(alone: Bench) 
     async def sent(message: str) -> None:
         kept.append(message)
 
-    posting = asyncio.create_task(alone.venue().post(Part("Ranking"), "ranking.0", sent))
+    posting = asyncio.create_task(alone.venue().post(Part("Ranking"), "ranking.0", receipt("any", sent)))
     await alone.server.until(lambda: alone.server.requests(SEND))
     posting.cancel()
     held_back.release()
@@ -462,11 +447,11 @@ async def test_a_part_that_a_crash_left_unrecorded_is_found_by_its_embeds(
         kept.append(message)
 
     for number, part in enumerate(parts):
-        await after.post(part, f"member:x.{number}", sent)
+        await after.post(part, f"member:x.{number}", receipt("any", sent))
     assert kept == first
     assert len(alone.server.messages(alone.channel)) == len(parts)
     [other, *_] = await after.parts(digest(size, start=1))
-    await after.post(other, "member:y.0", sent)
+    await after.post(other, "member:y.0", receipt("any", sent))
     assert kept[-1] not in first
     assert len(alone.server.messages(alone.channel)) == len(parts) + 1
 

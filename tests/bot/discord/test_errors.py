@@ -7,7 +7,7 @@ import aiohttp
 import discord
 import pytest
 
-from bot.discord.errors import BAD_TOKEN_CODES, CODES, classify, code_of, retry_after, settled, why_final
+from bot.discord.client import BAD_TOKEN_CODES, CODES, classify, code_of, retry_after, settled, why_final
 from bot.errors import Gone, Malformed, NotAllowed, RateLimited, Unreachable, VenueError
 from bot.view.wording.discord import CODES as WORDS
 from tests.faults.documented import DISCORD

@@ -11,7 +11,7 @@ from aiohttp import web
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
 
-from bot.discord.gateway import RESUMES, tolerate_unreadable_frames
+from bot.discord.bot import RESUMES, tolerate_unreadable_frames
 from bot.errors import ConfigurationError
 from tests.bot.discord.office import Office, office
 from tests.council.scripted import ScriptedCouncil

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.discord.typed import MOST_NAMES, Names
+from bot.discord.incoming import MOST_NAMES, Names
 from bot.service.commands import ACTION
 from council.document.conversation import UserMessage
 from tests.bot.discord.office import Office
@@ -102,7 +102,7 @@ class TestNames:
         self, team: Office, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Discord waits three seconds."""
-        monkeypatch.setattr("bot.discord.typed.NAME_SECONDS", 0.02)
+        monkeypatch.setattr("bot.discord.incoming.NAME_SECONDS", 0.02)
 
         async def hangs(*_: object) -> None:
             await asyncio.Event().wait()

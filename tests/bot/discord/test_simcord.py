@@ -5,9 +5,9 @@ It connects nothing and ignores nonces; `test_bot` covers those. It opens forms 
 each once.
 """
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
@@ -18,13 +18,12 @@ from simcord import ChannelHandle, Env, GuildHandle, InteractionResult, MemberAc
 from bot.discord.bot import DiscordBot
 from bot.discord.commands import register
 from bot.past.lookup import Lookup
-from bot.service.admission.access import Access
 from bot.service.dispatcher import Dispatcher
 from council.document.conversation import AssistantMessage, Message, UserMessage
 from tests.bot.discord.office import impatient
 from tests.bot.service.test_dispatcher import Office, office
 from tests.bot.shown import FINISHED
-from tests.council.scripted import FOUR, ScriptedCouncil, asking
+from tests.council.scripted import FOUR, ScriptedCouncil
 
 QUESTION = "Shard or scale up?"
 ANSWER = "The council's answer, written by chair/man."
@@ -279,27 +278,6 @@ def cards_below(thread: ChannelHandle) -> list[discord.Message]:
     return [message for message in thread.history() if "Follow up" in labels(message)]
 
 
-@asynccontextmanager
-async def at_once(env: Env, monkeypatch: pytest.MonkeyPatch, times: int = 1) -> AsyncGenerator[None]:
-    """Let the bot hear all that is done here, this many times, before it gets to any of it.
-
-    The simulator lets it finish after each act.
-    """
-
-    async def hurry(**_: object) -> None: ...
-
-    def repeated(event: str, *args: object, **kwargs: object) -> None:
-        for _ in range(times):
-            emit(event, *args, **kwargs)
-
-    emit = cast("Callable[..., None]", env.backend.emit)
-    with monkeypatch.context() as patched:
-        patched.setattr(env, "_settle_internal", hurry)
-        patched.setattr(env.backend, "emit", repeated)
-        yield
-    await env.settle()
-
-
 @pytest.mark.soak
 async def test_a_follow_up_is_answered_in_the_same_thread_and_conversation(tmp_path: Path) -> None:
     """Whoever asks it, with a button or a form of before a restart, and below a card of the thread."""
@@ -327,132 +305,6 @@ async def test_a_follow_up_is_answered_in_the_same_thread_and_conversation(tmp_p
         assert [sum(question in each for question in asked) for each in shown] == [1] * len(asked)
         assert [each for each in posted(general) if each.id != card.id] == []
         assert [each.id for each in general.threads] == [thread.id]
-
-
-async def test_a_form_delivered_twice_asks_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And whoever pressed twice, and sends both forms, has asked two questions."""
-    async with office(tmp_path, ScriptedCouncil()) as place, team(place.dispatcher) as here:
-        general = here.guild.create_text_channel("general")
-        await here.ask(general)
-        [card] = posted(general)
-        first, second = [await opened(here.ada, card, "Follow up") for _ in range(2)]
-        async with at_once(here.env, monkeypatch, times=2):
-            await here.ada.submit_modal(first, {"text": "And in a year?"})
-        assert await questions(place) == [QUESTION, "And in a year?"]
-        await sent(here.ada, second, text="And in ten?")
-        assert await questions(place) == [QUESTION, "And in a year?", "And in ten?"]
-        assert len(cards_below(general.threads[0])) == 2
-
-
-@pytest.mark.soak
-async def test_follow_ups_at_once_wait_for_each_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The second knows the first one's answer."""
-    council = ScriptedCouncil()
-    async with office(tmp_path, council) as place, team(place.dispatcher) as here:
-        general = here.guild.create_text_channel("general")
-        eve = here.guild.add_member(here.env.create_user("eve"))
-        await here.ask(general)
-        [card] = posted(general)
-        forms = [(reader, await opened(reader, card, "Follow up")) for reader in (here.ada, eve)]
-        council.calls.clear()
-        async with at_once(here.env, monkeypatch):
-            for reader, form in forms:
-                await reader.submit_modal(form, {"text": f"And for {reader.name}?"})
-        _, earlier, later = await questions(place)
-        assert sorted((earlier, later)) == ["And for ada?", "And for eve?"]
-        prompts = [
-            each.messages[-1]["content"] for each in council.calls if each.step == f"stage1.1:{FOUR[0]}"
-        ]
-        assert [earlier in prompt for prompt in prompts if later in prompt] == [True]
-        assert len(cards_below(general.threads[0])) == 2
-
-
-async def test_answer_it_is_there_where_the_chairman_asks(tmp_path: Path) -> None:
-    """Its form begins with what was asked; also on a card of before a restart."""
-    wanted = "How many jobs run at night?"
-    async with (
-        office(tmp_path, ScriptedCouncil(script={"stage3": asking(wanted)})) as before,
-        team(before.dispatcher) as here,
-    ):
-        general = here.guild.create_text_channel("general")
-        await here.ask(general)
-        [card], [thread] = posted(general), general.threads
-        assert labels(card) == ["Answer the question", *FINISHED[1:]]
-        async with office(tmp_path, ScriptedCouncil()) as after:
-            await here.env.restart_bot(client_of(after.dispatcher))
-            form = await opened(here.ada, card, "Answer the question")
-            assert form.modal
-            field, _ = form.modal["components"]
-            assert field["component"]["value"] == f"{wanted}\n\n"
-            await sent(here.ada, form, text=f"{wanted}\n\nAbout forty.")
-            assert await questions(after) == [QUESTION, f"{wanted}\n\nAbout forty."]
-        [below] = cards_below(thread)
-        assert labels(below) == FINISHED
-
-
-async def test_readers_vote_and_say_why(tmp_path: Path) -> None:
-    """Whoever sees the card has one vote, and changes it; on a card and a form of before a restart, too."""
-    async with office(tmp_path, ScriptedCouncil()) as before, team(before.dispatcher) as here:
-        general = here.guild.create_text_channel("general")
-        eve = here.guild.add_member(here.env.create_user("eve"))
-        await here.ask(general)
-        [card] = posted(general)
-        said = alone(await here.ada.click(card, label="👍 Helpful"))
-        assert said == "Your vote: helpful. Press the other button to change it."
-        assert alone(await here.ada.click(card, label="👍 Helpful")) == said
-        assert await votes(before) == {here.ada.id: (True, None)}
-        form = await opened(eve, card, "👎 Not helpful")
-        assert await votes(before) == {here.ada.id: (True, None), eve.id: (False, None)}
-        async with office(tmp_path, ScriptedCouncil()) as after:
-            await here.env.restart_bot(client_of(after.dispatcher))
-            said = await sent(eve, form, reason="Too vague.")
-            assert said == (
-                "Your vote: not helpful. Your reason is kept with the answer, without your name."
-            )
-            said = await sent(here.ada, await opened(here.ada, card, "👎 Not helpful"))
-            assert said == "Your vote: not helpful. Press the other button to change it."
-            assert await votes(after) == {here.ada.id: (False, None), eve.id: (False, "Too vague.")}
-            await eve.click(card, label="👍 Helpful")
-            assert await votes(after) == {here.ada.id: (False, None), eve.id: (True, None)}
-        assert here.pinged(general, *general.threads) == [here.ada.id]
-
-
-async def test_votes_at_once_are_all_counted_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each click delivered twice."""
-    async with office(tmp_path, ScriptedCouncil()) as place, team(place.dispatcher) as here:
-        general = here.guild.create_text_channel("general")
-        await here.ask(general)
-        [card] = posted(general)
-        readers = [here.guild.add_member(here.env.create_user(f"reader {n}")) for n in range(5)]
-        async with at_once(here.env, monkeypatch, times=2):
-            for number, reader in enumerate(readers):
-                await reader.click(card, label="👍 Helpful" if number % 2 else "👎 Not helpful")
-        assert await votes(place) == {
-            reader.id: (bool(number % 2), None) for number, reader in enumerate(readers)
-        }
-
-
-@pytest.mark.soak
-async def test_who_may_not_ask_votes_and_asks_no_follow_up(tmp_path: Path) -> None:
-    """A stranger is told why, alone; nothing is asked."""
-    async with office(tmp_path, ScriptedCouncil()) as place, team(place.dispatcher) as here:
-        general = here.guild.create_text_channel("general")
-        mallory = here.guild.add_member(here.env.create_user("mallory"))
-        await here.ask(general)
-        [card] = posted(general)
-        place.dispatcher.channels.operator = replace(
-            place.dispatcher.channels.operator,
-            access=Access.model_validate({"deny": {"users": [str(mallory.id)]}}),
-        )
-        said = await sent(mallory, await opened(mallory, card, "Follow up"), text="And in a year?")
-        assert "[access] in council.toml" in said
-        await mallory.click(card, label="👍 Helpful")
-        assert await questions(place) == [QUESTION]
-        assert await votes(place) == {mallory.id: (True, None)}
 
 
 @pytest.mark.parametrize("label", ["Follow up", "👍 Helpful", "👎 Not helpful"])

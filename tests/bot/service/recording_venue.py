@@ -5,16 +5,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from bot.render.markdown import render
+from bot.service.delivery.chat import Button, Card, File, Part
+from bot.service.delivery.mentions import Mention
 from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.receipts import Sent
-from bot.service.delivery.venue import Button, Card, File, Mention, Part
+from bot.service.delivery.venue import Venue
 from bot.view.message import Line, Message, Prose
 from council.brief import Brief, Discussion, SentFile
 from storage.journal.rows import MentionState
 
 
 @dataclass
-class RecordingVenue:
+class RecordingVenue(Venue):
     """Plays a channel. `refuse` maps a method's name to the error it raises.
 
     `room` is how many characters of text fit on a card, `has_own` says that its thread is the card's own. While `closed`, edits wait for `open`.

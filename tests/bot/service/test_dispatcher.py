@@ -21,9 +21,10 @@ from bot.service.admission.costs import Costs, Prices, unknown
 from bot.service.admission.limits import Durability, Limits
 from bot.service.admission.permissions import Admins
 from bot.service.delivery import presenter
+from bot.service.delivery.chat import Button, Card, File, Part
+from bot.service.delivery.mentions import Mention
 from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.receipts import Sent
-from bot.service.delivery.venue import Button, Card, File, Mention, Part
 from bot.service.dispatcher import Dispatcher
 from bot.service.local_queue import LocalQueue
 from bot.service.metrics import Metrics

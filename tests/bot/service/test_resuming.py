@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from bot.errors import Gone, Refusal, Unreachable
+from bot.service.delivery.chat import Part
+from bot.service.delivery.mentions import Mention
 from bot.service.delivery.receipts import Sent
-from bot.service.delivery.venue import Mention, Part
 from bot.service.runs.runs import utc_now
 from council import session
 from council.calls import Steps

@@ -9,9 +9,10 @@ from structlog.testing import capture_logs
 
 from bot.errors import Gone, Malformed, NotAllowed, Revoked, Unreachable, VenueError
 from bot.render.markdown import render
+from bot.service.delivery.chat import Card, Part
+from bot.service.delivery.mentions import Mention
 from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.receipts import Sent
-from bot.service.delivery.venue import Card, Mention, Part
 from bot.service.local_queue import Queue
 from storage.journal.rows import MentionState
 from tests.bot.pressing import press

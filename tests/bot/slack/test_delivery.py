@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.slack import card as slack_card
-from bot.slack.errors import HALF_DONE
+from bot.slack.client import HALF_DONE
 from storage.journal.rows import RunRow
 from tests.bot.shown import FINISHED, blocks_text
 from tests.bot.slack.test_bot import Place, at_work, labels
@@ -262,22 +261,3 @@ class TestEdits:
             fault.release()
             place.council.release(held)
             await place.dispatcher.tasks.settled()
-
-    async def test_an_attempt_that_fails_draws_nothing_again(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """The same state is drawn once, however often it is sent."""
-        drawn: list[object] = []
-        draw = slack_card.blocks_of
-
-        def counted(message: object, continues: str) -> object:
-            drawn.append(message)
-            return draw(message, continues)  # pyright: ignore[reportArgumentType]
-
-        monkeypatch.setattr(slack_card, "blocks_of", counted)
-        async with at_work(tmp_path) as place:
-            place.slack.fail("chat.update", "internal_error", times=6)
-            await place.ask()
-            failed = [call for call in place.slack.calls("chat.update") if call.error]
-            assert len(failed) == 6
-            assert len(drawn) == len(set(map(id, drawn)))

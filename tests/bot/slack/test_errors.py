@@ -21,8 +21,7 @@ from bot.errors import (
     Unreachable,
     VenueError,
 )
-from bot.slack.client import Installation, granted, sending_client
-from bot.slack.errors import by_code
+from bot.slack.client import Installation, by_code, granted, sending_client
 from tests.slack_server import SlackServer
 from tests.slack_server.faults import Breaks
 

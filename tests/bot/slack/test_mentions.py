@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from bot.errors import NotAllowed, Unreachable
+from bot.service.delivery.chat import Part, Spot
+from bot.service.delivery.mentions import AHEAD_SECONDS, Mention, MentionSender
 from bot.service.delivery.receipts import Ledger
-from bot.service.delivery.venue import Mention, Part
-from bot.slack.mentions import AHEAD_SECONDS, MentionSender
 from storage.journal.rows import MentionState
 from tests.bot.shown import blocks_text
 from tests.bot.slack.test_bot import Place, at_work
@@ -255,8 +255,8 @@ async def tell(
         if noted is not None:
             noted.append(telling)
 
-    sender = MentionSender(place.bot._workspace, run)  # pyright: ignore[reportPrivateUsage] - it is made with real parts
+    sender = MentionSender(place.bot._chat, run)  # pyright: ignore[reportPrivateUsage] - it is made with real parts
     mention = Mention(DONE, sent, Ledger(known, note))
     if not await sender.is_over(mention):
-        await sender.send(Part(f"<@{place.ada.id}> {DONE}"), place.general.id, None, mention)
+        await sender.send(Part(f"<@{place.ada.id}> {DONE}"), Spot(place.general.id), mention)
     return kept

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bot.slack.past import USES
+from bot.slack.replies import USES
 from bot.view.wording.past import CUT
 from tests.bot.shown import blocks_text
 from tests.bot.slack.test_bot import Place, at_work

@@ -17,7 +17,7 @@ from slack_bolt.response import BoltResponse
 from structlog.testing import capture_logs
 
 from bot.http_server import serving
-from bot.slack.receiver import receiver
+from bot.slack.bot import receiver
 
 SECRET = "8f742231b10e8888abcd99yyyzzz85a5"  # noqa: S105 - the one in Slack's documentation
 BODY = b'{"type": "event_callback"}'

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.slack.typed import plain, unnamed
+from bot.slack.incoming import plain, unnamed
 
 NAMES = {"U2": "Bob  B.\n", "C2": "launch", "S2": "oncall"}
 

@@ -27,6 +27,7 @@ from council.events import (
     MemberStarted,
     RunCompleted,
     RunFailed,
+    Stage,
 )
 from council.profile import Member, Profile
 from council.usage import Usage
@@ -403,9 +404,8 @@ def test_one_answer_is_labelled() -> None:
         view = fold(view, MemberFailed("stage1", name, LATE), 8.0)
     assert text(fold(view, RunCompleted(RUN_ID, CONVERSATION_ID, single), 9.0)) == (
         f"- Asked: {QUESTION}\n\n"
-        "Only gpt-5 answered, so nobody reviewed it. claude-sonnet-4.5 failed (it took too long); "
-        "gemini-2.5-pro (The Pragmatist) failed (it took too long); "
-        "grok-4 failed (it took too long).\n\n"
+        "Only gpt-5 answered, so nobody reviewed it. claude-sonnet-4.5, "
+        "gemini-2.5-pro (The Pragmatist) and grok-4 failed (it took too long).\n\n"
         f"# {QUESTION}\n\n"
         "Move them. Temporal retries each step and shows its history.\n\n"
         "_1 of 4 members \u00b7 9 s \u00b7 1 call without a known price_\n"
@@ -413,14 +413,31 @@ def test_one_answer_is_labelled() -> None:
 
 
 def test_many_failures_leave_room_for_the_answer() -> None:
-    """As many as fit are named, the rest counted."""
+    """A cause is said once, with the first members that it concerns; the rest are counted."""
     seats = [f"provider/model-number-{number:02}-preview" for number in range(12)]
     failures = [FailedCall(stage="stage1", member=name, failure=BUSY) for name in seats]
     weak = answered(stage2_5=None, failures=failures).split("\n\n")[1]
-    named = [
-        f"model-number-{number:02}-preview failed (the provider was too busy)" for number in range(8)
+    named = ", ".join(f"model-number-{number:02}-preview" for number in range(6))
+    assert weak == (f"3 of 16 members answered; {named} and 6 more failed (the provider was too busy).")
+
+
+@pytest.mark.parametrize(
+    ("stage", "said"),
+    [
+        ("stage2", "gpt-5 and claude-sonnet-4.5 gave no review (it took too long)."),
+        ("stage2_5", "gpt-5 and claude-sonnet-4.5's corrections failed (it took too long)."),
+    ],
+)
+def test_a_cause_of_several_members_is_said_once(stage: Stage, said: str) -> None:
+    """Another member's own cause follows it."""
+    failures = [
+        FailedCall(stage=stage, member=name, failure=why)
+        for name, why in ((GPT, LATE), (GEMINI, BUSY), (CLAUDE, LATE))
     ]
-    assert weak == "; ".join(["3 of 16 members answered", *named[:7], "5 more"]) + "."
+    weak = answered(stage2=[], stage2_5=None, failures=failures).split("\n\n")[1]
+    assert said.removesuffix(".") in weak
+    assert weak.count("it took too long") == 1
+    assert weak.count("the provider was too busy") == 1
 
 
 def test_members_that_were_only_stopped_are_counted() -> None:

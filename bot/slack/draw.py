@@ -1,10 +1,11 @@
-"""Forms that a button opens, and what comes back when they are submitted.
+"""Cards and forms on Slack: blocks, and buttons whose clicks arrive under their ids.
 
 A form carries its run and its place in its metadata, so that any process can read it.
 Source: https://docs.slack.dev/surfaces/modals
 """
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -13,12 +14,53 @@ import orjson
 from bot.actions import Action
 from bot.errors import Refusal
 from bot.service.commands import Given
+from bot.service.delivery.chat import Button, Card, Drawn, Part
 from bot.service.requests.follow_ups import LONGEST_TEXT, Form
 from bot.service.requests.votes import LONGEST_REASON, ReasonForm
 from bot.slack.client import Json
+from bot.slack.text import card as blocks_of
 from bot.view.wording import commands as following
 from bot.view.wording.commands import NOT_HERE
 from bot.view.wording.figures import ANSWER_IT, UNHELPFUL
+
+
+async def draw(card: Card, continues: str) -> Drawn:
+    """Draw a card with its buttons; one that is too long `continues` elsewhere."""
+    # A long answer takes longer to parse than the event loop may wait.
+    shown = await asyncio.to_thread(blocks_of, card.message, continues)
+    return Drawn(Part(shown.text, (*shown.blocks,), card.buttons), is_whole=not shown.cut)
+
+
+def blocks_with_buttons(part: Part) -> list[Json]:
+    """Return a part's blocks, and below them the block of its buttons."""
+    return [*part.blocks, *buttons_of(part.buttons)]
+
+
+def buttons_of(buttons: Iterable[Button]) -> list[Json]:
+    """Return the block of a run's buttons; none without buttons."""
+    # Slack takes no two buttons with the same id: one for each member has its seat.
+    ids = ((f"{each.action}_{each.seat}" if each.name else each.action, each) for each in buttons)
+    return actions((action_id(own), each.value, each.label) for own, each in ids)
+
+
+def actions(buttons: Iterable[tuple[str, str, str]]) -> list[Json]:
+    """Return the block of buttons below a message, each by its id, value and label; none without any."""
+    elements = [
+        {
+            "type": "button",
+            "action_id": id_,
+            "value": value,
+            "text": {"type": "plain_text", "text": label, "emoji": False},
+        }
+        for id_, value, label in buttons
+    ]
+    return [{"type": "actions", "elements": elements}] if elements else []
+
+
+def action_id(action: str) -> str:
+    """Return the id under which the clicks of a run's button arrive."""
+    return f"council_{action}"
+
 
 WHY, FOLLOW_UP = "council_why", "council_follow_up"
 _REASON, _TEXT, _PROFILE = "reason", "text", "profile"
@@ -52,7 +94,7 @@ class OpenedModal:
         return orjson.dumps(self).decode()
 
 
-def drawn(form: Form | ReasonForm, about: OpenedModal) -> Json:
+def modal(form: Form | ReasonForm, about: OpenedModal) -> Json:
     """Return a form as Slack shows it."""
     return _why(about) if isinstance(form, ReasonForm) else _follow_up(form, about)
 

@@ -1,0 +1,58 @@
+"""A run's card and thread, as its channel sees them on either platform."""
+
+import re
+
+import pytest
+
+from bot.service.dispatcher import Dispatcher
+from tests.bot.adapters.teams import QUESTION, AnyTeam
+
+
+async def test_what_people_and_models_write_notifies_nobody(team: AnyTeam) -> None:
+    """In the question, its title, the answers and the corrections: the only ping is the asker's."""
+    hostile = f"@everyone @here {team.mention(team.bob)} <!channel> <!here> <!subteam^S1> [x](https://x.example)"
+    stages = ("stage1", "stage2_5", "stage3", "title")
+    team.council.script |= {stage: f"{hostile} in {stage}" for stage in stages}
+    await team.ask(hostile)
+    assert team.pings() == [team.ada]
+
+
+async def test_an_answer_too_long_for_the_card_continues_in_the_thread(team: AnyTeam) -> None:
+    """In full, in ordered parts; the card says so."""
+    reasons = [f"Reason {number} is that {'it matters and ' * 20}stays." for number in range(200)]
+    team.council.script["stage3"] = "\n\n".join(reasons)
+    card = await team.ask()
+    assert "continues in the thread" in team.read(card)
+    whole = "\n".join(team.read(each) for each in team.said_below(card))
+    assert re.findall(r"^Reason (\d+) ", whole, re.MULTILINE) == [f"{number}" for number in range(200)]
+    assert team.refusals() == []
+
+
+async def test_open_answers_only_the_person_who_presses(team: AnyTeam) -> None:
+    """Also somebody other than the asker; the thread doesn't change, and nobody is pinged."""
+    card = await team.ask()
+    before = [team.read(each) for each in team.said_below(card)]
+    [message, *_] = [each for each in team.said_below(card) if "Open" in team.labels(each)]
+    shown = await team.look(message, "Open", team.bob)
+    for part in ("Changes", "Corrected response", "Original response\nThe first answer of ", "By "):
+        assert f"\n{part}" in team.plain(shown)
+    assert (team.is_private(shown, team.bob), team.labels(shown)) == (True, [])
+    below = [each for each in team.said_below(card) if not team.is_private(each, team.bob)]
+    assert [team.read(each) for each in below] == before
+    assert team.pings() == [team.ada]
+
+
+async def test_an_unexpected_error_shows_only_an_id(
+    team: AnyTeam, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The log has the rest, under the same id."""
+
+    async def broken(*_: object) -> None:
+        raise RuntimeError("the secret insides")
+
+    monkeypatch.setattr(Dispatcher, "accept", broken)
+    said, _, number = (await team.refused(QUESTION)).rpartition(" ")
+    assert said == "Something unexpected went wrong. Try again; if it happens again, report this id:"
+    logged = capsys.readouterr().out
+    assert "the secret insides" in logged
+    assert number in logged
