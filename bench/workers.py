@@ -28,6 +28,7 @@ from pydantic import BaseModel
 
 from bench.load import CHANNELS, SilentVenue, most_memory, text
 from bench.streams import serving
+from bot.adapters import open_shared_queue
 from bot.app import open_council, open_dispatcher, open_library
 from bot.config import logs
 from bot.config.configuration import load
@@ -36,7 +37,6 @@ from bot.serve import tune_interpreter
 from bot.service.admission.access import AT_TERMINAL
 from bot.service.dispatcher import Dispatcher
 from bot.service.requests.question import Question
-from bot.worker import open_shared_queue
 from council.document.conversation import Source
 from tests.discord_server import DiscordServer
 from tests.postgres_server import PostgresServer, serve

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 
 def command_line() -> Callable[[], None]:
-    """Import the command line and return what runs it."""
     # Modules stay: looking through them for garbage would take a tenth of a start.
     gc.disable()
     try:

@@ -15,9 +15,8 @@ from typing import Protocol, cast
 import structlog
 
 from bot.errors import Refusal, VenueError
-from bot.past.buttons import Choice, Verb
 from bot.past.lookup import Lookup
-from bot.past.pages import Link, Sheet
+from bot.past.pages import Choice, Link, Sheet, Verb
 from bot.service.admission import permissions
 from bot.service.admission.access import Requester
 from bot.service.commands import CONFIG, FORGET, HELP, PAST, Command, Given, is_help
@@ -49,7 +48,7 @@ Action = str
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actor:
-    """Whoever acts, and what the platform says about them; what takes time is asked only when needed.
+    """Somebody who acts, and what the platform says about them; what takes time is asked when needed.
 
     `here` is where they are, without what they belong to; `standing` has both, for any place.
     `is_admin` says whether the platform calls them one.
@@ -59,6 +58,19 @@ class Actor:
     here: Requester
     standing: Callable[[Source], Awaitable[Requester]]
     is_admin: Callable[[], Awaitable[bool]]
+
+    @classmethod
+    def known(cls, name: str, requester: Requester, *, is_admin: bool) -> "Actor":
+        """Return one of whom everything is known, and the same everywhere."""
+
+        async def standing(here: Source) -> Requester:
+            del here
+            return requester
+
+        async def admin() -> bool:
+            return is_admin
+
+        return cls(name=name, here=requester, standing=standing, is_admin=admin)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +100,7 @@ class Incoming:
 
 
 class AskerReply(Protocol):
-    """How whoever asks a question is answered."""
+    """How the asker of a question is answered."""
 
     async def say(self, text: str) -> None:
         """Send a sentence to them alone."""
@@ -104,7 +116,7 @@ class AskerReply(Protocol):
 
 
 class Responder(AskerReply, Protocol):
-    """How whoever acts is answered where they act; what isn't shared, they alone see.
+    """How somebody who acts is answered where they act; what isn't shared, they alone see.
 
     What a place doesn't offer is refused there.
     """
@@ -142,7 +154,7 @@ class Responder(AskerReply, Protocol):
 
 
 Handler = Callable[[Incoming, Responder], Awaitable[None]]
-"""Does what somebody asks for. Raises `Refusal` with what only they are told."""
+"""Does what somebody asks for. Raises `Refusal` with what they alone read."""
 OfRun = Callable[[Incoming, RunRow, Responder], Awaitable[None]]
 """Does what somebody asks of a run, which they may."""
 
@@ -165,7 +177,7 @@ class Actions:
             "share": self._share,
             "transcript": self._past_transcript,
             "forget": self._forget,
-            "help": self._explain,
+            "help": self._help,
             "cancel": self._cancel,
         }
         self.table: dict[Action, Handler] = {
@@ -194,7 +206,6 @@ class Actions:
         }
 
     async def handle(self, incoming: Incoming, reply: Responder) -> None:
-        """Do what somebody asks for. Raises `Refusal` with what only they are told."""
         await self.table[incoming.action](incoming, reply)
 
     async def is_first(self, click: str) -> bool:
@@ -239,14 +250,12 @@ class Actions:
     # ── commands ─────────────────────────────────────────────────────────────────────────────
 
     async def _help(self, incoming: Incoming, reply: Responder) -> None:
-        await reply.show(await self._page("help", incoming.place))
-
-    async def _explain(self, incoming: Incoming, reply: Responder) -> None:
-        """Turn to another page of the help."""
-        pages: dict[str, Page] = {page: page for page in PAGES}
-        if incoming.payload.about not in pages:
+        """Show the help, or turn to another page of it."""
+        pages: dict[str, Page] = {"": "help", **{page: page for page in PAGES}}
+        about = incoming.payload.about
+        if about not in pages:
             raise Refusal(NOT_OFFERED)
-        await reply.show(await self._page(pages[incoming.payload.about], incoming.place), turned=True)
+        await reply.show(await self._page(pages[about], incoming.place), turned=bool(about))
 
     async def _page(self, page: Page, here: Source) -> Sheet:
         others = (Choice(label, "help", other) for other, label in PAGES.items() if other != page)
@@ -354,13 +363,11 @@ class Actions:
         await reply.show(Sheet(await self._dispatcher.opened(run, incoming.payload.seat)))
 
     async def _open_form(self, incoming: Incoming, run: RunRow, reply: Responder) -> None:
-        """Open the form for a follow-up, or for what the chairman asked."""
         names = await self._dispatcher.profile_names(incoming.place)
         answers = incoming.action == "answer"
         await reply.form(await self._dispatcher.follow_ups.form(run, names, answers=answers))
 
     async def _follow_up(self, incoming: Incoming, run: RunRow, reply: Responder) -> None:
-        """Ask a form's question in the conversation's thread."""
         below, given = await reply.below(run), incoming.payload.given
         standing = await incoming.actor.standing(below)
         is_read = below.thread is not None and not standing.is_direct
@@ -399,5 +406,4 @@ class Actions:
 
 
 def past(verb: Verb) -> Action:
-    """Return the action of a button below past answers."""
     return f"past {verb}"

@@ -210,7 +210,6 @@ def _admins(configuration: Configuration) -> Admins:
 
 
 def operator_of(configuration: Configuration, profiles: Mapping[str, Profile]) -> Operator:
-    """Return what is configured for all channels, with these profiles."""
     return Operator(
         profiles=profiles,
         access=configuration.operations.access,

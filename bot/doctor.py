@@ -14,7 +14,16 @@ from pathlib import Path
 from bot.app import client_of, operator_of
 from bot.checks import machine
 from bot.checks.channels import ChannelChecks
-from bot.checks.check import MOST_COLUMNS, Check, Checked, Finding, Outcome, carry_out, reported, wrapped
+from bot.checks.check import (
+    MOST_COLUMNS,
+    Check,
+    CheckResult,
+    Finding,
+    Outcome,
+    carry_out,
+    reported,
+    wrapped,
+)
 from bot.checks.models import PROVIDER, ModelChecks
 from bot.config.configuration import NO_PLATFORM, Configuration, check, load, nearly_settings
 from bot.config.settings import given_secrets
@@ -32,7 +41,7 @@ NOT_LIVE = "No model was asked anything; --live asks each member for one word."
 class Examination:
     """What all checks found; `hide` takes secrets out of what is written of it."""
 
-    checked: tuple[Checked, ...]
+    checked: tuple[CheckResult, ...]
     live: bool
     hide: Callable[[str], str] = str
 
@@ -89,15 +98,15 @@ async def diagnose(*, live: bool = False, now: Callable[[], float] = time.time) 
             checked = await _examine(configuration, live=live, now=now)
         else:
             nothing = Finding(str(Path.cwd()), "nothing is set up yet", "Run `council init`")
-            checked = [Checked(CONFIGURATION, Outcome(findings=(nothing, *_misnamed())))]
+            checked = [CheckResult(CONFIGURATION, Outcome(findings=(nothing, *_misnamed())))]
     except ConfigurationError as error:
-        checked = [Checked(CONFIGURATION, Outcome(findings=reported(error)))]
+        checked = [CheckResult(CONFIGURATION, Outcome(findings=reported(error)))]
     return Examination(tuple(checked), live, Redaction(secrets).hide)
 
 
 async def _examine(
     configuration: Configuration, *, live: bool, now: Callable[[], float]
-) -> list[Checked]:
+) -> list[CheckResult]:
     clock = machine.Clock(now)
     settings, database = configuration.settings, configuration.database
     async with AsyncExitStack() as stack:
@@ -155,14 +164,12 @@ def _files(configuration: Configuration) -> list[str]:
 
 
 def _misnamed() -> Iterator[Finding]:
-    """Find variables whose names are almost a setting's; nothing reads them."""
     for where, meant in nearly_settings():
         fix = f"Call it {meant}, if that is meant"
         yield Finding(where, "nothing reads it", fix, "warning")
 
 
 def _too_short(configuration: Configuration) -> Iterator[Finding]:
-    """Find what is too short for a model's key, such as a letter typed by mistake."""
     settings = configuration.settings
     seats = (seat for profile in configuration.profiles.values() for seat in profile.seats)
     named = sorted({seat.api_key_env for seat in seats if seat.api_key_env})
@@ -180,7 +187,6 @@ def _too_short(configuration: Configuration) -> Iterator[Finding]:
 
 
 def _alone(configuration: Configuration) -> Iterator[Finding]:
-    """Find councils of one member, which nobody reviews."""
     for profile in configuration.profiles.values():
         if len(profile.members) == 1:
             where = configuration.place(profile, profile.members[0])

@@ -62,7 +62,6 @@ Refuse = Callable[[RequestRefused], web.Response]
 
 
 def refused(error: RequestRefused) -> web.Response:
-    """Return what is answered to a request that isn't what it should be."""
     if error.cause == NO_ROUTE:
         return web.Response(status=error.status)
     return web.json_response({"error": "invalid request"}, status=error.status)
@@ -109,9 +108,14 @@ class HttpServer(web.Server):
             self._wait_for(made, until, may_go=not is_whole)
             return made
 
+        def taken(task: asyncio.Task[Any]) -> None:
+            self._taking.discard(task)
+            if not task.cancelled() and (error := task.exception()):
+                log.warning("connection_not_taken", reason=error)
+
         task = loop.create_task(loop.connect_accepted_socket(handler, connection))
         self._taking.add(task)
-        task.add_done_callback(self._taken)
+        task.add_done_callback(taken)
 
     def close_oldest(self) -> bool:
         """Close a connection whose request isn't being answered, if there is one."""
@@ -131,11 +135,6 @@ class HttpServer(web.Server):
         await super().shutdown(timeout)
         for timer in self._waiting.values():
             timer.cancel()
-
-    def _taken(self, task: asyncio.Task[Any]) -> None:
-        self._taking.discard(task)
-        if not task.cancelled() and (error := task.exception()):
-            log.warning("connection_not_taken", reason=error)
 
     def _wait_for(self, handler: web.RequestHandler, until: float, *, may_go: bool) -> None:
         """Close a connection at that time, unless its request is answered before, or it is done."""
@@ -164,7 +163,12 @@ class HttpServer(web.Server):
         try:
             if self._most_bytes:
                 request = request.clone(client_max_size=await self._most_bytes(request))
-            await _read(request)
+            try:
+                await request.read()  # it stays readable
+            except web.HTTPRequestEntityTooLarge as error:
+                raise RequestRefused(HTTPStatus.BAD_REQUEST, "too_large") from error
+            except (ConnectionError, web.RequestPayloadError, web.PayloadAccessError) as error:
+                raise RequestRefused(HTTPStatus.BAD_REQUEST, "broken_off") from error
             if handler in self._waiting:
                 self._forget(handler)
                 self._answering.add(handler)
@@ -191,16 +195,6 @@ class HttpServer(web.Server):
         is_known = path in self._paths
         status = HTTPStatus.METHOD_NOT_ALLOWED if is_known else HTTPStatus.NOT_FOUND
         return self._refuse(RequestRefused(status, NO_ROUTE))
-
-
-async def _read(request: web.BaseRequest) -> None:
-    """Read a request's body, which stays readable. Raises `RequestRefused`."""
-    try:
-        await request.read()
-    except web.HTTPRequestEntityTooLarge as error:
-        raise RequestRefused(HTTPStatus.BAD_REQUEST, "too_large") from error
-    except (ConnectionError, web.RequestPayloadError, web.PayloadAccessError) as error:
-        raise RequestRefused(HTTPStatus.BAD_REQUEST, "broken_off") from error
 
 
 @dataclass(slots=True)
@@ -233,7 +227,6 @@ class Arrivals:
             self._listen(one)
 
     def close(self) -> None:
-        """Accept nothing more, and close what hasn't arrived."""
         for timer in filter(None, (self._timer, *self._again)):
             timer.cancel()
         for one in self._listening:
@@ -273,33 +266,30 @@ class Arrivals:
         if self._timer is None:
             self._timer = self._loop.call_at(until, self._close_late)
         # By its number: asyncio writes a socket out, addresses and all, to find that it doesn't know it.
-        self._loop.add_reader(connection.fileno(), self._hear, connection)
-        self._hear(connection)
+        self._loop.add_reader(connection.fileno(), self._look, connection)
+        self._look(connection)
 
-    def _hear(self, connection: socket.socket) -> None:
+    def _look(self, connection: socket.socket) -> None:
+        """Look at what has arrived, and leave it there for the server."""
+        arriving = self._arriving[connection]
         try:
-            self._look(connection)
+            seen = connection.recv(LARGE, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+            if len(seen) <= arriving.seen:  # it was woken, and nothing more is coming
+                self._close(connection)
+            elif (is_whole := has_arrived(seen, self._loop)) is not False or len(seen) == LARGE:
+                self._loop.remove_reader(connection.fileno())
+                del self._arriving[connection]
+                connection.setblocking(False)
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
+                self._server.take(connection, arriving.until, is_whole=bool(is_whole))
+            else:
+                arriving.seen = len(seen)
+                # The kernel wakes the loop when there is more than what was seen.
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, len(seen) + 1)
         except BlockingIOError:
             pass
         except OSError:
             self._close(connection)
-
-    def _look(self, connection: socket.socket) -> None:
-        """Look at what has arrived, and leave it there for the server. Raises `OSError`."""
-        arriving = self._arriving[connection]
-        seen = connection.recv(LARGE, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-        if len(seen) <= arriving.seen:  # it was woken, and nothing more is coming
-            self._close(connection)
-        elif (is_whole := has_arrived(seen, self._loop)) is not False or len(seen) == LARGE:
-            self._loop.remove_reader(connection.fileno())
-            del self._arriving[connection]
-            connection.setblocking(False)
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
-            self._server.take(connection, arriving.until, is_whole=bool(is_whole))
-        else:
-            arriving.seen = len(seen)
-            # The kernel wakes the loop when there is more than what was seen.
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, len(seen) + 1)
 
     def _close_late(self) -> None:
         self._timer = None
@@ -393,7 +383,6 @@ _LOGGER.addFilter(_without_traceback)
 
 
 def most_connections() -> int:
-    """Return how many connections a port may take."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return max(1, _bounded(soft) // SHARE)
 

@@ -1,4 +1,4 @@
-"""`council run`: serve every configured platform in one process until it is told to stop.
+"""`council run`: serve every configured platform in one process until it is to stop.
 
 With a database that several processes share, each may receive questions, carry out runs, or both
 (`council worker` only carries them out), and one at a time listens to Discord.
@@ -11,22 +11,19 @@ import sys
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 import structlog
 
-from bot.adapters import EVERYTHING, Program, Role, start_platforms
+from bot.adapters import EVERYTHING, Health, Program, Role, Worker, open_shared_queue, start_platforms
 from bot.app import Library, open_council, open_dispatcher, operator_of
 from bot.checks.machine import listening
 from bot.config.configuration import Configuration, check, reread
 from bot.config.settings import Settings
 from bot.errors import ConfigurationError, Problem
-from bot.health import Health
 from bot.http_server import raise_descriptors
 from bot.service.metrics import Metrics
 from bot.service.run_tasks import RunQueue
 from bot.upkeep import maintain
-from bot.worker import Worker, open_shared_queue
 from council.task_group import beside, first_of
 from storage.errors import StorageError
 from storage.processes.locks import LOOK_SECONDS, SHARED
@@ -108,7 +105,7 @@ async def serve(
     async with AsyncExitStack() as stack:
         health, metrics = Health(library.database), Metrics()
         if settings.council_status_port and surfaces.queue is None:
-            from bot.monitoring import Status
+            from bot.status import Status
 
             host, port = settings.council_status_host, settings.council_status_port
             with listening("COUNCIL_STATUS_HOST", host, port):
@@ -201,15 +198,23 @@ async def watch(
 ) -> None:
     """Reload when the file changes, and whenever `asked`; until cancelled."""
     path = configuration.settings.council_config
-    seen = await asyncio.to_thread(_stamp, path)
+
+    def stamp() -> tuple[int, int, int] | None:
+        try:
+            found = path.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino
+
+    seen = await asyncio.to_thread(stamp)
     while True:
         with suppress(TimeoutError):
             async with asyncio.timeout(every):
                 await asked.wait()
-        stamp = await asyncio.to_thread(_stamp, path)
-        if asked.is_set() or stamp != seen:
+        now = await asyncio.to_thread(stamp)
+        if asked.is_set() or now != seen:
             asked.clear()
-            seen = stamp
+            seen = now
             await reload(configuration, swap)
 
 
@@ -249,11 +254,3 @@ async def compare(
             if looks == 2:
                 log.warning("configuration_differs", processes=len(differing))
         await asyncio.sleep(every)
-
-
-def _stamp(path: Path) -> tuple[int, int, int] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -19,9 +19,13 @@ if TYPE_CHECKING:
         format_critiques_for_refinement,
     )
     from council.prompts.prompts import build_refinement_prompt
-    from council.refinement_contract import estimate_tokens_used, stage2_5_refine_responses
+    from council.refinement_contract import (
+        complete_round,
+        estimate_tokens_used,
+        stage2_5_refine_responses,
+        start_new_round,
+    )
     from council.reviews.extraction import extract_critiques_from_rankings
-    from council.termination import complete_round, start_new_round
 
 # fmt: off
 __all__ = [
@@ -39,7 +43,6 @@ _HOMES = (
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name from its home."""
     for home in _HOMES if name in __all__ else ():
         module = import_module(f"council.{home}")
         if hasattr(module, name):

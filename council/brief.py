@@ -5,32 +5,28 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Annotated, Literal, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, BaseModel, Field, field_validator
 
 from council.profile import Profile
 from council.text import language
 
 
-class Turn(BaseModel):
+class Turn(BaseModel, frozen=True, hide_input_in_errors=True):
     """An earlier question of the conversation and its final answer.
 
     `answer` is `None` if there was no room for it; then `question` is shortened to a title.
     """
 
-    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
-
     question: str
     answer: str | None
 
 
-class History(BaseModel):
+class History(BaseModel, frozen=True, hide_input_in_errors=True):
     """The part of a conversation that fits beside a question (`council.prompts.opening`).
 
     `turns` are the last exchanges, before them questions without their answers, oldest first;
     `left_out` counts the questions before those. `cut` says that the last answer is shortened.
     """
-
-    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
     turns: tuple[Turn, ...] = ()
     left_out: int = 0
@@ -41,14 +37,12 @@ class History(BaseModel):
         return not (self.turns or self.left_out)
 
 
-class Picture(BaseModel):
+class Picture(BaseModel, frozen=True, hide_input_in_errors=True):
     """A picture that members who see are sent: which one, and how large it was, in pixels.
 
     `sha256` is of what is sent, and names it among the pictures of its run: `run`, or the run that it
     was read for. `page` is the document's page that it shows, `tokens` about what it takes in a prompt.
     """
-
-    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
     sha256: str
     media: Literal["image/png", "image/jpeg"]
@@ -63,14 +57,12 @@ FileKind = Literal["text", "pdf", "picture", "office", "page"]
 """What a file is by its content; a `page` was fetched from a web address."""
 
 
-class Attachment(BaseModel):
+class Attachment(BaseModel, frozen=True, hide_input_in_errors=True):
     """What was read of a file that belongs to the question.
 
     `sha256` is of the content, `pages` counts all pages. `omitted` says in a few words, for people, what
     wasn't read and why. `url` is the address that a page was fetched from.
     """
-
-    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
     name: str
     text: str
@@ -83,18 +75,15 @@ class Attachment(BaseModel):
 
     @property
     def is_unread(self) -> bool:
-        """Whether nothing of it was read."""
         return self.omitted is not None and not (self.text or self.pictures)
 
 
-class SentFile(BaseModel):
+class SentFile(BaseModel, frozen=True, hide_input_in_errors=True):
     """A file that came with a question and isn't read yet.
 
     `address` is where its platform keeps it, `size` its bytes as the platform states them. `media` is
     its type as the platform names it. `why` says why the platform's own limits or ours leave it out.
     """
-
-    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
     name: str
     address: str = Field(default="", repr=False)
@@ -103,14 +92,12 @@ class SentFile(BaseModel):
     why: str | None = None
 
 
-class ThreadMessage(BaseModel):
+class ThreadMessage(BaseModel, frozen=True, hide_input_in_errors=True):
     """What somebody wrote in the thread in which a question was asked.
 
     `author` is the platform's id of the writer, `name` the name that people see there. `sent` are files
     that aren't read yet.
     """
-
-    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
     author: str
     name: str
@@ -119,15 +106,13 @@ class ThreadMessage(BaseModel):
     sent: tuple[SentFile, ...] = ()
 
 
-class Discussion(BaseModel):
+class Discussion(BaseModel, frozen=True, hide_input_in_errors=True):
     """The human thread in which a question was asked: which part of it is read, and its messages.
 
     Read are the messages before `until`, without `question`, the message that holds the question; both
     are ids of the platform. `messages` come oldest first. `left_out` counts older ones; where `more` is
     true there are others before those. `unread` says, for people, why nothing could be read.
     """
-
-    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
     until: str
     question: str | None = None
@@ -149,19 +134,17 @@ class Discussion(BaseModel):
             yield from (file.text for file in message.files)
 
 
-class Ceilings(BaseModel):
+class Ceilings(BaseModel, frozen=True, hide_input_in_errors=True):
     """What whoever asks lets it cost at most, in US dollars: the run, and all of theirs in a day of UTC.
 
     They hold beside the budgets.
     """
 
-    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
-
     run: float | None = None
     day: float | None = None
 
 
-class Brief(BaseModel):
+class Brief(BaseModel, frozen=True, hide_input_in_errors=True):
     """One question and the settings it is answered under; stored in the run's row.
 
     A run is accepted with what was asked. What has to be looked up is filled in before its first call,
@@ -177,8 +160,6 @@ class Brief(BaseModel):
     conversation as fits. `ceilings` are a program's, and `request` is a digest of what it sent: the same
     request may be sent again.
     """
-
-    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
     question: str = Field(min_length=1)
     profile: Annotated[Profile, AfterValidator(Profile.in_a_run)]

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Generic, Literal, Protocol, TypedDict, TypeVar
 
 import orjson
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from council.brief import Picture
 from council.consultation import Consultation
@@ -140,16 +140,14 @@ class Call:
         return hashlib.blake2b(asked, digest_size=16).hexdigest()
 
 
-class Citation(BaseModel):
+class Citation(BaseModel, frozen=True, hide_input_in_errors=True):
     """A page that a reply cites."""
-
-    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
     url: str
     title: str = ""
 
 
-class Reply(BaseModel):
+class Reply(BaseModel, frozen=True, hide_input_in_errors=True):
     """What a model answered.
 
     `truncated`: the reply was cut off by its length limit. `answered_by`: the id of the fallback
@@ -158,8 +156,6 @@ class Reply(BaseModel):
     answer; if it couldn't be read, `unstructured` says why. `unseen`: the model's server refused the
     pictures, so it answered without them.
     """
-
-    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
     text: str
     usage: Usage

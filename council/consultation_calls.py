@@ -8,18 +8,9 @@ import asyncio
 from collections.abc import Sequence
 from typing import TypeVar, get_args
 
+from council import consultation
 from council.calls import AskAgain, Reply, object_schema
-from council.consultation import (
-    HIGHEST,
-    LOWEST,
-    Consultation,
-    Debate,
-    Metadata,
-    Opinion,
-    Rebuttal,
-    Severity,
-)
-from council.consultation_text import read_opinion
+from council.consultation import Consultation, Opinion, Rebuttal
 from council.document.conversation import timestamp
 from council.document.results import Stage1Result, Stage2_5Result
 from council.profile import Member, Profile
@@ -45,27 +36,29 @@ async def read(session: Session, member: Member, reply: Reply, *, after: int = 0
     """
     if session.brief.profile.answer_format == "plain":
         return reply
-    reading = await asyncio.to_thread(read_opinion, reply.text, Rebuttal if after else Opinion)
+    reading = await asyncio.to_thread(
+        consultation.read_opinion, reply.text, Rebuttal if after else Opinion
+    )
     opinion = reading.opinion
     if opinion is None:
         return reply.model_copy(update={"text": reading.words, "unstructured": reading.problem})
     position = opinion.debate if isinstance(opinion, Rebuttal) else None
     model = reply.answered_by or member.model
-    consultation = Consultation(
+    given = Consultation(
         consultant=member.name,
         model=model,
         persona=member.persona.name if member.persona else "",
         response=opinion.response,
         confidence=opinion.confidence,
-        debate=Debate(round=after + 1, **dict(position)) if position else None,
-        metadata=Metadata(
+        debate=consultation.Debate(round=after + 1, **dict(position)) if position else None,
+        metadata=consultation.Metadata(
             tokens_used=reply.usage.tokens,
             latency_ms=reply.latency_ms,
             model_version=model,
             timestamp=timestamp(session.now()),
         ),
     )
-    return reply.model_copy(update={"text": opinion.response.detailed, "consultation": consultation})
+    return reply.model_copy(update={"text": opinion.response.detailed, "consultation": given})
 
 
 def or_again(result: R) -> R | AskAgain[R]:
@@ -108,14 +101,14 @@ def form_schema(
         **({} if is_demonstration else rarely),
     )
     confidence = object_schema(
-        score={"type": "integer", "enum": [*range(LOWEST, HIGHEST + 1)]},
+        score={"type": "integer", "enum": [*range(consultation.LOWEST, consultation.HIGHEST + 1)]},
         reasoning=text(60),
         uncertainty_factors=some(text(50)),
     )
     if kind is Opinion:
         return object_schema(response=response, confidence=confidence)
     peer: JsonObject = {"type": "string", "enum": [*critics]} if critics else text(30)
-    severity: JsonObject = {"type": "string", "enum": [*get_args(Severity)]}
+    severity: JsonObject = {"type": "string", "enum": [*get_args(consultation.Severity)]}
     debate = object_schema(
         position_changed={"type": "boolean"},
         critiques=some(object_schema(target=peer, critique=text(60), severity=severity)),

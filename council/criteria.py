@@ -4,7 +4,7 @@ import re
 import unicodedata
 from typing import Annotated, Self, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 LONGEST_NAME = 60
 MOST = 20
@@ -29,10 +29,8 @@ def _one_line(name: str) -> str:
     return name
 
 
-class Criterion(BaseModel):
+class Criterion(BaseModel, frozen=True, extra="forbid"):
     """One criterion for answers; an answer that fails a must-have is disqualified."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Annotated[str, AfterValidator(_one_line)]
     description: str = Field(default="", max_length=300)
@@ -44,10 +42,8 @@ class Criterion(BaseModel):
         return f"{self.name}{weight}{'!' if self.must_have else ''}"
 
 
-class EvaluationCriteria(BaseModel):
+class EvaluationCriteria(BaseModel, frozen=True, extra="forbid"):
     """1 to 20 criteria with names of their own; also reads their typed form, and a bare list."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     criteria: tuple[Criterion, ...] = Field(min_length=1, max_length=MOST)
 

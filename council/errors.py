@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from council.usage import Usage
 
@@ -117,7 +117,7 @@ CAUSES: Mapping[Cause, Reason] = {
 }  # fmt: skip
 
 
-class Failure(BaseModel):
+class Failure(BaseModel, frozen=True, hide_input_in_errors=True):
     """Why one model call failed, after all its retries.
 
     `detail` is the provider's own sentence, if it sent one, shortened; it never contains a key.
@@ -125,8 +125,6 @@ class Failure(BaseModel):
     counted it, or estimated where a reply had begun. `limit` is the limit in tokens that the reply ran
     into.
     """
-
-    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
     cause: Cause
     detail: str = ""
@@ -173,7 +171,6 @@ class NoAnswers(RunError):
 
     @property
     def cause(self) -> Cause | None:
-        """The cause that all members share."""
         causes: set[Cause] = {why.cause for why in self.failures.values()}
         return causes.pop() if len(causes) == 1 else None
 

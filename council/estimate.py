@@ -5,7 +5,7 @@ say isn't known, so every reply is assumed to be as long as `reply_tokens` says.
 retries and replies that are asked for again aren't included.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -97,9 +97,7 @@ class Estimate:
         return sum(each.cost for each in self.stages if each.stage == stage)
 
 
-class _Asked(NamedTuple):
-    """One expected call."""
-
+class _ExpectedCall(NamedTuple):
     stage: StageName
     member: Member
     prompt: int
@@ -108,8 +106,16 @@ class _Asked(NamedTuple):
 
 
 def estimate(brief: Brief, price_of: PriceOf, unpriced_call: float = UNPRICED_CALL) -> Estimate:
-    asked = [*_foreseen(brief)]
-    # Whoever replaces the chairman is asked instead of it, so the dearest of them counts.
+    given, is_first = _given(brief), brief.history.is_empty
+    shown = sum(picture.tokens for picture in brief.pictures)
+    asked = [
+        call._replace(
+            prompt=call.prompt + given + (shown if call.member.vision and call.stage != "title" else 0)
+        )
+        for call in _calls(brief.profile)
+        if call.stage != "title" or is_first
+    ]
+    # A fallback is asked instead of the chairman, so the dearest of them counts.
     line = [call for call in asked if call.stage == "stage3"]
     dearest = max(line, key=lambda call: _cost(call, price_of(call.member), unpriced_call), default=None)
     counted = [call for call in asked if call.stage != "stage3" or call is dearest]
@@ -126,21 +132,12 @@ def reply_tokens(profile: Profile) -> int:
     return profile.max_tokens or REPLY_TOKENS
 
 
-def _foreseen(brief: Brief) -> Iterator[_Asked]:
-    given, is_first = _given(brief), brief.history.is_empty
-    shown = sum(picture.tokens for picture in brief.pictures)
-    for call in _calls(brief.profile):
-        if call.stage != "title" or is_first:
-            sees = call.member.vision and call.stage != "title"
-            yield call._replace(prompt=call.prompt + given + (shown if sees else 0))
-
-
 @lru_cache(maxsize=64)  # the same councils are asked again and again
-def _calls(profile: Profile) -> Sequence[_Asked]:
+def _calls(profile: Profile) -> Sequence[_ExpectedCall]:
     """Return every call of a run, its prompt without the question's texts."""
     bare = Brief(question="?", profile=profile, seed=0, boundary="0" * 16, notes_mark="0" * 16)
     prompts = prompts_of(bare)
-    calls: list[_Asked] = []
+    calls: list[_ExpectedCall] = []
     reply, seats = reply_tokens(profile), len(profile.members)
     labels = [(f"Response {number}", "") for number in range(1, seats + 1)]
     read = seats - 1 if seats > 2 else seats
@@ -148,7 +145,7 @@ def _calls(profile: Profile) -> Sequence[_Asked]:
     rounds = profile.rounds if seats > 1 else 0
     for member in profile.members:
         first = _written(prompts.answer(member))
-        calls.append(_Asked("stage1", member, first, reply, profile.web))
+        calls.append(_ExpectedCall("stage1", member, first, reply, profile.web))
         review = _written(prompts.review(member, labels[: max(read, 1)])) + read * reply
         again = prompts.correction(
             member,
@@ -161,42 +158,37 @@ def _calls(profile: Profile) -> Sequence[_Asked]:
         # Beside the reviews, which are of all answers, it reads what they hold against its own.
         correction = _written(again) + reply + critiques + critiques // max(seats - 1, 1)
         for _ in range(rounds):
-            calls.append(_Asked("stage2", member, review, reply))
+            calls.append(_ExpectedCall("stage2", member, review, reply))
             if profile.corrects and prompts.corrects:
-                calls.append(_Asked("stage2_5", member, correction, reply, profile.web))
+                calls.append(_ExpectedCall("stage2_5", member, correction, reply, profile.web))
     if seats > 1:
         reviews = min(profile.critique_tokens, seats * reply)
-        heard = seats * (reply + RANKING_TOKENS) + 2 * WITHDRAWN_TOKENS
-        heard += reviews if STRATEGIES[profile.strategy].reads_reviews else 0
+        material = seats * (reply + RANKING_TOKENS) + 2 * WITHDRAWN_TOKENS
+        material += reviews if STRATEGIES[profile.strategy].reads_reviews else 0
         given = Material(responses=[(label, label, "") for label, _ in labels])
         calls += [
-            _Asked("stage3", member, heard + _written(prompts.synthesis(member, given)), reply)
+            _ExpectedCall("stage3", member, material + _written(prompts.synthesis(member, given)), reply)
             for member in (profile.chairman, *profile.chairman_fallbacks)
         ]
     if (judge := profile.judge) and seats > 1:
         compared = _written(prompts.comparison(judge, labels)) + seats * reply
         # Once before the reviews, once after an audited run.
         times = 1 + bool(profile.depth_audit) if profile.asks_judge else 0
-        calls += [_Asked("judge", judge, compared, VERDICT_TOKENS)] * times
+        calls += [_ExpectedCall("judge", judge, compared, VERDICT_TOKENS)] * times
     if profile.title_model:
         titled = _written(prompts.title(profile.title_model))
-        calls.append(_Asked("title", profile.title_model, titled, TITLE_TOKENS))
+        calls.append(_ExpectedCall("title", profile.title_model, titled, TITLE_TOKENS))
     return tuple(calls)
 
 
 def _given(brief: Brief) -> int:
     """Return the tokens of what every prompt repeats: question, files, conversation and thread."""
     fence = 2 * (len(brief.boundary) + 12) // BYTES_PER_TOKEN
-    return sum(tokens(text) + fence for text in _texts(brief))
-
-
-def _texts(brief: Brief) -> Iterator[str]:
-    yield brief.question
-    yield from (file.text for file in (*brief.earlier, *brief.attachments))
+    texts = [brief.question, *(file.text for file in (*brief.earlier, *brief.attachments))]
     for turn in brief.history.turns:
-        yield turn.question
-        yield turn.answer or ""
-    yield from brief.context.texts if brief.context else ()
+        texts += (turn.question, turn.answer or "")
+    texts += brief.context.texts if brief.context else ()
+    return sum(tokens(text) + fence for text in texts)
 
 
 def _written(messages: Iterable[ChatMessage]) -> int:
@@ -204,7 +196,7 @@ def _written(messages: Iterable[ChatMessage]) -> int:
 
 
 def _stage(
-    part: StageName, asked: Iterable[_Asked], price_of: PriceOf, unpriced_call: float
+    part: StageName, asked: Iterable[_ExpectedCall], price_of: PriceOf, unpriced_call: float
 ) -> StageEstimate:
     calls = [(call, price_of(call.member)) for call in asked if call.stage == part]
     return StageEstimate(
@@ -217,6 +209,6 @@ def _stage(
     )
 
 
-def _cost(call: _Asked, price: Price | None, unpriced_call: float) -> float:
+def _cost(call: _ExpectedCall, price: Price | None, unpriced_call: float) -> float:
     cost = price.cost(call.prompt, call.reply) if price else unpriced_call
     return cost + search_cost(call.member, web=call.web)

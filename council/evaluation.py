@@ -138,7 +138,7 @@ class _ItemSteps:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answering:
+class Arms:
     """Answers questions by every arm; `brief` has the council, the seed and the boundary of all of them.
 
     `judge` reads what no checker can score.
@@ -207,14 +207,11 @@ class Answering:
 
     def _session(self, item: Item, key: str) -> Session:
         steps, brief = _ItemSteps(self.steps, key), self._brief(item, {})
-        ask = self._asking(steps)
+        ask = partial(self._ask, steps)
         return Session(brief, ask=ask, steps=steps, emit=_to_nobody, now=self.now, stop=Stop())
 
-    def _asking(self, steps: _ItemSteps) -> Ask:
-        async def ask(call: Call) -> Reply:
-            return await self.ask(steps.keyed(call))
-
-        return ask
+    async def _ask(self, steps: _ItemSteps, call: Call) -> Reply:
+        return await self.ask(steps.keyed(call))
 
     def _brief(self, item: Item, settings: Mapping[str, object]) -> Brief:
         drawn = Random(f"{self.brief.seed}:{item.id}")  # noqa: S311 - a resumed evaluation draws the same
@@ -227,7 +224,7 @@ class Answering:
 
     async def _deliberate(self, item: Item, name: str) -> AssistantMessage | None:
         steps = _ItemSteps(self.steps, item.id, is_reviewed=name != SECOND_LOOK)
-        brief, ask = self._brief(item, COUNCILS[name]), self._asking(steps)
+        brief, ask = self._brief(item, COUNCILS[name]), partial(self._ask, steps)
         try:
             found = await deliberate(brief, ask=ask, steps=steps, emit=_to_nobody, now=self.now)
         except NoAnswers:

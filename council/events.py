@@ -10,16 +10,9 @@ from dataclasses import asdict, dataclass
 from typing import Literal, Self
 
 from council.brief import Discussion
+from council.document import results
 from council.document.conversation import AssistantMessage, FileRecord, LinkRecord
-from council.document.results import (
-    AggregateRanking,
-    RunDepth,
-    ScoringMatrix,
-    Stage1Result,
-    Stage2_5Result,
-    Stage2Result,
-    Stage3Result,
-)
+from council.document.results import AggregateRanking, RunDepth, ScoringMatrix
 from council.errors import Failure
 from council.text.json_objects import JsonObject
 from council.usage import Usage
@@ -27,7 +20,7 @@ from council.usage import Usage
 Stage = Literal["stage1", "stage2", "stage2_5", "stage3"]
 STAGES: tuple[Stage, ...] = ("stage1", "stage2", "stage2_5", "stage3")
 
-StageResult = Stage1Result | Stage2Result | Stage2_5Result | Stage3Result
+StageResult = results.Stage1Result | results.Stage2Result | results.Stage2_5Result | results.Stage3Result
 
 
 @dataclass(frozen=True, slots=True)

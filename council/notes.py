@@ -83,7 +83,6 @@ class AnswerStream:
         self._has_shown = False
 
     def feed(self, piece: str) -> str:
-        """Take a piece and return what can be shown now."""
         return self._next(self._unfencing.feed(piece))
 
     def rest(self) -> str:

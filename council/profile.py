@@ -73,10 +73,8 @@ JsonText = Annotated[str, BeforeValidator(_json_text), AfterValidator(_is_object
 """A table of the configuration, kept as the text of a JSON object: it can be compared and hashed."""
 
 
-class Persona(BaseModel):
+class Persona(BaseModel, frozen=True, extra="forbid"):
     """A point of view that a member is asked to take."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Text
     prompt: Text
@@ -87,7 +85,7 @@ class Persona(BaseModel):
         return "-".join(words)
 
 
-class Member(BaseModel):
+class Member(BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
     """One model with a seat on the council: a row says what a key is, as `docs/configuration.md` has it.
 
     `endpoint`, `api_key_env`, `dialect` and `extra` belong to today's configuration: they are never
@@ -96,8 +94,6 @@ class Member(BaseModel):
     the council's own. `structured` and `vision` are looked up when a run starts, or tried, where the
     configuration doesn't say, and stored with the run.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     model: Text
     """the provider's id of the model"""
@@ -365,3 +361,17 @@ def _seat_name(member: Member, seats: Counter[str]) -> str:
     if seats[member.model] == 1 or member.persona is None:
         return member.model
     return f"{member.model}#{member.persona.slug}"
+
+
+PRESETS = tuple(
+    Persona(name=name, prompt=f"You sit on the council as {name}. Look {focus}.")
+    for name, focus in {
+        "The Architect": "at the whole and at the years to come: structure, boundaries, what will last "
+        "and what will have to change",
+        "The Pragmatist": "for the least that solves the problem now with the people, time and money "
+        "there are",
+        "The Devil's Advocate": "for what will go wrong, which assumption nobody has checked, and the "
+        "case against the favourite",
+        "The Innovator": "for the way nobody has named yet, and for what has become possible lately",
+    }.items()
+)

@@ -7,27 +7,50 @@ reviews are in, through the journal, under deadlines and Stop.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TypedDict
 
 from council.calls import ChatMessage
 from council.criteria import EvaluationCriteria
-from council.document.corrections import corrected, maintained, record
-from council.document.results import (
-    CritiqueItem,
-    IterationRound,
-    IterationState,
-    Stage1Result,
-    Stage2_5Result,
-    Stage2Result,
-    format_critiques_for_refinement,
-)
+from council.document import results
+from council.document.conversation import corrected, maintained, record
+from council.document.results import Stage1Result, Stage2_5Result, Stage2Result
 from council.errors import Failure, ModelError
 from council.prompts.prompts import build_refinement_prompt
 from council.reviews.extraction import extract_critiques_from_rankings
-from council.termination import complete_round, start_new_round
 from council.usage import CHARACTERS_PER_TOKEN
+
+BUDGET_USED = 0.9
+"""The share of the context budget from which no further round begins."""
+
+
+def start_new_round(state: results.IterationState) -> results.IterationRound:
+    state.current_round += 1
+    return results.IterationRound(round_number=state.current_round)
+
+
+def complete_round(
+    state: results.IterationState, round_data: results.IterationRound, tokens_used: int
+) -> None:
+    """Add a round to the state, and terminate it if there is a reason for no further round."""
+    round_data.tokens_used = tokens_used
+    state.rounds.append(round_data)
+    state.total_tokens_used += tokens_used
+    if state.terminated:
+        return
+    if any(failure.cause == "stopped" for failure in round_data.fallbacks.values()):
+        state.terminate(results.TerminationReason.USER_STOPPED)
+    elif round_data.fallbacks and not round_data.refinements:
+        state.terminate(results.TerminationReason.ERROR_OCCURRED)
+    elif not round_data.models_that_changed:
+        state.terminate(results.TerminationReason.MODELS_CONVERGED)
+    elif round_data.average_change < state.min_change_threshold:
+        state.terminate(results.TerminationReason.NO_SIGNIFICANT_CHANGES)
+    elif state.current_round >= state.max_rounds or not state.enabled:
+        state.terminate(results.TerminationReason.MAX_ROUNDS_REACHED)
+    elif state.total_tokens_used >= BUDGET_USED * state.context_budget:
+        state.terminate(results.TerminationReason.CONTEXT_LIMIT_REACHED)
+
 
 Said = str | Mapping[str, object] | None
 """What a model replied: its text, or a dict with the text as `content`; `None` for nothing."""
@@ -46,25 +69,16 @@ class RefinedResult(TypedDict):
     changes_made: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
-    """What one model is asked; with no prompt it keeps its position."""
-
-    answer: Stage1Result
-    critiques: Sequence[CritiqueItem] = ()
-    prompt: str | None = None
-
-
 async def stage2_5_refine_responses(
     user_query: str,
     stage1_results: Iterable[Stage1Result | Mapping[str, object]],
     stage2_results: Iterable[Stage2Result | Mapping[str, object]],
     label_to_model: Mapping[str, str],
-    iteration_state: IterationState,
+    iteration_state: results.IterationState,
     criteria: EvaluationCriteria | Mapping[str, object] | None = None,
     *,
     ask: Ask,
-) -> tuple[list[RefinedResult], IterationRound]:
+) -> tuple[list[RefinedResult], results.IterationRound]:
     """Have every model correct its answer by its peers' points about it, all at once.
 
     Results keep the order of `stage1_results`. A model without points keeps its position and isn't
@@ -77,27 +91,41 @@ async def stage2_5_refine_responses(
     )
     round_data.label_to_model = dict(label_to_model)
     label_of = {model: label for label, model in label_to_model.items()}
-    tasks: dict[str, _Task] = {}
-    for answer in map(Stage1Result.model_validate, stage1_results):
+    prompts: dict[str, str | None] = {}
+
+    async def correct(answer: Stage1Result) -> Stage2_5Result:
         points = round_data.critiques.get(label_of.get(answer.model, ""), [])
-        prompt = (
-            build_refinement_prompt(user_query, answer.response, points, criteria) if points else None
-        )
-        tasks[answer.model] = _Task(answer, points, prompt)
+        prompts[answer.model] = None
+        if not points:
+            return maintained(answer)
+        prompt = build_refinement_prompt(user_query, answer.response, points, criteria)
+        prompts[answer.model] = prompt
+        try:
+            said = _content(await ask(answer.model, [{"role": "user", "content": prompt}]))
+            received = said if said.strip() else Failure(cause="empty")
+        except ModelError as error:
+            received = error.failure
+        except Exception as error:  # noqa: BLE001 - a caller's `ask` may fail in any way; it is kept as data
+            received = Failure(cause="unavailable", detail=f"{type(error).__name__}: {error}")
+        critiques = results.format_critiques_for_refinement(points)
+        return await asyncio.to_thread(corrected, answer, critiques, received)
 
-    async def correct(task: _Task) -> Stage2_5Result:
-        if task.prompt is None:
-            return maintained(task.answer)
-        critiques = format_critiques_for_refinement(task.critiques)
-        heard = await _hear(ask, task.answer.model, task.prompt)
-        return await asyncio.to_thread(corrected, task.answer, critiques, heard)
-
-    corrections = await asyncio.gather(*map(correct, tasks.values()))
+    corrections = await asyncio.gather(*map(correct, map(Stage1Result.model_validate, stage1_results)))
     await asyncio.to_thread(record, round_data, corrections)
-    prompts = {model: {"prompt": task.prompt} for model, task in tasks.items()}
+    asked = {model: {"prompt": prompt} for model, prompt in prompts.items()}
     replies = {result.model: result.refined_response for result in round_data.refinements}
-    complete_round(iteration_state, round_data, estimate_tokens_used(prompts, replies))
-    return [_refined(correction) for correction in corrections], round_data
+    complete_round(iteration_state, round_data, estimate_tokens_used(asked, replies))
+    refined: list[RefinedResult] = [
+        {
+            "model": correction.model,
+            "response": correction.corrected_response,
+            "original_response": correction.original_response,
+            "refined": correction.fallback is None and not correction.maintained,
+            "changes_made": correction.changed,
+        }
+        for correction in corrections
+    ]
+    return refined, round_data
 
 
 def estimate_tokens_used(
@@ -113,26 +141,6 @@ def estimate_tokens_used(
         *map(_content, responses.values()),
     ]
     return sum(len(text) // CHARACTERS_PER_TOKEN for text in texts)
-
-
-def _refined(correction: Stage2_5Result) -> RefinedResult:
-    return {
-        "model": correction.model,
-        "response": correction.corrected_response,
-        "original_response": correction.original_response,
-        "refined": correction.fallback is None and not correction.maintained,
-        "changes_made": correction.changed,
-    }
-
-
-async def _hear(ask: Ask, model: str, prompt: str) -> str | Failure:
-    try:
-        said = _content(await ask(model, [{"role": "user", "content": prompt}]))
-    except ModelError as error:
-        return error.failure
-    except Exception as error:  # noqa: BLE001 - a caller's `ask` may fail in any way; it is kept as data
-        return Failure(cause="unavailable", detail=f"{type(error).__name__}: {error}")
-    return said if said.strip() else Failure(cause="empty")
 
 
 def _content(said: Said) -> str:

@@ -1,62 +1,122 @@
 """Review and correction, round after round, until there is a reason to stop.
 
 Inside a round, scheduling follows the data: a member's correction begins when every *other* member's
-review is in. Between rounds there is nothing to overlap: whoever reviews reads all answers, so a
+review is in. Between rounds there is nothing to overlap: a reviewer reads all answers, so a
 further round begins when the last correction is in.
 """
 
 import asyncio
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from council import consultation_calls
+from council import consultation_calls, replies
 from council.calls import AskAgain, ChatMessage, Reply
 from council.consultation import for_reviewers, spoken_text
-from council.document.conversation import peer_critiques
-from council.document.corrections import Round, corrected, kept, maintained, overall, record
-from council.document.results import (
-    CritiqueItem,
-    IterationRound,
-    IterationState,
-    MemberAnswer,
-    Stage1Result,
-    Stage2_5Result,
-    Stage2Result,
-    TerminationReason,
-    format_critiques_for_refinement,
-)
-from council.echo import CorrectionInputs, fault
+from council.document import conversation, results
+from council.document.conversation import Round
+from council.document.results import Stage1Result, Stage2_5Result, Stage2Result
 from council.errors import Cause, Failure
 from council.events import StageCompleted, StageStarted
 from council.offload import offload
 from council.profile import Member
 from council.prompts.opening import shorten
 from council.prompts.prompts import FAULTS, Prompts, labels_only
-from council.replies import (
-    PeerObjection,
-    handed_over,
-    listed,
-    named,
-    objections_about,
-    read_replies,
-    reply_schema,
-)
+from council.refinement_contract import complete_round, start_new_round
+from council.reviews import ballots
 from council.reviews.ballot_text import without_ranking
-from council.reviews.ballots import (
-    ballot_schema,
-    labels_schema,
-    read_ballot,
-    read_labels,
-    with_ranking,
-)
 from council.reviews.extraction import extract_critiques_from_rankings
 from council.reviews.labels import label_answers, reading_orders
 from council.reviews.ranking import aggregate, score
 from council.session import Request, Session, StageCancellation
 from council.task_group import TaskGroup
-from council.termination import complete_round, start_new_round
+from council.text import FEWEST, language, script
 from council.text.json_objects import JsonObject
+
+TAKEN = 0.6
+"""The share of a reply's runs of words from which it is somebody else's text."""
+RUN = 5
+"""Words in a row that are taken, not found twice by chance."""
+ENOUGH = 30
+"""Words from which a reply can be told from what it shares with other answers."""
+SHORT = 80
+"""Words up to which a reply that begins by declining does nothing else."""
+
+_ASKS = ("?", "\uff1f", "\u061f", "\u037e", "\u055e")
+_WORD = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]|[^\W_]+")
+_LABEL = re.compile(r"(?a:\b(?:Response|RESPONSE|Answer) [A-Z]\b)")
+_LINE = r"^[^\w\n]*(?:\d{1,2}[.)][^\w\n]*)?"
+_RANKS = re.compile(rf"{_LINE}(?:(?i:final ranking)\b|{_LABEL.pattern})", re.MULTILINE)
+_DECLINES = re.compile(
+    r"\W*(?:(?:(?:I['\u2019]m |I am |je suis )?(?:sorry|unfortunately|as an AI|I apologi[sz]e"
+    r"|es tut mir leid|leider|désolée?)\b[^.!?]{0,60}?)?\b"
+    r"(?:I(?: can['\u2019]t| can ?not| won['\u2019]t| will not|(?: a|['\u2019])m (?:unable|not able) to)"
+    r" (?:assist|help|comply|fulfil|provide|answer|discuss|continue)"
+    r"|(?:ich kann|kann ich)\b[^.!?]{0,60}?\bnicht\b[^.!?]{0,20}?(?:helfen|antworten)"
+    r"|je ne (?:peux|puis) pas\b[^.!?]{0,20}?\b(?:aider|répondre|fournir)))\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectionInputs:
+    """What a member read when it corrected its answer; `original` is that answer."""
+
+    question: str
+    original: str
+    prompt: str
+    reviews: Sequence[str]
+    others: Sequence[str]
+
+
+def fault(reply: str, given: CorrectionInputs) -> Cause | None:
+    words, own, asked = _words(reply), _words(given.original), _words(given.question)
+    if words == own:
+        return None
+    prompt = _words(given.prompt)
+    only_asks = words == asked or (reply.rstrip().endswith(_ASKS) and _share(words, [asked]) == 1)
+    if only_asks or _share(words, [prompt]) >= TAKEN:
+        return "echoed_prompt"
+    # An author doesn't know the labels, unless the question has some.
+    earlier = f"{given.question}\n{given.original}"
+    if not (_LABEL.search(earlier) or _RANKS.search(earlier)) and (
+        _RANKS.search(reply) or len(_LABEL.findall(reply)) > 1
+    ):
+        return "sent_ranking"
+    if _DECLINES.match(reply) and len(words) <= SHORT and not _DECLINES.match(given.original):
+        return "declined"
+    if len(words) >= ENOUGH:
+        sources: dict[Cause, Iterable[Sequence[str]]] = {
+            "echoed_prompt": [prompt, asked],
+            "echoed_reviews": map(_words, given.reviews),
+            "echoed_answer": map(_words, given.others),
+        }
+        shares: dict[Cause, float] = {each: _share(words, texts, own) for each, texts in sources.items()}
+        cause = max(shares, key=shares.__getitem__)
+        if shares[cause] >= TAKEN:
+            return cause
+    known = (given.question, given.original)
+    spoken, *ours = map(language, (reply, *known))
+    is_other = bool(spoken and ours[0]) and spoken not in ours
+    is_other |= script(reply) not in map(script, known)
+    return "changed_language" if is_other and len(words) >= FEWEST else None
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.casefold())
+
+
+def _share(words: Sequence[str], texts: Iterable[Sequence[str]], own: Sequence[str] = ()) -> float:
+    """Return the share of runs of words that one of the texts has, but `own` hasn't."""
+    runs = _runs(words)
+    shared = {run for text in texts for run in {*runs}.intersection(_runs(text))}.difference(_runs(own))
+    return sum(run in shared for run in runs) / max(1, len(runs))
+
+
+def _runs(words: Sequence[str]) -> list[tuple[str, ...]]:
+    return [*zip(*(words[at:] for at in range(RUN)), strict=False)]
+
 
 # Built once: an annotation is evaluated whenever its function is defined, and these are inner ones.
 ReadReview = Stage2Result | AskAgain[Stage2Result]
@@ -67,7 +127,7 @@ LABELS_TOKENS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Reviewed:
+class ReviewResult:
     """The answers after all rounds, and what the chairman works from.
 
     `first` is the round in the document's stage 2, `last` the last one with a counted vote.
@@ -77,50 +137,49 @@ class Reviewed:
     first: Round
     last: Round
     corrections: list[Stage2_5Result] | None
-    iteration: IterationState | None
+    iteration: results.IterationState | None
 
     @classmethod
-    def none(cls, labels: dict[str, str] | None = None) -> "Reviewed":
-        """Return what there is without any round."""
+    def none(cls, labels: dict[str, str] | None = None) -> "ReviewResult":
         none = Round(labels or {}, [], [])
         return cls(none, none, None, None)
 
 
-async def review_and_correct(session: Session, answers: list[Stage1Result]) -> Reviewed:
+async def review_and_correct(session: Session, answers: list[Stage1Result]) -> ReviewResult:
     """Run rounds of stages 2 and 2.5 until a `TerminationReason` applies."""
     profile = session.brief.profile
-    state = IterationState(max_rounds=profile.max_rounds)
-    current: Sequence[MemberAnswer] = answers
+    state = results.IterationState(max_rounds=profile.max_rounds)
+    current: Sequence[results.MemberAnswer] = answers
     rounds: list[Round] = []
     while not state.terminated:
         if session.skips("stage2", state.current_round + 1):
-            state.terminate(TerminationReason.USER_STOPPED)
+            state.terminate(results.TerminationReason.USER_STOPPED)
             break
         data = start_new_round(state)
         held = await _Table(session, current, data).run_round()
         if not held.reviews and not data.refinements:
             state.terminate(
-                TerminationReason.USER_STOPPED
+                results.TerminationReason.USER_STOPPED
                 if session.was_stopped
-                else TerminationReason.ERROR_OCCURRED
+                else results.TerminationReason.ERROR_OCCURRED
             )
         number = data.round_number
         complete_round(state, data, session.tokens(f"stage2.{number}", f"stage2_5.{number}"))
         rounds.append(held)
         current = held.corrections
-    is_told = profile.max_rounds > 1 or profile.critique_mode == "extracted"
-    told = state if is_told else None
+    is_kept = profile.max_rounds > 1 or profile.critique_mode == "extracted"
+    iteration = state if is_kept else None
     if not rounds:
-        nothing = Reviewed.none(label_answers([each.model for each in answers], session.brief.seed))
-        return replace(nothing, iteration=told)
+        nothing = ReviewResult.none(label_answers([each.model for each in answers], session.brief.seed))
+        return replace(nothing, iteration=iteration)
     ranked = [each for each in rounds if each.ranking and each.ranking.ballots]
     steps = [*zip(*(each.corrections for each in rounds), strict=True)]
     size = _size(rounds[-1].corrections) if len(rounds) > 1 else 0
-    return Reviewed(
+    return ReviewResult(
         first=rounds[0],
         last=ranked[-1] if ranked else rounds[-1],
-        corrections=await offload(size, lambda: [*map(overall, steps)]),
-        iteration=told,
+        corrections=await offload(size, lambda: [*map(conversation.overall, steps)]),
+        iteration=iteration,
     )
 
 
@@ -142,10 +201,9 @@ class _Reviewer:
 
     @property
     def schema(self) -> JsonObject | None:
-        """The form of its ballot, where its endpoint takes one."""
         if not self.member.structured:
             return None
-        return ballot_schema(
+        return ballots.ballot_schema(
             self.order, self._criteria, is_demonstration=self.prompts.brief.profile.demonstration
         )
 
@@ -162,7 +220,7 @@ class _Reviewer:
         # The built-in model must criticize, and copies what it reads when it has nothing to say.
         copied = self._texts if profile.demonstration else ()
         reading = partial(
-            read_ballot,
+            ballots.read_ballot,
             reply.text,
             order,
             self._criteria,
@@ -186,12 +244,12 @@ class _Reviewer:
             return result
         words = labels_only(order)
         again = partial(self._read_labels, result)
-        return AskAgain(words, result, labels_schema(order), LABELS_TOKENS, again)
+        return AskAgain(words, result, ballots.labels_schema(order), LABELS_TOKENS, again)
 
     async def _read_labels(self, first: Stage2Result, reply: Reply) -> Stage2Result:
-        read = partial(read_labels, reply.text, self.order, answers=self._texts)
+        read = partial(ballots.read_labels, reply.text, self.order, answers=self._texts)
         ranking = await offload(self._size(reply), read)
-        text = with_ranking(first.ranking, ranking) if ranking else first.ranking
+        text = ballots.with_ranking(first.ranking, ranking) if ranking else first.ranking
         return first.model_copy(update={"ranking": text, "parsed_ranking": ranking})
 
     def _size(self, reply: Reply) -> int:
@@ -216,10 +274,10 @@ class _Author:
 
     session: Session
     member: Member
-    answer: MemberAnswer
+    answer: results.MemberAnswer
     label: str
     reviews: Sequence[Stage2Result]
-    objections: Sequence[PeerObjection]
+    objections: Sequence[replies.PeerObjection]
     critiques: str
     given: CorrectionInputs
     round: int
@@ -230,7 +288,7 @@ class _Author:
         is_json = form is not None or bool(self.member.structured)
         return Request(
             prompt=partial(self.prompt, is_json=is_json),
-            schema=reply_schema(form) if is_json else None,
+            schema=replies.reply_schema(form) if is_json else None,
             plain=partial(self.prompt, is_json=form is not None),
         )
 
@@ -244,7 +302,7 @@ class _Author:
             original=spoken_text(self.answer.text, self.answer.consultation),
             label=self.label,
             critiques=[*zip(critics, shorten(texts, room), strict=True)],
-            objections=shorten([*listed(self.objections)], room),
+            objections=shorten([*replies.listed(self.objections)], room),
             is_json=is_json,
         )
 
@@ -252,17 +310,17 @@ class _Author:
         """Read a reply as a correction, or ask once more for one."""
         mark, ours, number = self.session.brief.reply_mark, self.given.prompt, len(self.objections)
         size = len(self.answer.text) + len(reply.text)
-        said = await offload(size, read_replies, reply.text, mark, number, ours)
+        said = await offload(size, replies.read_replies, reply.text, mark, number, ours)
         if said is None:
             return self._again("unanswered")
-        replies = named(self.member.name, self.objections, said)
-        if said.answer is None or not any(each.holds for each in replies):
-            return kept(self.answer, self.critiques, replies, after=self.round)
+        replied = replies.named(self.member.name, self.objections, said)
+        if said.answer is None or not any(each.holds for each in replied):
+            return conversation.kept(self.answer, self.critiques, replied, after=self.round)
         below = reply.model_copy(update={"text": said.answer})
         below = await consultation_calls.read(self.session, self.member, below, after=self.round)
         if cause := await offload(size, fault, below.text, self.given):
             return self._again(cause)
-        result = await offload(size, corrected, self.answer, self.critiques, below, replies)
+        result = await offload(size, conversation.corrected, self.answer, self.critiques, below, replied)
         if result.unstructured is not None:
             return AskAgain(self.session.prompts.no_correction(result.unstructured), result)
         return result
@@ -274,7 +332,9 @@ class _Author:
 class _Table:
     """One round of the members who gave an answer."""
 
-    def __init__(self, session: Session, answers: Sequence[MemberAnswer], data: IterationRound) -> None:
+    def __init__(
+        self, session: Session, answers: Sequence[results.MemberAnswer], data: results.IterationRound
+    ) -> None:
         self._session = session
         self._answers = {answer.model: answer for answer in answers}
         self._data = data
@@ -336,40 +396,42 @@ class _Table:
     def _note(self, held: Round) -> None:
         data = self._data
         data.label_to_model = held.labels
-        record(data, held.corrections)
+        conversation.record(data, held.corrections)
         if data.round_number > 1:  # those of round 1 are the message's own
             data.stage2 = held.reviews
             data.aggregate_ranking = held.ranking
             data.scores = held.scores
 
     async def _review(self, name: str, stage: StageCancellation) -> Stage2Result | Failure:
-        labelled = [(self._label_of[author], self._readable(author)) for author in self._orders[name]]
+        read = [self._answers[author] for author in self._orders[name]]
+        labelled = [
+            (self._label_of[answer.model], for_reviewers(answer.text, answer.consultation))
+            for answer in read
+        ]
         reviewer = _Reviewer(self._session.prompts, self._members[name], labelled)
         request = Request(prompt=reviewer.prompt, schema=reviewer.schema, plain=reviewer.plain_prompt)
         return await self._session.ask(stage, reviewer.member, request, reviewer.read)
-
-    def _readable(self, name: str) -> str:
-        answer = self._answers[name]
-        return for_reviewers(answer.text, answer.consultation)
 
     async def _correct(self, name: str, stage: StageCancellation) -> Stage2_5Result:
         session, label, answer = self._session, self._label_of[name], self._answers[name]
         peers = [await self._reviewing[peer] for peer in self._names if peer != name]
         reviews = [peer for peer in peers if isinstance(peer, Stage2Result)]
-        objections = objections_about(label, reviews)
-        critiques = "" if self._by_points else peer_critiques(name, reviews)
+        objections = replies.objections_about(label, reviews)
+        critiques = "" if self._by_points else conversation.peer_critiques(name, reviews)
         if not session.brief.profile.corrects:
-            return maintained(answer, critiques)
+            return conversation.maintained(answer, critiques)
         if self._by_points:
-            points = await self._points(name, reviews)
-            if not points:
-                return maintained(answer)
-            objections = handed_over(points, objections)
-            critiques = format_critiques_for_refinement(points)
+            size = sum(len(review.ranking) for review in reviews)
+            found = await offload(size, extract_critiques_from_rankings, reviews, {label: name})
+            self._data.critiques |= found
+            if not (points := found[label]):
+                return conversation.maintained(answer)
+            objections = replies.handed_over(points, objections)
+            critiques = results.format_critiques_for_refinement(points)
         if not session.prompts.corrects:
             if reviews and not objections and all(review.points is not None for review in reviews):
-                return maintained(answer, critiques)
-            return corrected(answer, critiques, Failure(cause="too_small", attempts=0))
+                return conversation.maintained(answer, critiques)
+            return conversation.corrected(answer, critiques, Failure(cause="too_small", attempts=0))
         author = _Author(
             session,
             self._members[name],
@@ -378,25 +440,16 @@ class _Table:
             reviews=() if self._by_points else reviews,
             objections=objections,
             critiques=critiques,
-            given=self._inputs(name, reviews),
+            given=CorrectionInputs(
+                question=session.brief.question,
+                original=answer.text,
+                prompt=session.prompts.instructions(label),
+                reviews=[review.ranking for review in reviews],
+                others=[self._answers[peer].text for peer in self._names if peer != name],
+            ),
             round=self._data.round_number,
         )
         result = await session.ask(stage, author.member, author.request(), author.read)
-        return corrected(answer, critiques, result) if isinstance(result, Failure) else result
-
-    async def _points(self, name: str, reviews: list[Stage2Result]) -> list[CritiqueItem]:
-        label = self._label_of[name]
-        size = sum(len(review.ranking) for review in reviews)
-        found = await offload(size, extract_critiques_from_rankings, reviews, {label: name})
-        self._data.critiques |= found
-        return found[label]
-
-    def _inputs(self, name: str, reviews: list[Stage2Result]) -> CorrectionInputs:
-        return CorrectionInputs(
-            question=self._session.brief.question,
-            original=self._answers[name].text,
-            prompt=self._session.prompts.instructions(self._label_of[name]),
-            reviews=[review.ranking for review in reviews],
-            others=[self._answers[peer].text for peer in self._names if peer != name],
-            labels=[*self._labels],
+        return (
+            conversation.corrected(answer, critiques, result) if isinstance(result, Failure) else result
         )

@@ -8,7 +8,7 @@ A failing member costs the council a voice, never the run.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -18,19 +18,10 @@ from council.brief import Brief
 from council.calls import Ask, AskAgain, Reply, Steps
 from council.cancel import Cancellation, Stop
 from council.consultation import chairman_view
+from council.document import results
 from council.document.changes import dropped
-from council.document.conversation import AssistantMessage, timestamp
-from council.document.corrections import Round
-from council.document.results import (
-    AnswerSource,
-    DepthReason,
-    MemberAnswer,
-    RunDepth,
-    Stage1Result,
-    Stage2_5Result,
-    Stage3Result,
-    was_skipped,
-)
+from council.document.conversation import AssistantMessage, Round, timestamp
+from council.document.results import AnswerSource, Stage1Result, Stage2_5Result, Stage3Result
 from council.errors import Failure, NoAnswers, RunStopped
 from council.events import DepthChosen, Emit, StageCompleted, StageStarted, TitleCompleted
 from council.models.costs import PriceOf
@@ -41,7 +32,7 @@ from council.prompts.chair import Material
 from council.prompts.opening import shorten
 from council.reviews.labels import label_answers
 from council.reviews.ranking import counted, disagreements
-from council.rounds import Reviewed, review_and_correct
+from council.rounds import ReviewResult, review_and_correct
 from council.session import Request, Session
 from council.task_group import TaskGroup
 from council.text import clip
@@ -106,7 +97,7 @@ async def deliberate(
             stage2=reviewed.first.reviews,
             stage2_5=reviewed.corrections,
             stage3=final,
-            label_to_model=None if was_skipped(depth) else reviewed.first.labels or None,
+            label_to_model=None if results.was_skipped(depth) else reviewed.first.labels or None,
             aggregate_ranking=reviewed.first.ranking,
             usage=session.usage(),
             settings=brief.profile.model_dump(mode="json", exclude_defaults=True),
@@ -126,19 +117,19 @@ async def deliberate(
 
 async def _concluded(
     session: Session, answers: list[Stage1Result], price_of: PriceOf
-) -> tuple[Reviewed, Stage3Result, RunDepth | None]:
+) -> tuple[ReviewResult, Stage3Result, results.RunDepth | None]:
     """Take the answers as deep as the run goes, to the final one."""
     choice = DepthChoice(session, answers, price_of)
     depth = await choice.decide()
     if depth:
         session.emit(DepthChosen(depth))
     if len(answers) == 1:
-        reviewed = Reviewed.none()
+        reviewed = ReviewResult.none()
         final = _only(session, answers[0])
     else:
-        if was_skipped(depth):
+        if results.was_skipped(depth):
             names = [answer.model for answer in answers]
-            reviewed = Reviewed.none(label_answers(names, session.brief.seed))
+            reviewed = ReviewResult.none(label_answers(names, session.brief.seed))
         else:
             reviewed = await review_and_correct(session, answers)
         final = await _synthesis(session, answers, reviewed, depth)
@@ -174,12 +165,12 @@ async def _answers(session: Session) -> list[Stage1Result]:
     with session.open("stage1") as stage:
         async with TaskGroup() as group:
             seats = [group.create_task(answer(member)) for member in profile.members]
-    results = [seat.result() for seat in seats]
-    answers = [result for result in results if isinstance(result, Stage1Result)]
+    given = [seat.result() for seat in seats]
+    answers = [result for result in given if isinstance(result, Stage1Result)]
     session.emit(StageCompleted("stage1", tuple(answers)))
     failures = {
         member.name: session.seen_whole(member, result)
-        for member, result in zip(profile.members, results, strict=True)
+        for member, result in zip(profile.members, given, strict=True)
         if isinstance(result, Failure)
     }
     if len(answers) < profile.quorum and session.skips("stage2"):
@@ -190,13 +181,15 @@ async def _answers(session: Session) -> list[Stage1Result]:
 
 
 async def _synthesis(
-    session: Session, answers: list[Stage1Result], reviewed: Reviewed, depth: RunDepth | None
+    session: Session, answers: list[Stage1Result], reviewed: ReviewResult, depth: results.RunDepth | None
 ) -> Stage3Result:
     """Stage 3: the chairman writes the answer; if it can't, the next in line does."""
     profile = session.brief.profile
     stopped_early = session.was_stopped
     corrections = reviewed.corrections or []
-    current: dict[str, MemberAnswer] = {answer.model: answer for answer in (*answers, *corrections)}
+    current: dict[str, results.MemberAnswer] = {
+        answer.model: answer for answer in (*answers, *corrections)
+    }
     last = reviewed.last
     ballots = {review.model: review.parsed_ranking for review in last.reviews}
     votes = counted(ballots, last.labels)
@@ -204,6 +197,9 @@ async def _synthesis(
         sum(len(each.original_response) for each in corrections), _withdrawn, corrections
     )
     rejected = _rejected(last)
+    skipped: results.DepthReason | None = "stopped" if reviewed.corrections is None else None
+    if depth and depth.ran == "quick":
+        skipped = depth.reason
     critiques = shorten([review.ranking for review in last.reviews], profile.critique_tokens)
 
     async def write(member: Member, source: AnswerSource) -> Stage3Result | Failure:
@@ -235,7 +231,7 @@ async def _synthesis(
             scores=last.scores,
             disagreements=disagreements(votes, last.labels),
             reviews=[(each.model, text) for each, text in zip(last.reviews, critiques, strict=True)],
-            skipped=_skipped(depth, reviewed),
+            skipped=skipped,
         )
         prompt = partial(session.prompts.synthesis, member, given)
         penalty = session.prompts.repeat_penalty
@@ -245,7 +241,7 @@ async def _synthesis(
     result = _verbatim(last.ranked[0], answers, reviewed, stopped_early=stopped_early)
     session.emit(StageStarted("stage3", (profile.chairman.name,)))
     with session.open("stage3") as stage:
-        for member, source in _each_once(_chair_candidates(session, last.ranked)):
+        for member, source in _chair_candidates(session, last.ranked):
             written = await write(member, source)
             if isinstance(written, Stage3Result):
                 result = written
@@ -254,13 +250,6 @@ async def _synthesis(
                 raise RunStopped(enough=True)
     session.emit(StageCompleted("stage3", (result,)))
     return result
-
-
-def _skipped(depth: RunDepth | None, reviewed: Reviewed) -> DepthReason | None:
-    """Return why nobody reviewed the answers; `None` if somebody was asked to."""
-    if depth and depth.ran == "quick":
-        return depth.reason
-    return "stopped" if reviewed.corrections is None else None
 
 
 def _withdrawn(corrections: Sequence[Stage2_5Result]) -> list[tuple[str, str]]:
@@ -296,30 +285,25 @@ def _rejected(held: Round) -> list[tuple[str, str]]:
 
 
 def _chair_candidates(session: Session, ranked: Sequence[str]) -> Iterator[tuple[Member, AnswerSource]]:
-    """Yield who may write the final answer, in order.
+    """Yield who may write the final answer, in order; no model at the same address twice.
 
     The last one is the best-ranked member whose account can still be asked.
     """
     profile = session.brief.profile
-    yield profile.chairman, "chairman"
-    for member in profile.chairman_fallbacks:
-        yield member, "fallback"
     members = {member.name: member for member in profile.members}
-    for member in map(members.__getitem__, ranked):
-        if session.can_ask(member):
-            yield member, "best_ranked"
-            if session.can_ask(member):  # another one could only help against a refused account
-                return
-
-
-def _each_once(line: Iterable[tuple[Member, AnswerSource]]) -> Iterator[tuple[Member, AnswerSource]]:
-    """Leave out who would be the same model at the same address again."""
+    line: list[tuple[Member, AnswerSource]] = [(profile.chairman, "chairman")]
+    line.extend((member, "fallback") for member in profile.chairman_fallbacks)
+    line.extend((members[name], "best_ranked") for name in ranked)
     asked: set[tuple[str, str | None]] = set()
     for member, source in line:
-        seat = member.model, member.endpoint_id
-        if seat not in asked:
-            asked.add(seat)
-            yield member, source
+        if source != "best_ranked" or session.can_ask(member):
+            seat = member.model, member.endpoint_id
+            if seat not in asked:
+                asked.add(seat)
+                yield member, source
+            # Another member could only help against a refused account.
+            if source == "best_ranked" and session.can_ask(member):
+                return
 
 
 def _only(session: Session, answer: Stage1Result) -> Stage3Result:
@@ -336,7 +320,7 @@ def _only(session: Session, answer: Stage1Result) -> Stage3Result:
 
 
 def _verbatim(
-    model: str, answers: list[Stage1Result], reviewed: Reviewed, *, stopped_early: bool
+    model: str, answers: list[Stage1Result], reviewed: ReviewResult, *, stopped_early: bool
 ) -> Stage3Result:
     """Return a member's answer as the final one: its correction, or without one its first answer."""
     given = (

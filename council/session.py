@@ -10,36 +10,14 @@ from typing import TypeVar
 import structlog
 from pydantic import BaseModel
 
+from council import calls, events
 from council.accounts import Accounts
 from council.brief import Brief
-from council.calls import (
-    MAX_RETRIES,
-    Ask,
-    AskAgain,
-    Call,
-    Meter,
-    Outcome,
-    Prompt,
-    Read,
-    Reply,
-    Steps,
-    run_retries,
-)
+from council.calls import Ask, AskAgain, Call, Meter, Outcome, Prompt, Read, Reply, Steps
 from council.cancel import Cancellation, Stop
 from council.document.conversation import FailedCall, RunUsage
 from council.errors import CouncilError, Failure, ModelError
-from council.events import (
-    AnswerStreamed,
-    AnswerWithdrawn,
-    CallSpent,
-    Emit,
-    MemberAnswered,
-    MemberFailed,
-    MemberRetried,
-    MemberStarted,
-    Stage,
-    StageResult,
-)
+from council.events import Emit, Stage, StageResult
 from council.notes import AnswerStream
 from council.offload import offload
 from council.profile import Member, Profile
@@ -121,10 +99,10 @@ class Session:
         self.saw: dict[str, None] = {}
         """The names of those who were shown the question's pictures, in the order of their answers."""
         self.was_stopped = False
-        """Whether a press of Stop kept a member from being heard."""
+        """Whether a press of Stop kept a member from answering."""
         self._ask = ask
         self._steps = steps
-        self._retries, self._last_retries = run_retries(MAX_RETRIES)
+        self._retries, self._last_retries = calls.run_retries(calls.MAX_RETRIES)
         self._usage: dict[str, Usage] = {}
         self._latencies: dict[str, int] = {}
         self._accounts = Accounts()
@@ -143,7 +121,7 @@ class Session:
     ) -> R | Failure:
         """Call a member in a stage and return the result of `read` for its reply, or the failure.
 
-        The observers are told either way. A call that was cut off before it began is neither made nor
+        The observers learn of it either way. A call that was cut off before it began is neither made nor
         recorded, and announced only if its account was refused.
         """
         answer = None
@@ -151,7 +129,7 @@ class Session:
             answer = AnswerStream(self.brief.boundary, self.brief.notes_mark)
         call = self._call(stage, member, request, answer)
         calls = Cancellation(stage, self._accounts.calls(member))
-        # In a replay, what was heard before the cancellation counts as it did then.
+        # In a replay, what came before the cancellation counts as it did then.
         if self._steps.recall(call) is None:
             if calls.cause is not None:
                 why = Failure(cause=calls.cause, attempts=0)
@@ -160,17 +138,19 @@ class Session:
                 self.was_stopped |= why.cause == "stopped"
                 return why
             stage.begin()
-            self.emit(MemberStarted(stage.stage, member.name, stage.round))
+            self.emit(events.MemberStarted(stage.stage, member.name, stage.round))
         call, outcome = await self._step(call, calls, request)
         if isinstance(outcome, Reply):
             if answer and (rest := answer.rest()):
-                self.emit(AnswerStreamed(member.name, rest))
+                self.emit(events.AnswerStreamed(member.name, rest))
             result, reply = await self._read(call, outcome, read, calls)
             if not isinstance(result, Failure):
                 if call.pictures and not outcome.unseen:
                     self.saw[member.name] = None
                 took, used = reply.latency_ms, reply.usage
-                self.emit(MemberAnswered(stage.stage, member.name, result, took, used, stage.round))
+                self.emit(
+                    events.MemberAnswered(stage.stage, member.name, result, took, used, stage.round)
+                )
                 stage.succeed()
                 return result
             outcome = result
@@ -185,16 +165,16 @@ class Session:
         def retry(failure: Failure, wait: float) -> None:
             if answer:
                 answer.restart()
-            self.emit(MemberRetried(stage.stage, member.name, failure, wait, stage.round))
+            self.emit(events.MemberRetried(stage.stage, member.name, failure, wait, stage.round))
 
         def stream(text: str) -> None:
             if answer and (shown := answer.feed(text)):
-                self.emit(AnswerStreamed(member.name, shown))
+                self.emit(events.AnswerStreamed(member.name, shown))
 
         def withdraw() -> None:
             if answer:
                 answer.restart()
-                self.emit(AnswerWithdrawn(member.name))
+                self.emit(events.AnswerWithdrawn(member.name))
 
         is_form = request.schema and profile.demonstration
         role = f":{request.role}" if request.role else ""
@@ -221,7 +201,7 @@ class Session:
         stage, number = cancellation.stage, cancellation.round
         self.was_stopped |= why.cause == "stopped"
         self.failures.append(FailedCall(stage=stage, member=member.name, failure=why, round=number))
-        self.emit(MemberFailed(stage, member.name, why, number))
+        self.emit(events.MemberFailed(stage, member.name, why, number))
         return why
 
     async def _read(
@@ -298,7 +278,6 @@ class Session:
         return skipped
 
     def seen_whole(self, member: Member, why: Failure) -> Failure:
-        """Return a failure as it looks beside the others of its account."""
         return self._accounts.seen_whole(member, why)
 
     def can_ask(self, member: Member) -> bool:
@@ -334,10 +313,14 @@ class Session:
                 await asyncio.shield(self._steps.record(call, outcome))
         if outcome.usage is not None:
             self._usage[call.step] = outcome.usage
-            self.emit(CallSpent(call.step, outcome.usage))
+            self.emit(events.CallSpent(call.step, outcome.usage))
         if isinstance(outcome, Reply):
             self._latencies[call.step] = outcome.latency_ms
-        if request is None or not _refuses_schema(outcome, call):
+        is_form = call.schema is not None and bool(call.member.structured)
+        if request is None or not is_form or not isinstance(outcome, Failure):
+            return call, outcome
+        # An endpoint may take a schema in no form, or say nothing because of it.
+        if outcome.cause not in ("format_refused", "empty"):
             return call, outcome
         # The refusal is on record, so that a replay asks the same.
         prompt = request.plain or request.prompt
@@ -348,8 +331,12 @@ class Session:
         try:
             outcome: Outcome = await self._ask(call)
         except ModelError as error:
-            outcome = error.failure
-            _log(call, outcome)
+            outcome = why = error.failure
+            # Not what a server sent: it may quote the question.
+            connection = why.detail if why.reason.quotes == "log" else None
+            facts = why.model_dump(include={"cause", "status", "attempts"})
+            facts = {"step": call.step, "model": call.member.model, **facts, "connection": connection}
+            log.info("call_failed", **facts)
         except Exception:
             log.exception("call_crashed", step=call.step)
             outcome = UNREADABLE
@@ -388,22 +375,3 @@ class Session:
                 outcome = outcome.model_copy(update={"text": text})
         await self._steps.record(call, outcome)
         return outcome
-
-
-def _refuses_schema(outcome: Outcome, call: Call) -> bool:
-    """Return whether an endpoint takes a call's schema in no form, or says nothing because of it."""
-    asked = call.schema is not None and bool(call.member.structured)
-    return asked and isinstance(outcome, Failure) and outcome.cause in ("format_refused", "empty")
-
-
-def _log(call: Call, why: Failure) -> None:
-    """Log a call that failed, but not what a server sent: it may quote the question."""
-    log.info(
-        "call_failed",
-        step=call.step,
-        model=call.member.model,
-        cause=why.cause,
-        status=why.status,
-        attempts=why.attempts,
-        connection=why.detail if why.reason.quotes == "log" else None,
-    )

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 CHARACTERS_PER_TOKEN = 4
 BYTES_PER_TOKEN = 4
@@ -31,7 +31,7 @@ class Price:
         return self.request + read + self.completion * completion_tokens
 
 
-class Usage(BaseModel):
+class Usage(BaseModel, frozen=True):
     """What one call, one stage or one run used.
 
     `cost` is in US dollars, the sum over the calls whose price is known; `unpriced` counts the
@@ -39,8 +39,6 @@ class Usage(BaseModel):
     prompts that providers read from their caches, as far as they say so; `None` if none does.
     `unsure` is the part of `cost` that calls may not be billed that were cut off; `None` if none was.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     prompt_tokens: int = 0
     completion_tokens: int = 0

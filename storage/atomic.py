@@ -28,7 +28,6 @@ class Stamp:
 
 
 def stamp(status: os.stat_result) -> Stamp:
-    """Return the stamp in a file's status."""
     return Stamp(status.st_mtime_ns, status.st_size)
 
 

@@ -38,8 +38,8 @@ class StorageError(CouncilError):
         self.path = path
 
     @property
-    def told_in_chat(self) -> str:
-        """The sentence without paths and addresses: those are for whoever runs the council."""
+    def for_chat(self) -> str:
+        """The sentence without paths and addresses: those are for its operator."""
         said = _ADDRESS.sub("the database", str(self))
         return said.replace(f"{self.path.parent}/", "") if self.path else said
 

@@ -12,7 +12,7 @@ from storage.processes.locks import Locks
 
 
 @dataclass(frozen=True, slots=True)
-class Recovered:
+class Recovery:
     """A database that was damaged: where it is now, and what was carried over to a new one.
 
     `carried_over` has the rows of each table; `complete`: every table could be read to its end.
@@ -34,5 +34,5 @@ class Stores:
     documents: Conversations
     audit: AuditLog
     locks: Locks
-    recovered: Recovered | None = None
+    recovered: Recovery | None = None
     coordination: Coordination | None = None

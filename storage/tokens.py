@@ -7,7 +7,7 @@ audit.
 import hashlib
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 
 from council.document.conversation import timestamp
@@ -55,22 +55,16 @@ class ProgramToken:
     used_at: str | None = None
 
     def is_expired(self, now: datetime) -> bool:
-        """Return whether it opens nothing any more."""
         return self.expires_at is not None and datetime.fromisoformat(self.expires_at) <= now
 
 
+@dataclass(frozen=True, slots=True)
 class Tokens:
     """The tokens of an open database. Every method may raise `StorageError`."""
 
-    def __init__(
-        self,
-        database: Database,
-        overrides: Overrides,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
-        self._database = database
-        self._overrides = overrides
-        self._now = now
+    _database: Database
+    _overrides: Overrides
+    _now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     async def new(
         self,
@@ -85,18 +79,9 @@ class Tokens:
         token = PREFIX + secrets.token_hex(24)
         now = self._now()
         expires_at = timestamp(now + lasts) if lasts else None
-        row = (
-            name,
-            digest(token),
-            scope.platform,
-            scope.workspace or "",
-            scope.channel or "",
-            profile,
-            day_limit,
-            timestamp(now),
-            expires_at,
-        )
-        line = {"by": "terminal", "token": name, "made": True, **_place(scope), "expires": expires_at}
+        place = scope.platform, scope.workspace or "", scope.channel or ""
+        row = (name, digest(token), *place, profile, day_limit, timestamp(now), expires_at)
+        line = {"by": "terminal", "token": name, "made": True, **asdict(scope), "expires": expires_at}
         try:
             await self._database.write((_NEW, row), self._overrides.noted(line))
         except ConstraintError:
@@ -107,7 +92,6 @@ class Tokens:
         return token
 
     async def all(self) -> list[ProgramToken]:
-        """Return every token, by name; expired ones, too."""
         return [_read(row) for row in await self._database.read(_ALL)]
 
     async def find(self, token: str) -> ProgramToken | None:
@@ -125,7 +109,7 @@ class Tokens:
         rows = await self._database.read(_NAMED, (name,))
         if not rows:
             return False
-        line = {"by": "terminal", "token": name, "revoked": True, **_place(_read(rows[0]).scope)}
+        line = {"by": "terminal", "token": name, "revoked": True, **asdict(_read(rows[0]).scope)}
         await self._database.write((_REVOKE, (name,)), self._overrides.noted(line))
         await self._overrides.finish()
         return True
@@ -141,18 +125,7 @@ def digest(token: str) -> str:
     return hashlib.sha256(token.encode(errors="replace")).hexdigest()
 
 
-def _place(scope: Scope) -> dict[str, str | None]:
-    return {"platform": scope.platform, "workspace": scope.workspace, "channel": scope.channel}
-
-
 def _read(row: Row) -> ProgramToken:
-    return ProgramToken(
-        id=row["digest"][:16],
-        name=row["name"],
-        scope=Scope(row["platform"], row["workspace"] or None, row["channel"] or None),
-        profile=row["profile"],
-        day_limit=row["day_limit"],
-        created_at=row["created_at"],
-        expires_at=row["expires_at"],
-        used_at=row["used_at"],
-    )
+    names = ("name", "profile", "day_limit", "created_at", "expires_at", "used_at")
+    scope = Scope(row["platform"], row["workspace"] or None, row["channel"] or None)
+    return ProgramToken(id=row["digest"][:16], scope=scope, **{name: row[name] for name in names})

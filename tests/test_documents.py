@@ -8,13 +8,13 @@ from pathlib import Path
 from typer.main import get_group
 
 from bench import settings
+from bot.adapters import Health
 from bot.app import open_library
 from bot.cli import app
 from bot.config.settings import Settings
-from bot.health import Health
-from bot.monitoring import Status
 from bot.service.metrics import Metrics
 from bot.service.overrides import OVERRIDES
+from bot.status import Status
 
 ROOT = Path(__file__).parent.parent
 VARIABLES = {name.upper() for name in Settings.model_fields}

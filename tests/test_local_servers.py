@@ -9,7 +9,7 @@ import pytest
 
 from bot.config.configuration import load
 from bot.view.wording.terminal import offer
-from council.local import LocalServer
+from council.suggestion import LocalServer
 from tests.bot.terminal.test_demo import Watched
 from tests.launcher import start
 from tests.model_server import Json, ModelServer
@@ -22,9 +22,9 @@ TWO = LocalServer("LM Studio", "http://127.0.0.1:1234/v1", ("qwen/qwen3-8b", "ge
 SEVERAL: list[Json] = [{"id": "llama3.3:latest"}, {"id": "qwen3:8b"}]
 
 PROGRAM = """
-from council import demonstration, local
+from council import demonstration, suggestion
 demonstration.available = lambda: False
-local.find_servers.__defaults__ = ({{"Ollama": {port}}}, 60.0)
+suggestion.find_servers.__defaults__ = ({{"Ollama": {port}}}, 60.0)
 from bot.cli import main
 main()
 """

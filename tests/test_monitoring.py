@@ -14,7 +14,7 @@ import pytest
 
 from bot.service.delivery.outbox import Outbox
 from council.events import STAGES
-from tests.bot.test_monitoring import Served, connected, served
+from tests.bot.test_status import Served, connected, served
 from tests.ports import free_port
 
 ROOT = Path(__file__).parent.parent

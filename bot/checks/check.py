@@ -87,7 +87,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckResult:
     """A finished check."""
 
     name: str
@@ -140,7 +140,7 @@ def needs(check: str) -> Outcome:
     return Outcome(f"skipped: first fix what is wrong under {check}", skipped=True)
 
 
-async def carry_out(checks: Sequence[Check]) -> list[Checked]:
+async def carry_out(checks: Sequence[Check]) -> list[CheckResult]:
     """Run all checks at once, unless they need each other; no check hides another.
 
     A check comes after those it needs in `checks`.
@@ -149,7 +149,7 @@ async def carry_out(checks: Sequence[Check]) -> list[Checked]:
     async with asyncio.TaskGroup() as group:
         for check in checks:
             tasks[check.name] = group.create_task(_outcome(check, dict(tasks)))
-    return [Checked(name, task.result()) for name, task in tasks.items()]
+    return [CheckResult(name, task.result()) for name, task in tasks.items()]
 
 
 async def _outcome(check: Check, before: dict[str, asyncio.Task[Outcome]]) -> Outcome:

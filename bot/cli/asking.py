@@ -26,8 +26,8 @@ from bot.cli.execution import (
 )
 from bot.config.configuration import Configuration
 from bot.errors import Refusal, UsageError
+from bot.inputs.files import FileContent
 from bot.inputs.limits import DOCUMENT_BYTES
-from bot.inputs.reading import FileContent
 from bot.service.commands import MOVED, OVERRIDABLE, described
 from bot.service.options import RunOptions
 from bot.service.requests.attachments import one_line

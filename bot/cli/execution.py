@@ -69,7 +69,7 @@ def offer_servers(configuration: Configuration, *, may_ask: bool = False) -> Con
     """
     if not configuration.is_demonstration:
         return configuration
-    from council.local import find_servers
+    from council.suggestion import find_servers
 
     servers = asyncio.run(find_servers())
     for server in servers:

@@ -25,10 +25,10 @@ from bot.cli.execution import (
     utf8,
     with_library,
 )
-from bot.doors import tokens
-from bot.doors.tokens import DEFAULT_DAY, DEFAULT_TIME, read_limit
 from bot.errors import ConfigurationError, UsageError
+from bot.terminal import spending
 from bot.terminal.ask import say, warn
+from bot.terminal.spending import DEFAULT_DAY, DEFAULT_TIME, read_limit
 from bot.view.wording import doors
 from storage.journal.spending import Spending
 
@@ -127,7 +127,7 @@ def serve(
     ] = None,
 ) -> None:
     """Serve programs: an OpenAI-compatible endpoint at /v1, and MCP at /mcp."""
-    from bot.doors.serving import serve_programs
+    from bot.doors.server import serve_programs
 
     configuration = configured(logging.INFO)
     offer_servers(configuration)
@@ -145,7 +145,7 @@ def mcp(
     max_cost_day: Day = DEFAULT_DAY,
 ) -> None:
     """Serve one agent on this machine: MCP over standard input and output."""
-    from bot.doors.serving import has_mcp, serve_stdio
+    from bot.doors.server import has_mcp, serve_stdio
 
     if not has_mcp():
         end(doors.NO_MCP, MISUSED)
@@ -178,7 +178,7 @@ def new(
     """Make a token and print it, once: its holder reads that channel's history and asks there."""
     configuration = configured()
     try:
-        wanted = tokens.TokenRequest.read(name, scope, max_cost_day, expires, profile)
+        wanted = spending.TokenRequest.read(name, scope, max_cost_day, expires, profile)
     except UsageError as error:
         end(str(error), MISUSED)
     if profile is not None and profile not in configuration.profiles:
@@ -187,7 +187,7 @@ def new(
 
     async def run(library: Library) -> tuple[str, str | None]:
         try:
-            made = await tokens.make(library.tokens, wanted)
+            made = await spending.make(library.tokens, wanted)
         except UsageError as error:
             end(str(error), MISUSED)
         [token] = [each for each in await library.tokens.all() if each.name == name]
@@ -195,7 +195,7 @@ def new(
 
     made, expires_at = with_library(configuration, run)
     say(made)
-    warn(doors.made(tokens.place(wanted.scope), name, wanted.day_limit, expires_at))
+    warn(doors.made(spending.place(wanted.scope), name, wanted.day_limit, expires_at))
 
 
 def list_(
@@ -204,8 +204,8 @@ def list_(
 ) -> None:
     """List the tokens: scope, expiry, last use, and what each has spent today."""
 
-    async def run(library: Library) -> list[tokens.TokenRow]:
-        return await tokens.list_all(library.tokens, Spending(library.database))
+    async def run(library: Library) -> list[spending.TokenRow]:
+        return await spending.list_all(library.tokens, Spending(library.database))
 
     listed = with_library(configured(), run)
     if as_json:
@@ -256,7 +256,7 @@ def reset(key: Key, whose: Whose) -> None:
 
 
 def _account(key: str, whose: str, dollars: float | None = None, *, as_json: bool = False) -> None:
-    from bot.terminal.budgets import Account
+    from bot.terminal.spending import Account
 
     configuration = configured()
 

@@ -16,7 +16,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, cast
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, Field, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 from rapidfuzz import process
 
@@ -30,8 +30,7 @@ from bot.service.options import DEFAULT
 from bot.view.wording import cli as wording
 from bot.view.wording import to_install, worth
 from council.criteria import Criterion
-from council.personas import PRESETS
-from council.profile import CONSTANTS, Member, Persona, Profile
+from council.profile import CONSTANTS, PRESETS, Member, Persona, Profile
 from council.text.redaction import passwords
 
 OURS = ("council_", "openrouter_", "discord_", "slack_", "database_url")
@@ -60,7 +59,7 @@ VARIABLES = {
 Table = dict[str, Any]
 
 
-class _Mode(BaseModel):
+class _Mode(BaseModel, extra="forbid"):
     """What `[access]` holds beside its lists."""
 
     opt_in: bool
@@ -87,8 +86,6 @@ class Operations(BaseModel):
 
 class CouncilFile(Operations):
     """The content of `council.toml`; its profiles are validated together with the settings."""
-
-    model_config = ConfigDict(extra="forbid")
 
     profiles: dict[str, Table] = Field(default_factory=dict[str, Table])
     personas: dict[str, str] = Field(default_factory=dict[str, str])

@@ -15,7 +15,7 @@ from typing import Annotated, get_args
 from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr
 
 from bot.service.commands import MOST_RETENTION
 from council.profile import DialectName
@@ -114,10 +114,8 @@ Names = Annotated[list[str], BeforeValidator(_split)]
 Admins = Annotated[list[Annotated[str, AfterValidator(_admin)]], BeforeValidator(_split)]
 
 
-class Settings(BaseModel):
+class Settings(BaseModel, use_attribute_docstrings=True, hide_input_in_errors=True):
     """What the environment says."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True, hide_input_in_errors=True)
 
     openrouter_api_key: Secret | None = None
     """key of the model provider"""

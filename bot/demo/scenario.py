@@ -16,7 +16,7 @@ from importlib.resources.abc import Traversable
 from itertools import islice
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 TextKind = Literal["answer", "review", "correction", "title", "final"]
 
@@ -27,14 +27,12 @@ _NUMBERED = re.compile(r"^(\d+)\. (.+)$", re.MULTILINE)
 _MARK = re.compile(r"\bthis mark\b[^\n]*:\n\n(\S+)\n")
 
 
-class Cast(BaseModel):
+class Cast(BaseModel, frozen=True, extra="forbid"):
     """Who plays an example: models by their ids.
 
     `offer` says in a list what the example is about. `votes` has whom each member ranks, best first;
     `mistaken` is the member whose first answer is wrong.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     title: str
     offer: str

@@ -37,8 +37,8 @@ from bot.discord.replies import (
     whisper,
 )
 from bot.errors import Gone, NotAllowed, Refusal, VenueError
-from bot.past.buttons import Choice
 from bot.past.lookup import Lookup
+from bot.past.pages import Choice
 from bot.service.commands import ASK, COMMANDS, Command, Given, OptionKind, Typed, is_help, parse_message
 from bot.service.delivery.chat import Button
 from bot.service.delivery.outbox import Urgency

@@ -24,8 +24,7 @@ from bot.discord.client import NOBODY, DiscordTransport
 from bot.discord.commands import modal
 from bot.discord.incoming import Location
 from bot.errors import Refusal, VenueError
-from bot.past.buttons import Choice, Verb
-from bot.past.pages import Sheet, shared
+from bot.past.pages import Choice, Sheet, Verb, shared
 from bot.service.admission.access import Requester
 from bot.service.delivery.chat import File, Part, Response
 from bot.service.delivery.outbox import Urgency

@@ -24,12 +24,12 @@ from typing import Annotated, Any, Literal
 
 import orjson
 from aiohttp import web
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from bot.doors.door import LOOK_SECONDS, Caller, Changes, Door, Inquiry, OtherRequest, RunProgress
 from bot.errors import NoProfile, OverBudget, OverLimit, Refusal, Unavailable, UsageError
 from bot.http_server import NO_ROUTE, SECONDS, RequestRefused
-from bot.inputs.reading import MOST_TOGETHER, FileContent
+from bot.inputs.files import MOST_TOGETHER, FileContent
 from bot.service.admission.budgets import dollars_in
 from bot.service.dispatcher import LONGEST_QUESTION
 from bot.view.message import escaped
@@ -74,7 +74,7 @@ _TYPES: Mapping[HTTPStatus, str] = {
 }
 
 
-class Rejected(CouncilError):
+class Rejection(CouncilError):
     """A request isn't answered; the message says why, `code` for programs, `param` names the field."""
 
     def __init__(self, status: HTTPStatus, message: str, code: str, *, param: str | None = None) -> None:
@@ -109,9 +109,9 @@ class Rejected(CouncilError):
         )
 
 
-def rejection(error: CouncilError) -> Rejected:
+def rejection(error: CouncilError) -> Rejection:
     """Return a refusal as a program reads it."""
-    if isinstance(error, Rejected):
+    if isinstance(error, Rejection):
         return error
     for kind, status, code in (
         (OtherRequest, HTTPStatus.CONFLICT, "idempotency_key_reused"),
@@ -123,8 +123,8 @@ def rejection(error: CouncilError) -> Rejected:
         (Refusal, HTTPStatus.FORBIDDEN, "not_allowed"),
     ):
         if isinstance(error, kind):
-            return Rejected(status, str(error), code)
-    return Rejected(
+            return Rejection(status, str(error), code)
+    return Rejection(
         HTTPStatus.SERVICE_UNAVAILABLE,
         "The council can't read or write its data at the moment.",
         "unavailable",
@@ -138,10 +138,10 @@ def refused(error: RequestRefused) -> web.Response:
         NO_ROUTE: "There is no such address here. There are /v1/models, /v1/chat/completions and /mcp.",
     }.get(error.cause, "This isn't a whole HTTP request.")
     status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE if error.cause == "too_large" else error.status
-    return Rejected(status, said, error.cause).response
+    return Rejection(status, said, error.cause).response
 
 
-class ContentPart(BaseModel):
+class ContentPart(BaseModel, hide_input_in_errors=True):
     """One part of a message's content; many clients write a picture's address without its object."""
 
     type: str
@@ -159,8 +159,6 @@ class ChatTurn(BaseModel):
 
 class ChatBody(BaseModel):
     """What is read of the body."""
-
-    model_config = ConfigDict(hide_input_in_errors=True)
 
     model: str
     messages: Annotated[list[ChatTurn], Field(min_length=1)]
@@ -194,7 +192,7 @@ class ChatRequest:
 
 
 def read_request(body: bytes, key: str | None) -> ChatRequest:
-    """Read a request with the idempotency key of its header. Raises `Rejected`."""
+    """Read a request with the idempotency key of its header. Raises `Rejection`."""
     try:
         read = ChatBody.model_validate_json(body)
     except ValidationError as error:
@@ -248,14 +246,14 @@ def parted(text: str) -> tuple[str, tuple[Attachment, ...]]:
     """Return a message's question, and the whole message as a file where it is too long for one.
 
     A front end puts what it found before the question, a person pastes it behind: both ends are the
-    question. Raises `Rejected` for more than is read with a question.
+    question. Raises `Rejection` for more than is read with a question.
     """
     text = text.strip()
     if len(text) <= LONGEST_QUESTION:
         return text, ()
     if len(text) > MOST_TOGETHER:
         said = wording.too_long(MOST_TOGETHER)
-        raise Rejected(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, said, "too_long", param="messages")
+        raise Rejection(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, said, "too_long", param="messages")
     head, tail = text[:HEAD], text[-TAIL:]
     head = head[: head.rfind("\n") + 1] or head  # whole lines, where there are any
     tail = tail[tail.find("\n") + 1 :]
@@ -290,7 +288,7 @@ def _check_offered(body: ChatBody) -> None:
 
 
 def _text(turn: ChatTurn, picture: str = "(a picture)") -> str:
-    """Return a message's text. Raises `Rejected` for a user's parts that can't be read."""
+    """Return a message's text. Raises `Rejection` for a user's parts that can't be read."""
     if not isinstance(turn.content, list):
         return turn.content or ""
     for part in turn.content:
@@ -303,7 +301,7 @@ def _text(turn: ChatTurn, picture: str = "(a picture)") -> str:
 
 
 def _pictures(turn: ChatTurn) -> Iterator[FileContent]:
-    """Return the pictures of a message. Raises `Rejected` for one that isn't in the request itself."""
+    """Return the pictures of a message. Raises `Rejection` for one that isn't in the request itself."""
     parts = turn.content if isinstance(turn.content, list) else []
     for number, part in enumerate((each for each in parts if each.type == "image_url"), 1):
         given = part.image_url
@@ -336,12 +334,12 @@ def _turns(messages: Sequence[ChatTurn]) -> Iterator[Turn]:
         yield Turn(question=asked, answer=None)
 
 
-def _invalid(message: str, param: str | None) -> Rejected:
-    return Rejected(HTTPStatus.BAD_REQUEST, message, "invalid_request", param=param)
+def _invalid(message: str, param: str | None) -> Rejection:
+    return Rejection(HTTPStatus.BAD_REQUEST, message, "invalid_request", param=param)
 
 
 async def complete(door: Door, caller: Caller, request: web.BaseRequest) -> web.StreamResponse:
-    """Answer a chat completion. Raises `Rejected` and `Refusal`, before anything is sent."""
+    """Answer a chat completion. Raises `Rejection` and `Refusal`, before anything is sent."""
     body = await request.read()
     # Pictures take longer to unpack than others should wait.
     chat = await asyncio.to_thread(read_request, body, request.headers.get("Idempotency-Key"))
@@ -349,7 +347,7 @@ async def complete(door: Door, caller: Caller, request: web.BaseRequest) -> web.
     for file in found.attachments:
         if file.omitted:
             said = f"The {file.name} isn't read: {file.omitted}."
-            raise Rejected(HTTPStatus.BAD_REQUEST, said, "invalid_image", param="messages")
+            raise Rejection(HTTPStatus.BAD_REQUEST, said, "invalid_image", param="messages")
     asked = replace(
         chat.asked,
         files=(*chat.asked.files, *found.attachments),
@@ -467,8 +465,9 @@ class _Reply:
         """Tell what is seen of the run until it is over. Raises `CouncilError` and `ConnectionError`."""
         while not self.changes.is_gone():
             # Asked first: a run that ends meanwhile is answered.
-            is_left = self.door.is_left(self.run.id)
-            view, progress = self.door.dispatcher.tasks.view_of(self.run.id), None
+            tasks = self.door.dispatcher.tasks
+            is_left = tasks.is_draining and self.run.id not in tasks  # to the next start
+            view, progress = tasks.view_of(self.run.id), None
             if view is None or view.is_over:
                 progress = await self.door.progress(self.run.id, self.caller)
                 view = progress.view
@@ -525,7 +524,6 @@ class _Reply:
             await self.response.write_eof()
 
     def _content(self, view: RunView) -> str:
-        """Return an answer and, unless it is wanted without them, the notes below it."""
         if (final := view.final) is None:
             return ""
         notes = (final.notes if self.chat.has_notes else None) or ChairNotes()
@@ -550,13 +548,13 @@ class _Reply:
 
 
 def _answered(progress: RunProgress) -> RunView:
-    """Return the view of a run that has an answer. Raises `Rejected`."""
+    """Return the view of a run that has an answer. Raises `Rejection`."""
     view = progress.view
     if view is not None and view.final is not None and view.error is None:
         return view
     error = view.error if view else progress.run.error
     said = error.message if error else wording.NO_ANSWER
-    raise Rejected(HTTPStatus.BAD_GATEWAY, said, "no_answer")
+    raise Rejection(HTTPStatus.BAD_GATEWAY, said, "no_answer")
 
 
 def _finish_reason(view: RunView) -> str:

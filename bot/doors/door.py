@@ -20,9 +20,8 @@ from typing_extensions import override
 
 from bot.actions import Actions, Actor, Incoming, Payload, Responder
 from bot.app import Library
-from bot.doors.tokens import STDIO
 from bot.errors import OverLimit, Refusal
-from bot.inputs.reading import FileReader
+from bot.inputs.files import FileReader
 from bot.past.pages import Sheet
 from bot.service.admission.access import NOBODY, Requester
 from bot.service.admission.budgets import NANO
@@ -35,6 +34,7 @@ from bot.service.local_queue import LocalQueue
 from bot.service.options import RunOptions
 from bot.service.requests.question import NO_HISTORY, Question
 from bot.service.runs.runs import Runs
+from bot.terminal.spending import STDIO
 from bot.view.run import RunView, run_view
 from bot.view.wording import commands
 from bot.view.wording import doors as wording
@@ -127,7 +127,6 @@ class Inquiry:
 
     @property
     def digest(self) -> str:
-        """What is the same for the same request."""
         said = (
             self.text,
             self.profile,
@@ -148,7 +147,6 @@ class RunProgress:
 
     @property
     def is_over(self) -> bool:
-        """Whether there is an answer, or there will be none."""
         return self.run.is_over or (self.view is not None and self.view.is_over)
 
 
@@ -277,7 +275,6 @@ class Door:
     )
 
     async def ask(self, caller: Caller, asked: Inquiry) -> RunRow:
-        """Return the run of a request. Raises `Refusal`."""
         async with self.asking(caller, asked) as (run, _):
             return run
 
@@ -402,7 +399,6 @@ class Door:
     def following(
         self, run_id: str, is_gone: Callable[[], bool] = lambda: False
     ) -> Generator["Changes"]:
-        """Yield what tells of a run's changes."""
         changes = Changes(is_gone)
         self.followers[run_id].add(changes)
         try:
@@ -415,11 +411,6 @@ class Door:
     def is_followed(self, run_id: str) -> bool:
         """Return whether anybody waits for a run, or was just sent all of it."""
         return any(each.is_whole or not each.is_gone() for each in self.followers.get(run_id, ()))
-
-    def is_left(self, run_id: str) -> bool:
-        """Return whether this process ends and leaves a run to the next start."""
-        tasks = self.dispatcher.tasks
-        return tasks.is_draining and run_id not in tasks
 
     async def progress(self, run_id: str, caller: Caller) -> RunProgress:
         """Return how far a run of the caller's scope is. Raises `Refusal`."""
@@ -456,23 +447,9 @@ class Door:
 
     async def look_up(self, caller: Caller, command: Command, given: Given) -> Sheet:
         """Return what one of the commands for past answers shows there. Raises `Refusal`."""
-        requester = caller.requester
-
-        async def standing(here: Source) -> Requester:
-            del here
-            return requester
-
-        async def is_admin() -> bool:
-            return False
-
         reply = _Reply(self.venue_of)
         incoming = Incoming(
-            actor=Actor(
-                name=wording.program(caller.name),
-                here=requester,
-                standing=standing,
-                is_admin=is_admin,
-            ),
+            actor=Actor.known(wording.program(caller.name), caller.requester, is_admin=False),
             place=caller.place,
             action=command.name,
             payload=Payload(given=given),
@@ -480,8 +457,11 @@ class Door:
         await self._actions.handle(incoming, reply)
         return reply.sheets[0]
 
-    async def estimate(self, caller: Caller, asked: Inquiry) -> Estimate:
-        """Return what a question may cost; no model is called. Raises `Refusal`."""
+    async def estimate(self, caller: Caller, asked: Inquiry) -> tuple[Estimate, float | None]:
+        """Return what a question may cost; no model is called. Raises `Refusal`.
+
+        Beside it are the median dollars of the caller's last answers, `None` below three.
+        """
         here = await self.dispatcher.in_force(caller.place)
         profile = here.asked(RunOptions(profile=asked.profile or caller.profile))
         here.check(caller.place, caller.requester, profile.name)
@@ -496,12 +476,9 @@ class Door:
             attachments=asked.files,
             history=asked.history,
         )
-        return self._runs.costs.estimate(question.brief(profile, self._runs.recorder.entropy))
-
-    async def usual(self, caller: Caller) -> float | None:
-        """Return the median dollars of the caller's last answers; `None` below three."""
         typical = await self._library.index.typical(caller.place)
-        return typical.cost if typical else None
+        found = self._runs.costs.estimate(question.brief(profile, self._runs.recorder.entropy))
+        return found, typical.cost if typical else None
 
     async def resume(self, *, stdio: bool) -> None:
         """Continue what an earlier process left: the runs over standard input, or those of tokens."""

@@ -20,14 +20,13 @@ from mcp import types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel, Field, ValidationError, create_model
 
 from bot.doors.completions import DIGITS, LONGEST_KEY, Serve, parted, profile_of, stage_of
 from bot.doors.door import Caller, Door, Inquiry, RunProgress
 from bot.errors import Refusal
 from bot.http_server import SECONDS
-from bot.past.buttons import Answer, read
-from bot.past.pages import Sheet
+from bot.past.pages import Answer, Sheet, read
 from bot.render.markdown import render
 from bot.service.admission.budgets import Dollars
 from bot.service.commands import OVERRIDABLE, SEARCH, SHOW
@@ -49,10 +48,8 @@ Report = Callable[[float, float | None, str], Awaitable[None]]
 """Notifies an agent of progress: how far, of how much, in words."""
 
 
-class _Arguments(BaseModel):
+class _Arguments(BaseModel, hide_input_in_errors=True, coerce_numbers_to_str=True):
     """A tool's arguments; n8n and others send some of their own."""
-
-    model_config = ConfigDict(hide_input_in_errors=True, coerce_numbers_to_str=True)
 
 
 Text = Annotated[str, Field(min_length=1)]
@@ -223,8 +220,7 @@ class Tools:
         question, files = parted(wanted.question)
         profile = wanted.profile and profile_of(wanted.profile)
         asked = Inquiry(text=question, profile=profile, files=files)
-        found = await self.door.estimate(caller, asked)
-        usual = await self.door.usual(caller)
+        found, usual = await self.door.estimate(caller, asked)
         return {
             "usual_cost": None if usual is None else round(usual, DIGITS),
             "cost": round(found.cost, DIGITS),
@@ -235,7 +231,6 @@ class Tools:
 
 
 def _described(progress: RunProgress) -> JsonObject:
-    """Return how far a run is, and its answer with what the chairman noted, if there is one."""
     run, view = progress.run, progress.view
     used = view.usage if view else None
     said: JsonObject = {
@@ -293,7 +288,6 @@ def _refusal(said: str) -> types.CallToolResult:
 
 
 Message = MutableMapping[str, Any]
-_STREAM = "text/event-stream"
 
 
 @asynccontextmanager
@@ -310,7 +304,8 @@ async def open_mcp(door: Door) -> AsyncGenerator[Serve]:
     async def serve(caller: Caller, request: web.BaseRequest) -> web.StreamResponse:
         body = await request.read()
         # Notifications have room in a stream alone, which simple clients don't read.
-        wants_progress = b'"progressToken"' in body and _STREAM in request.headers.get("Accept", "")
+        accepted = request.headers.get("Accept", "")
+        wants_progress = b'"progressToken"' in body and "text/event-stream" in accepted
         exchange = _Exchange(caller, request, body)
         manager = streamed if wants_progress else whole
         await manager.handle_request(exchange.scope, exchange.receive, exchange.send)

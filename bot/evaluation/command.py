@@ -1,44 +1,345 @@
 """`council eval`: what its questions will cost, and what came out."""
 
 import asyncio
+import hashlib
+import math
 import signal
 import sys
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+import uuid
+from collections.abc import AsyncIterator, Callable, Coroutine
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from random import Random
+from typing import Any, Literal, TypeVar
 
 import orjson
+from inspect_ai import Task
+from inspect_ai import eval as inspect_eval  # pyright: ignore[reportUnknownVariableType] - of an extra
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.log import EvalLog
+from inspect_ai.model import ChatMessage, Model, ModelOutput, ModelUsage, get_model
+from inspect_ai.scorer import Score, Scorer, Target, accuracy, scorer, stderr
+from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from bot.app import Library, open_council
 from bot.config.configuration import Configuration
-from bot.errors import UsageError
-from bot.evaluation.questions import EvalQuestion, read_questions
-from bot.evaluation.running import EvalPlan, Evaluation
+from bot.errors import Refusal, UsageError
+from bot.evaluation.questions import EvalQuestion, digest, read_questions
+from bot.service.admission.budgets import RunBudget, nanos
+from bot.service.durable_writes import DurableSteps, when_connected
+from bot.service.metrics import Observation
 from bot.service.runs.runs import Runs
 from bot.terminal.ask import HERE, read_line, say, warn
 from bot.view.wording import evaluation as wording
 from bot.view.wording.figures import dollars
+from council import evaluation as council_eval
 from council.brief import Brief
-from council.document.conversation import AssistantMessage, exchanges
-from council.evaluation import (
-    AUTO,
-    BEST,
-    COUNCILS,
-    FLIPS,
-    FULL,
-    PILOT_SAMPLES,
-    SECOND_LOOK,
-    SELF_CONSISTENCY,
-    WITHOUT_CORRECTIONS,
-    ArmFigures,
-    compare_arms,
-    flips,
-    read_arms,
-)
+from council.calls import Call, JsonObject, Reply
+from council.document.conversation import AssistantMessage, Source, exchanges, timestamp
+from council.evaluation import Correction, Item
 from council.models.costs import REPLY_TOKENS
 from council.profile import Member, Profile
 from storage.index.past_answers import Cursor
+from storage.journal.rows import Allowance, Payer, Reservation, RunRow
 from storage.scope import Scope
+
+PLATFORM = "evaluation"
+AT_ONCE = 4
+"""Questions that are answered at once."""
+UNLIMITED = 1_000_000.0
+"""Dollars: what no evaluation costs."""
+T = TypeVar("T")
+Stopped = Literal["max_cost", "interrupted"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvalPlan:
+    """What is to be done. Questions, council, seed and rule are its identity.
+
+    With the same it is continued, also by other arms; another rule is another evaluation. `baseline` is
+    what the other arms are compared with, `margin` the difference that doesn't matter, `pilot` how many
+    questions choose the best single member.
+    """
+
+    name: str
+    questions: tuple[EvalQuestion, ...]
+    profile: Profile
+    arms: tuple[str, ...]
+    seed: int
+    baseline: str
+    margin: float
+    pilot: int
+
+    @property
+    def rule(self) -> JsonObject:
+        """What is on record before the first call."""
+        rule = {"baseline": self.baseline, "margin": self.margin, "pilot": self.pilot}
+        return {**rule, "seed": self.seed, "questions": digest(self.questions)}
+
+    @property
+    def id(self) -> str:
+        # Only what is set: a setting that a later version adds makes no other evaluation.
+        others = {"title_model", "judge_model"}
+        profile = self.profile.in_a_run().model_dump(mode="json", exclude_defaults=True, exclude=others)
+        whole = orjson.dumps({**self.rule, "profile": profile}, option=orjson.OPT_SORT_KEYS)
+        return str(uuid.UUID(bytes=hashlib.blake2b(whole, digest_size=16).digest()))
+
+
+class EvaluationStop(Exception):
+    """Somebody stopped the evaluation, or the next call could cost more than is left."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Evaluation:
+    """Carries out a plan with a council's runs and a library's journal; then has what came of it.
+
+    `tell` is given how many questions are done. `scores` are by arm and question, `corrections` those of
+    the full council. `saturated` are what `best` answered right each time in the pilot.
+    """
+
+    plan: EvalPlan
+    runs: Runs
+    library: Library
+    tell: Callable[[int], None]
+    max_cost: float | None = None
+    best: str = ""
+    saturated: tuple[str, ...] = ()
+    answers: dict[str, council_eval.Answers] = field(default_factory=dict[str, council_eval.Answers])
+    scores: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
+    corrections: list[council_eval.Scored] = field(default_factory=list[council_eval.Scored])
+    stopped: Stopped | None = None
+    log: str = ""
+    _failed: Exception | None = None
+    _working: set[asyncio.Future[Any]] = field(default_factory=set[asyncio.Future[Any]])
+    _piloting: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
+
+    def stop(self, why: Stopped) -> None:
+        """End the calls in flight; what was recorded is kept for the next time."""
+        self.stopped = self.stopped or why
+        for work in self._working:
+            work.cancel()
+
+    async def carry_out(self) -> None:
+        """Answer every question by every arm, as far as that wasn't done before. Raises `Refusal`."""
+        async with self.library.locks.acquire(self.plan.id) as held:
+            if not held:
+                raise Refusal(wording.RUNS_ELSEWHERE)
+            run = await self._recorded()
+            log = await asyncio.to_thread(self._inspected, await self._arms(run))
+            # It can always be continued: by other arms, for what failed, with more money.
+            await self.library.journal.finish(run.id, "stopped")
+        self.log = log.location
+        if self._failed:
+            raise self._failed
+        if log.error and not self.stopped:
+            raise Refusal(wording.FAILED.format(log.error.message))
+
+    async def _recorded(self) -> RunRow:
+        """Return the evaluation's run; its rule is on record before anything is asked."""
+        journal, plan = self.library.journal, self.plan
+        # It reserves nothing of anybody's budget: what counts is what its requests in flight may cost.
+        payer = Payer(user=PLATFORM, channel=PLATFORM, workspace=PLATFORM)
+        unpriced = self._unpriced
+        nothing = Reservation(payer=payer, amount=0, unpriced_call=unpriced, limits={}, is_bound=True)
+        if earlier := await journal.get(plan.id):
+            return await journal.reopen(plan.id, nothing) or earlier if earlier.is_over else earlier
+        entropy = self.runs.recorder.entropy
+        profile = plan.profile.model_copy(update={"title_model": None, "judge_model": None})
+        brief = Brief(
+            question=orjson.dumps(plan.rule).decode(),
+            profile=await self.runs.costs.catalog.resolve(profile),
+            seed=plan.seed,
+            boundary=f"{entropy.getrandbits(64):016x}",
+            notes_mark=f"{entropy.getrandbits(64):016x}" if profile.chairman_notes else None,
+            started_at=timestamp(self.runs.recorder.now()),
+        )
+        key, origin = f"{PLATFORM}:{plan.id}", Source(platform=PLATFORM)
+        new = RunRow(id=plan.id, entry_key=key, conversation_id=plan.id, origin=origin, brief=brief)
+        return (await journal.begin(new, reservation=nothing)).run
+
+    @property
+    def _unpriced(self) -> int:
+        return nanos(self.runs.costs.channels.operator.budgets.unpriced_call)
+
+    async def _arms(self, run: RunRow) -> council_eval.Arms:
+        journal, costs = self.library.journal, self.runs.costs
+        steps = await journal.steps(run)
+        so_far = steps.allowance or Allowance(reserved=0, spent=0, unpriced_call=self._unpriced)
+        limit = nanos(UNLIMITED if self.max_cost is None else self.max_cost)
+        spent = await journal.spending.settled(run.id) + so_far.spent
+        allowance = Allowance(limit, spent, so_far.unpriced_call)
+        prices = partial(costs.prices, run.brief.profile.name)
+        budget = RunBudget(allowance, 0, prices, self._too_dear, steps.send)
+        observed = Observation(self.runs.metrics)
+
+        async def ask(call: Call) -> Reply:
+            async with budget.room(call) as (bounded, count):
+                with observed.of_call(call) as answered:
+                    reply = await when_connected(lambda: self.runs.ask(bounded), _ignore)
+                    answered(reply)
+                count(reply.usage)
+            return reply
+
+        # Whose verdicts are asked for may change from one time to the next: they have keys of their own.
+        judge = (await costs.catalog.resolve(self.plan.profile)).judge
+        return council_eval.Arms(
+            brief=run.brief,
+            ask=ask,
+            steps=DurableSteps(steps, _ignore),
+            now=self.runs.recorder.now,
+            judge=judge.in_a_run() if judge else None,
+        )
+
+    async def _too_dear(self, amount: int) -> bool:
+        """Stop: the next call could cost more than is left. It is neither made nor recorded."""
+        del amount
+        self.stop("max_cost")
+        await asyncio.Event().wait()  # until it is cancelled with all other calls
+        return False
+
+    async def _here(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do some work in the council's loop, awaited in Inspect's."""
+
+        async def guarded() -> T:
+            doing = asyncio.ensure_future(work)
+            self._working.add(doing)
+            try:
+                if self.stopped:
+                    doing.cancel()
+                return await doing
+            except asyncio.CancelledError:
+                if self.stopped:
+                    raise EvaluationStop(self.stopped) from None
+                raise
+            except Exception as error:
+                self._failed = self._failed or error
+                raise
+            finally:
+                self._working.discard(doing)
+
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(guarded(), self._loop))
+
+    def _inspected(self, arms: council_eval.Arms) -> EvalLog:
+        """Have Inspect take every question, score and log it, in the thread that calls this."""
+        plan, questions = self.plan, {each.id: each for each in self.plan.questions}
+        items = {each.id: each.item() for each in plan.questions}
+        answered: dict[str, tuple[council_eval.Answers, list[Correction]]] = {}
+
+        @solver(name="arms")
+        def by_arms() -> Solver:
+            async def solve(state: TaskState, generate: Generate) -> TaskState:
+                del generate
+                async with self._piloting:
+                    if not self.best:
+                        await self._pilot(arms, items)
+                work = arms.answer(items[str(state.sample_id)], plan.arms, self.best)
+                given, corrections = await self._here(work)
+                answered[str(state.sample_id)] = given, corrections
+                state.output = ModelOutput.from_content("council", given[plan.arms[-1]].text or "")
+                state.messages.append(state.output.message)
+                return state
+
+            return solve
+
+        @scorer(metrics={"*": [accuracy(), stderr()]}, name="arms")
+        def by_arm() -> Scorer:
+            async def score(state: TaskState, target: Target) -> Score:
+                del target
+                question, judge = (
+                    questions[id_ := str(state.sample_id)],
+                    self._judge(arms, items[id_]),
+                )
+                return await self._score(question, judge, *answered[id_])
+
+            return score
+
+        samples = [
+            Sample(id=each.id, input=items[each.id].prompt, target=[*each.targets])
+            for each in plan.questions
+        ]
+        task = Task(name=plan.name, dataset=MemoryDataset(samples), solver=by_arms(), scorer=by_arm())
+        metadata = {"rule": plan.rule, "arms": [*plan.arms], "profile": plan.profile.name}
+        # Nothing of it is kept but in the log: no copy for live viewing, no socket.
+        [log] = inspect_eval(
+            task,
+            model=None,
+            display="none",
+            max_samples=AT_ONCE,
+            metadata=metadata,
+            log_realtime=False,
+            ctl_server=False,
+        )
+        return log
+
+    async def _pilot(self, arms: council_eval.Arms, items: dict[str, Item]) -> None:
+        """Have every member answer some questions three times, and fix the best of them."""
+        plan, room = self.plan, asyncio.Semaphore(AT_ONCE)
+        # A resumed evaluation draws the same.
+        drawn = Random(plan.seed).sample(plan.questions, min(plan.pilot, len(plan.questions)))  # noqa: S311
+
+        async def ask(question: EvalQuestion) -> dict[str, list[float]]:
+            async with room:
+                found = await self._here(arms.pilot(item := items[question.id]))
+            judge = self._judge(arms, item)
+            return {
+                name: [(text and await question.score(text, judge)) or 0.0 for text in texts]
+                for name, texts in found.items()
+            }
+
+        found = await asyncio.gather(*map(ask, drawn))
+        self.best = max(found[0], key=lambda name: sum(sum(each[name]) for each in found))
+        right = {
+            each.id for each, scores in zip(drawn, found, strict=True) if min(scores[self.best]) == 1
+        }
+        self.saturated = tuple(each.id for each in plan.questions if each.id in right)
+
+    async def _score(
+        self,
+        question: EvalQuestion,
+        judge: Model | None,
+        given: council_eval.Answers,
+        corrections: list[Correction],
+    ) -> Score:
+        """Score each arm's answer, and members' answers before and after their corrections."""
+        values: dict[str, float] = {}
+        for name, answer in given.items():
+            value = None
+            if answer.text is not None and answer.missing is None:
+                value = await question.score(answer.text, judge)
+            if value is not None:
+                self.scores.setdefault(name, {})[question.id] = value
+            values[name] = math.nan if value is None else value  # as Inspect has what isn't scored
+        for each in corrections:
+            was, now = [
+                None if question.is_judged else await question.score(text, None)
+                for text in (each.before, each.after)
+            ]
+            self.corrections.append((each, was, now))
+        self.answers[question.id] = given
+        self.tell(len(self.answers))
+        said = "\n\n".join(f"**{name}**\n\n{answer.text}" for name, answer in given.items())
+        return Score(value={**values}, explanation=said)
+
+    def _judge(self, arms: council_eval.Arms, item: Item) -> Model | None:
+        """Return the judge of a question as a model of Inspect; without a reply, there is no verdict."""
+        if arms.judge is None:
+            return None
+
+        async def reply(asked: list[ChatMessage], *_: object) -> ModelOutput:
+            said = await self._here(arms.verdict(item, asked[-1].text))
+            output = ModelOutput.from_content("judge", said or "")
+            output.usage = ModelUsage()  # it would fetch a tokenizer to count them
+            return output
+
+        # Inspect's model whose replies a function makes.
+        return get_model(f"mockllm/{arms.judge.model}", memoize=False, custom_outputs=reply)
+
+
+def _ignore(event: object) -> None:
+    del event
+
 
 SCHEMA, PAGE = 2, 50
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -52,7 +353,7 @@ class EvalOptions:
     profile: str = "default"
     arms: str | None = None
     judge: str | None = None
-    baseline: str = BEST
+    baseline: str = council_eval.BEST
     margin: float = 0.05
     pilot: int = 20
     max_cost: float | None = None
@@ -104,7 +405,6 @@ async def evaluate(configuration: Configuration, library: Library, options: Eval
 
 
 def _with_judge(configuration: Configuration, options: EvalOptions) -> Configuration:
-    """Return the configuration with the judge that was named for this evaluation."""
     profile = configuration.profiles.get(options.profile)
     if profile is None and not configuration.is_demonstration:
         raise UsageError(wording.NO_PROFILE.format(options.profile, ", ".join(configuration.profiles)))
@@ -118,13 +418,16 @@ def _with_judge(configuration: Configuration, options: EvalOptions) -> Configura
 
 def _planned(questions: tuple[EvalQuestion, ...], profile: Profile, options: EvalOptions) -> EvalPlan:
     try:
-        chosen, [baseline] = read_arms(options.arms, profile), read_arms(options.baseline, profile)
+        chosen, [baseline] = (
+            council_eval.read_arms(options.arms, profile),
+            council_eval.read_arms(options.baseline, profile),
+        )
     except ValueError as error:
         raise UsageError(str(error)) from error
     arms = chosen if baseline in chosen else (baseline, *chosen)
     if profile.judge is None and any(question.is_judged for question in questions):
         raise UsageError(wording.NEEDS_JUDGE)
-    if profile.judge is None and AUTO in arms:
+    if profile.judge is None and council_eval.AUTO in arms:
         raise UsageError(wording.AUTO_NEEDS_JUDGE)
     return EvalPlan(
         name=options.file.stem if options.file else "history",
@@ -142,18 +445,18 @@ def _priced(plan: EvalPlan, runs: Runs) -> str:
     """Return what it will cost: by the estimate of a question, its calls shared by the arms."""
     cost, unpriced, judged = 0.0, 0, sum(each.is_judged for each in plan.questions)
     profile = plan.profile.model_copy(update={"title_model": None})
-    councils = {name for name in plan.arms if name in COUNCILS}
-    councils |= {FULL} if SELF_CONSISTENCY in plan.arms else set()
-    reviewed = bool(councils & {FULL, WITHOUT_CORRECTIONS, AUTO})
+    councils = {name for name in plan.arms if name in council_eval.COUNCILS}
+    councils |= {council_eval.FULL} if council_eval.SELF_CONSISTENCY in plan.arms else set()
+    reviewed = bool(councils & {council_eval.FULL, council_eval.WITHOUT_CORRECTIONS, council_eval.AUTO})
     for number, question in enumerate(plan.questions):
         whole = runs.costs.estimate(
             Brief(question=question.asked, profile=profile, seed=0, boundary="0" * 16)
         )
-        pilots = PILOT_SAMPLES if number < plan.pilot else 0
+        pilots = council_eval.PILOT_SAMPLES if number < plan.pilot else 0
         cost += whole.of("stage1") * (1 + pilots) + whole.of("stage3") * len(councils)
         cost += (whole.of("stage2") + whole.of("stage2_5")) * reviewed + whole.of("judge")
-        cost += whole.of("stage2_5") * (SECOND_LOOK in councils)
-        cost += whole.cost * (SELF_CONSISTENCY in plan.arms and not question.is_judged)
+        cost += whole.of("stage2_5") * (council_eval.SECOND_LOOK in councils)
+        cost += whole.cost * (council_eval.SELF_CONSISTENCY in plan.arms and not question.is_judged)
         if question.is_judged:  # a verdict reads an answer and writes one
             cost += whole.of("stage3") * (len(plan.arms) + pilots * len(profile.members))
         unpriced += whole.unpriced
@@ -168,10 +471,10 @@ def _tell(evaluation: Evaluation, *, as_json: bool) -> bool:
         each.id: evaluation.answers[each.id] for each in plan.questions if each.id in evaluation.answers
     }
     rule = {"baseline": plan.baseline, "margin": plan.margin}
-    arms = compare_arms(
+    arms = council_eval.compare_arms(
         plan.arms, answers, evaluation.scores, baseline=plan.baseline, margin=plan.margin, seed=plan.seed
     )
-    changed, judge = flips(evaluation.corrections), plan.profile.judge
+    changed, judge = council_eval.flips(evaluation.corrections), plan.profile.judge
     is_judged = any(each.is_judged for each in plan.questions)
     notes = wording.notes(
         arms,
@@ -179,7 +482,8 @@ def _tell(evaluation: Evaluation, *, as_json: bool) -> bool:
         evaluation.saturated,
         len(answers),
         is_stopped=stopped is not None,
-        judged_by_member=plan.profile.judged_by_a_member and (is_judged or AUTO in plan.arms),
+        judged_by_member=plan.profile.judged_by_a_member
+        and (is_judged or council_eval.AUTO in plan.arms),
     )
     says = [wording.sentence(arms, evaluation.best, plan.baseline), *notes]
     if as_json:
@@ -189,7 +493,7 @@ def _tell(evaluation: Evaluation, *, as_json: bool) -> bool:
             "seed": plan.seed,
             "rule": rule,
             "arms": [*map(_arm, arms)],
-            "flips": {key: sum(each[key] for each in changed.values()) for key in FLIPS}
+            "flips": {key: sum(each[key] for each in changed.values()) for key in council_eval.FLIPS}
             | {"members": changed},
             "saturated": evaluation.saturated,
             "judge": {"model": judge.model} if judge and is_judged else None,
@@ -205,7 +509,7 @@ def _tell(evaluation: Evaluation, *, as_json: bool) -> bool:
     return stopped is None and any(each.n for each in arms)
 
 
-def _arm(arm: ArmFigures) -> dict[str, object]:
+def _arm(arm: council_eval.ArmFigures) -> dict[str, object]:
     """Return an arm as `--json` has it; unknown figures are null, and so are those of an invalid one."""
     against = arm.against and {
         "difference": round(arm.against.difference, 6),

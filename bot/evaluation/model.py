@@ -24,7 +24,7 @@ from bot.app import open_library
 from bot.config.configuration import load
 from bot.doors.completions import about, read_request, usage
 from bot.doors.door import Caller, Door
-from bot.doors.serving import local_door
+from bot.doors.server import local_door
 from bot.errors import Unavailable
 from bot.view.wording.doors import NO_ANSWER
 from storage.scope import TERMINAL, Scope

@@ -102,7 +102,6 @@ class EvalQuestion:
 
 
 def digest(questions: Iterable[EvalQuestion]) -> str:
-    """Return what identifies a list of questions: 32 hexadecimal digits."""
     return hashlib.blake2b(orjson.dumps([*questions]), digest_size=16).hexdigest()
 
 

@@ -24,7 +24,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from typing_extensions import override
 from yarl import URL
 
-from bot.inputs.reading import FileContent, unread
+from bot.inputs.files import FileContent, unread
 from bot.view.wording import inputs as wording
 from council.brief import Attachment
 
@@ -62,7 +62,7 @@ Reach = Callable[[str, int], tuple[str, int]]
 """Returns where a checked address and port are reached; only tests need to know better."""
 
 
-class _NotFetched(Exception):
+class _NoPage(Exception):
     """A page isn't fetched; the message says why, in a few words."""
 
 
@@ -88,11 +88,11 @@ class Fetcher:
             async with asyncio.timeout(self.seconds):
                 for shown, at in _FILES:
                     file = re.sub(shown, at, link, count=1)
-                    with suppress(_NotFetched):  # at some of them a folder's address looks like a file's
+                    with suppress(_NoPage):  # at some of them a folder's address looks like a file's
                         if file != link:
                             return await self._followed(file, link)
                 return await self._followed(link, link)
-        except _NotFetched as error:
+        except _NoPage as error:
             why = str(error)
         except TimeoutError:
             why = wording.PAGE_TOO_SLOW
@@ -111,10 +111,10 @@ class Fetcher:
                 there, here = (f"//{each.host}{each.path}".lower() for each in (address, URL(start)))
                 if (away := _AWAY.search(there)) and away[0] not in here:
                     is_login = "consent" not in away[0] and "cookie" not in away[0]
-                    raise _NotFetched(wording.NEEDS_LOGIN if is_login else wording.ASKS_FOR_COOKIES)
+                    raise _NoPage(wording.NEEDS_LOGIN if is_login else wording.ASKS_FOR_COOKIES)
                 return found
             address = found
-        raise _NotFetched(wording.TOO_MANY_REDIRECTS)
+        raise _NoPage(wording.TOO_MANY_REDIRECTS)
 
     async def _page(self, address: URL, link: str) -> FileContent | URL:
         """Return a page's content, or where it is now."""
@@ -137,17 +137,17 @@ class Fetcher:
             if response.status in (301, 302, 303, 307, 308) and "Location" in response.headers:
                 return address.join(URL(response.headers["Location"]))
             if response.headers.get("cf-mitigated") == "challenge":  # Cloudflare's own word for it
-                raise _NotFetched(wording.CHECKS_FOR_ROBOTS)
+                raise _NoPage(wording.CHECKS_FOR_ROBOTS)
             if response.status in (401, 403, 407):
-                raise _NotFetched(wording.NEEDS_LOGIN)
+                raise _NoPage(wording.NEEDS_LOGIN)
             # Some sites send the whole as one part (RFC 9110, 15.3.7).
             if response.status not in (200, 203, 206):
-                raise _NotFetched(wording.answered(response.status))
+                raise _NoPage(wording.answered(response.status))
             part = re.match(
                 r"bytes (\d+)-(\d+)/(\d+)", response.headers.get("Content-Range", "bytes 0-0/1")
             )
             if not part or part[1] != "0" or int(part[2]) + 1 < int(part[3]):
-                raise _NotFetched(wording.PART_OF_PAGE)
+                raise _NoPage(wording.PART_OF_PAGE)
             content = await _content(response)
             media = response.headers.get("Content-Type", "").lower()
             head = _SKIPPED.sub("", content[:_HEAD].decode(errors="replace")) if "html" in media else ""
@@ -161,17 +161,17 @@ class Fetcher:
         """Return the addresses that may be connected to: none, unless all of a name's are public."""
         host, port = address.raw_host, address.port
         if address.scheme not in ("http", "https") or not host:
-            raise _NotFetched(wording.NOT_HTTP)
+            raise _NoPage(wording.NOT_HTTP)
         if address.raw_user is not None or address.raw_password is not None:
-            raise _NotFetched(wording.HOLDS_NAME)
+            raise _NoPage(wording.HOLDS_NAME)
         if port not in (80, 443):
-            raise _NotFetched(wording.OTHER_PORT)
+            raise _NoPage(wording.OTHER_PORT)
         try:
             addresses = [str(ip_address(host))]
         except ValueError:
             addresses = [*await self.resolve(host, port)]
         if not addresses or not all(map(is_public, addresses)):
-            raise _NotFetched(wording.NOT_PUBLIC)
+            raise _NoPage(wording.NOT_PUBLIC)
         return addresses
 
 
@@ -225,10 +225,9 @@ class _Resolver(AbstractResolver):
 
 
 async def _content(response: aiohttp.ClientResponse) -> bytes:
-    """Read a page, unpacked and bounded."""
     encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding not in ("identity", "gzip", "x-gzip", "deflate", ""):
-        raise _NotFetched(wording.UNKNOWN_ENCODING)
+        raise _NoPage(wording.UNKNOWN_ENCODING)
     unpack = None if encoding in ("identity", "") else zlib.decompressobj(47)  # gzip or deflate
     content = bytearray()
     is_first = encoding == "deflate"
@@ -242,6 +241,6 @@ async def _content(response: aiohttp.ClientResponse) -> bytes:
             content += unpack.decompress(packed, UNPACKED_AT_ONCE) if unpack else packed
             packed = unpack.unconsumed_tail if unpack else b""
             if len(content) > PAGE_BYTES:
-                raise _NotFetched(wording.too_large(PAGE_BYTES))
+                raise _NoPage(wording.too_large(PAGE_BYTES))
             await asyncio.sleep(0)  # a small piece may unpack to a thousand times its size
     return bytes(content)

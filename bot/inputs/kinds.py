@@ -110,7 +110,6 @@ def page_kind(text: str, media: str) -> Kind:
 
 
 def why_unread(content: bytes) -> str:
-    """Return why nothing here reads a file, in a few words for people."""
     return next((why for sign, why in _OTHERS if re.match(sign, content)), wording.UNKNOWN_KIND)
 
 
@@ -171,7 +170,6 @@ def _codec(label: str) -> str | None:
 
 
 def _foreign(text: str) -> int:
-    """Count the characters that aren't ASCII."""
     return len(text) - len(text.encode("ascii", "ignore"))
 
 

@@ -5,7 +5,7 @@ from typing import Protocol
 from unicodedata import category
 from urllib.parse import urlsplit
 
-from bot.inputs.reading import FileContent
+from bot.inputs.files import FileContent
 from council.brief import Attachment
 
 MOST_LINKS = 3

@@ -55,7 +55,6 @@ class _Letter:
         return self.turn == other.turn and shared >= lower / 2
 
     def is_within(self, other: "_Letter") -> bool:
-        """Return whether its middle is in the other's box."""
         across, up = (self.left + self.right) / 2, (self.low + self.high) / 2
         return other.left <= across <= other.right and other.low <= up <= other.high
 

@@ -1,4 +1,4 @@
-"""Finds past answers for whoever asks, in the scope of their place and nowhere else.
+"""Finds past answers for the asker, in the scope of their place and nowhere else.
 
 Every command, button and proposal comes through here with the place it was used in. What
 isn't in that scope is refused in the same words, whether it exists elsewhere or not.
@@ -13,20 +13,10 @@ import structlog
 
 from bot.errors import Refusal
 from bot.past import pages
-from bot.past.buttons import Answer, Detail, Figures, HistoryPage, Look, Search, Verb, read
-from bot.past.pages import HITS, LISTED, Link, Sheet, Whereabouts
+from bot.past.pages import Answer, Link, Sheet, Verb, read
+from bot.service import commands
 from bot.service.admission.permissions import check
-from bot.service.commands import (
-    AT_ONCE,
-    DAYS,
-    HISTORY,
-    LONGEST_WORDS,
-    SEARCH,
-    SHOW,
-    Command,
-    Given,
-    person,
-)
+from bot.service.commands import Command, Given
 from bot.service.delivery.chat import File
 from bot.service.delivery.run_record import files_of
 from bot.view.message import printable
@@ -61,26 +51,36 @@ PROPOSED, STEM = 25, 3
 """How many conversations are proposed, and how many letters of a word any stem of it begins with."""
 
 
+@dataclass(frozen=True, slots=True)
 class Lookup:
     """Looks up past answers; knows no platform. Every method raises `Refusal`."""
 
-    def __init__(
-        self, past_answers: PastAnswers, store: Conversations, journal: Journal, forgetting: Forgetting
-    ) -> None:
-        self._past_answers = past_answers
-        self._store = store
-        self._journal = journal
-        self._forgetting = forgetting
+    _past_answers: PastAnswers
+    _store: Conversations
+    _journal: Journal
+    _forgetting: Forgetting
 
     async def answer(self, command: Command, given: Given, here: Source, link: Link) -> Sheet:
         """Run one of `bot.service.commands.PAST`; omitted options are missing or `None`."""
-        if command is HISTORY:
-            return await self.open(HistoryPage(_number(given.get("count"), AT_ONCE)), here, link)
-        if command is SEARCH:
-            return await self.open(Search(_words(str(given["words"]))), here, link)
-        if command is SHOW:
-            return await self._find(str(given["answer"]), here, link)
-        return await self.open(Figures(_number(given.get("days"), DAYS)), here, link)
+        if command is commands.HISTORY:
+            return await self.open(
+                pages.HistoryPage(_number(given.get("count"), commands.AT_ONCE)), here, link
+            )
+        if command is commands.SEARCH:
+            words = _line(str(given["words"]))
+            if not words:
+                raise Refusal(past.NO_WORDS)
+            # Discord's strictest count of a button's text.
+            if len(words.encode("utf-16-le")) > 2 * commands.LONGEST_WORDS:
+                raise Refusal(past.TOO_MANY_WORDS.format(commands.LONGEST_WORDS))
+            return await self.open(pages.Search(words), here, link)
+        if command is commands.SHOW:
+            with _explained():
+                row, *others = rows = await self._matching(_line(str(given["answer"])), here)
+                if others:
+                    return await self._choice(rows, link)
+                return await self._shown(row, Answer(row.id), link)
+        return await self.open(pages.Figures(_number(given.get("days"), commands.DAYS)), here, link)
 
     async def press(self, about: str, here: Source, link: Link, verb: Verb = "see") -> Sheet:
         """Return what a button opens, if it is in scope here."""
@@ -91,12 +91,11 @@ class Lookup:
             raise Refusal(past.NO_SUCH) from error
         return await self.open(look, here, link)
 
-    async def open(self, look: Look, here: Source, link: Link) -> Sheet:
-        """Look something up."""
+    async def open(self, look: pages.Look, here: Source, link: Link) -> Sheet:
         scope = Scope.of(here)
-        with _told():
+        with _explained():
             match look:
-                case HistoryPage(count, before, after):
+                case pages.HistoryPage(count, before, after):
                     page = (
                         await self._past_answers.back(scope, after, limit=count)
                         if after
@@ -104,16 +103,16 @@ class Lookup:
                     )
                     found = await self._found(page.rows, link)
                     return await asyncio.to_thread(pages.history, page, look, found)
-                case Search(text, offset):
-                    hits = await self._past_answers.search(scope, text, limit=HITS, offset=offset)
+                case pages.Search(text, offset):
+                    hits = await self._past_answers.search(scope, text, limit=pages.HITS, offset=offset)
                     found = await self._found(hits.rows, link)
                     return await asyncio.to_thread(pages.search, hits, look, found)
                 case Answer(conversation_id):
                     return await self._shown(await self._row(scope, conversation_id), look, link)
-                case Detail():
+                case pages.Detail():
                     row = await self._row(scope, look.conversation_id)
                     return await asyncio.to_thread(pages.detail, await self._store.load(row.id), look)
-                case Figures(days):
+                case pages.Figures(days):
                     return pages.statistics(await self._past_answers.statistics(scope, days=days), look)
 
     async def proposals(self, typed: str, here: Source) -> list[IndexRow]:
@@ -128,15 +127,14 @@ class Lookup:
         def has_it(row: IndexRow) -> bool:
             return half.lower() in f"{row.title} {row.question}".lower()
 
-        with _told():
+        with _explained():
             found = await self._past_answers.find(scope, wanted, PROPOSED, alike=True)
             near = await self._past_answers.find(scope, begun, 4 * PROPOSED) if begun != wanted else []
         every = {row.id: row for row in (*found, *filter(has_it, near))}
         return sorted(every.values(), key=has_it, reverse=True)[:PROPOSED]
 
     async def transcript(self, conversation_id: str, here: Source) -> tuple[File, ...]:
-        """Return a whole conversation as files."""
-        with _told():
+        with _explained():
             row = await self._row(Scope.of(here), conversation_id)
             return await asyncio.to_thread(files_of, await self._store.load(row.id))
 
@@ -144,8 +142,8 @@ class Lookup:
         """Return what would be deleted, with the button that deletes it; or several answers."""
         wanted = _line(str(given["what"]))
         about, row = wanted.lower(), None
-        with _told():
-            if user := person(wanted):
+        with _explained():
+            if user := commands.person(wanted):
                 about = "me" if user == who.user else f"{USER}{user}"
             elif about not in ("me", "channel"):
                 row, *others = rows = await self._matching(wanted, who)
@@ -156,8 +154,8 @@ class Lookup:
         return pages.ask_to_forget(what, about, selection, row, at_terminal=who.platform == TERMINAL)
 
     async def forget(self, about: str, who: Source, halt: Halt, *, is_admin: bool) -> Forgotten:
-        """Delete what a button says, if whoever pressed it may; return what was deleted."""
-        with _told():
+        """Delete what a button says, if the one who pressed it may; return what was deleted."""
+        with _explained():
             what, selection = await self._selected(about, who, is_admin=is_admin)
             if selection.running:
                 await halt(selection.running)
@@ -190,7 +188,13 @@ class Lookup:
                 what, selection = past.ALL_OF_CHANNEL, await self._forgetting.select.channel(scope)
             case _ if about.startswith(USER):
                 check("forget person", who, is_admin=is_admin)
-                what, selection = await self._of_person(about.removeprefix(USER), who)
+                user = about.removeprefix(USER)
+                selection = await self._forgetting.select.user(
+                    who.platform, user, workspace=who.workspace
+                )
+                run = await self._journal.get(selection.runs[-1]) if selection.runs else None
+                name = clip(_line((run and run.brief.asker) or ""), 80) or user
+                what = past.all_of(name, who.platform if who.workspace else None)
             case _:
                 row = await self._row(scope, printable(about))
                 check("forget answer", who, is_admin=is_admin, asker=row.user)
@@ -200,23 +204,8 @@ class Lookup:
             raise Refusal(past.NOTHING)
         return what, selection
 
-    async def _of_person(self, user: str, who: Source) -> tuple[str, Selection]:
-        """Select what somebody else asked, within the admin's workspace."""
-        selection = await self._forgetting.select.user(who.platform, user, workspace=who.workspace)
-        run = await self._journal.get(selection.runs[-1]) if selection.runs else None
-        name = clip(_line((run and run.brief.asker) or ""), 80) or user
-        return past.all_of(name, who.platform if who.workspace else None), selection
-
-    async def _find(self, wanted: str, here: Source, link: Link) -> Sheet:
-        """Return the conversation that fits best, or several of which none fits better."""
-        with _told():
-            row, *others = rows = await self._matching(_line(wanted), here)
-            if others:
-                return await self._choice(rows, link)
-            return await self._shown(row, Answer(row.id), link)
-
     async def _matching(self, wanted: str, here: Source) -> list[IndexRow]:
-        rows = await self._past_answers.find(Scope.of(here), wanted, LISTED + 1) if wanted else []
+        rows = await self._past_answers.find(Scope.of(here), wanted, pages.LISTED + 1) if wanted else []
         if not rows:
             raise Refusal(past.NO_SUCH)
         return rows
@@ -226,7 +215,7 @@ class Lookup:
         return await asyncio.to_thread(pages.matches, rows, found, deletes=deletes)
 
     async def _shown(self, row: IndexRow, look: Answer, link: Link) -> Sheet:
-        found = Whereabouts(link, await self._journal.askers([row.id]), {})
+        found = pages.Whereabouts(link, await self._journal.askers([row.id]), {})
         conversation = await self._store.load(row.id)
         return await asyncio.to_thread(pages.answer, conversation, row, look, found)
 
@@ -236,25 +225,15 @@ class Lookup:
             raise Refusal(past.NO_SUCH)
         return row
 
-    async def _found(self, rows: Sequence[IndexRow], link: Link) -> Whereabouts:
+    async def _found(self, rows: Sequence[IndexRow], link: Link) -> pages.Whereabouts:
         ids = [row.id for row in rows]
         read = [each for each in await self._store.read(ids) if isinstance(each, Stored)]
         held = {each.conversation.id: each.conversation for each in read}
-        return Whereabouts(link, await self._journal.askers(ids), held)
+        return pages.Whereabouts(link, await self._journal.askers(ids), held)
 
 
 def _number(value: object, default: int) -> int:
     return value if isinstance(value, int) else default
-
-
-def _words(typed: str) -> str:
-    text = _line(typed)
-    if not text:
-        raise Refusal(past.NO_WORDS)
-    # Discord's strictest count of a button's text.
-    if len(text.encode("utf-16-le")) > 2 * LONGEST_WORDS:
-        raise Refusal(past.TOO_MANY_WORDS.format(LONGEST_WORDS))
-    return text
 
 
 def _line(text: str) -> str:
@@ -262,7 +241,7 @@ def _line(text: str) -> str:
 
 
 @contextmanager
-def _told() -> Generator[None]:
+def _explained() -> Generator[None]:
     """Describe in plain words what is wrong with the council's data."""
     try:
         yield

@@ -8,12 +8,25 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import count
+from typing import Literal
 
-from bot.past.buttons import Answer, Choice, Detail, Figures, HistoryPage, Search
 from bot.render.dialect import plain_text
+from bot.service.commands import LONGEST_WORDS, MOST_AT_ONCE
 from bot.view import card
-from bot.view.message import Block, Entry, Footer, Heading, Line, Message, Pairs, Quote, Table, Title
-from bot.view.run import RunView, Seat, run_views
+from bot.view.message import (
+    Block,
+    Entry,
+    Footer,
+    Heading,
+    Line,
+    Message,
+    Pairs,
+    Quote,
+    Table,
+    Title,
+    printable,
+)
+from bot.view.run import run_views
 from bot.view.thread import opened
 from bot.view.wording import commands, past, worth
 from bot.view.wording import figures as figures_wording
@@ -23,9 +36,113 @@ from council.text import clip, sentence_ends, sentences
 from council.usage import Usage
 from council.worth.intervals import exact_share
 from storage.forgetting import Selection
-from storage.index.past_answers import Hits, Page, contexts
+from storage.index.past_answers import Cursor, Hits, Page, contexts
 from storage.index.rows import IndexRow
 from storage.index.statistics import ENOUGH, Figure, MemberStatistics, Statistics
+
+Verb = Literal["turn", "see", "share", "transcript", "ask", "forget", "cancel", "help"]
+"""What a button does: turn a page, show another, show all, give the file, ask, delete or not, help."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryPage:
+    """A page of the channel's conversations: the newest, or those next to a cursor."""
+
+    count: int
+    before: Cursor | None = None
+    after: Cursor | None = None
+
+    def __str__(self) -> str:
+        where = f"<{self.before}" if self.before else f">{self.after}" if self.after else ""
+        return f"history:{self.count}:{where}"
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A page of a search's hits, from `offset` on."""
+
+    words: str
+    offset: int = 0
+
+    def __str__(self) -> str:
+        return f"search:{self.offset}:{self.words}"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer of a conversation: the last one, or that of exchange `turn`, counted from 0."""
+
+    conversation_id: str
+    turn: int | None = None
+
+    def __str__(self) -> str:
+        return f"answer:{self.conversation_id}:{'' if self.turn is None else self.turn}"
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """All of one member of an answer; `rank` counts from 0."""
+
+    conversation_id: str
+    turn: int
+    rank: int = 0
+
+    def __str__(self) -> str:
+        return f"member:{self.conversation_id}:{self.turn}:{self.rank}"
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The channel's statistics for the last days."""
+
+    days: int
+
+    def __str__(self) -> str:
+        return f"figures:{self.days}"
+
+
+Look = HistoryPage | Search | Answer | Detail | Figures
+
+
+def read(text: str) -> Look:
+    """Read what a button says. Raises `ValueError` if it isn't one of our buttons."""
+    kind, _, rest = printable(text).partition(":")
+    match kind:
+        case "history":
+            count, _, where = rest.partition(":")
+            cursor = Cursor.parse(where[1:]) if where else None
+            before, after = (cursor, None) if where.startswith("<") else (None, cursor)
+            return HistoryPage(min(_number(count, 1), MOST_AT_ONCE), before, after)
+        case "search":
+            offset, _, words = rest.partition(":")
+            return Search(words[:LONGEST_WORDS], _number(offset))
+        case "answer":
+            conversation_id, turn = rest.split(":")
+            return Answer(conversation_id, _number(turn) if turn else None)
+        case "member" | "corrected" | "changes" | "reviews":
+            conversation_id, *place = rest.split(":")
+            turn, rank = map(_number, place)
+            return Detail(conversation_id, turn, rank)
+        case "figures":
+            return Figures(_number(rest, 1))
+        case _:
+            raise ValueError(f"no such look: {kind}")
+
+
+def _number(text: str, least: int = 0) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 4) or int(text) < least:
+        raise ValueError(f"no number from {least} to 9999: {text}")
+    return int(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A button below past answers: its label, what it does, and with what."""
+
+    label: str
+    verb: Verb
+    about: str
+
 
 Link = Callable[[IndexRow], str | None]
 """Returns the address of a conversation on its platform, if it has one."""
@@ -77,23 +194,14 @@ def shared(sheet: Sheet, by: str) -> Sheet:
 
 
 def history(page: Page, look: HistoryPage, found: Whereabouts) -> Sheet:
-    """Return a page of the channel's conversations."""
     if not page.rows:
         is_first = look.before is None and look.after is None
         said = past.NONE_YET if is_first else past.NOTHING_HERE
         return Sheet(Message("past", (Heading(past.HISTORY), Line(said))))
-    turning = (
-        *(
-            [Choice(figures_wording.NEWER, "turn", str(HistoryPage(look.count, after=page.newer)))]
-            if page.newer
-            else []
-        ),
-        *(
-            [Choice(figures_wording.OLDER, "turn", str(HistoryPage(look.count, before=page.older)))]
-            if page.older
-            else []
-        ),
-    )
+    newer = HistoryPage(look.count, after=page.newer) if page.newer else None
+    older = HistoryPage(look.count, before=page.older) if page.older else None
+    steps = ((figures_wording.NEWER, newer), (figures_wording.OLDER, older))
+    turning = (Choice(label, "turn", str(step)) for label, step in steps if step)
     entries = tuple(_entry(number, row, found) for number, row in enumerate(page.rows, 1))
     return Sheet(
         Message("past", (Heading(past.HISTORY), *entries)),
@@ -103,7 +211,6 @@ def history(page: Page, look: HistoryPage, found: Whereabouts) -> Sheet:
 
 
 def search(hits: Hits, look: Search, found: Whereabouts) -> Sheet:
-    """Return a page of the conversations that contain these words, best first."""
     heading = Heading(past.RESULTS.format(look.words))
     if not hits.rows:
         said = past.NOTHING_FOUND if look.offset == 0 else past.NO_MORE
@@ -176,7 +283,8 @@ def answer(conversation: Conversation, row: IndexRow, look: Answer, found: Where
         for label, step in steps
         if 0 <= step < len(runs)
     )
-    looks = [Choice(figures_wording.OPEN, "see", str(Detail(row.id, turn)))] if _answered(view) else []
+    has_members = any(seat.answer for seat in view.ranked)
+    looks = [Choice(figures_wording.OPEN, "see", str(Detail(row.id, turn)))] if has_members else []
     return Sheet(
         Message("past", blocks),
         (
@@ -190,10 +298,9 @@ def answer(conversation: Conversation, row: IndexRow, look: Answer, found: Where
 
 
 def detail(conversation: Conversation, look: Detail) -> Sheet:
-    """Return one member's message, with buttons for the other members."""
     runs = run_views(conversation)
     view = runs[look.turn] if look.turn < len(runs) else None
-    seats = _answered(view) if view else []
+    seats = [seat for seat in view.ranked if seat.answer] if view else []
     if not view or look.rank >= len(seats):
         return Sheet(Message("past", (Title(conversation.title), Line(past.NOT_ON_RECORD))))
     others = [
@@ -218,11 +325,6 @@ def detail(conversation: Conversation, look: Detail) -> Sheet:
     )
 
 
-def _answered(view: RunView) -> list[Seat]:
-    """Return the members that answered, best first."""
-    return [seat for seat in view.ranked if seat.answer]
-
-
 def ask_to_forget(
     what: str, about: str, selection: Selection, row: IndexRow | None, *, at_terminal: bool
 ) -> Sheet:
@@ -234,17 +336,13 @@ def ask_to_forget(
     conversations = len(selection.conversations) + len(selection.shared)
     others = max(len(selection.heard), len(selection.read))
     beside = bool(selection.runs or selection.conversations)
+    which: list[Entry] = []
+    if row:
+        title, at = clip(row.question, card.TITLE_LENGTH), _moment(row.updated_at)
+        which.append(Entry(title, past.short_id(row.id), at))
     blocks = (
         Heading(past.ASK.format(what)),
-        *(
-            [
-                Entry(
-                    clip(row.question, card.TITLE_LENGTH), past.short_id(row.id), _moment(row.updated_at)
-                )
-            ]
-            if row
-            else []
-        ),
+        *which,
         *([Line(past.extent(conversations, len(selection.runs)))] if has_asked else []),
         *([Line(past.SHARED)] if selection.shared else []),
         *([Line(past.read_by_others(others, beside=beside))] if others else []),
@@ -263,11 +361,16 @@ def ask_to_forget(
 
 
 def statistics(found: Statistics, look: Figures) -> Sheet:
-    """Return a channel's statistics, and how each member did."""
     heading = Heading(past.statistics_title(look.days))
     if not (found.answered or found.failed or found.stopped):
         return Sheet(Message("past", (heading, Line(past.NOTHING_ASKED))))
-    members = _best_first(found.members)
+
+    def place(member: MemberStatistics) -> tuple[bool, float]:
+        """Put those first that can be compared, by their average vote."""
+        vote = member.mean_rank.value
+        return vote is None or member.mean_rank.runs < ENOUGH, vote or 0.0
+
+    members = sorted(found.members, key=place)
     table = _members(members) if members else ()
     return Sheet(
         Message("past", (heading, Line(past.totals(found)), *table, *_votes(found), *_worth(found))),
@@ -277,7 +380,6 @@ def statistics(found: Statistics, look: Figures) -> Sheet:
 
 
 def _votes(statistics: Statistics) -> tuple[Block, ...]:
-    """Return the votes on the answers, by the council that was asked."""
     rows = tuple(
         (each.name or commands.NO_PROFILE, commands.counted(each.helpful, each.unhelpful))
         for each in statistics.by_profile
@@ -285,18 +387,7 @@ def _votes(statistics: Statistics) -> tuple[Block, ...]:
     return (Heading(commands.BY_PROFILE, 3), Pairs(rows)) if rows else ()
 
 
-def _best_first(members: Iterable[MemberStatistics]) -> tuple[MemberStatistics, ...]:
-    """Put those that can be compared first, by their average vote."""
-
-    def place(member: MemberStatistics) -> tuple[bool, float]:
-        vote = member.mean_rank.value
-        return vote is None or member.mean_rank.runs < ENOUGH, vote or 0.0
-
-    return tuple(sorted(members, key=place))
-
-
-def _members(members: Iterable[MemberStatistics]) -> tuple[Block, ...]:
-    counted = [*members]
+def _members(counted: Sequence[MemberStatistics]) -> tuple[Block, ...]:
     short = short_names(each.member for each in counted)
     rows = (
         (

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 import structlog
 
 from bot.errors import NothingRead, VenueError
+from bot.inputs.files import FileContent, FileReader, fitted, unread
 from bot.inputs.limits import (
     MOST_CHARACTERS,
     MOST_PAGE_PICTURES,
@@ -19,7 +20,6 @@ from bot.inputs.limits import (
     TEXT_BYTES,
 )
 from bot.inputs.links import MOST_LINKS, PageFetcher, host_of, links_in
-from bot.inputs.reading import FileContent, FileReader, fitted, unread
 from bot.view.wording import inputs as wording
 from council.brief import Attachment, Brief, Discussion, Picture, SentFile
 from council.calls import Call

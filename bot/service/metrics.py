@@ -1,4 +1,4 @@
-"""What the program counts while it runs, for its operators; `bot.monitoring` shows it.
+"""What the program counts while it runs, for its operators; `bot.status` shows it.
 
 Every label is one of the program's own names or a configured model's, never a person's, a channel's or
 a text's.

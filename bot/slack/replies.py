@@ -22,8 +22,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.actions import Actor
 from bot.errors import Refusal, VenueError
-from bot.past.buttons import Choice, Verb
-from bot.past.pages import Link, Sheet, shared
+from bot.past.pages import Choice, Link, Sheet, Verb, shared
 from bot.service.acknowledgements import LOOKUP_SECONDS
 from bot.service.admission.access import Requester
 from bot.service.delivery.chat import File, Part, Response, Spot

@@ -29,7 +29,7 @@ import structlog
 
 from bot.app import Library
 from bot.errors import Refusal
-from bot.inputs.reading import NO_FILES, FilesAsRead
+from bot.inputs.files import NO_FILES, FilesAsRead
 from bot.service.admission.access import AT_TERMINAL
 from bot.service.inputs import files_read, fit, nothing_readable
 from bot.service.requests.question import Question

@@ -12,11 +12,9 @@ from bot.actions import Action, Actions, Actor, Incoming, Payload, Responder, pa
 from bot.app import Council, Library, open_council, open_dispatcher, open_lookup
 from bot.config.configuration import NOBODY_TO_ASK, Configuration
 from bot.errors import Refusal
-from bot.past.buttons import Answer, Choice
 from bot.past.lookup import Lookup
-from bot.past.pages import Sheet
+from bot.past.pages import Answer, Choice, Sheet
 from bot.service.admission.access import AT_TERMINAL as ANYTHING
-from bot.service.admission.access import Requester
 from bot.service.commands import ASK, COMMANDS, CONFIG, FORGET, HELP, PAST, given, is_help, parse, usage
 from bot.service.delivery.chat import File
 from bot.service.delivery.receipts import Sent
@@ -34,7 +32,6 @@ from bot.view.wording.commands import AT_TERMINAL, NOT_OFFERED, NOTHING_TO_VOTE_
 from bot.view.wording.figures import DELETE, HELPFUL, UNHELPFUL
 from bot.view.wording.past import OPEN
 from council import demonstration
-from council.document.conversation import Source
 from council.profile import Profile
 from storage.errors import ConversationNotFound
 from storage.index.rows import IndexRow
@@ -201,8 +198,8 @@ class _Keyboard(Responder):
         self._offer(sheet)
 
     async def _act(self, action: Action, about: Payload) -> None:
-        place = terminal_ask.person()
-        incoming = Incoming(actor=_ACTOR, place=place, action=action, payload=about)
+        actor, place = Actor.known("", ANYTHING, is_admin=True), terminal_ask.person()
+        incoming = Incoming(actor=actor, place=place, action=action, payload=about)
         await self.actions.handle(incoming, self)
 
     def _offer(self, sheet: Sheet) -> None:
@@ -237,18 +234,6 @@ class _Keyboard(Responder):
     async def later(self, work: Callable[[], Awaitable[None]]) -> None:
         await work()
         await self.tasks.settled()
-
-
-async def _anything(here: Source) -> Requester:
-    del here
-    return ANYTHING
-
-
-async def _is_admin() -> bool:
-    return True
-
-
-_ACTOR = Actor(name="", here=ANYTHING, standing=_anything, is_admin=_is_admin)
 
 
 def _nowhere(row: IndexRow) -> None:

@@ -128,7 +128,6 @@ class _Stage:
                 return False
 
     def leave(self, error: OSError) -> None:
-        """End the run: nobody reads it any more."""
         del error
         self.is_left = True
         if self.playing:

@@ -14,14 +14,14 @@ from typing import TypeVar
 import typer
 from pydantic import SecretStr
 
-from bot.checks.check import Advice, Checked, carry_out, wrapped
+from bot.checks.check import Advice, CheckResult, carry_out, wrapped
 from bot.checks.models import CALL_TOKENS, LIVE, ModelChecks
 from bot.config.configuration import Configuration, Operations, load
 from bot.config.settings import OPENROUTER, Settings, address, given_settings, header, variables
 from bot.discord.invite import discord_invite
 from bot.service.options import DEFAULT
 from bot.terminal.ask import say
-from bot.terminal.plan import Existing, Plan, write
+from bot.terminal.plan import CurrentSetup, Plan, write
 from bot.view.wording.budgets import short_question
 from bot.view.wording.failures import cause
 from bot.view.wording.figures import count, listing, money
@@ -31,12 +31,10 @@ from council.accounts import Directory
 from council.brief import Brief
 from council.errors import ModelError
 from council.estimate import estimate
-from council.local import LocalServer, find_servers
 from council.models.client import ModelClient
 from council.models.costs import ModelListing, find_listing, most_like, read_listings
-from council.personas import PRESETS
-from council.profile import MAX_MEMBERS, Member, Profile
-from council.suggestion import MODEL_ID, leading, suggest
+from council.profile import MAX_MEMBERS, PRESETS, Member, Profile
+from council.suggestion import MODEL_ID, LocalServer, find_servers, leading, suggest
 from council.text.redaction import Redaction
 from council.usage import Price, Usage
 
@@ -66,11 +64,16 @@ def init() -> bool:
     Raises `ConfigurationError` where a file can't be read or changed, and for what is then still wrong
     with the configuration.
     """
-    existing, plan = Existing.read(), Plan()
+    existing, plan = CurrentSetup.read(), Plan()
     try:
         _ask(existing, plan)
         contents = plan.contents(existing)
-        may_write = not contents or _may_write(plan, existing)
+        lines, replaces = plan.shown(existing)
+        may_write = True
+        if contents:
+            tell("\n".join(lines))
+            asked = "Write this, and replace the values above?" if replaces else "Write this?"
+            may_write = confirm(asked, default=not replaces)
     except (typer.Abort, KeyboardInterrupt):
         may_write, contents = False, {}
     if not may_write:
@@ -92,7 +95,7 @@ def init() -> bool:
     return True
 
 
-def _ask(existing: Existing, plan: Plan) -> None:
+def _ask(existing: CurrentSetup, plan: Plan) -> None:
     tell(
         "This sets up a council of your own in a few questions. Nothing is written until the last one "
         "is answered; Ctrl-C leaves at any time."
@@ -123,29 +126,17 @@ def _dollars(typed: str) -> str:
     return amount
 
 
-def _may_write(plan: Plan, existing: Existing) -> bool:
-    """Show what is to be written, and ask the last question; what is replaced takes a clear yes."""
-    lines, replaces = plan.shown(existing)
-    tell("\n".join(lines))
-    if replaces:
-        return confirm("Write this, and replace the values above?", default=False)
-    return confirm("Write this?", default=True)
-
-
 def tell(text: str) -> None:
     """Write lines, each broken between words where the terminal is narrower."""
-    say(_fitted(text, get_terminal_size().columns))
+    say(_fitted(text))
 
 
-def _fitted(text: str, columns: int) -> str:
+def _fitted(text: str, beside: str = "") -> str:
     """Break long lines; what follows is indented as its line's text is, behind a step's number."""
+    columns = get_terminal_size().columns - len(beside)
     lines = ((line, re.match(r"\s*(?:\d\.? +)?", line)) for line in text.split("\n"))
     broken = (wrapped(line, lead.end() if lead else 0, columns) or [""] for line, lead in lines)
     return "\n".join(part for parts in broken for part in parts)
-
-
-def _question(text: str) -> str:
-    return _fitted(text, get_terminal_size().columns - len(": "))
 
 
 def prompt(question: str, read: Callable[[str], T], default: str = "", *, hidden: bool = False) -> T:
@@ -153,7 +144,7 @@ def prompt(question: str, read: Callable[[str], T], default: str = "", *, hidden
 
     A `ValueError` says what is wrong with it, a `typer.BadParameter` in a whole sentence.
     """
-    asked = _question(f"{question} [{default}]" if default else question)
+    asked = _fitted(f"{question} [{default}]" if default else question, beside=": ")
     while True:
         typed = typer.prompt(asked, default, hide_input=hidden, show_default=False)
         try:
@@ -165,8 +156,7 @@ def prompt(question: str, read: Callable[[str], T], default: str = "", *, hidden
 
 
 def confirm(question: str, *, default: bool) -> bool:
-    """Ask for a yes or a no."""
-    asked = _question(f"{question} [{'Y/n' if default else 'y/N'}]")
+    asked = _fitted(f"{question} [{'Y/n' if default else 'y/N'}]", beside=": ")
     return typer.confirm(asked, default=default, show_default=False)
 
 
@@ -208,30 +198,26 @@ class Provider:
     listings: Mapping[str, ModelListing] = field(default_factory=dict[str, ModelListing])
 
     def client(self, profiles: Iterable[Profile] = ()) -> ModelClient:
-        """Return a client that asks there."""
         return ModelClient(Directory(profiles).find, base_url=self.base_url, api_key=self.key)
 
     def checks(self, client: ModelClient, profiles: Mapping[str, Profile]) -> ModelChecks:
-        """Return the checks of these councils there."""
         key = SecretStr(self.key) if self.key else None
         settings = Settings.model_construct(openrouter_api_key=key, openrouter_base_url=self.base_url)
         return ModelChecks(Configuration(settings, {}, dict(profiles), Operations(), {}), client)
 
-    def show(self, checked: Iterable[Checked]) -> None:
-        """Describe what checks found there, without the key."""
+    def show(self, checked: Iterable[CheckResult]) -> None:
         hide, columns = Redaction([self.key]).hide, get_terminal_size().columns
         for one in checked:
             say(hide("\n".join(one.lines(columns))))
 
     def price(self, member: Member) -> Price | None:
-        """Return what a model costs there."""
         if self.endpoint is not None:
             return Price(0, 0)
         listing = find_listing(self.listings, member.model)
         return listing and listing.price
 
 
-def _provider(existing: Existing) -> Provider | None:
+def _provider(existing: CurrentSetup) -> Provider | None:
     """Ask who should answer until it can be used; `None` is the demonstration."""
     servers = asyncio.run(find_servers())
     choices = (
@@ -249,7 +235,7 @@ def _provider(existing: Existing) -> Provider | None:
             return found
 
 
-def _hosted(existing: Existing, *, is_other: bool) -> Provider | None:
+def _hosted(existing: CurrentSetup, *, is_other: bool) -> Provider | None:
     """Ask for a provider and its key, and check them; return it with its models, if it is to be used."""
 
     def read(typed: str) -> str:
@@ -270,7 +256,7 @@ def _hosted(existing: Existing, *, is_other: bool) -> Provider | None:
     key = kept or prompt(question, read, hidden=True)
     provider = Provider(base_url, key, is_kept=bool(kept))
 
-    async def look() -> tuple[list[Checked], Mapping[str, ModelListing]]:
+    async def look() -> tuple[list[CheckResult], Mapping[str, ModelListing]]:
         async with provider.client() as client:
             checks = provider.checks(client, {})
             return await carry_out(checks.of_provider()), checks.listings
@@ -287,6 +273,7 @@ def _hosted(existing: Existing, *, is_other: bool) -> Provider | None:
 
 
 def _local(server: LocalServer) -> Provider | None:
+    """Return a server on this machine with its models, if it lists any."""
     provider = Provider(server.endpoint, endpoint=server.endpoint)
 
     async def models() -> Mapping[str, ModelListing]:
@@ -304,7 +291,7 @@ def _local(server: LocalServer) -> Provider | None:
     return replace(provider, listings=listings)
 
 
-def _demonstrate(existing: Existing) -> None:
+def _demonstrate(existing: CurrentSetup) -> None:
     """Report whether the demonstration can answer, or what is used before it."""
     _, origins = given_settings()
     names = ("OPENROUTER_API_KEY", "OPENROUTER_BASE_URL", "COUNCIL_MEMBERS")
@@ -328,13 +315,19 @@ def _choose_members(provider: Provider, plan: Plan) -> None:
         profile = _profile(provider)
         brief = Brief(question="?", profile=profile, seed=0, boundary="0" * 16)
         tell(f"\n{short_question(estimate(brief, provider.price))}")
-        if not confirm(
-            "\nAsk each of them for one word, to see that it answers? "
-            + _cost_of_a_word(profile, provider),
-            default=True,
-        ):
+        prices = [provider.price(one) for one in {one.model: one for one in profile.seats}.values()]
+        cost = sum(price.cost(CALL_TOKENS, CALL_TOKENS) for price in prices if price)
+        said = f"It costs {money(Usage(cost=cost))} at most." if cost else "It costs nothing."
+        if not all(prices):
+            said = "It costs a little; the prices aren't known."
+        if not confirm(f"\nAsk each of them for one word, to see that it answers? {said}", default=True):
             break
-        checked = asyncio.run(_examined(provider, profile))
+
+        async def look(profile: Profile = profile) -> list[CheckResult]:
+            async with provider.client([profile]) as client:
+                return await carry_out(provider.checks(client, {DEFAULT: profile}).checks(live=True))
+
+        checked = asyncio.run(look())
         provider.show(one for one in checked if one.outcome.findings or one.name == LIVE)
         failed = any(one.outcome.state == "error" for one in checked)
         if not failed or not confirm("Choose other models?", default=True):
@@ -360,19 +353,6 @@ def _choose_members(provider: Provider, plan: Plan) -> None:
             for one in (*profile.members, profile.chairman)
         )
         plan.council = ("".join(["[\n", *(f"    {one},\n" for one in members), "]"]), chair)
-
-
-def _cost_of_a_word(profile: Profile, provider: Provider) -> str:
-    prices = [provider.price(one) for one in {one.model: one for one in profile.seats}.values()]
-    costs = [price.cost(CALL_TOKENS, CALL_TOKENS) for price in prices if price]
-    if len(costs) < len(prices):
-        return "It costs a little; the prices aren't known."
-    return f"It costs {money(Usage(cost=sum(costs)))} at most." if sum(costs) else "It costs nothing."
-
-
-async def _examined(provider: Provider, profile: Profile) -> list[Checked]:
-    async with provider.client([profile]) as client:
-        return await carry_out(provider.checks(client, {DEFAULT: profile}).checks(live=True))
 
 
 def _profile(provider: Provider) -> Profile:
@@ -425,28 +405,23 @@ def _ask_models(
 
     def read(typed: str) -> list[str]:
         models = [model.strip() for model in typed.split(",") if model.strip()]
-        if problem := _problem(models, listings, most):
-            raise typer.BadParameter(problem)
+        if not 0 < len(models) <= most:
+            raise typer.BadParameter("Name one model." if most == 1 else f"Name 1 to {most} models.")
+        if max(Counter(models).values()) > len(PRESETS):
+            raise typer.BadParameter(f"One model can take {len(PRESETS)} seats at most.")
+        for model in models:
+            if not MODEL_ID.fullmatch(model):
+                raise typer.BadParameter(f"{model} isn't a model's id.")
+            if listings and not find_listing(listings, model):
+                near = most_like(model, listings)
+                hint = f" Did you mean {near}?" if near else ""
+                raise typer.BadParameter(f"There is no model {model}.{hint}")
         return models
 
     return prompt(question, read, by_default)
 
 
-def _problem(models: list[str], listings: Mapping[str, ModelListing], most: int) -> str | None:
-    if not 0 < len(models) <= most:
-        return "Name one model." if most == 1 else f"Name 1 to {most} models."
-    if max(Counter(models).values()) > len(PRESETS):
-        return f"One model can take {len(PRESETS)} seats at most."
-    for model in models:
-        if not MODEL_ID.fullmatch(model):
-            return f"{model} isn't a model's id."
-        if listings and not find_listing(listings, model):
-            near = most_like(model, listings)
-            return f"There is no model {model}." + (f" Did you mean {near}?" if near else "")
-    return None
-
-
-def _ask_discord(existing: Existing, plan: Plan) -> None:
+def _ask_discord(existing: CurrentSetup, plan: Plan) -> None:
     from bot.discord.checks import token_advice
 
     name = "DISCORD_TOKEN"
@@ -458,7 +433,7 @@ def _ask_discord(existing: Existing, plan: Plan) -> None:
         plan.discord_token = plan.variables[name] = token
 
 
-def _ask_slack(existing: Existing, plan: Plan) -> None:
+def _ask_slack(existing: CurrentSetup, plan: Plan) -> None:
     from bot.slack.checks import app_token_advice, bot_token_advice
 
     known = [existing.secret(name) for name in ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN")]

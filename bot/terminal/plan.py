@@ -8,16 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bot.config import settings
 from bot.config.configuration import unreadable
 from bot.config.editing import with_table, with_variables
-from bot.config.settings import (
-    SecretFile,
-    dotenv_variables,
-    given_settings,
-    header,
-    secret_names,
-    variables,
-)
 from bot.errors import ConfigurationError, Problem
 from bot.service.options import DEFAULT
 from bot.terminal.ask import warn
@@ -29,7 +22,7 @@ _PASSWORD = re.compile(r"//[^/?#]*@")
 
 
 @dataclass(frozen=True, slots=True)
-class Existing:
+class CurrentSetup:
     """What is set already, and the two files as they are."""
 
     dotenv: Path
@@ -40,12 +33,12 @@ class Existing:
     """The variables of `.env` that have a value, in lower case."""
 
     @classmethod
-    def read(cls) -> "Existing":
+    def read(cls) -> "CurrentSetup":
         """Read the files. Raises `ConfigurationError` where that can't be done."""
         dotenv = Path(".env")
         dotenv_text = _text(dotenv)
-        in_dotenv = {name: value for name, value in dotenv_variables().items() if value}
-        council = Path(variables().get("council_config", "council.toml"))
+        in_dotenv = {name: value for name, value in settings.dotenv_variables().items() if value}
+        council = Path(settings.variables().get("council_config", "council.toml"))
         council_text = _text(council)
         try:
             tomllib.loads(council_text)
@@ -56,14 +49,15 @@ class Existing:
 
     @property
     def has_budgets(self) -> bool:
-        """Whether `council.toml` has any budget."""
         return bool(tomllib.loads(self.council_text).get("budgets"))
 
     def secret(self, name: str) -> str:
         """Return a secret that is in force; empty where there is none that could be read."""
-        value = given_settings()[0].get(name.lower(), "")
+        value = settings.given_settings()[0].get(name.lower(), "")
         try:
-            return value.read() if isinstance(value, SecretFile) else header(str(value))
+            return (
+                value.read() if isinstance(value, settings.SecretFile) else settings.header(str(value))
+            )
         except ValueError:
             return ""
 
@@ -84,11 +78,9 @@ class Plan:
 
     @property
     def serves(self) -> bool:
-        """Whether a team will ask on a platform."""
         return bool(self.discord_token) or self.has_slack
 
     def tables(self) -> dict[tuple[str, ...], dict[str, str]]:
-        """Return the tables that `council.toml` gets, with their keys."""
         tables: dict[tuple[str, ...], dict[str, str]] = {}
         if self.council:
             members, chairman = self.council
@@ -98,13 +90,12 @@ class Plan:
         return tables
 
     def written(self) -> list[str]:
-        """Return the tables as they are written."""
         return [
             "\n".join([f"[{'.'.join(name)}]", *(f"{key} = {value}" for key, value in keys.items())])
             for name, keys in self.tables().items()
         ]
 
-    def changes(self, existing: Existing) -> dict[str, str]:
+    def changes(self, existing: CurrentSetup) -> dict[str, str]:
         """Return the variables that neither `.env` nor the environment has.
 
         The provider's address is in `.env` whatever the environment says: a later shell may not
@@ -117,7 +108,7 @@ class Plan:
             if value not in (existing.in_dotenv.get(name.lower(), ""), given.get(name) or None)
         }
 
-    def shown(self, existing: Existing) -> tuple[list[str], bool]:
+    def shown(self, existing: CurrentSetup) -> tuple[list[str], bool]:
         """Return the lines that show what will be written, and whether that replaces anything."""
         changes = self.changes(existing)
         before = {name: existing.in_dotenv.get(name.lower(), "") for name in changes}
@@ -146,7 +137,7 @@ class Plan:
             lines.append(f"Set in the environment, which overrides .env: {names}. Unset it there.")
         return lines, replaces_council or any(before.values())
 
-    def contents(self, existing: Existing) -> dict[Path, str]:
+    def contents(self, existing: CurrentSetup) -> dict[Path, str]:
         """Return the files' new text. Raises `ConfigurationError` where one can't be changed."""
         contents: dict[Path, str] = {}
         text = existing.council_text
@@ -166,7 +157,7 @@ class Plan:
 
 
 def _is_secret(name: str) -> bool:
-    return name.lower().removesuffix("_file") in secret_names()
+    return name.lower().removesuffix("_file") in settings.secret_names()
 
 
 def _masked(name: str, value: str) -> str:

@@ -7,16 +7,17 @@ word, and small charts.
 
 import base64
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import groupby, starmap
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
-from bot.transcript import diff, prose
-from bot.transcript.charts import drawings
+from bot.transcript import prose
 from bot.transcript.markdown import answered, begun, questions
 from bot.view import message as m
 from bot.view.run import RunView, Seat
@@ -25,9 +26,11 @@ from bot.view.wording import figures
 from bot.view.wording import transcript as wording
 from bot.view.wording.card import agreement
 from bot.view.wording.doors import program
+from council.consultation import HIGHEST
 from council.document.changes import words_changed
 from council.document.conversation import Conversation
-from council.text import language_tag
+from council.document.results import MemberAnswer
+from council.text import clip, language_tag
 from council.usage import total
 
 if TYPE_CHECKING:
@@ -53,7 +56,7 @@ def to_html(conversation: Conversation) -> str:
         for number, (asked, view) in enumerate(turns, 1)
     ]
     style, script = map(_asset, ("style.css", "script.js"))
-    return _template().render(
+    return _template("page.html").render(
         title=m.printable(conversation.title),
         spoken=_spoken(conversation.title),
         facts=[*_facts(conversation, [view for _, view in turns if view])],
@@ -67,7 +70,7 @@ def to_html(conversation: Conversation) -> str:
 
 
 @cache
-def _template() -> "Template":
+def _template(name: str) -> "Template":
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     return Environment(
@@ -76,12 +79,15 @@ def _template() -> "Template":
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-    ).get_template("page.html")
+    ).get_template(name)
+
+
+def _macro(name: str, *given: object) -> Markup:
+    return getattr(_template("blocks.html").module, name)(*given)
 
 
 @cache
 def _asset(name: str) -> Markup:
-    """Return a style or script of ours, to be written into a page."""
     return Markup((files("bot.transcript") / "page" / name).read_text("utf-8"))  # noqa: S704 - ours
 
 
@@ -90,7 +96,6 @@ def _digest(text: str) -> str:
 
 
 def _facts(conversation: Conversation, views: list[RunView]) -> Iterator[tuple[str, str]]:
-    """Return the facts that a reader wants first."""
     if source := conversation.source:
         by = None if source.platform in NAMED_BY_ID else source.user
         by = program(source.program) if source.program is not None else by
@@ -163,23 +168,20 @@ def _answers(said: tuple[m.Block, ...], number: int, seat: Seat, previous: Seat 
     at = next((at for at, block in enumerate(said) if block == after), None)
     if before is None or after is None or before == after or at is None:
         return html(said, under=UNDER)
-    marked_before, marked_after = diff.correction(before.markdown, after.markdown, UNDER + PART)
+    marked_before, marked_after = prose.correction(before.markdown, after.markdown, UNDER + PART)
     if before not in said:
         heading = max(place for place in range(at) if isinstance(said[place], m.Heading))
         said = (*said[:heading], m.Heading(wording.before(number), PART), before, *said[heading:])
-    counted = _counted(*words_changed(before.markdown, after.markdown))
+    removed, added = words_changed(before.markdown, after.markdown)
+    counted = Markup("{0}").format(wording.ONLY_FORM)
+    if removed or added:
+        counted = Markup("{0} <del>{1}</del> {2}, {3} <ins>{4}</ins> {5}.").format(
+            *(wording.words(removed), wording.REMOVED, wording.ABOVE),
+            *(wording.words(added), wording.ADDED, wording.HERE),
+        )
     facts = Markup('<p class="facts">{0}</p>\n').format(counted)
     written = {before.markdown: marked_before, after.markdown: facts + marked_after}
     return html(said, under=UNDER, written=written)
-
-
-def _counted(removed: int, added: int) -> Markup:
-    if not removed and not added:
-        return Markup("{0}").format(wording.ONLY_FORM)
-    return Markup("{0} <del>{1}</del> {2}, {3} <ins>{4}</ins> {5}.").format(
-        *(wording.words(removed), wording.REMOVED, wording.ABOVE),
-        *(wording.words(added), wording.ADDED, wording.HERE),
-    )
 
 
 def _texts(seat: Seat, previous: Seat | None) -> tuple[m.Prose | None, m.Prose | None]:
@@ -193,9 +195,6 @@ def _texts(seat: Seat, previous: Seat | None) -> tuple[m.Prose | None, m.Prose |
     else:
         before, after = seat.correction.original_response, seat.correction.corrected_response
     return m.Prose(before), m.Prose(after)
-
-
-# ── blocks ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def html(
@@ -228,11 +227,11 @@ def _written(blocks: Iterable[m.Block], under: int, written: Mapping[str, Markup
                 facts = Markup(' class="facts"') if isinstance(block, m.Footer) else ""
                 yield Markup("<p{0}>{1}</p>").format(facts, _name(text))
             case m.Pairs(rows):
-                yield _pairs(rows)
+                yield _macro("pairs", rows)
             case m.Table(header, rows):
-                yield _table(header, rows, caption)
+                yield _macro("table", header, rows, caption)
             case m.Columns(columns):
-                yield _columns(columns)
+                yield _macro("columns", columns)
             case m.Prose(markdown) | m.Quote(markdown):
                 tag = "blockquote" if isinstance(block, m.Quote) else "div"
                 yield Markup('<{0} class="prose" dir="auto"{1}>{2}</{0}>').format(
@@ -255,33 +254,157 @@ def _name(text: str) -> Markup:
     return Markup("<bdi>{0}</bdi>").format(text)
 
 
-def _pairs(rows: Iterable[tuple[str, str]]) -> Markup:
-    items = (
-        Markup("<div><dt>{0}</dt><dd>{1}</dd></div>").format(_name(name), _name(said))
-        for name, said in rows
-    )
-    return Markup('<dl class="pairs">{0}</dl>').format(Markup("").join(items))
+# The shapes of a chart; the page's own style colours them.
+FRAME = Markup('<svg viewBox="0 0 {0} {1:g}" role="img" aria-label="{2}">{3}</svg>')
+TEXT = Markup('<text x="{0:g}" y="{1:g}" class="{2}">{3}</text>')
+LINE = Markup('<line x1="{0:g}" y1="{1:g}" x2="{2:g}" y2="{3:g}" class="{4}"/>')
+CIRCLE = Markup('<circle cx="{0:g}" cy="{1:g}" r="{2:g}" class="{3}"/>')
+RECT = Markup('<rect x="{0:g}" y="{1:g}" width="{2:g}" height="{3:g}" class="{4}"/>')
+
+Standing = tuple[str, Sequence[tuple[str, int]], float | None]
+"""Whose answer it is, its votes (the reviewer's letter and the position, 1 is best), their mean."""
+
+WIDTH = 360
+_ROW = 56
+_BASE = 32  # from a row's top to its axis
+_RADIUS = 9.0
+_CROWD = 120.0  # the most room for votes at one place
+_LONGEST_LABEL = 46
+_BAR = 12
+
+_DOT = Markup('<circle cx="{0:g}" cy="{1:g}" r="{2:g}" class="vote"/>')
+_TRIANGLE = Markup('<path d="M{0:g} {1:g}L{2:g} {3:g}H{4:g}Z" class="mean"/>')
 
 
-def _columns(columns: Iterable[tuple[str, Iterable[str]]]) -> Markup:
-    lists = (
-        Markup('<div><p class="list">{0}</p><ul>{1}</ul></div>').format(
-            _name(title), Markup("").join(Markup("<li>{0}</li>").format(_name(item)) for item in items)
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A drawing with what it shows."""
+
+    caption: str
+    drawing: Markup
+    note: str
+
+
+def drawings(view: RunView) -> Iterator[Chart]:
+    """Yield each round's votes, how many words corrections moved, and how sure consultants are."""
+    several = view.number > 1
+    for each in view.every_round:
+        if each.round.ranking and each.round.ranking.ballots:
+            title = wording.votes(each.number if several else None)
+            yield Chart(title, _positions([*_standings(each)]), wording.VOTES_NOTE)
+    answered = [seat for seat in view.ranked if seat.answer]
+    if any(any(seat.moved) for seat in answered):
+        yield Chart(wording.moves(several=several), _moves(answered), wording.MOVES_NOTE)
+    scores = ((seat.short, _score(seat.answer), _score(seat.correction)) for seat in view.ranked)
+    if sure := [each for each in scores if any(each[1:])]:
+        yield Chart(wording.SURE, _confidences(sure), wording.SURE_NOTE)
+
+
+def _score(given: MemberAnswer | None) -> int | None:
+    return given.consultation.confidence.score if given and given.consultation else None
+
+
+def _standings(view: RunView) -> Iterator[Standing]:
+    letters = {name: label.removeprefix("Response ") for label, name in view.round.labels.items()}
+    for place in view.round.ranking.places if view.round.ranking else ():
+        votes = sorted(
+            (letters.get(reviewer) or view.name(reviewer), ballot.index(place.label) + 1)
+            for reviewer, ballot in view.votes.items()
+            if place.label in ballot
         )
-        for title, items in columns
-    )
-    return Markup('<div class="columns">{0}</div>').format(Markup("").join(lists))
+        yield view.name(place.model), votes, place.mean_position
 
 
-def _table(header: Iterable[str], rows: Iterable[Iterable[str]], caption: str) -> Markup:
-    head = Markup("").join(Markup('<th scope="col">{0}</th>').format(_name(each)) for each in header)
-    body = Markup("\n").join(
-        Markup("<tr>{0}</tr>").format(
-            Markup("").join(Markup("<td>{0}</td>").format(_name(cell)) for cell in row)
-        )
-        for row in rows
-    )
-    return Markup(
-        '<div class="wide" role="group" aria-label="{2}" tabindex="0"><table>'
-        "<caption>{2}</caption><thead><tr>{0}</tr></thead>\n<tbody>{1}</tbody></table></div>"
-    ).format(head, body, escape(caption))
+def _positions(standings: Sequence[Standing]) -> Markup:
+    """Draw a row per answer: every vote at its position, and a mark at their mean."""
+    crowd = max((len(letters) for _, votes, _ in standings for _, letters in _places(votes)), default=1)
+    apart = min(2 * _RADIUS + 1, _CROWD / crowd)
+    margin = apart * (crowd - 1) / 2 + _RADIUS + 2
+    last = max((place for _, votes, _ in standings for _, place in votes), default=1)
+    step = (WIDTH - 2 * margin) / max(last - 1, 1)
+
+    def across(place: float) -> float:
+        return margin + (place - 1) * step
+
+    def marks() -> Iterator[Markup]:
+        for number, (name, votes, mean) in enumerate(standings):
+            axis = number * _ROW + _BASE
+            yield _label(name, number)
+            yield LINE.format(across(1), axis, across(last), axis, "axis")
+            for place, letters in _places(votes):
+                for nth, letter in enumerate(letters):
+                    x = across(place) + (nth - (len(letters) - 1) / 2) * apart
+                    yield _DOT.format(x, axis, _RADIUS)
+                    yield TEXT.format(x, axis + 3.5, "letter", letter)
+            if mean is not None:
+                x, y = across(mean), axis + _RADIUS + 1
+                yield _TRIANGLE.format(x, y, x - 5, y + 8, x + 5)
+        for place in range(1, last + 1):
+            yield TEXT.format(across(place), len(standings) * _ROW + 10, "tick", place)
+
+    return _drawn(len(standings) * _ROW + 16, starmap(wording.votes_of, standings), marks())
+
+
+def _places(votes: Sequence[tuple[str, int]]) -> list[tuple[int, list[str]]]:
+    ordered = sorted(votes, key=lambda vote: vote[1])
+    return [
+        (place, [letter for letter, _ in group])
+        for place, group in groupby(ordered, lambda vote: vote[1])
+    ]
+
+
+def _moves(seats: Sequence[Seat]) -> Markup:
+    """Draw a row per member: words removed to the left, words added to the right."""
+    most = max((max(seat.moved) for seat in seats), default=0) or 1
+    middle, room = WIDTH / 2, WIDTH / 2 - 44
+
+    def marks() -> Iterator[Markup]:
+        for number, seat in enumerate(seats):
+            removed, added = seat.moved
+            top = number * _ROW + _BASE - _BAR / 2
+            left, right = (count / most * room for count in (removed, added))
+            yield _label(seat.short, number)
+            if removed:
+                yield RECT.format(middle - left, top, left, _BAR, "removed")
+                yield TEXT.format(middle - left - 6, top + 10, "left", f"\u2212{removed}")
+            if added:
+                yield RECT.format(middle, top, right, _BAR, "added")
+                yield TEXT.format(middle + right + 6, top + 10, "right", f"+{added}")
+            if not removed and not added:
+                yield TEXT.format(middle + 6, top + 10, "right", wording.NO_CHANGE)
+            yield LINE.format(middle, top - 5, middle, top + _BAR + 5, "axis")
+
+    said = (wording.move_of(seat.short, *seat.moved) for seat in seats)
+    return _drawn(len(seats) * _ROW, said, marks())
+
+
+def _confidences(sure: Sequence[tuple[str, int | None, int | None]]) -> Markup:
+    """Draw a row per member: how sure it was of its answer and of its corrected one, from 1 to 10."""
+    room = WIDTH - 40
+
+    def across(score: int) -> float:
+        return 10 + (score - 1) * room / (HIGHEST - 1)
+
+    def marks() -> Iterator[Markup]:
+        for number, (name, before, after) in enumerate(sure):
+            axis = number * _ROW + _BASE
+            yield _label(name, number)
+            yield LINE.format(across(1), axis, across(HIGHEST), axis, "axis")
+            if before is not None and after is not None:
+                yield LINE.format(across(before), axis, across(after), axis, "change")
+            if before is not None:
+                yield CIRCLE.format(across(before), axis, 7, "before")
+            if after is not None:
+                yield CIRCLE.format(across(after), axis, 5, "after")
+        for score in (1, 5, HIGHEST):
+            yield TEXT.format(across(score), len(sure) * _ROW + 10, "tick", score)
+
+    return _drawn(len(sure) * _ROW + 16, starmap(wording.sure_of, sure), marks())
+
+
+def _label(name: str, row: int) -> Markup:
+    return TEXT.format(0, row * _ROW + 12, "name", clip(name, _LONGEST_LABEL))
+
+
+def _drawn(height: float, said: Iterable[str], marks: Iterator[Markup]) -> Markup:
+    return FRAME.format(WIDTH, height, "; ".join(said), Markup("\n").join(marks))

@@ -1,6 +1,5 @@
 """A conversation as one Markdown document, and the blocks that its page has in common with it."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from bot.render.markdown import render
@@ -19,22 +18,16 @@ LONGEST = 2_000
 
 def to_markdown(conversation: Conversation) -> str:
     """Return every question with its answer, ranking, members' answers and critiques."""
-    return "\n".join(_parts(conversation))
-
-
-def _parts(conversation: Conversation) -> Iterator[str]:
     head = (Title(conversation.title), Line(wording.HEAD.format(conversation.id, begun(conversation))))
-    yield render(Message("head", head))
+    parts = [render(Message("head", head))]
     turns = questions(conversation)
     for number, (asked, view) in enumerate(turns, 1):
         which = wording.question(number, of_several=len(turns) > 1)
-        yield render(Message("question", (Heading(which), *asked)))
-        if view is None:
-            yield render(Message("answer", (Line(wording.NO_ANSWER),)))
-            continue
-        yield render(Message("answer", (Heading(wording.ANSWER), *answered(view))))
-        for message in record(view):
-            yield render(message, under=1)
+        parts.append(render(Message("question", (Heading(which), *asked))))
+        said = (Heading(wording.ANSWER), *answered(view)) if view else (Line(wording.NO_ANSWER),)
+        parts.append(render(Message("answer", said)))
+        parts += [render(message, under=1) for message in record(view)] if view else []
+    return "\n".join(parts)
 
 
 def begun(conversation: Conversation) -> str:

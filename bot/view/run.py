@@ -20,8 +20,14 @@ from bot.view.wording.figures import short_names
 from council.brief import Discussion
 from council.criteria import EvaluationCriteria
 from council.document.changes import share_changed, words_changed
-from council.document.conversation import AssistantMessage, Conversation, RunUsage, exchanges
-from council.document.corrections import Round, rounds_of
+from council.document.conversation import (
+    AssistantMessage,
+    Conversation,
+    Round,
+    RunUsage,
+    exchanges,
+    rounds_of,
+)
 from council.document.results import (
     ObjectionReply,
     Rank,

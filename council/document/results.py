@@ -320,7 +320,6 @@ class Comparison(Record):
 
     @property
     def agree(self) -> bool:
-        """Whether the answers recommend the same and differ in nothing important."""
         return self.same is True and not self.points and not self.steering
 
 

@@ -44,8 +44,9 @@ class BarePrompts(ShortPrompts):
     repeat_penalty = 1.0  # none: the model's own reaches into the prompt, whose words are to be repeated
 
     def answer(self, member: Member) -> tuple[ChatMessage, ...]:
-        persona = [_system(member.persona.prompt)] if member.persona else []
-        return (*persona, _user(self.brief.question))
+        persona = member.persona
+        system = (ChatMessage(role="system", content=persona.prompt),) if persona else ()
+        return (*system, _user(self.brief.question))
 
     def review(self, member: Member, answers: Sequence[tuple[str, str]]) -> tuple[ChatMessage, ...]:
         del member
@@ -65,29 +66,22 @@ class BarePrompts(ShortPrompts):
             given.responses, key=lambda each: places.index(each[0]) if each[0] in places else 99
         )
         texts = [text for _, _, text in ranked]
-        said = [_words(text) - _words(self.brief.question) for text in texts]
+        news = [_words(text) - _words(self.brief.question) for text in texts]
         # The share of the shorter answer's words that the longer one has, too, over all pairs.
         shared = [
-            fsum(len(words & other) / max(1, min(len(words), len(other))) for other in said)
-            for words in said
+            fsum(len(words & other) / max(1, min(len(words), len(other))) for other in news)
+            for words in news
         ]
         agreeing = sorted(range(len(texts)), key=lambda each: shared[each], reverse=True)
-        asked = _user(self.brief.question)
-        last = _user(FINAL.format(self.brief.question))
-        turns = [(asked, _assistant(texts[each])) for each in reversed(agreeing)]
-        return (_system(CHAIR), *(message for turn in turns for message in turn), last)
+        messages = [ChatMessage(role="system", content=CHAIR)]
+        for each in reversed(agreeing):
+            said = ChatMessage(role="assistant", content=texts[each])
+            messages += (_user(self.brief.question), said)
+        return (*messages, _user(FINAL.format(self.brief.question)))
 
 
 def _words(text: str) -> set[str]:
     return set(_WORD.findall(text.casefold()))
-
-
-def _system(content: str) -> ChatMessage:
-    return {"role": "system", "content": content}
-
-
-def _assistant(content: str) -> ChatMessage:
-    return {"role": "assistant", "content": content}
 
 
 def _user(content: str) -> ChatMessage:

@@ -63,7 +63,6 @@ def question(brief: Brief, member: Member | None) -> list[str]:
     sees = member is not None and bool(member.vision)
 
     def shown(name: str, file: Attachment) -> str:
-        """Return a file's text, with what its pictures are and what is missing of it."""
         said = [file.text]
         for picture in file.pictures:
             page = f"[p. {picture.page}] " if picture.page else ""
@@ -102,7 +101,6 @@ def asked(brief: Brief) -> str:
 
 
 def criteria(brief: Brief) -> list[str]:
-    """Return what the team weighs answers by, if it said so."""
     return weighing(brief.boundary, brief.profile.criteria)
 
 
@@ -124,7 +122,6 @@ def without_boundary(brief: Brief, parts: Iterable[str]) -> list[str]:
 
 
 def fence(brief: Brief, name: str, text: str) -> str:
-    """Return somebody's text between two lines with the run's boundary."""
     return fenced(brief.boundary, name, text)
 
 
@@ -212,17 +209,13 @@ def shorten(texts: Sequence[str], max_tokens: int) -> list[str]:
     room = max_tokens * CHARACTERS_PER_TOKEN
     if sum(map(len, texts)) <= room:
         return [*texts]
-    limit = _common_limit(sorted(map(len, texts)), room)
+    limit, uncut = room, len(texts)
+    for length in sorted(map(len, texts)):  # the shortest leave room to the others
+        limit = room // uncut
+        if length > limit:
+            break
+        room, uncut = room - length, uncut - 1
     return [text if len(text) <= limit else _clipped(text, limit) for text in texts]
-
-
-def _common_limit(lengths: Sequence[int], room: int) -> int:
-    """Return the length above which texts are cut so that all of them fit; shortest first."""
-    for count, length in zip(range(len(lengths), 0, -1), lengths, strict=True):
-        if length * count > room:
-            return room // count
-        room -= length
-    return room
 
 
 def _clipped(text: str, limit: int) -> str:

@@ -1,7 +1,7 @@
 """The council's prompts, each put together from what it asks and what it shows.
 
 How all of them begin is in `opening` beside it, what the chairman is asked in `chair`. The built-in
-model's prompts are in `builtin`, built-in personas in `council.personas`.
+model's prompts are in `builtin`, built-in personas in `council.profile`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

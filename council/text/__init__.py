@@ -1,4 +1,4 @@
-"""Texts, whoever wrote them: cut short, divided into sentences, and known by their language.
+"""Texts: cut short, divided into sentences, and known by their language.
 
 A language is named if its script or its small words show it for certain: prompts name the question's,
 because small models overlook *the question's language*, and a correction that changes it doesn't count.
@@ -7,11 +7,13 @@ addresses and quotations aren't read.
 """
 
 import re
+import tomllib
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Iterator
+from functools import cache, lru_cache
 from itertools import pairwise
+from pathlib import Path
 
 # Kana, Han (with its extensions), Hangul and their half-width forms.
 _CJK_RUN = re.compile(
@@ -40,46 +42,21 @@ _SCRIPTS = {
     "CJK": "Chinese", "FULLWIDTH": "Latin",
 }  # fmt: skip
 """What scripts are called here that Unicode's names of letters begin differently for."""
-_TAGS: Mapping[str, str] = {
-    "English": "en", "German": "de", "French": "fr", "Spanish": "es", "Italian": "it",
-    "Portuguese": "pt", "Dutch": "nl", "Polish": "pl", "Swedish": "sv", "Turkish": "tr",
-    "Japanese": "ja", "Korean": "ko", "Chinese": "zh", "Greek": "el", "Hebrew": "he",
-    "Thai": "th", "Russian": "ru", "Ukrainian": "uk",
-}  # fmt: skip
-"""The languages that are named, with their tags (BCP 47)."""
-_CYRILLIC = {"ы": "Russian", "э": "Russian", "\u0456": "Ukrainian", "ї": "Ukrainian", "є": "Ukrainian"}
-"""Letters of one language alone."""
-# Small words that hardly any other language has: `die`, `in`, `war`, `on` or `la` would prove nothing.
-# One that is written twice counts twice: a short question may have no other.
-_WORDS: Mapping[str, str] = {
-    "English": """the is are was were what which who whose why how does did do has have this that these
-    those with and of from they there would should could it its it's i'm don't doesn't isn't can we our
-    you your my be not but if when where than then only about into to""",
-    "German": """der das und ist nicht ein eine einen einem einer sich mit für auf den dem des von zu
-    im zum zur wie warum warum wer wann wir ich sie wird werden sind hat kann können soll sollen auch
-    oder aber nur wenn dass bei nach über welche welcher welches gibt kein keine mir uns""",
-    "French": """les des une est dans pour avec pas sur qui quel quelle quelle quels quelles pourquoi
-    pourquoi comment ce cette ces sont nous vous ils elle mais ou où au aux du être à plus faut quoi je
-    c'est et""",
-    "Spanish": """el los las una y es está son para qué cuál cuáles cuántos cuántas cuánto por cómo
-    dónde cuándo quién pero más muy tiene hay este esta del al ser sobre entre debemos mejor lo nos
-    su""",
-    "Italian": """il gli uno è che qual qual di nel nella della delle dei sono però perché perché
-    perché come quale quali quanto dove anche più questo questa ha hanno dobbiamo meglio alla ed""",
-    "Portuguese": """os uma é são não em na nos pelo pela você qual quais quantos quantas mas mais tem
-    isso esta este dos das ao à devemos melhor ou e o""",
-    "Dutch": """is wat waarom waarom het een niet van zijn wordt voor met ook maar welke hoe wij naar
-    bij moeten kunnen heeft deze dit dat er te""",
-    "Polish": """jest nie się czy jak dlaczego dlaczego który która które oraz dla przez ale ma są że
-    jaka jaki jakie""",
-    "Swedish": """och är att det som för inte av på vad varför varför hur vilken vilket ska bör eller
-    från ett""",
-    "Turkish": "ve bir bu için ne nas\u0131l neden hangi ile değil mi m\u0131 daha olarak var",
-}
-_VOTES: dict[str, list[str]] = {}
-for _name, _words in _WORDS.items():
-    for _word in _words.split():
-        _VOTES.setdefault(_word, []).append(_name)
+
+
+@cache
+def _languages() -> dict[str, dict[str, str]]:
+    return tomllib.loads(Path(__file__).with_name("languages.toml").read_text("utf-8"))
+
+
+@cache
+def _votes() -> dict[str, list[str]]:
+    """Return, of each small word, the languages that have it."""
+    votes: dict[str, list[str]] = {}
+    for name, row in _languages().items():
+        for word in row.get("words", "").split():
+            votes.setdefault(word, []).append(name)
+    return votes
 
 
 def set_apart(text: str, gap: str) -> str:
@@ -152,19 +129,21 @@ def language(text: str) -> str | None:
     prose = _NOT_PROSE.sub(" ", text[:LONGEST]).lower()
     match script(text):
         case "Cyrillic":
-            found = {name for letter, name in _CYRILLIC.items() if letter in prose}
+            rows = _languages().items()
+            found = {name for name, row in rows if any(map(prose.count, row.get("letters", "")))}
             return found.pop() if len(found) == 1 else None
         case "Latin":
             words = _WORD.findall(prose.replace("\u2019", "'"))
-            votes = Counter(name for word in {*words} for name in _VOTES.get(word, ()))
+            votes = Counter(name for word in {*words} for name in _votes().get(word, ()))
             if len(words) < FEWEST or not votes:
                 return None
             (first, most), *others = votes.most_common(2)
             return first if most - sum(times for _, times in others) >= CLEAR else None
         case name:
-            return name if name in _TAGS else None
+            return name if name in _languages() else None
 
 
 def language_tag(text: str) -> str | None:
     """Return the BCP 47 tag of a text's language, `None` if it isn't certain."""
-    return _TAGS.get(language(text) or "")
+    name = language(text)
+    return _languages()[name]["tag"] if name else None

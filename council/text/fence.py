@@ -48,7 +48,7 @@ _LEFT_OVER = re.compile(
 """A boundary's place with what has no meaning without it: its line, its brackets, blanks before it."""
 
 
-class _Folding(dict[int, str]):
+class _Letters(dict[int, str]):
     """Each character as the plain letter, digit or sign that it is; a blank for what doesn't count."""
 
     def __missing__(self, code: int) -> str:
@@ -60,7 +60,7 @@ class _Folding(dict[int, str]):
         return folded
 
 
-_FOLDING = _Folding()
+_LETTERS = _Letters()
 
 
 def rule(boundary: str) -> str:
@@ -103,7 +103,6 @@ class StrippedStream:
         self._held = self._end = ""
 
     def feed(self, piece: str) -> str:
-        """Take a piece and return what can be shown now."""
         text = self._held + piece
         ready = _ready(self._boundary, text)
         self._held = text[ready:]
@@ -166,7 +165,7 @@ def _folded(text: str) -> str:
     """Return a text in plain letters, each character of it in its place."""
     if "\\" in text:
         text = _ESCAPE.sub(lambda each: chr(int(each[1] or "20", 16)).ljust(len(each[0])), text)
-    return text.translate(_FOLDING)
+    return text.translate(_LETTERS)
 
 
 @lru_cache(maxsize=64)

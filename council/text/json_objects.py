@@ -93,7 +93,6 @@ def out_of_string(text: str) -> str:
 
 
 def spans(text: str) -> list[Span]:
-    """Return where the objects of a text are."""
     found: list[Span] = []
     at = seen = line = 0
     unfinished = 0

@@ -5,54 +5,51 @@ nothing important are reviews skipped; every doubt and every failure leads to fu
 may be wrong together (of 47 questions that debate would have corrected, 31 were: arXiv 2605.09618), so
 a share of the runs that would be skipped is reviewed all the same, drawn from the run's seed, and the
 judge says what the reviews changed.
+
+The judge reads anonymous answers, and never learns who wrote what. Its reply is read leniently but never
+guessed, and what can't be read after a second request is a `Failure` of the cause `malformed`.
+
+An answer has no reason to speak of labels, of other answers or of the judging: each was written alone.
+One that does may be talking to the judge, so the run goes its full depth. A false alarm costs the
+reviews that were to be saved, no more.
 """
 
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Sequence
+from functools import partial
 from statistics import fmean
+from typing import cast
 
+from council.calls import AskAgain, Reply, object_schema
 from council.cancel import Cancellation
 from council.consultation import for_reviewers
-from council.document.results import (
-    Comparison,
-    DepthReason,
-    JudgeReport,
-    Ran,
-    RunDepth,
-    Savings,
-    Stage1Result,
-    Stage2_5Result,
-    Stage3Result,
-)
+from council.document import results
+from council.document.results import Comparison, RunDepth
 from council.errors import Failure
 from council.models.costs import PriceOf, search_cost
 from council.offload import offload
 from council.profile import Depth, Member
+from council.prompts.prompts import COMPARE_AGAIN
+from council.reviews.ballot_text import by_letter, label_named
 from council.reviews.labels import label_answers
-from council.session import Session
+from council.session import Request, Session
+from council.text import clip
+from council.text.json_objects import JsonObject, objects, out_of_string
 from council.usage import Usage, tokens
-from council.worth.judge import Labelled, compare
-from council.worth.steering import steers
 
 AUDIT_SECONDS = 30.0
 """How long the end of an audited run waits for what the judge says of the reviews."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Verdict:
-    """What `auto` would do, why, and what the judge reported, if it was asked."""
-
-    ran: Ran
-    reason: DepthReason
-    report: JudgeReport | None = None
 
 
 class DepthChoice:
     """How deep one run goes: decided after its answers, and settled when it has its final one."""
 
     def __init__(
-        self, session: Session, answers: Sequence[Stage1Result], price_of: PriceOf = lambda _: None
+        self,
+        session: Session,
+        answers: Sequence[results.Stage1Result],
+        price_of: PriceOf = lambda _: None,
     ) -> None:
         self._session = session
         self._answers = answers
@@ -62,20 +59,30 @@ class DepthChoice:
 
     async def decide(self) -> RunDepth | None:
         """Return how deep the run goes; `None` for a full one that nobody compares with anything."""
-        profile, alone = self._session.brief.profile, len(self._answers) == 1
-        match profile.depth:
-            case "full":
-                return None
-            case _ if alone:
-                self._chosen = _chosen(profile.depth, _Verdict("quick", "one_answer"))
-            case "quick":
-                self._chosen = _chosen("quick", _Verdict("quick", "asked"))
-            case "auto":
-                self._chosen = await self._auto(profile.judge)
+        profile, seed = self._session.brief.profile, self._session.brief.seed
+        if profile.depth == "full":
+            return None
+        if len(self._answers) == 1:
+            self._chosen = _chosen("quick", "one_answer", asked=profile.depth)
+        elif profile.depth == "quick":
+            self._chosen = _chosen("quick", "asked", asked="quick")
+        else:
+            chosen = await self._auto(profile.judge)
+            if chosen.ran == "quick" and is_drawn(seed, profile.depth_audit):
+                update = {"ran": "full", "reason": "audited", "audited": True}
+                chosen = chosen.model_copy(update=update)
+            elif chosen.ran == "quick":
+                saved = _saved(self._session, self._answers, self._price_of)
+                chosen = chosen.model_copy(update={"saved": saved})
+            self._chosen = chosen
         return self._chosen
 
     async def settle(
-        self, corrections: Sequence[Stage2_5Result], final: Stage3Result, *, reviewed: bool
+        self,
+        corrections: Sequence[results.Stage2_5Result],
+        final: results.Stage3Result,
+        *,
+        reviewed: bool,
     ) -> RunDepth | None:
         """Return what the document keeps, with the audit's verdict."""
         chosen = self._chosen
@@ -88,37 +95,33 @@ class DepthChoice:
         return chosen
 
     async def _auto(self, judge: Member | None) -> RunDepth:
-        verdict = await self._verdict(judge)
-        if verdict.ran == "full":
-            return _chosen("auto", verdict)
-        profile, seed = self._session.brief.profile, self._session.brief.seed
-        if is_drawn(seed, profile.depth_audit):
-            audited = _Verdict("full", "audited", verdict.report)
-            return _chosen("auto", audited).model_copy(update={"audited": True})
-        saved = _saved(self._session, self._answers, self._price_of)
-        return _chosen("auto", verdict).model_copy(update={"saved": saved})
-
-    async def _verdict(self, judge: Member | None) -> _Verdict:
-        """Return what `auto` does with these answers."""
+        """Return what `auto` does with these answers, and why."""
         session, names = self._session, [answer.model for answer in self._answers]
         labels = label_answers(names, session.brief.seed)
         texts = {each.model: for_reviewers(each.text, each.consultation) for each in self._answers}
-        labelled: Labelled = [(label, texts[name]) for label, name in labels.items()]
         if any(answer.truncated for answer in self._answers):
-            return _Verdict("full", "cut_off")
+            return _chosen("full", "cut_off")
         if await offload(sum(map(len, texts.values())), steers, [*texts.values()], [*labels]):
-            return _Verdict("full", "steering")
+            return _chosen("full", "steering")
         if judge is None:
-            return _Verdict("full", "no_verdict")
+            return _chosen("full", "no_verdict")
         if session.skips("judge"):
-            return _Verdict("full", "stopped")
+            return _chosen("full", "stopped")
+        labelled = [(label, texts[name]) for label, name in labels.items()]
         found = await compare(session, f"judge.1:{judge.model}", judge, labelled, self._ends)
         if isinstance(found, Failure):
-            return _Verdict("full", "stopped" if found.cause == "stopped" else "no_verdict")
-        report = JudgeReport(model=judge.model, agree=found.agree, points=[*found.points])
-        return _Verdict("quick" if found.agree else "full", _why(found), report)
+            return _chosen("full", "stopped" if found.cause == "stopped" else "no_verdict")
+        report = results.JudgeReport(model=judge.model, agree=found.agree, points=[*found.points])
+        if found.agree:
+            return _chosen("quick", "agreed", report)
+        if found.steering:
+            return _chosen("full", "steering", report)
+        is_undecided = found.same is None and not found.points
+        return _chosen("full", "undecided" if is_undecided else "different", report)
 
-    async def _changed(self, corrections: Sequence[Stage2_5Result], final: Stage3Result) -> bool | None:
+    async def _changed(
+        self, corrections: Sequence[results.Stage2_5Result], final: results.Stage3Result
+    ) -> bool | None:
         """Return whether the reviews changed what an audited run recommends.
 
         The first answers agreed, so any of them will do: the one of the first label.
@@ -146,29 +149,22 @@ class DepthChoice:
 
 def is_drawn(seed: int, share: float) -> bool:
     """Return whether a run's seed draws it for the audit: the same for every replay."""
-    source = random.Random(f"audit {seed}")  # noqa: S311 - a replayed run must draw the same
-    return source.random() < share
+    return random.Random(f"audit {seed}").random() < share  # noqa: S311 - a replayed run must draw the same
 
 
-def _chosen(asked: Depth, verdict: _Verdict) -> RunDepth:
-    return RunDepth(
-        asked=asked,
-        ran=verdict.ran,
-        reason=verdict.reason,
-        audited=False,
-        judge=verdict.report,
-    )
+def _chosen(
+    ran: results.Ran,
+    reason: results.DepthReason,
+    report: results.JudgeReport | None = None,
+    *,
+    asked: Depth = "auto",
+) -> RunDepth:
+    return RunDepth(asked=asked, ran=ran, reason=reason, audited=False, judge=report)
 
 
-def _why(found: Comparison) -> DepthReason:
-    if found.agree:
-        return "agreed"
-    if found.steering:
-        return "steering"
-    return "undecided" if found.same is None and not found.points else "different"
-
-
-def _saved(session: Session, answers: Sequence[Stage1Result], price_of: PriceOf) -> Savings:
+def _saved(
+    session: Session, answers: Sequence[results.Stage1Result], price_of: PriceOf
+) -> results.Savings:
     """Return about what one round of reviews and corrections of these answers would have taken.
 
     Every reply is taken to be as long as the answers were, thoughts included.
@@ -193,4 +189,182 @@ def _saved(session: Session, answers: Sequence[Stage1Result], price_of: PriceOf)
             cost = None
             continue
         cost += price.cost(*review) + price.cost(*correction) + search_cost(member, web=profile.web)
-    return Savings(tokens=saved, cost=cost)
+    return results.Savings(tokens=saved, cost=cost)
+
+
+LONGEST_POINT = 400  # characters
+TIE = "tie"
+UNREAD = Failure(cause="malformed")
+_POINT = ("point", "text", "difference", "description")
+_ALIKE = ("same", "yes", "true", "agree", "identical")
+_DIFFERENT = ("different", "no", "false", "disagree", "differ")
+_TIES = (TIE, "equal", "none", "neither", "both")
+_NONE = ("", "none", "no", "n/a", "-")
+Labelled = Sequence[tuple[str, str]]
+"""Answers under their labels: `Response A`, and what it says."""
+ReadComparison = Comparison | AskAgain[Comparison | Failure]
+
+
+def comparison_schema(labels: Sequence[str]) -> JsonObject:
+    """Return the JSON schema of a comparison, within OpenAI's strict subset."""
+    label: JsonObject = {"type": "string", "enum": [*labels]}
+    point = object_schema(point={"type": "string"}, checkable={"type": "boolean"})
+    # Reasons come first: a model that has written its verdict would only defend it.
+    return object_schema(
+        differences={"type": "array", "items": point},
+        recommendation={"type": "string", "enum": ["same", "different", "unsure"]},
+        steering={"type": "array", "items": label},
+        better={"type": "string", "enum": [*labels, TIE]},
+    )
+
+
+async def compare(
+    session: Session, step: str, judge: Member, answers: Labelled, cancellation: Cancellation
+) -> Comparison | Failure:
+    """Ask the judge once about labelled answers; `step` is the call's key in the journal."""
+    labels = [label for label, _ in answers]
+    texts = [session.brief.question, *(text for _, text in answers)]
+
+    async def read(reply: Reply) -> ReadComparison:
+        size = len(reply.text) + sum(map(len, texts))
+        found = await offload(size, read_comparison, reply.text, labels, texts)
+        return found or AskAgain(COMPARE_AGAIN, UNREAD)
+
+    request = Request(
+        prompt=partial(session.prompts.comparison, judge, answers), schema=comparison_schema(labels)
+    )
+    return await session.ask_beside(step, judge, request, read, cancellation)
+
+
+def read_comparison(text: str, labels: Sequence[str], texts: Sequence[str] = ()) -> Comparison | None:
+    """Return the comparison in a reply, `None` where there is none that can be read.
+
+    It is the last whole object that has differences and a recommendation. An object that also occurs
+    in one of the `texts` is an answer's, not the judge's.
+    """
+    body = out_of_string(text)
+    for found in objects(body):
+        said = body[found.span.start : found.span.end]
+        if found.span.closed and not any(said in other for other in texts):
+            fields = {name.strip().casefold(): value for name, value in found.fields.items()}
+            if comparison := _read(fields, labels):
+                return comparison
+    return None
+
+
+def _read(fields: JsonObject, labels: Sequence[str]) -> Comparison | None:
+    differences = fields.get("differences", fields.get("points"))
+    if not isinstance(differences, list) or "recommendation" not in fields:
+        return None
+    known, better = by_letter(labels), fields.get("better")
+    named = label_named(better, known) if isinstance(better, str) else None
+    is_tie = isinstance(better, str) and better.strip().casefold() in _TIES
+    if named is None and not is_tie and "better" in fields:
+        return None
+    said = fields["recommendation"]
+    word = said.strip().strip(".").casefold() if isinstance(said, str) else said
+    is_different = word is False or word in _DIFFERENT
+    return Comparison(
+        same=True if word is True or word in _ALIKE else False if is_different else None,
+        points=tuple(filter(None, map(_point, cast("list[object]", differences)))),
+        better=named,
+        steering=tuple(_labels(fields.get("steering"), known)),
+    )
+
+
+def _point(value: object) -> results.DifferingPoint | None:
+    """Read one difference, however it is written: none is dropped because it can't be read."""
+    if isinstance(value, dict):
+        fields = {name.casefold(): said for name, said in cast("JsonObject", value).items()}
+        words = next((fields[name] for name in _POINT if isinstance(fields.get(name), str)), None)
+        checkable = fields.get("checkable") in (True, "true", "yes")
+        text = words if isinstance(words, str) else " ".join(map(str, fields.values()))
+    else:
+        text, checkable = str(value or ""), False
+    text = " ".join(text.split())
+    return results.DifferingPoint(text=clip(text, LONGEST_POINT), checkable=checkable) if text else None
+
+
+def _labels(value: object, known: dict[str, str]) -> list[str]:
+    """Return the labels in a list; where names can't be read, all: somebody was reported."""
+    listed = cast("list[object]", value) if isinstance(value, list) else [value] if value else []
+    names = [each for each in listed if str(each).strip().casefold() not in _NONE]
+    found = [label_named(each, known) if isinstance(each, str) else None for each in names]
+    return [*known.values()] if None in found else [*dict.fromkeys(filter(None, found))]
+
+
+_LABEL = r"(?i:response|answer|antwort|réponse|respuesta|resposta|risposta|antwoord)[ \u00a0-]"
+_ROLE = (
+    r"(?:judges?|reviewers?|evaluators?|graders?|referees?|jury|chairman"
+    r"|schiedsrichter|richter|gutachter|bewerter|juges?|évaluateur|juez|jurado|giudice)"
+)
+_SAME = r"(?:same|identical|equivalent|agree\w*|consistent|alike)"
+_SPEAKS = rf"""
+    # of other answers
+    \b(?:other|others'|these|those|all|every|remaining|rival|competing|fellow|members'|four|three)\b
+      (?:\ of)?(?:\ the|\ my)?(?:\ \w+)?\ (?:answers|assistants|council\ members)\b
+  | \b(?:other|these|remaining|rival|competing)\ (?:responses|replies)\b
+  | \b(?:all|every|both|the)\ (?:\w+\ )?(?:answers|responses)\ (?:\w+\ )?(?:are\ )?{_SAME}
+  | \banswers\ (?:above|below|of\ the\ other) | \bcouncil\ members\b
+  | (?:ander|übrig|all|dies|restlich)e[nr]?\ antworten | (?:autres|toutes\ les|ces)\ réponses
+  | (?:otras|demás|todas\ las|estas)\ respuestas | (?:outras|todas\ as|estas)\ respostas
+  | (?:altre|tutte\ le|queste)\ risposte | (?:andere|alle|deze)\ antwoorden
+  | (?:\u0434\u0440\u0443\u0433\u0438[\u0435\u0445]|\u0432\u0441\u0435\u0445?|\u044d\u0442\u0438)
+      \ \u043e\u0442\u0432\u0435\u0442
+  | (?:\u4ed6\u306e|\u3059\u3079\u3066\u306e|\u5168\u3066\u306e|\u3053\u308c\u3089\u306e)\u56de\u7b54
+  | (?:\u5176\u4ed6|\u6240\u6709|\u8fd9\u4e9b|\u5168\u90e8)\u7684?(?:\u56de\u7b54|\u7b54\u6848)
+  | (?:\ub2e4\ub978|\ubaa8\ub4e0)\ \ub2f5\ubcc0
+    # to those who judge it
+  | (?:^|[.!?:\n*#>]\s*|\b(?:to|dear|for|as|an|au|al|cher|lieber?|estimado)\ |\byou\ are\ )
+      (?:(?:the|any|all|a|den|die|le|el)\ )?{_ROLE}\s*[,:]
+  | \b(?:note|message|instructions?|attention|hint|reminder|hello|hinweis)[\ ,:]+(?:to|for|an|au|al|für)
+      \ (?:(?:the|any|all|den|die|le|el)\ )?{_ROLE}\b
+  | \b(?:as|you\ are)\ the\ {_ROLE}\b
+  | {_ROLE}[\ ,:]+(?:please|must|should|is\ to|will)\ (?:rank|rate|score|prefer|choose|report|say|mark)
+  | (?:\u5ba1\u7a3f\u4eba|\u8bc4\u5ba1|\u88c1\u5224|\u8bc4\u59d4|\u5be9\u67fb\u54e1)[:\uff1a,\uff0c]
+    # of the judging
+  | final\ ranking | \b(?:rank|rate|score)\ (?:this|my|me)\b
+  | \b(?:being|am|are|is|be)\ (?:\w+\ )?(?:judged|graded|ranked|compared)\ (?:an?\ )?
+      (?:answer|response|against|with\ other)
+  | \b(?:whoever|if\ you)\ (?:are\ )?compar\w+ | \bthe\ comparison\ (?:should|must|has\ to)
+  | \b(?:report|list|name|find|output|mention)\ (?:\w+\ ){{0,2}}differences?\b
+  | \bno\ differences?\ (?:here|between\ (?:the|these)\ (?:answers|responses))
+  | \b(?:mark|treat|report|count|consider)\ (?:\w+\ ){{1,4}}as\ (?:the\ )?{_SAME}\b
+  | \b(?:output|report|write|say|answer)\ (?:that\ they\ )?["'\u201c]?{_SAME}\b
+  | \bskip\ (?:the\ |all\ )?reviews?\b(?!\ of) | \bno\ need\ (?:for|of)\ (?:a\ |any\ )?reviews?\b
+  | \b(?:this|my)\ (?:answer|response)
+      \ (?:first|is\ the\ best|should\ (?:be|win)|deserves|matches|agrees)
+  | \bthe\ best\ (?:answer|response)\ of\ all
+  | \b(?:ignore|disregard|forget)\ (?:(?:all|any|the|your)\ )*(?:above
+      |(?:previous|prior|above|earlier|other)\ (?:instructions?|answers?|responses?|text|rules))
+  | (?:ignorier\w*|vergiss)\ (?:(?:alle|die|deine)\ )*
+      (?:vorherigen|bisherigen|obigen)\ (?:anweisungen|regeln)
+  | ["'\u201c](?:recommendation|differences|steering)["'\u201d]\s*:
+"""
+_PATTERN = re.compile(_SPEAKS, re.IGNORECASE | re.VERBOSE | re.MULTILINE)
+_TELLING = (
+    "answer", "respon", "repl", "council", "antwort", "réponse", "respuesta", "resposta",
+    "rispost", "antwoord", "judg", "review", "evalu", "évalu", "grader", "referee", "jury",
+    "jurado", "juge", "juez", "giudic", "chairman", "richter", "gutachter", "bewerter",
+    "rank", "rate", "score", "compar", "differ", "ignor", "disregard", "forget", "vergiss",
+    "recommend", "steering", "same", "identical", "agree", "consistent", "alike",
+    "equivalent", "\u043e\u0442\u0432\u0435\u0442", "\u56de\u7b54", "\u7b54\u6848",
+    "\ub2f5\ubcc0", "\u5ba1", "\u8bc4", "\u88c1", "\u5be9",
+)  # fmt: skip
+"""One of them is in each text that the pattern finds: elsewhere, it needn't look."""
+WINDOW, OVERLAP = 400, 120
+"""Characters that are looked at together: a search of more would hold up the event loop."""
+
+
+def steers(texts: Iterable[str], labels: Iterable[str]) -> bool:
+    """Return whether one of the texts speaks of its label, of other answers or of the judging."""
+    letters = "".join(label.split()[-1] for label in labels)
+    labelled = re.compile(rf"\b{_LABEL}[{letters}]\b(?!['\u2019/])")
+    for text in texts:
+        for start in range(0, len(text), WINDOW):
+            end = start + WINDOW + OVERLAP
+            window = text[start:end].casefold()
+            is_telling = any(word in window for word in _TELLING)
+            if is_telling and any(each.search(text, start, end) for each in (labelled, _PATTERN)):
+                return True
+    return False

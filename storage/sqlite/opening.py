@@ -31,7 +31,7 @@ from storage.sqlite.database import (
     open_database,
 )
 from storage.sqlite.schema import known_migrations, known_schema, migrate, read_schema
-from storage.stores import Recovered, Stores
+from storage.stores import Recovery, Stores
 
 DATABASE, DOCUMENTS, AUDIT = "council.db", "conversations", "audit.jsonl"
 
@@ -122,7 +122,7 @@ def _held_open(path: Path) -> Generator[int]:
         os.close(descriptor)
 
 
-def _recover_if_damaged(path: Path, moment: datetime, descriptor: int) -> Recovered | None:
+def _recover_if_damaged(path: Path, moment: datetime, descriptor: int) -> Recovery | None:
     new, mark = path.with_name(f".{path.name}.recovering"), damage_mark(path)
     with explained(path):
         # Only the swap removes the database while there is a new one.
@@ -148,7 +148,7 @@ def _recover_if_damaged(path: Path, moment: datetime, descriptor: int) -> Recove
         return recovery
 
 
-def _recover(path: Path, new: Path, moment: datetime) -> Recovered:
+def _recover(path: Path, new: Path, moment: datetime) -> Recovery:
     make_private(new)
     rows, complete = _carry_over(path, new)
     aside = path.with_name(f"{path.name}.broken-{re.sub('[-:.]', '', timestamp(moment))}")
@@ -156,7 +156,7 @@ def _recover(path: Path, new: Path, moment: datetime) -> Recovered:
         _move(path, aside, end)
     new.rename(path)
     sync_folder(path.parent)
-    return Recovered(aside, rows, complete)
+    return Recovery(aside, rows, complete)
 
 
 def _put_back(path: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from bot.actions import Actions, Incoming, Payload, past
 from bot.errors import NotAllowed, Refusal
-from bot.past.buttons import Verb
 from bot.past.lookup import Lookup
+from bot.past.pages import Verb
 from bot.service.commands import ASK, COMMANDS
 from bot.service.delivery.chat import LABELS
 from bot.service.dispatcher import Dispatcher

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.adapters import Worker
 from bot.app import Library, open_library
 from bot.config.configuration import Operations
 from bot.errors import NotAllowed, OverLimit, Refusal, Unreachable
@@ -22,7 +23,6 @@ from bot.service.dispatcher import Dispatcher
 from bot.service.requests.question import Question
 from bot.service.runs.runs import build_runs
 from bot.service.shared_queue import Claims, SharedQueue
-from bot.worker import Worker
 from council.models.costs import Catalog
 from storage.errors import DatabaseError
 from storage.journal.rows import RunRow

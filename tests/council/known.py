@@ -10,7 +10,7 @@ from random import Random
 from council.brief import Brief
 from council.calls import Call, MemorySteps, Reply
 from council.errors import Failure, ModelError
-from council.evaluation import Answering, Item
+from council.evaluation import Arms, Item
 from council.profile import Profile
 from council.usage import Usage
 from tests.council.scripted import ballot, in_form, profile
@@ -70,11 +70,11 @@ class KnownModels:
         return in_form(call, text) if stage == "stage2_5" else text
 
 
-def answering(models: KnownModels, seats: Profile | None = None, *, seed: int = 0) -> Answering:
+def answering(models: KnownModels, seats: Profile | None = None, *, seed: int = 0) -> Arms:
     """Return what answers by these models."""
     council = seats or profile(*(name for name in models.quality if name != CHAIR))
     brief = Brief(question="?", profile=council, seed=seed, boundary="0" * 16)
-    return Answering(
+    return Arms(
         brief=brief,
         ask=models.ask,
         steps=MemorySteps(),

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from council.consultation import Opinion, Rebuttal
-from council.consultation_text import read_opinion
+from council.consultation import Opinion, Rebuttal, read_opinion
 from council.text.json_objects import LONGEST_MENDED
 from tests.council.consultations import AGAIN, DEBATE, FIRST, REPLY
 

@@ -7,11 +7,10 @@ import pytest
 from council.calls import Call, MemorySteps
 from council.document.conversation import AssistantMessage
 from council.document.results import Stage2_5Result
-from council.echo import CorrectionInputs, fault
 from council.errors import Cause, Failure
 from council.events import MemberFailed
 from council.reviews.ballot_text import without_ranking
-from tests.council.reviews.ballots import LABELS
+from council.rounds import CorrectionInputs, fault
 from tests.council.scripted import FOUR, ScriptedCouncil
 
 QUESTION = "A train leaves at 14:40 and arrives at 17:05. How long does the journey take?"
@@ -39,7 +38,6 @@ GIVEN = CorrectionInputs(
     OURS,
     [PEER, "It is fine.\n\nFINAL RANKING:\n1. Response B\n2. Response A"],
     [OTHER],
-    LABELS,
 )
 
 FAULTS: dict[str, tuple[str, Cause | None]] = {

@@ -71,7 +71,7 @@ async def test_a_reply_that_breaks_its_reader_costs_one_member(monkeypatch: pyte
     def crash(*_: object) -> None:
         raise RecursionError
 
-    monkeypatch.setattr("council.rounds.read_ballot", crash)
+    monkeypatch.setattr("council.reviews.ballots.read_ballot", crash)
     with capture_logs() as logs:
         message = (await ScriptedCouncil().run()).message
     assert message.stage2 == []

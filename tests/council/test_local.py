@@ -3,7 +3,7 @@
 import asyncio
 from time import monotonic
 
-from council.local import LocalServer, find_servers
+from council.suggestion import LocalServer, find_servers
 from tests.model_server import ModelServer
 from tests.ports import free_port
 

@@ -7,13 +7,12 @@ from collections.abc import Callable
 
 import pytest
 
-from council.consultation import CodeSnippet, Opinion, fenced
-from council.consultation_text import read_opinion
+from council.consultation import CodeSnippet, Opinion, fenced, read_opinion
 from council.document.changes import ORDERED_LIMIT, share_changed, summarize_changes
-from council.echo import CorrectionInputs, fault
 from council.reviews.ballot_text import parse_ranking
 from council.reviews.ballots import read_ballot, read_scores, read_sections
 from council.reviews.extraction import extract_critiques_from_rankings
+from council.rounds import CorrectionInputs, fault
 from council.text.fence import stripped
 from tests.council.reviews.ballots import LABELS
 
@@ -95,7 +94,7 @@ def unfenced(text: str) -> object:
 
 def judged(text: str) -> object:
     """Judge a correction."""
-    return fault(text, CorrectionInputs("Why?", "So.", "Correct it.", [text[:99]], [text[99:]], LABELS))
+    return fault(text, CorrectionInputs("Why?", "So.", "Correct it.", [text[:99]], [text[99:]]))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """The personas that come with the council."""
 
-from council.personas import PRESETS
+from council.profile import PRESETS
 
 SLUGS = ["the-architect", "the-pragmatist", "the-devils-advocate", "the-innovator"]
 

@@ -9,8 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from council.document.conversation import AssistantMessage, Conversation, UserMessage
-from council.document.corrections import rounds_of
+from council.document.conversation import AssistantMessage, Conversation, UserMessage, rounds_of
 from tests.crashes.people import Asked, Posted
 from tests.crashes.scene import AGAIN, MEMBERS, OVER, Scene
 

@@ -7,8 +7,7 @@ import httpx
 import pytest
 
 from council.models.servers import SERVERS, Server, is_own, known_server
-from council.personas import PRESETS
-from council.profile import Profile
+from council.profile import PRESETS, Profile
 from tests.model_servers import table
 from tests.model_servers.stand_in import ORIGINALS
 

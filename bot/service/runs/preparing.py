@@ -6,8 +6,8 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from bot.inputs.files import FileReader
 from bot.inputs.links import PageFetcher, PublicPages
-from bot.inputs.reading import FileReader
 from bot.service.admission.costs import Costs
 from bot.service.durable_writes import keep, until_written
 from bot.service.inputs import Fetch, Prepared, check, fit, has_inputs, read_inputs

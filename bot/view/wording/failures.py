@@ -80,7 +80,7 @@ def explain(
 def _storage(error: StorageError, at_terminal: bool) -> str:
     if at_terminal:
         return _phrase(str(error))
-    what, _, _ = error.told_in_chat.partition("; ")  # then comes what the operator can do
+    what, _, _ = error.for_chat.partition("; ")  # then comes what the operator can do
     return _phrase(what)
 
 

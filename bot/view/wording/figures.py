@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
 from council.document.results import Rank
-from council.personas import PRESETS
+from council.profile import PRESETS
 from council.usage import Usage
 from storage.index.statistics import Spent, Typical
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from bot.view.wording.figures import duration, listing
-from council.personas import PRESETS
+from council.profile import PRESETS
 from council.text import clip
 
 RESUMING = (
@@ -154,7 +154,7 @@ def mistake(name: str, number: int) -> str:
 
 
 if TYPE_CHECKING:
-    from council.local import LocalServer
+    from council.suggestion import LocalServer
 
 SEATS = 3
 """How many seats one model has on a council that has no other."""

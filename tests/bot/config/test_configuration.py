@@ -11,8 +11,7 @@ from pydantic import SecretStr
 from bot.config.configuration import Configuration, load
 from bot.config.settings import given_secrets
 from bot.errors import ConfigurationError
-from council.personas import PRESETS
-from council.profile import Persona
+from council.profile import PRESETS, Persona
 from council.text.redaction import Redaction
 
 Write = Callable[..., None]

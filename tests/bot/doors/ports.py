@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.doors.completions import refused
-from bot.doors.serving import Endpoint
-from bot.doors.tokens import TokenRequest, make
+from bot.doors.server import Endpoint
 from bot.http_server import serving
+from bot.terminal.spending import TokenRequest, make
 from tests.bot.doors.doorway import Doorway, doorway
 from tests.council.scripted import ScriptedCouncil
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.doors.completions import LONGEST_KEY, ChatRequest, Rejected, read_request
+from bot.doors.completions import LONGEST_KEY, ChatRequest, Rejection, read_request
 from bot.view.wording import doors as wording
 
 ASK = {"role": "user", "content": "Boils at?"}
@@ -25,7 +25,7 @@ def read(*messages: object, key: str | None = None, **fields: object) -> ChatReq
 
 def refused(*messages: object, **fields: Any) -> tuple[int, str | None, str]:
     """Return why a request is refused: status, field and words."""
-    with pytest.raises(Rejected) as caught:
+    with pytest.raises(Rejection) as caught:
         read(*messages, **fields)
     return caught.value.status, caught.value.param, str(caught.value)
 
@@ -92,7 +92,7 @@ def test_earlier_turns_are_paired() -> None:
     ]
     assert [file.text for file in asked.files] == ["Be brief.", "Be kind."]
     assert (asked.text, asked.profile) == ("Four?", None)
-    with pytest.raises(Rejected):
+    with pytest.raises(Rejection):
         read_request(b"\xff", None)
 
 

@@ -19,8 +19,8 @@ from yarl import URL
 from bot.doors import completions
 from bot.doors.completions import ChatRequest, read_request
 from bot.doors.door import Caller, RunProgress
-from bot.doors.serving import host_names
-from bot.doors.tokens import read_scope
+from bot.doors.server import host_names
+from bot.terminal.spending import read_scope
 from bot.view.wording import doors as wording
 from council.document.conversation import Source
 from storage.journal.rows import RunRow

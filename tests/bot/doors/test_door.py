@@ -213,7 +213,7 @@ async def test_a_runs_ceiling_is_its_askers(tmp_path: Path) -> None:
         with pytest.raises(OverBudget, match="at most"):
             await place.door.ask(CI, replace(QUESTION, max_cost=0.000_1))
         assert council.calls == []
-        estimated = (await place.door.estimate(CI, QUESTION)).cost
+        estimated = (await place.door.estimate(CI, QUESTION))[0].cost
         run = await place.door.ask(CI, replace(QUESTION, max_cost=estimated * 1.01))
         assert run.brief.ceilings is not None
         progress = await place.door.until_over(run.id, CI, 30)

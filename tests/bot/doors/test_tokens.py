@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from bot.app import Library
-from bot.doors import tokens as doors
-from bot.doors.tokens import TokenRequest, list_all, make
 from bot.errors import UsageError
 from bot.service.admission.budgets import payer
+from bot.terminal import spending as doors
+from bot.terminal.spending import TokenRequest, list_all, make
 from council.document.conversation import Source
 from storage.journal.rows import Reservation, RunRow
 from storage.journal.spending import Spending
@@ -59,9 +59,7 @@ async def test_an_expired_token_opens_nothing(library: Library) -> None:
     assert token.day_limit is None
     assert not token.is_expired(datetime.now(UTC) + timedelta(minutes=59))
     assert token.is_expired(datetime.now(UTC) + timedelta(hours=1))
-    later = Tokens(
-        library.database, library.overrides, now=lambda: datetime.now(UTC) + timedelta(hours=2)
-    )
+    later = Tokens(library.database, library.overrides, lambda: datetime.now(UTC) + timedelta(hours=2))
     assert await later.find(made) is None
     assert len(await library.tokens.all()) == 1
 

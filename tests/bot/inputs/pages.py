@@ -3,8 +3,8 @@
 from html import escape
 
 from bot.inputs.child import Extract, extract
+from bot.inputs.files import FileReader
 from bot.inputs.kinds import Extractable
-from bot.inputs.reading import FileReader
 
 WORDS = "Paragraph {} of the article, with enough words in it to be taken for an article by all that read pages."
 

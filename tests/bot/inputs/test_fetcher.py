@@ -15,7 +15,7 @@ from aiohttp import web
 from yarl import URL
 
 from bot.inputs.fetcher import PAGE_BYTES, Fetcher, is_public
-from bot.inputs.reading import FileContent
+from bot.inputs.files import FileContent
 from council.brief import Attachment
 from tests.bot.inputs.pages import reader
 

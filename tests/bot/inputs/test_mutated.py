@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from bot.inputs.files import FileContent, FileReader
 from bot.inputs.kinds import Extractable
 from bot.inputs.limits import MOST_CHARACTERS, MOST_PAGE_PICTURES, PICTURE_OUTPUT
-from bot.inputs.reading import FileContent, FileReader
 from tests.bot.inputs.pdfs import box, lines, pdf
 from tests.bot.inputs.pictures import animated, plain, turned
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import pytest
 
 from bot.inputs.child import extract
-from bot.inputs.reading import FileContent, FileReader
+from bot.inputs.files import FileContent, FileReader
 from tests.bot.inputs.pdfs import FONT, at, box, lines, pdf, stream
 
 

@@ -7,7 +7,7 @@ import pytest
 import trafilatura
 
 from bot.inputs.child import extract
-from bot.inputs.reading import FileContent
+from bot.inputs.files import FileContent
 from tests.bot.inputs.pages import ARTICLES, WALLS, article, reader
 
 

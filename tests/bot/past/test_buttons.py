@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.past.buttons import Answer, Detail, Figures, HistoryPage, Look, Search, read
+from bot.past.pages import Answer, Detail, Figures, HistoryPage, Look, Search, read
 from bot.service.commands import LONGEST_WORDS, MOST_AT_ONCE
 from storage.index.past_answers import Cursor
 

@@ -9,9 +9,8 @@ import pytest
 
 from bot.app import Library, open_lookup
 from bot.errors import Refusal
-from bot.past.buttons import Answer, Choice, Detail, Figures, HistoryPage, Look, Search
 from bot.past.lookup import Lookup
-from bot.past.pages import Sheet
+from bot.past.pages import Answer, Choice, Detail, Figures, HistoryPage, Look, Search, Sheet
 from bot.render.markdown import render
 from bot.service.commands import HISTORY, PAST, SEARCH, SHOW, STATS, Given
 from bot.view.wording.past import NO_SUCH

@@ -7,8 +7,7 @@ import pytest
 
 from bot.discord import text as discord_text
 from bot.past import pages
-from bot.past.buttons import Answer, Choice, Detail, Figures, HistoryPage, Search
-from bot.past.pages import Sheet, Whereabouts
+from bot.past.pages import Answer, Choice, Detail, Figures, HistoryPage, Search, Sheet, Whereabouts
 from bot.render.markdown import render
 from bot.slack import text as slack_text
 from bot.view.message import Entry, Message

@@ -9,7 +9,7 @@ import pytest
 
 from bot.app import Library, open_library
 from bot.past import pages
-from bot.past.buttons import Figures
+from bot.past.pages import Figures
 from bot.render.markdown import render
 from council.document.conversation import AssistantMessage, Source
 from council.document.results import (

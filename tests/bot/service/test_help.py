@@ -12,8 +12,7 @@ from bot.service.admission.channels import Operator
 from bot.service.commands import HELP
 from council.document.conversation import Source
 from council.models.costs import Price
-from council.personas import Persona
-from council.profile import Member
+from council.profile import Member, Persona
 from storage.scope import TERMINAL
 from tests.bot.pressing import act
 from tests.bot.service.recording_venue import RecordingVenue

@@ -11,7 +11,7 @@ from bot.app import Library, open_library
 from bot.errors import UsageError
 from bot.service.admission.budgets import Budgets, payer
 from bot.service.admission.channels import Operator
-from bot.terminal.budgets import KEYS, Account
+from bot.terminal.spending import KEYS, Account
 from council.document.conversation import Source
 from storage.journal.rows import Reservation, RunRow
 from storage.scope import Scope

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.config.configuration import Configuration, load
-from bot.past.buttons import Choice
+from bot.past.pages import Choice
 from bot.terminal import bot
 from bot.terminal.bot import Choices
 from bot.view.wording.terminal import ANOTHER

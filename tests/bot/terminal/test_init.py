@@ -46,11 +46,11 @@ def let_go():
 atexit.register(let_go)
 from bot.checks import models
 from bot.terminal import init
-from council import demonstration, local
+from council import demonstration, suggestion
 models.OPENROUTER = init.OPENROUTER = "{openrouter}"
 demonstration.available = lambda: True
 # A machine that is busy may take long to answer: the menu is the same every time.
-local.find_servers.__defaults__ = ({{"Ollama": {ollama}}}, 60.0)
+suggestion.find_servers.__defaults__ = ({{"Ollama": {ollama}}}, 60.0)
 from bot.cli import main
 main()
 """

@@ -5,8 +5,7 @@ import re
 import pytest
 from hypothesis import given
 
-from bot.transcript.diff import correction
-from bot.transcript.prose import html
+from bot.transcript.prose import correction, html
 from tests.bot.render.bombs import EACH, bomb
 from tests.bot.render.long_answer import answer
 from tests.fragments import made_of

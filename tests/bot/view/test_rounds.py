@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bot.past import pages
-from bot.past.buttons import Detail
+from bot.past.pages import Detail
 from bot.render.markdown import render
 from bot.terminal import venue as terminal
 from bot.transcript.markdown import to_markdown

@@ -9,8 +9,7 @@ import pytest
 from council.brief import Attachment, Brief, History, Turn
 from council.calls import Call, ChatMessage
 from council.criteria import EvaluationCriteria
-from council.document.conversation import peer_critiques
-from council.document.corrections import rounds_of
+from council.document.conversation import peer_critiques, rounds_of
 from council.document.results import AggregateRanking, RankedAnswer
 from council.profile import Member, Persona
 from council.prompts.builtin import prompts_of

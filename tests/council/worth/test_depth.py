@@ -12,8 +12,7 @@ from council.errors import Failure
 from council.events import DepthChosen, StageStarted, to_json
 from council.profile import Profile
 from council.usage import Price
-from council.worth.depth import is_drawn
-from council.worth.judge import comparison_schema
+from council.worth.depth import comparison_schema, is_drawn
 from tests.council.scripted import FOUR, ScriptedCouncil, failure, profile
 
 Replies = str | Failure | Callable[[Call], str]

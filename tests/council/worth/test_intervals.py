@@ -4,10 +4,7 @@ from random import Random
 
 import pytest
 
-from council.worth.intervals import (
-    exact_share,
-    mean_difference,
-)
+from council.worth.intervals import exact_share, mean_difference
 
 
 @pytest.mark.parametrize(
@@ -25,15 +22,6 @@ from council.worth.intervals import (
 def test_the_exact_interval_of_a_share_is_that_of_r(hits: int, of: int, low: float, high: float) -> None:
     """`binom.test` of R gives the same bounds."""
     assert exact_share(hits, of) == pytest.approx((low, high), abs=2e-7)
-
-
-@pytest.mark.parametrize("count", [(0, 0), (3, 2), (-1, 4)])
-def test_what_is_no_share_is_refused(count: tuple[int, int]) -> None:
-    """Nothing is made up for no cases at all."""
-    with pytest.raises(ValueError, match="is no share"):
-        exact_share(*count)
-    with pytest.raises(ValueError, match="no difference"):
-        mean_difference([], seed=1)
 
 
 def test_the_bootstrap_is_seeded_and_covers_the_mean() -> None:

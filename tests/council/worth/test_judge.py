@@ -11,7 +11,7 @@ from council.document.results import Comparison, DifferingPoint
 from council.errors import Failure
 from council.profile import Member
 from council.session import Session
-from council.worth.judge import compare, read_comparison
+from council.worth.depth import compare, read_comparison
 from tests.council.scripted import Clock, ScriptedCouncil, failure, profile
 
 LABELS = ["Response A", "Response B", "Response C"]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from council.worth.judge import read_comparison
+from council.worth.depth import read_comparison
 from tests.council.scripted import FOUR, ScriptedCouncil
 from tests.council.worth.quartets import Quartet, quartets
 from tests.council.worth.test_depth import auto

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from council.worth.steering import OVERLAP, WINDOW, steers
+from council.worth.depth import OVERLAP, WINDOW, steers
 
 LABELS = [f"Response {letter}" for letter in "ABCD"]
 TALKS = """\

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from bot.inputs import reading
+from bot.inputs import files
 from bot.inputs.child import Extract
+from bot.inputs.files import FileContent, FileReader, fitted
 from bot.inputs.kinds import Extractable
 from bot.inputs.limits import MOST_CHARACTERS
-from bot.inputs.reading import FileContent, FileReader, fitted
 from council.brief import Attachment
 from tests.bot.inputs.pdfs import BLANK, box, lines, pdf, stream
 from tests.bot.inputs.pictures import animated, bomb, plain, saved, turned
@@ -289,12 +289,12 @@ async def test_a_process_that_does_not_end_is_ended_with_its_group(
 ) -> None:
     """Also what it has started; and likewise where the reading is cancelled."""
     mark = tmp_path / "started"
-    monkeypatch.setattr(reading, "_ENVIRONMENT", hostile(tmp_path, SPINNING.format(mark=str(mark))))
-    monkeypatch.setattr(reading, "STARTING", 0.0)
-    assert await reading.extract("pdf", b"x", seconds=1.0) == "too_slow"
+    monkeypatch.setattr(files, "_ENVIRONMENT", hostile(tmp_path, SPINNING.format(mark=str(mark))))
+    monkeypatch.setattr(files, "STARTING", 0.0)
+    assert await files.extract("pdf", b"x", seconds=1.0) == "too_slow"
     await until_none_in_group(int(mark.read_text()))
     mark.unlink()
-    task = asyncio.create_task(reading.extract("pdf", b"x", seconds=60.0))
+    task = asyncio.create_task(files.extract("pdf", b"x", seconds=60.0))
     while not (mark.exists() and mark.read_text()):
         await asyncio.sleep(0.005)
     task.cancel()
@@ -320,8 +320,8 @@ async def test_what_a_process_says_is_checked(
     script: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However it ends, and whatever it writes: whoever breaks it can say no more than a file can."""
-    monkeypatch.setattr(reading, "_ENVIRONMENT", hostile(tmp_path, script))
-    assert await reading.extract("pdf", b"x") == said
+    monkeypatch.setattr(files, "_ENVIRONMENT", hostile(tmp_path, script))
+    assert await files.extract("pdf", b"x") == said
 
 
 TRIED = {
@@ -379,7 +379,7 @@ async def test_the_process_is_bounded_and_knows_no_secret(
         TRYING,
         json.dumps(TRIED),
         cwd=tmp_path,
-        env=reading._ENVIRONMENT,  # pyright: ignore[reportPrivateUsage]
+        env=files._ENVIRONMENT,  # pyright: ignore[reportPrivateUsage]
         stdout=asyncio.subprocess.PIPE,
     )
     said, _ = await run.communicate()
@@ -388,7 +388,7 @@ async def test_the_process_is_bounded_and_knows_no_secret(
 
 async def test_no_process_of_the_same_user_can_read_the_bots_memory() -> None:
     """Also where the kernel has no Landlock: who isn't dumpable can't be traced, nor its keys be read."""
-    await reading.extract("pdf", b"")
+    await files.extract("pdf", b"")
     assert ctypes.CDLL(None).prctl(3, 0, 0, 0, 0) == 0  # PR_GET_DUMPABLE
 
 
@@ -403,7 +403,7 @@ async def test_a_picture_near_the_limit_is_read_within_memory_and_time() -> None
     started = time.monotonic()
     [file] = (await FileReader().read([FileContent("large.png", plain(8000, 6200, "L"))])).attachments
     assert file.omitted is None
-    assert time.monotonic() - started < 10 + reading.STARTING
+    assert time.monotonic() - started < 10 + files.STARTING
 
 
 def test_documents_are_cut_between_pages() -> None:

@@ -24,7 +24,7 @@ from bot.app import Council, Library, open_council, open_dispatcher, open_lookup
 from bot.checks.machine import listening
 from bot.config.configuration import Configuration
 from bot.doors.completions import PREFIX as MODEL
-from bot.doors.completions import Rejected, Serve, complete, profile_of, refused, rejection
+from bot.doors.completions import Rejection, Serve, complete, profile_of, refused, rejection
 from bot.doors.door import Caller, Door, ProgramQueue
 from bot.errors import ConfigurationError, Problem
 from bot.http_server import Routes
@@ -200,11 +200,11 @@ class Endpoint:
                 host = _HOST.fullmatch(named[0]) if len(named) == 1 else None
                 if host is None or host[1].lower() not in {*LOCAL, *self.hosts}:
                     said = "This host isn't served here. `council serve --allow-host NAME` allows it."
-                    raise Rejected(HTTPStatus.MISDIRECTED_REQUEST, said, "wrong_host")
+                    raise Rejection(HTTPStatus.MISDIRECTED_REQUEST, said, "wrong_host")
                 origins = request.headers.getall("Origin", [])
                 if origins and origins not in ([f"http://{named[0]}"], [f"https://{named[0]}"]):
                     said = "Pages of other origins can't ask here."
-                    raise Rejected(HTTPStatus.FORBIDDEN, said, "wrong_origin")
+                    raise Rejection(HTTPStatus.FORBIDDEN, said, "wrong_origin")
                 return await serve(await self._caller(request), request)
             except CouncilError as error:
                 if isinstance(error, StorageError):
@@ -222,11 +222,11 @@ class Endpoint:
         return STRANGERS
 
     async def _caller(self, request: web.BaseRequest) -> Caller:
-        """Return the caller whose token a request has. Raises `Rejected`."""
+        """Return the caller whose token a request has. Raises `Rejection`."""
         given = _BEARER.fullmatch(request.headers.get("Authorization", ""))
         token = await self.tokens.find(given[1]) if given else None
         if token is None or await self.tokens.is_private(token.scope):
-            raise Rejected(
+            raise Rejection(
                 HTTPStatus.UNAUTHORIZED,
                 "This token opens nothing. Send one that is valid as Authorization: Bearer "
                 "council_\u2026; `council token list` names those that aren't revoked.",

@@ -15,13 +15,13 @@ import aiohttp
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-import bot.health
+import bot.adapters
+from bot.adapters import Health
 from bot.app import Library
 from bot.errors import Gone, RateLimited, Unreachable
-from bot.health import Health
-from bot.monitoring import Status
 from bot.service.delivery.outbox import Lane, Outbox, Patience, Urgency
 from bot.service.metrics import Metrics, Observation
+from bot.status import Status
 from council.calls import Call, Reply
 from council.document.conversation import Source
 from council.errors import Failure, ModelError
@@ -126,7 +126,7 @@ class TestHealth:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """By another process; it is again once that has ended."""
-        monkeypatch.setattr(bot.health, "WRITE_SECONDS", 0.02)
+        monkeypatch.setattr(bot.adapters, "WRITE_SECONDS", 0.02)
         async with served(tmp_path) as page:
             with closing(sqlite3.connect(tmp_path / "council.db", isolation_level=None)) as other:
                 other.execute("BEGIN IMMEDIATE")
@@ -395,7 +395,7 @@ class TestMetrics:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """As a number each."""
-        monkeypatch.setattr("bot.monitoring.LAG_SECONDS", 0.001)
+        monkeypatch.setattr("bot.status.LAG_SECONDS", 0.001)
         async with served(tmp_path) as page:
             page.health.platforms["Discord"] = connected(False)
             page.health.platforms["Slack"] = connected(True)

@@ -1,13 +1,18 @@
-"""The operator's side of tokens: what `council token` makes, lists and revokes."""
+"""The operator's side of spending: programs' tokens (`council token`) and budgets (`council budget`)."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from bot.app import Library
 from bot.errors import UsageError
 from bot.service.admission.budgets import NANO, dollars_in, nanos, payer
+from bot.service.admission.channels import Channels, Operator
 from bot.view.wording import doors as wording
+from bot.view.wording.budgets import amount
 from council.document.conversation import Source
+from storage.journal.rows import BUDGETED, Budgeted
 from storage.journal.spending import Spending
 from storage.scope import TERMINAL, Scope
 from storage.tokens import Tokens
@@ -141,7 +146,99 @@ async def list_all(tokens: Tokens, spending: Spending, now: datetime | None = No
 
 
 def place(scope: Scope) -> str:
-    """Write a scope as the command takes it."""
     if scope.platform == TERMINAL:
         return TERMINAL
     return f"{scope.platform}:{scope.workspace}/{scope.channel}"
+
+
+KEYS: Mapping[str, Budgeted] = {f"{scope}_{period}": (scope, period) for scope, period in BUDGETED}
+"""The budgets of somebody or some place, by their keys in `[budgets]`."""
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetState:
+    """What counts toward one budget now, in US dollars; `limit` is `None` where there is none."""
+
+    key: str
+    id: str
+    period: str
+    spent: float
+    reserved: float
+    limit: float | None
+
+    @property
+    def text(self) -> str:
+        limit = "no limit is set" if self.limit is None else f"the limit is {amount(self.limit)}"
+        spent, reserved = (amount(each) if each else "nothing" for each in (self.spent, self.reserved))
+        sums = f"{spent} spent, {reserved} reserved"
+        return f"{self.key} of {self.id}, {self.period} (UTC): {sums}; {limit}."
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One budget of one person or place, by its key and an id such as `slack:TEAM/ID`.
+
+    Raises `UsageError` for what names none.
+    """
+
+    _library: Library
+    _operator: Operator
+    _key: str
+    _whose: str
+
+    @property
+    def _budgeted(self) -> Budgeted:
+        if self._key not in KEYS:
+            raise UsageError(f"{self._key} isn't a budget. Choose one of {', '.join(KEYS)}.")
+        return KEYS[self._key]
+
+    async def show(self, now: datetime | None = None) -> BudgetState:
+        """Return what counts now. Raises `StorageError`."""
+        now = now or datetime.now(UTC)
+        source = await self._source()
+        scope, period = self._budgeted
+        spending, name = Spending(self._library.database), getattr(payer(source), scope)
+        spent, reserved = await spending.parts(self._budgeted, name, now)
+        budgets = self._operator.budgets
+        if scope == "channel":
+            budgets = (await Channels(self._operator, self._library.overrides).in_force(source)).budgets
+        return BudgetState(
+            self._key,
+            self._whose,
+            f"{now:%Y-%m-%d}" if period == "day" else f"{now:%Y-%m}",
+            spent / NANO,
+            reserved / NANO,
+            getattr(budgets, self._key),
+        )
+
+    async def set(self, dollars: float, now: datetime | None = None) -> BudgetState:
+        """Let so much count as spent, and leave a line without the id in the audit."""
+        now = now or datetime.now(UTC)
+        before = await self.show(now)
+        name = getattr(payer(await self._source()), self._budgeted[0])
+        line = {"by": "terminal", "budget": self._key, "from": before.spent, "to": dollars}
+        noted = self._library.overrides.noted(line)
+        spending = Spending(self._library.database)
+        await spending.correct(self._budgeted, name, nanos(dollars), now, noted)
+        await self._library.overrides.finish()
+        return await self.show(now)
+
+    async def _source(self) -> Source:
+        scope, _ = self._budgeted
+        platform, _, rest = self._whose.partition(":")
+        workspace, slash, id_ = rest.partition("/")
+        if platform == "slack" and scope == "workspace" and workspace and not slash:
+            return Source(platform=platform, workspace=workspace)
+        if platform == "slack" and workspace and id_:
+            return Source(platform=platform, workspace=workspace, **{scope: id_})
+        if platform != "discord" or slash or not rest.isascii() or not rest.isdecimal():
+            slack = "slack:TEAM" if scope == "workspace" else "slack:TEAM/ID"
+            raise UsageError(f"{self._whose} names no {scope}. Write discord:ID or {slack}.")
+        if scope != "channel":
+            return Source(platform=platform, **{scope: rest})
+        # A channel counts by its server, too, which only its questions tell.
+        for place in (await self._library.forgetting.select.scopes()).values():
+            if place.platform == platform and place.channel == rest:
+                return Source(platform=platform, workspace=place.workspace, channel=rest)
+        what = f"No question in {self._whose} is on record"
+        raise UsageError(f"{what}, so its server isn't known and nothing counts for it.")
