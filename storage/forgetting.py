@@ -93,21 +93,6 @@ _TOKENS = "SELECT name FROM tokens WHERE platform = ? AND workspace = ? AND chan
 _BRIEFS = "SELECT id, brief FROM runs WHERE id IN (SELECT value FROM json_each(?))"
 _BRIEFS_ABOUT = "SELECT id, brief FROM runs WHERE conversation_id IN (SELECT value FROM json_each(?))"
 _CHANGE_BRIEF = "UPDATE runs SET brief = ? WHERE id = ? AND brief = ?"
-_FORGET_STEPS = """
-DELETE FROM steps WHERE run_id IN (
-    SELECT id FROM runs WHERE conversation_id = ? AND status <> 'running'
-)
-"""
-# An evaluation of past questions keys each call by the conversation that the question began.
-_FORGET_EVALUATED = """
-DELETE FROM steps WHERE run_id IN (SELECT id FROM runs WHERE origin ->> 'platform' = 'evaluation')
-    AND (key LIKE ? OR key LIKE ?)
-"""
-_FORGET_STEPS_OF = """
-DELETE FROM steps WHERE run_id IN (
-    SELECT id FROM runs WHERE id IN (SELECT value FROM json_each(?)) AND status <> 'running'
-)
-"""
 # What was selected as old, and has been followed up or retried since.
 _REVIVED = """
 SELECT id FROM conversations
@@ -152,9 +137,28 @@ SELECT DISTINCT 'retract', :forgetting, platform, NULLIF(workspace, ''), channel
     :since, :since
 FROM copies WHERE {_SHOWING}
 """  # noqa: S608 - our own words
-_FORGET_COPIES = f"""
-DELETE FROM copies WHERE message IN (SELECT message FROM copies WHERE {_SHOWING})
-"""  # noqa: S608 - our own words
+# Steps about forgotten context go, too; an evaluation of past questions keys each call by the
+# conversation that the question began.
+_FORGET = (
+    f"DELETE FROM runs WHERE {spending.FORGOTTEN}",  # noqa: S608 - our own words
+    """
+DELETE FROM steps WHERE run_id IN (
+    SELECT id FROM runs WHERE status <> 'running' AND (
+        conversation_id IN (SELECT value FROM json_each(:shared))
+        OR id IN (SELECT value FROM json_each(:read))
+    )
+)
+""",
+    """
+DELETE FROM steps WHERE run_id IN (SELECT id FROM runs WHERE origin ->> 'platform' = 'evaluation')
+    AND EXISTS (
+        SELECT 1 FROM json_each(:about)
+        WHERE key LIKE value || '/%' OR key LIKE 'pilot/' || value || '/%'
+    )
+""",
+    "DELETE FROM tokens WHERE name IN (SELECT value FROM json_each(:tokens))",
+    f"DELETE FROM copies WHERE message IN (SELECT message FROM copies WHERE {_SHOWING})",  # noqa: S608 - our own words
+)
 
 
 class Selection(BaseModel):
@@ -391,7 +395,7 @@ class Forgetting:
         return [*self._journal(pending, over, shared), self._work.add("scrub", "", str(number))]
 
     def _journal(self, pending: Selection, gone: list[str], shared: list[str]) -> list[Statement]:
-        """Return the statements that clear the journal, also of steps about forgotten context.
+        """Return the statements that clear the journal.
 
         Unless they stay, messages are listed before: those of its runs, of all runs about what is `gone`
         if not only one person's are meant, and copies of what that and the `shared` conversations say.
@@ -402,22 +406,14 @@ class Forgetting:
             "runs": listed(pending.runs),
             "conversations": listed(gone),
             "shared": listed(shared),
+            "about": listed((*gone, *shared)),
+            "read": listed(pending.read),
+            "tokens": listed(pending.tokens),
             "own": int(pending.what == "user"),
             "since": timestamp(self._now()),
         }
         listing = () if pending.stay else (*_MESSAGES, _RETRACT_COPIES)
-        return [
-            *((statement, values) for statement in listing),
-            # What was paid still counts toward the budgets, of nobody who could be named.
-            *(statement for one in (*gone, *pending.runs) for statement in spending.forget(one)),
-            *(("DELETE FROM runs WHERE conversation_id = ?", (one,)) for one in gone),
-            *(("DELETE FROM runs WHERE id = ?", (run,)) for run in pending.runs),
-            *((_FORGET_STEPS, (one,)) for one in shared),
-            (_FORGET_STEPS_OF, (listed(pending.read),)),
-            *((_FORGET_EVALUATED, (f"{one}/%", f"pilot/{one}/%")) for one in (*gone, *shared)),
-            *(("DELETE FROM tokens WHERE name = ?", (name,)) for name in pending.tokens),
-            (_FORGET_COPIES, values),
-        ]
+        return [(statement, values) for statement in (*listing, *spending.FORGET, *_FORGET)]
 
     async def _revived(self, conversations: Sequence[str], before: str | None) -> set[str]:
         """Return which of these conversations are no longer too old."""

@@ -15,12 +15,11 @@ import orjson
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from council.document.conversation import AssistantMessage, Conversation, Source, UserMessage
+from council.document.conversation import AssistantMessage, Conversation
 from council.text.json_objects import JsonObject
 from storage.documents.foreign import conversations, understood
 from storage.errors import DocumentError
 
-SCHEMA_VERSION = 1
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _PROBLEMS_SHOWN = 3
 _WRONG = {
@@ -49,19 +48,6 @@ def is_id(text: str) -> bool:
     return _ID.fullmatch(text) is not None
 
 
-def blank(conversation_id: str, *, created_at: str, title: str, source: Source | None) -> Document:
-    """Return a document without messages."""
-    conversation = Conversation(
-        id=conversation_id,
-        created_at=created_at,
-        title=title,
-        messages=[],
-        schema_version=SCHEMA_VERSION,
-        source=source,
-    )
-    return Document(conversation.dump(), conversation)
-
-
 def parse(content: bytes) -> Document:
     """Read a document. Raises `DocumentError` with the reason, which never quotes the text."""
     return read(_json(content))
@@ -74,7 +60,7 @@ def contents(content: bytes) -> list[bytes]:
     """
     raw = _json(content)
     found = conversations(raw)
-    return [content] if found == [raw] else [_written(each) for each in found]
+    return [content] if found == [raw] else [written(each) for each in found]
 
 
 def read(raw: object) -> Document:
@@ -90,26 +76,13 @@ def read(raw: object) -> Document:
     return Document(cast("JsonObject", raw), conversation)
 
 
-def append(document: Document, *messages: UserMessage | AssistantMessage) -> Document:
-    """Return the document with messages added at the end, and nothing else changed."""
-    conversation = document.conversation
-    added = (message.dump() for message in messages)
-    return Document(
-        {**document.raw, "messages": [*messages_of(document), *added]},
-        conversation.model_copy(update={"messages": [*conversation.messages, *messages]}),
-    )
-
-
 def messages_of(document: Document) -> list[object]:
     """Return the messages as they are in the file, one for each that the council reads."""
     return cast("list[object]", document.raw.get("messages") or [])
 
 
-def encode(document: Document) -> bytes:
-    return _written(document.raw)
-
-
-def _written(raw: object) -> bytes:
+def written(raw: object) -> bytes:
+    """Return a document's JSON as its file holds it. Raises `DocumentError`."""
     try:
         return orjson.dumps(raw, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     except orjson.JSONEncodeError as error:

@@ -24,6 +24,8 @@ from storage.documents.codec import Document
 from storage.documents.foreign import TITLE_LENGTH
 from storage.errors import ConversationNotFound, DocumentError
 
+_SCHEMA_VERSION = 1
+
 
 @dataclass(frozen=True, slots=True)
 class Edited:
@@ -100,12 +102,18 @@ def exchange(
             except DocumentError:
                 sets_aside = True
         if document is None:
-            document = codec.blank(
-                conversation_id, created_at=timestamp(now), title=title, source=source
+            begun = Conversation(
+                id=conversation_id,
+                created_at=timestamp(now),
+                title=title,
+                messages=[],
+                schema_version=_SCHEMA_VERSION,
+                source=source,
             )
+            document = Document(begun.dump(), begun)
         elif answer.run_id and answer.run_id in {one.run_id for one in document.conversation.answers}:
             return Edited(document.conversation)
-        return _edited(codec.append(document, asked, answer), sets_aside=sets_aside)
+        return _appended(document, asked, answer, sets_aside=sets_aside)
 
     return edit
 
@@ -153,7 +161,7 @@ def response(conversation_id: str, answer: AssistantMessage, place: Path | str) 
         if not messages or messages[-1].role != "user":
             where = file(place, conversation_id)
             raise DocumentError("it has no question that waits for an answer", where)
-        return _edited(codec.append(document, answer))
+        return _appended(document, answer)
 
     return edit
 
@@ -221,5 +229,14 @@ def file(place: Path | str, conversation_id: str) -> Path | None:
     return place / f"{conversation_id}.json" if isinstance(place, Path) else None
 
 
+def _appended(
+    document: Document, *messages: UserMessage | AssistantMessage, sets_aside: bool = False
+) -> Edited:
+    conversation = document.conversation
+    raw = [*codec.messages_of(document), *(message.dump() for message in messages)]
+    longer = conversation.model_copy(update={"messages": [*conversation.messages, *messages]})
+    return _edited(Document({**document.raw, "messages": raw}, longer), sets_aside=sets_aside)
+
+
 def _edited(document: Document, *, sets_aside: bool = False, drops_copies: bool = False) -> Edited:
-    return Edited(document.conversation, codec.encode(document), sets_aside, drops_copies)
+    return Edited(document.conversation, codec.written(document.raw), sets_aside, drops_copies)

@@ -69,11 +69,18 @@ _RECEIVE = """
 UPDATE spending SET in_flight = in_flight - ? WHERE run = ? AND attempt = ? AND settled = 0
     AND NOT EXISTS (SELECT 1 FROM steps WHERE run_id = ? AND key = ? AND digest = ?)
 """
-_OF_FORGOTTEN = "run IN (SELECT id FROM runs WHERE id = :id OR conversation_id = :id)"
-_FORGET = (
+FORGOTTEN = """
+(
+    id IN (SELECT value FROM json_each(:runs))
+    OR conversation_id IN (SELECT value FROM json_each(:conversations))
+)
+"""
+_OF_FORGOTTEN = f"run IN (SELECT id FROM runs WHERE {FORGOTTEN})"  # noqa: S608 - our own words
+FORGET = (
     f"UPDATE spending SET amount = ({_SPENT}), settled = 1 WHERE settled = 0 AND {_OF_FORGOTTEN}",  # noqa: S608 - our own words
     f"UPDATE spending SET run = random_name() WHERE {_OF_FORGOTTEN}",  # noqa: S608 - our own words
 )
+"""What settles and unlinks runs about to be deleted: it still counts, of nobody who could be named."""
 _USED = """
 SELECT scope, day = :day AS is_today, settled, sum(amount) AS amount FROM counted
 WHERE month = :month
@@ -140,11 +147,6 @@ def send(run_id: str, attempt: int, amount: int) -> Statement:
 def receive(run_id: str, attempt: int, amount: int, step: str, digest: str) -> Statement:
     """Return the statement that counts it no longer, to run before the step's outcome is recorded."""
     return _RECEIVE, (amount, run_id, attempt, run_id, step, digest)
-
-
-def forget(id_: str) -> list[Statement]:
-    """Return what settles and unlinks runs about to be deleted: one, or all of a conversation."""
-    return [(statement, {"id": id_}) for statement in _FORGET]
 
 
 class Spending:

@@ -26,8 +26,8 @@ from storage.documents.conversations import Conversations, ConversationStore
 from storage.errors import BackupError, DatabaseError, explain_sqlite, explain_system
 from storage.postgres.connection import Connection, connect, explain_postgres, server
 from storage.postgres.database import PostgresDatabase, open_postgres
-from storage.postgres.documents import PostgresDocuments
 from storage.postgres.locks import PostgresLocks
+from storage.postgres.opening import PostgresDocuments
 from storage.processes.locks import LOOK_SECONDS, PLATFORMS, SHARED
 from storage.sqlite.database import open_database
 from storage.sqlite.opening import AUDIT, DATABASE, DOCUMENTS, held_alone, open_folder

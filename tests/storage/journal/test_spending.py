@@ -11,7 +11,7 @@ from council.calls import Call, Reply
 from council.errors import Failure
 from council.profile import Member
 from council.usage import Usage
-from storage.database import Database, Statement
+from storage.database import Database, Statement, listed
 from storage.errors import BudgetExceeded, ConstraintError, ReservationRefused, Used
 from storage.journal import spending
 from storage.journal.journal import Journal
@@ -57,6 +57,11 @@ class Ledger:
         if ends:
             await self.journal.finish(run.id, "stopped")
             await self.database.write(("UPDATE spending SET amount = 5 WHERE run = ?", (run.id,)))
+
+    async def forget(self, *, runs: Sequence[str] = (), conversations: Sequence[str] = ()) -> None:
+        """Settle and unlink what is about to be deleted."""
+        values = {"runs": listed(runs), "conversations": listed(conversations)}
+        await self.database.write(*((statement, values) for statement in spending.FORGET))
 
     async def months(self) -> list[str]:
         """Return the months of which anything is kept."""
@@ -298,7 +303,7 @@ async def test_what_is_recorded_is_no_longer_in_flight(ledger: Ledger) -> None:
     await steps.record(other, reply(2e-9))
     assert await spent(ledger, run) == 5
     await steps.send(CALL.step, 5)
-    await ledger.database.write(*spending.forget(run.id))
+    await ledger.forget(runs=[run.id])
     assert await ledger.parts("user", "day") == (10, 0)
     await steps.send(CALL.step, 5)
     assert await ledger.parts("user", "day") == (10, 0)
@@ -340,7 +345,7 @@ async def test_nobody_has_spent_anything_at_first(ledger: Ledger) -> None:
 async def test_what_was_forgotten_goes_with_its_month(ledger: Ledger) -> None:
     """It is settled like what ended."""
     await ledger.ask("2026-11-30", ends=False)
-    await ledger.database.write(*spending.forget("run-1"))
+    await ledger.forget(runs=["run-1"])
     ledger.now = DECEMBER
     for day in ("2026-12-01", "2026-12-02", "2026-12-02"):
         await ledger.ask(day)
@@ -559,7 +564,7 @@ async def test_a_forgotten_conversations_runs_still_count(ledger: Ledger) -> Non
     await (await ledger.journal.steps(run)).send(CALL.step, 5)
     elsewhere = replace(RUN, id="elsewhere", entry_key="elsewhere", conversation_id="another")
     await ledger.journal.begin(elsewhere, reservation=replace(RESERVED, amount=30))
-    await ledger.database.write(*spending.forget(RUN.conversation_id))
+    await ledger.forget(conversations=[RUN.conversation_id])
     assert await ledger.parts("user", "day") == (5, 30)
     names = {row["run"] for row in await ledger.database.read("SELECT run FROM spending")}
     assert len(names) == 2
