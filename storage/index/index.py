@@ -8,7 +8,6 @@ import asyncio
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
 
 import orjson
 
@@ -17,15 +16,7 @@ from council.text.json_objects import JsonObject
 from storage.atomic import Stamp
 from storage.database import Database, Row, Statement
 from storage.documents.conversations import Conversations, DocumentProblem, FolderListing, Stored
-from storage.index.rows import (
-    DepthRow,
-    IndexRow,
-    SeatRow,
-    Texts,
-    VoteRow,
-    derive,
-    index_row,
-)
+from storage.index.rows import TABLES, IndexRow, derive, index_row
 from storage.index.statistics import Spent, Typical, spent, typical
 from storage.scope import Scope
 from storage.text_search import TextSearch
@@ -89,17 +80,7 @@ def _insertion(table: str, key: str, columns: Sequence[str]) -> str:
     return f"INSERT INTO {table} ({key}, {', '.join(_quoted(columns))}) SELECT number, {given} {_THESE}"
 
 
-_ANSWER = ("position", "scope", "at", "user", "seconds", "cost", "tokens")
-_SEAT = ("position", *(field.name for field in fields(SeatRow)))
-_VOTE = ("position", *(field.name for field in fields(VoteRow)))
-_DEPTH = ("position", *(field.name for field in fields(DepthRow)))
-_ADD = (
-    ("answers", _insertion("answers", "conversation", _ANSWER)),
-    ("seats", _insertion("seats", "conversation", _SEAT)),
-    ("votes", _insertion("votes", "conversation", _VOTE)),
-    ("depths", _insertion("depths", "conversation", _DEPTH)),
-    ("authors", _insertion("authors", "conversation", ("user",))),
-)
+_ADD = {table: _insertion(table, "conversation", columns) for table, columns in TABLES.items()}
 _REMOVE = (
     "DELETE FROM search WHERE rowid = (SELECT number FROM conversations WHERE id = ?)",
     "DELETE FROM conversations WHERE id = ?",
@@ -282,35 +263,27 @@ def _upserts(
     """
     rows: list[JsonObject] = []
     texts: list[JsonObject] = []
-    added: dict[str, list[JsonObject]] = {table: [] for table, _ in _ADD}
+    added: dict[str, list[JsonObject]] = {table: [] for table in TABLES}
     for derived in map(derive, stored):
-        row, scope = derived.row, derived.scope.word
+        row = derived.row
+        # `asdict` copies each value, which took most of a rebuild's time.
+        cells = {name: getattr(row, name) for name in row.__slots__}
         outdated = (replaced or {}).get(row.id)
-        this: JsonObject = {"id": row.id, "mtime_ns": row.mtime_ns, "size": row.size, "scope": scope}
-        rows.append(this | _cells(row) | {"outdated": outdated and outdated.mtime_ns})
-        texts.append(this | search.stored(derived.scope, _cells(derived.texts)))
-        for position, answer in enumerate(derived.answers):
-            at = this | {"position": position}
-            added["answers"].append(at | {name: getattr(answer, name) for name in _ANSWER[2:]})
-            added["seats"] += (at | _cells(seat) for seat in answer.seats)
-            added["votes"] += (at | _cells(vote) for vote in answer.votes)
-            added["depths"] += (at | _cells(depth) for depth in (answer.depth,) if depth)
-        added["authors"] += (this | {"user": author} for author in derived.authors)
+        this: JsonObject = {"id": row.id, "mtime_ns": row.mtime_ns, "size": row.size}
+        this["scope"] = derived.scope.word
+        rows.append(this | cells | {"outdated": outdated and outdated.mtime_ns})
+        texts.append(this | search.stored(derived.scope, derived.texts))
+        for table, found in derived.rows.items():
+            added[table] += (this | one for one in found)
     given = {"rows": _json(rows)}
     return [
         (_UPSERT, given),
         *((sql, given) for sql in _CLEAR),
         (_insertion("search", "rowid", search.columns), {"rows": _json(texts)}),
-        *((sql, {"rows": _json(added[table])}) for table, sql in _ADD),
+        *((sql, {"rows": _json(added[table])}) for table, sql in _ADD.items()),
     ]
 
 
 def _json(rows: Sequence[JsonObject]) -> str:
     # SQLite takes a NUL for the end of the text, and PostgreSQL takes none.
     return _NUL.sub(r"\1 ", orjson.dumps(rows).decode())
-
-
-def _cells(row: IndexRow | SeatRow | VoteRow | DepthRow | Texts) -> dict[str, Any]:
-    # `asdict` copies each value, which took most of a rebuild's time.
-    cells = {name: getattr(row, name) for name in row.__slots__}
-    return {name: int(cell) if isinstance(cell, bool) else cell for name, cell in cells.items()}

@@ -190,4 +190,4 @@ def contexts(
 
 def _without_tables(conversation: Conversation) -> list[str]:
     texts = texts_of(conversation)
-    return [spaced(_TABLE.sub("", text.replace("\0", " "))) for text in (texts.question, texts.answer)]
+    return [spaced(_TABLE.sub("", texts[name].replace("\0", " "))) for name in ("question", "answer")]

@@ -13,6 +13,9 @@ from storage.database import Row
 from storage.documents.conversations import Stored
 from storage.scope import Scope
 
+Cells = dict[str, Any]
+"""A row by column."""
+
 _QUESTION_LENGTH = 200
 _UNNAMED = str(Profile.model_fields["name"].default)
 
@@ -52,114 +55,65 @@ def index_row(row: Row) -> IndexRow:
     return IndexRow(**values)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Texts:
-    """The text of a conversation that can be searched: its questions, final answers and notes."""
+TABLES: Mapping[str, Sequence[str]] = {
+    "answers": ("position", "scope", "at", "user", "seconds", "cost", "tokens"),
+    "seats": (
+        *("position", "member", "objections", "held", "mean_rank", "won", "changed", "failed", "cost"),
+        "seconds",
+    ),
+    "votes": ("position", "user", "helpful", "profile", "chairman"),
+    "depths": (
+        *("position", "asked", "ran", "reason", "audited", "changed", "saved_tokens", "saved_cost"),
+        "own_judge",
+    ),
+    "authors": ("user",),
+}
+"""What the index keeps of a document beside its row: the columns of each table.
 
-    title: str
-    question: str
-    answer: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeatRow:
-    """How one member did in one answer.
-
-    `mean_rank`: 1 is best, `None` if no counted ballot names it. `won` and `changed` are `None` if it
-    wasn't ranked or made no correction. `cost` is `None` if a price is unknown; `seconds` is the mean
-    of its calls. Of the `objections` to its answer that it replied to, `held` hold.
-    """
-
-    member: str
-    objections: int
-    held: int
-    mean_rank: float | None
-    won: bool | None
-    changed: bool | None
-    failed: bool
-    cost: float | None
-    seconds: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VoteRow:
-    """What one reader thought of an answer.
-
-    `profile` is the council that was asked, `chairman` who wrote the answer; `None` where the document
-    doesn't say or a member's own answer replaces the chairman's.
-    """
-
-    user: str
-    helpful: bool
-    profile: str | None
-    chairman: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DepthRow:
-    """How deep an answer went, as its document says (`RunDepth`).
-
-    `saved_cost` is in US dollars, `None` where a price isn't known. `own_judge` says that a member was
-    the judge.
-    """
-
-    asked: str
-    ran: str
-    reason: str
-    audited: bool
-    changed: bool | None
-    saved_tokens: int | None
-    saved_cost: float | None
-    own_judge: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerRow:
-    """What one answer took, and who asked; `seconds` from start to finish, where the document says."""
-
-    at: str
-    user: str | None
-    seconds: float | None
-    cost: float
-    tokens: int
-    seats: tuple[SeatRow, ...]
-    votes: tuple[VoteRow, ...]
-    depth: DepthRow | None = None
+- `answers`: what one took (`seconds` from start to finish, where the document says), and who asked.
+- `seats`: how one member did in one. `mean_rank`: 1 is best, NULL if no counted ballot names it. `won`
+  and `changed` are NULL if it wasn't ranked or made no correction, `cost` if a price is unknown;
+  `seconds` is the mean of its calls. Of the `objections` that it replied to, `held` hold.
+- `votes`: what one reader thought of one. `profile` is the council that was asked, `chairman` who wrote
+  it; NULL where the document doesn't say or a member's own answer replaces the chairman's.
+- `depths`: how deep one went (`RunDepth`). `saved_cost` is in US dollars, NULL where no price is known.
+  `own_judge` says that a member was the judge.
+- `authors`: who wrote in the threads that were read with its questions.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Derived:
-    """All that the index keeps of one document.
-
-    `authors` wrote in the threads that were read with its questions.
-    """
+    """All that the index keeps of one document."""
 
     scope: Scope
     row: IndexRow
-    texts: Texts
-    answers: tuple[AnswerRow, ...]
-    authors: tuple[str, ...]
+    texts: Mapping[str, str]
+    rows: Mapping[str, Sequence[Cells]]
 
 
 def derive(stored: Stored) -> Derived:
     conversation, source = stored.conversation, stored.conversation.source
     begun = _moment(conversation.created_at) or _from_stamp(stored)
-    answers = conversation.answers
     asked = [message for message in conversation.messages if isinstance(message, UserMessage)]
-    questions = [one.content for one in asked]
-    read = [one.context for one in asked if one.context]
-    rows = tuple(
-        _answer_row(message, begun, asker)
-        for message, asker in zip(conversation.messages, conversation.askers, strict=True)
-        if isinstance(message, AssistantMessage)
-    )
+    rows: dict[str, list[Cells]] = {table: [] for table in TABLES}
+    for message, asker in zip(conversation.messages, conversation.askers, strict=True):
+        if isinstance(message, AssistantMessage):
+            at: Cells = {"position": len(rows["answers"])}
+            rows["answers"].append(at | _answer(message, begun, asker))
+            rows["seats"] += (at | seat for seat in _seats(message))
+            rows["votes"] += (at | vote for vote in _votes(message))
+            rows["depths"] += (at | depth for depth in _depths(message))
+    read = (message for one in asked if one.context for message in one.context.messages)
+    rows["authors"] += ({"user": author} for author in dict.fromkeys(each.author for each in read))
+    answers = rows["answers"]
     return Derived(
         scope=Scope.of(source),
         row=IndexRow(
             id=conversation.id,
             title=conversation.title,
             created_at=timestamp(begun),
-            updated_at=rows[-1].at if rows else timestamp(begun),
+            updated_at=str(answers[-1]["at"]) if answers else timestamp(begun),
             platform=source.platform if source else None,
             workspace=source.workspace if source else None,
             channel=source.channel if source else None,
@@ -167,26 +121,26 @@ def derive(stored: Stored) -> Derived:
             message=source.message if source else None,
             user=source.user if source else None,
             exchanges=len(answers),
-            question=questions[0][:_QUESTION_LENGTH] if questions else "",
-            cost=sum(row.cost for row in rows),
-            tokens=sum(row.tokens for row in rows),
+            question=asked[0].content[:_QUESTION_LENGTH] if asked else "",
+            cost=sum(one["cost"] for one in answers),
+            tokens=sum(one["tokens"] for one in answers),
             mtime_ns=stored.stamp.mtime_ns,
             size=stored.stamp.size,
         ),
         texts=texts_of(conversation),
-        answers=rows,
-        authors=tuple({message.author: None for context in read for message in context.messages}),
+        rows=rows,
     )
 
 
-def texts_of(conversation: Conversation) -> Texts:
-    """Return what of a conversation can be searched."""
+def texts_of(conversation: Conversation) -> dict[str, str]:
+    """Return what of a conversation can be searched: its title, questions, final answers and notes."""
     asked = (each.content for each in conversation.messages if isinstance(each, UserMessage))
-    return Texts(
-        title=conversation.title,
-        question="\n\n".join(asked),
-        answer="\n\n".join(text for answer in conversation.answers for text in _said(answer.stage3)),
-    )
+    said = (text for answer in conversation.answers for text in _said(answer.stage3))
+    return {
+        "title": conversation.title,
+        "question": "\n\n".join(asked),
+        "answer": "\n\n".join(said),
+    }
 
 
 def _said(final: Stage3Result) -> Iterable[str]:
@@ -195,56 +149,54 @@ def _said(final: Stage3Result) -> Iterable[str]:
         yield from filter(None, (notes.dissent, notes.only, notes.changed, notes.ask))
 
 
-def _answer_row(answer: AssistantMessage, begun: datetime, asker: str | None) -> AnswerRow:
-    started = _moment(answer.started_at)
-    finished = _moment(answer.finished_at)
+def _answer(answer: AssistantMessage, begun: datetime, asker: str | None) -> Cells:
+    started, finished = _moment(answer.started_at), _moment(answer.finished_at)
     used = answer.usage.run if answer.usage else Usage()
     if answer.settings and answer.settings.get("example"):
         started = None  # no model was asked, so how long it took tells nothing
-    return AnswerRow(
-        at=timestamp(finished or begun),
-        user=asker,
-        seconds=(finished - started).total_seconds() if started and finished else None,
-        cost=used.cost,
-        tokens=used.tokens,
-        seats=tuple(_seats(answer)),
-        votes=tuple(_votes(answer)),
-        depth=_depth(answer),
-    )
+    return {
+        "at": timestamp(finished or begun),
+        "user": asker,
+        "seconds": (finished - started).total_seconds() if started and finished else None,
+        "cost": used.cost,
+        "tokens": used.tokens,
+    }
 
 
-def _depth(answer: AssistantMessage) -> DepthRow | None:
-    depth = answer.depth
-    if depth is None:
-        return None
-    members = {one.model.partition("#")[0] for one in answer.stage1}
-    return DepthRow(
-        asked=depth.asked,
-        ran=depth.ran,
-        reason=depth.reason,
-        audited=depth.audited,
-        changed=depth.changed,
-        saved_tokens=depth.saved.tokens if depth.saved else None,
-        saved_cost=depth.saved.cost if depth.saved else None,
-        own_judge=depth.judge is not None and depth.judge.model in members,
-    )
+def _depths(answer: AssistantMessage) -> Iterable[Cells]:
+    if (depth := answer.depth) is not None:
+        members = {one.model.partition("#")[0] for one in answer.stage1}
+        yield {
+            "asked": depth.asked,
+            "ran": depth.ran,
+            "reason": depth.reason,
+            "audited": int(depth.audited),
+            "changed": _flag(depth.changed),
+            "saved_tokens": depth.saved.tokens if depth.saved else None,
+            "saved_cost": depth.saved.cost if depth.saved else None,
+            "own_judge": int(depth.judge is not None and depth.judge.model in members),
+        }
 
 
-def _votes(answer: AssistantMessage) -> Iterable[VoteRow]:
+def _flag(value: bool | None) -> int | None:
+    return None if value is None else int(value)
+
+
+def _votes(answer: AssistantMessage) -> Iterable[Cells]:
     name = answer.settings.get("name") if answer.settings else None
     final = answer.stage3
     by_member = final.source in ("verbatim", "single")
     # Another program's document may hold two of one person: the last one counts, as in ours.
     for vote in {vote.voter: vote for vote in answer.votes}.values():
-        yield VoteRow(
-            user=vote.voter,
-            helpful=vote.helpful,
-            profile=name if isinstance(name, str) else _UNNAMED if answer.settings else None,
-            chairman=None if by_member else final.model,
-        )
+        yield {
+            "user": vote.voter,
+            "helpful": int(vote.helpful),
+            "profile": name if isinstance(name, str) else _UNNAMED if answer.settings else None,
+            "chairman": None if by_member else final.model,
+        }
 
 
-def _seats(answer: AssistantMessage) -> Iterable[SeatRow]:
+def _seats(answer: AssistantMessage) -> Iterable[Cells]:
     ranking = answer.aggregate_ranking
     places = {place.model: place for place in ranking.places} if ranking else {}
     winner = next(iter(places), None)
@@ -259,17 +211,18 @@ def _seats(answer: AssistantMessage) -> Iterable[SeatRow]:
         took = [latencies[key] for key in calls[member] if key in latencies]
         replies = (corrections[member].replies if member in corrections else None) or ()
         verdicts = [one.holds for one in replies if one.critic != member]
-        yield SeatRow(
-            member=member,
-            objections=len(verdicts),
-            held=sum(verdicts),
-            mean_rank=rank,
-            won=None if rank is None else member == winner,
-            changed=corrections[member].changed if member in corrections else None,
-            failed=member in failed,
-            cost=None if not used or any(one.unpriced for one in used) else sum(u.cost for u in used),
-            seconds=sum(took) / len(took) / 1000 if took else None,
-        )
+        is_priced = used and not any(one.unpriced for one in used)
+        yield {
+            "member": member,
+            "objections": len(verdicts),
+            "held": sum(verdicts),
+            "mean_rank": rank,
+            "won": None if rank is None else int(member == winner),
+            "changed": _flag(corrections[member].changed) if member in corrections else None,
+            "failed": int(member in failed),
+            "cost": sum(one.cost for one in used) if is_priced else None,
+            "seconds": sum(took) / len(took) / 1000 if took else None,
+        }
 
 
 def _members(answer: AssistantMessage) -> list[str]:
