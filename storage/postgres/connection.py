@@ -130,6 +130,12 @@ async def configure(connection: Connection) -> None:
     await connection.execute(_SESSION.encode())
 
 
+async def value(connection: Connection, query: bytes, *given: SqlValue) -> Any:  # noqa: ANN401 - what a column holds
+    """Return what a query finds that has one row of one column. Raises `psycopg.Error`."""
+    [row] = await (await connection.execute(query, given or None)).fetchall()
+    return next(iter(row.values()))
+
+
 def statement(sql: str, parameters: Parameters) -> tuple[bytes, Sequence[SqlValue]]:
     """Return SQL in PostgreSQL's words: with numbered parameters, and their values in that order."""
     query, names = _numbered(sql)

@@ -34,6 +34,7 @@ from storage.postgres.connection import (
     server,
     settings,
     statement,
+    value,
 )
 from storage.postgres.connection import damaged as damaged_database
 from storage.postgres.rewriting import rewrite
@@ -248,8 +249,7 @@ class PostgresDatabase(SharedDatabase):
 
         async def ask(connection: Connection) -> str | None:
             query = b"SELECT pg_xact_status($1::xid8) AS status"
-            row = await (await connection.execute(query, (transaction,))).fetchone()
-            return row["status"] if row else None
+            return await value(connection, query, transaction)
 
         log.warning("commit_unknown")
         patience = _LAST_PATIENCE
@@ -347,8 +347,7 @@ async def _migrate(connection: Connection, name: str) -> int:
 
 async def key_of(connection: Connection) -> int:
     """Return the number of the council whose tables these are. Raises `psycopg.Error`."""
-    row = await (await connection.execute(_KEY)).fetchone()
-    return cast("int", row["key"] if row else 0)
+    return await value(connection, _KEY)
 
 
 def _refuse_newer(name: str, applied: int, known: int) -> None:

@@ -12,7 +12,7 @@ import structlog
 from typing_extensions import override
 
 from storage.database import Database
-from storage.postgres.connection import NO_ANSWER, Connection, connect, explain_postgres
+from storage.postgres.connection import NO_ANSWER, Connection, connect, explain_postgres, value
 from storage.processes.locks import Locks
 
 log = structlog.stdlib.get_logger()
@@ -149,11 +149,10 @@ class PostgresLocks(Locks):
             is_lost = False
             with suppress(*NO_ANSWER):
                 async with self._using:
-                    cursor = await (await self._connected()).execute(_LIVES, (self._before,))
-                    row = await cursor.fetchone()
+                    lives = await value(await self._connected(), _LIVES, self._before)
                     self._answered = asyncio.get_running_loop().time()
                     # Until the server has noticed, it is the broken connection that still holds it.
-                    is_lost = bool(self._missing and row and not row["lives"])
+                    is_lost = bool(self._missing and not lives)
             if is_lost:
                 log.error("lock_lost")
                 self._database.fail()
@@ -172,6 +171,4 @@ async def fingerprints(connection: Connection, key: int) -> list[str]:
 
 
 async def _lock(connection: Connection, hold: _Hold) -> bool:
-    cursor = await connection.execute(_LOCK[hold.is_shared], (hold.number,))
-    row = await cursor.fetchone()
-    return bool(row and row["taken"])
+    return await value(connection, _LOCK[hold.is_shared], hold.number)

@@ -20,7 +20,7 @@ from storage.documents.conversations import Conversations, DocumentProblem, Fold
 from storage.documents.edits import Edit
 from storage.errors import ConstraintError, ConversationNotFound, DocumentError, StorageError
 from storage.migrations import known_migrations
-from storage.postgres.connection import connect, explained, server
+from storage.postgres.connection import connect, explained, server, value
 from storage.postgres.database import check_server, key_of, open_postgres
 from storage.postgres.locks import PostgresLocks, fingerprints
 from storage.processes.coordination import Coordination
@@ -205,8 +205,7 @@ async def is_superuser(address: str) -> bool:
     with explained(address):
         async with await connect(address) as connection:
             role = b"SELECT rolsuper FROM pg_roles WHERE rolname = current_user"
-            row = await (await connection.execute(role)).fetchone()
-            return bool(row and row["rolsuper"])
+            return await value(connection, role)
 
 
 async def configurations(address: str) -> list[str]:
@@ -221,12 +220,8 @@ async def inspect_server(address: str) -> Age:
     with explained(address):
         async with await connect(address) as connection:
             check_server(connection, server(address))
-            cursor = await connection.execute(b"SELECT to_regclass('migrations') IS NOT NULL AS made")
-            row = await cursor.fetchone()
-            if row is None or not row["made"]:
+            if not await value(connection, b"SELECT to_regclass('migrations') IS NOT NULL"):
                 return "new"
-            cursor = await connection.execute(b"SELECT max(number) AS newest FROM migrations")
-            row = await cursor.fetchone()
-            newest = (row["newest"] if row else None) or 0
+            newest = await value(connection, b"SELECT coalesce(max(number), 0) FROM migrations")
     known = max(migration.number for migration in known_migrations("storage.postgres"))
     return "current" if newest == known else "older" if newest < known else "newer"

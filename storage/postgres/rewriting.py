@@ -12,12 +12,13 @@ Sources: https://www.postgresql.org/docs/current/sql-vacuum.html, and for what i
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, Literal
 
 import psycopg
 import structlog
 
-from storage.postgres.connection import Connection
+from storage.postgres.connection import Connection, value
 
 log = structlog.stdlib.get_logger()
 
@@ -53,12 +54,7 @@ async def rewrite(
 
     A table that stays busy is left. Raises `DatabaseError`.
     """
-
-    async def look(connection: Connection) -> str:
-        row = await (await connection.execute(_NOW)).fetchone()
-        return row["now"] if row else "0"
-
-    since, left = await using(look), False
+    since, left = await using(partial(value, query=_NOW)), False
     for table in TABLES:
         left |= not await _rewrite_one(using, table, since, large=large, sleep=sleep)
     return not left
@@ -68,12 +64,10 @@ async def _rewrite_one(
     using: Using, table: str, since: str, *, large: bool, sleep: Callable[[float], Awaitable[object]]
 ) -> bool:
     async def try_once(connection: Connection) -> Outcome:
-        row = await (await connection.execute(_SIZE, (table,))).fetchone()
-        is_large = bool(row and row["bytes"] > SMALL)
+        is_large = await value(connection, _SIZE, table) > SMALL
         if is_large and not large:
             return "later"
-        row = await (await connection.execute(_OVER, (since,))).fetchone()
-        if row and not row["are_over"]:
+        if not await value(connection, _OVER, since):
             return "again"
         kept = 0
 
@@ -82,7 +76,7 @@ async def _rewrite_one(
             if found := _KEPT.match(said.message_detail or ""):
                 kept += int(found[1])
 
-        usual = await (await connection.execute(_USUAL)).fetchone()
+        usual = await value(connection, _USUAL)
         await connection.execute(_PATIENCE, ("1s",))
         connection.add_notice_handler(hear)
         try:
@@ -91,8 +85,8 @@ async def _rewrite_one(
             return "again"
         finally:
             connection.remove_notice_handler(hear)
-            if usual and not connection.broken:
-                await connection.execute(_PATIENCE, (usual["usual"],))
+            if not connection.broken:
+                await connection.execute(_PATIENCE, (usual,))
         if not kept:
             return "rewritten"
         if not is_large:

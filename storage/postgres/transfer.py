@@ -24,7 +24,7 @@ from storage.database import Database
 from storage.documents import codec
 from storage.documents.conversations import Conversations, ConversationStore
 from storage.errors import BackupError, DatabaseError, explain_sqlite, explain_system
-from storage.postgres.connection import Connection, connect, explain_postgres, server
+from storage.postgres.connection import Connection, connect, explain_postgres, server, value
 from storage.postgres.database import PostgresDatabase, open_postgres
 from storage.postgres.locks import PostgresLocks
 from storage.postgres.opening import PostgresDocuments
@@ -237,8 +237,7 @@ async def _copy(connection: Connection, table: str, names: str, rows: Iterable[S
 
 async def _copy_audit(path: Path, connection: Connection) -> None:
     """Copy the audit where there is none yet: it is never changed."""
-    found = await (await connection.execute(b"SELECT EXISTS (SELECT 1 FROM audit) AS kept")).fetchone()
-    if found and not found["kept"]:
+    if not await value(connection, b"SELECT EXISTS (SELECT 1 FROM audit)"):
         with suppress(FileNotFoundError):
             content = await asyncio.to_thread(path.read_bytes)
             await _copy(
@@ -292,13 +291,12 @@ async def _save(address: str, folder: Path, progress: Progress) -> Copied:
             async for rows in batches("SELECT line FROM audit ORDER BY number"):
                 lines = b"".join(bytes(row["line"]).rstrip(b"\n") + b"\n" for row in rows)
                 await asyncio.to_thread(_append, folder / AUDIT, lines)
-            counted = await connection.execute(b"SELECT count(*) AS total FROM documents")
-            [row] = await counted.fetchall()
-            progress(0, row["total"])
+            total = await value(connection, b"SELECT count(*) FROM documents")
+            progress(0, total)
             async for rows in batches("SELECT id || '.json' AS name, * FROM documents ORDER BY id"):
                 await asyncio.to_thread(_write_all, there, rows)
                 done += len(rows)
-                progress(done, row["total"])
+                progress(done, total)
             copies = "SELECT id || '.json.broken-' || at AS name, content FROM documents_set_aside"
             async for rows in batches(copies):
                 await asyncio.to_thread(_write_all, there, rows)
