@@ -153,7 +153,7 @@ DELETE FROM steps WHERE run_id IN (
 DELETE FROM steps WHERE run_id IN (SELECT id FROM runs WHERE origin ->> 'platform' = 'evaluation')
     AND EXISTS (
         SELECT 1 FROM json_each(:about)
-        WHERE key LIKE value || '/%' OR key LIKE 'pilot/' || value || '/%'
+        WHERE steps.key LIKE value || '/%' OR steps.key LIKE 'pilot/' || value || '/%'
     )
 """,
     "DELETE FROM tokens WHERE name IN (SELECT value FROM json_each(:tokens))",

@@ -32,7 +32,7 @@ from council.document.conversation import (
 )
 from storage.atomic import Stamp, read_regular, replace_file, stamp, sync_folder
 from storage.documents import codec, edits
-from storage.documents.edits import Edit
+from storage.documents.edits import Edit, Edited
 from storage.errors import ConversationNotFound, DocumentError, FolderError, explain_system
 
 T = TypeVar("T")
@@ -101,13 +101,6 @@ class Conversations(ABC):
         """Read these documents in this order: leave out what is gone, return a problem for a bad one."""
 
     @abstractmethod
-    async def adopt(self, content: bytes) -> Stored | None:
-        """Store another program's document, byte for byte; return `None` if its id is taken.
-
-        Raises `DocumentError` if it can't be read or its id is not a uuid.
-        """
-
-    @abstractmethod
     async def remove(self, conversation_id: str) -> None:
         """Delete a document, if it exists, and every copy of it that was set aside."""
 
@@ -133,6 +126,22 @@ class Conversations(ABC):
         where = edits.file(self.place, conversation_id)
         document = await asyncio.to_thread(edits.read, conversation_id, content, where)
         return content, document.conversation
+
+    async def adopt(self, content: bytes) -> Stored | None:
+        """Store another program's document, byte for byte; return `None` if its id is taken.
+
+        Raises `DocumentError` if it can't be read or its id is not a uuid.
+        """
+        conversation = await asyncio.to_thread(edits.adopted, content)
+        is_taken = False
+
+        def edit(old: bytes | None) -> Edited:
+            nonlocal is_taken
+            is_taken = old is not None
+            return Edited(conversation, None if is_taken else content)
+
+        stored = await self.edit(conversation.id, edit)
+        return None if is_taken else stored
 
     async def add_exchange(
         self,
@@ -229,19 +238,6 @@ class ConversationStore(Conversations):
     @override
     async def read(self, conversation_ids: Sequence[str]) -> list[Stored | DocumentProblem]:
         return await self._in_thread(lambda: [*self._read_each(conversation_ids)])
-
-    @override
-    async def adopt(self, content: bytes) -> Stored | None:
-
-        def take_in() -> Stored | None:
-            conversation = edits.adopted(content)
-            path = self._path(conversation.id)
-            with self._locked(conversation.id):
-                if path.exists():
-                    return None
-                return Stored(conversation, replace_file(path, content))
-
-        return await self._in_thread(take_in)
 
     @override
     async def remove(self, conversation_id: str) -> None:

@@ -102,18 +102,6 @@ class PostgresDocuments(Conversations):
         return await asyncio.to_thread(parse)
 
     @override
-    async def adopt(self, content: bytes) -> Stored | None:
-        conversation = await asyncio.to_thread(edits.adopted, content)
-        mtime_ns = time.time_ns()
-        try:
-            await self._database.write(
-                (_IS_NEW, (conversation.id,)), (_WRITE, (conversation.id, content, mtime_ns))
-            )
-        except ConstraintError:
-            return None
-        return Stored(conversation, Stamp(mtime_ns, len(content)))
-
-    @override
     async def remove(self, conversation_id: str) -> None:
         edits.check_id(conversation_id)
         await self._database.write(*_removal(conversation_id))
