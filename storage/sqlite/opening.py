@@ -188,6 +188,10 @@ def is_damaged(path: Path) -> bool:
     return verdict != "ok"
 
 
+class _Text(bytes):
+    """A text as it is stored: damage inside it costs its row, not the table."""
+
+
 def _carry_over(damaged: Path, new: Path) -> tuple[dict[str, int], bool]:
     """Copy the journal into a new file; return each table's row count, and whether no row is missing."""
     rows: dict[str, int] = {}
@@ -196,7 +200,7 @@ def _carry_over(damaged: Path, new: Path) -> tuple[dict[str, int], bool]:
         closing(sqlite3.connect(damaged)) as source,
         closing(sqlite3.connect(new, isolation_level=None)) as target,
     ):
-        source.text_factory = bytes  # damage inside a text costs its row, not the table
+        source.text_factory = _Text
         target.execute("PRAGMA journal_mode = MEMORY")  # a killed recovery starts over
         # As old as what is read: whoever opens it next carries over what is kept differently today.
         applied = [row[0] for row in _readable(source, "SELECT number FROM migrations") if row]
@@ -251,7 +255,7 @@ def _copy(source: sqlite3.Connection, target: sqlite3.Connection, select: str, i
         if row is None:
             return False
         try:
-            values = [value.decode() if isinstance(value, bytes) else value for value in row]
+            values = [value.decode() if isinstance(value, _Text) else value for value in row]
             target.execute(insert, values)
         except UnicodeDecodeError:
             whole = False

@@ -124,12 +124,17 @@ def leaf(path: Path, table: str) -> int:
 
 
 async def test_damage_in_the_index_costs_the_journal_nothing(path: Path) -> None:
-    """The index is rebuilt; every run and step is carried over."""
+    """The index is rebuilt; every run, every step and the budgets' key, which is no text, are carried over."""
+    key = bytes(range(0xE0, 0x100))
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("INSERT INTO spending_key VALUES (1, ?)", (key,))
     spoil_index(path)
     async with open_folder(path.parent) as opened:
         assert opened.recovered is not None
         assert opened.recovered.complete
         assert await rows(opened) == (RUNS, RUNS)
+        [kept] = await opened.database.read("SELECT key FROM spending_key")
+        assert kept["key"] == key
 
 
 async def test_an_older_programs_database_is_complete_without_newer_tables(path: Path) -> None:
