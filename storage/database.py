@@ -10,7 +10,7 @@ is read by `->>`, `->` and `json_each`, as in SQLite.
 import asyncio
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -75,14 +75,6 @@ class Job:
             return self.is_withdrawn
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Chore:
-    """Work between two transactions, and who waits for it."""
-
-    work: Callable[[], Awaitable[Any]]
-    done: asyncio.Future[Any]
-
-
 class Database(ABC):
     """An open database; `name` is what errors call it, `path` its file, if it is one.
 
@@ -97,7 +89,7 @@ class Database(ABC):
         self.name = name
         self.path = path
         self.failed: asyncio.Future[WriterError] = asyncio.get_running_loop().create_future()
-        self._queue: list[Job | Chore] = []
+        self._queue: list[Job] = []
         self._wake = asyncio.Event()
         self._closing = False
 
@@ -139,15 +131,8 @@ class Database(ABC):
         """Return the error of a write that didn't begin in time."""
         return TimeoutError(f"{self.name} was busy for too long, so nothing was written")
 
-    async def _between_transactions(self, work: Callable[[], Awaitable[Any]]) -> Any:  # noqa: ANN401 - whatever the work returns
-        """Do something while writes wait."""
-        self._refuse_if_closed()
-        chore = Chore(work, asyncio.get_running_loop().create_future())
-        self._enqueue(chore)
-        return await chore.done
-
-    def _enqueue(self, waiting: Job | Chore) -> None:
-        self._queue.append(waiting)
+    def _enqueue(self, job: Job) -> None:
+        self._queue.append(job)
         self._wake.set()
 
     @abstractmethod
@@ -179,17 +164,14 @@ class Database(ABC):
 
         If an unforeseen error ends it earlier, every write fails, waiting or later.
         """
-        taken: list[Job | Chore] = []
+        taken: list[Job] = []
         try:
             while not self._closing or self._queue:
                 await self._wake.wait()
                 self._wake.clear()
                 taken, self._queue = self._queue, []
-                if jobs := [one for one in taken if isinstance(one, Job)]:
-                    await self._commit(jobs)
-                for chore in taken:
-                    if isinstance(chore, Chore):
-                        await self._do(chore)
+                if taken:
+                    await self._commit(taken)
         except BaseException as error:
             self._fail_all([*taken, *self._queue])
             if not isinstance(error, Exception):
@@ -226,19 +208,6 @@ class Database(ABC):
         elif not job.done.done():
             job.done.set_result(None)
 
-    async def _do(self, chore: Chore) -> None:
-        try:
-            result = await chore.work()
-        except Exception as error:
-            told = self._explained(error)
-            if told is error:
-                raise
-            if not chore.done.done():
-                chore.done.set_exception(told)
-        else:
-            if not chore.done.done():
-                chore.done.set_result(result)
-
     def _fail(self, job: Job, error: Exception) -> None:
         told = self._explained(error)
         if job.done.done():
@@ -254,7 +223,7 @@ class Database(ABC):
             told.__cause__ = error
         return told
 
-    def _fail_all(self, waiting: Sequence[Job | Chore]) -> None:
+    def _fail_all(self, waiting: Sequence[Job]) -> None:
         if not self.failed.done():
             self.failed.set_result(WriterError(self.name, self.path))
         for one in waiting:

@@ -21,7 +21,7 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from typing_extensions import override
 
 from council.document.conversation import timestamp
-from storage.database import Chore, Job, Parameters, SharedDatabase
+from storage.database import Job, Parameters, SharedDatabase
 from storage.errors import DamageError, DatabaseError
 from storage.migrations import known_migrations
 from storage.postgres.connection import (
@@ -176,7 +176,7 @@ class PostgresDatabase(SharedDatabase):
         for job in jobs:
             self._enqueue(job)
 
-    def _fail_all(self, waiting: Sequence[Job | Chore]) -> None:
+    def _fail_all(self, waiting: Sequence[Job]) -> None:
         super()._fail_all([*waiting, *self._put_off])
 
     async def _transact(self, jobs: Sequence[Job]) -> list[Exception | None]:

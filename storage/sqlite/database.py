@@ -86,7 +86,11 @@ class SqliteDatabase(Database):
         def run(connection: sqlite3.Connection) -> list[list[sqlite3.Row]]:
             return [connection.execute(sql).fetchall() for sql in statements]
 
-        return await self._between_transactions(lambda: self._writer.run(run))
+        self._refuse_if_closed()
+        try:
+            return await self._writer.run(run)
+        except sqlite3.Error as error:
+            raise self._told(error) from error
 
     @override
     async def read(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
