@@ -24,8 +24,8 @@ from bot.actions import Actions
 from bot.discord.chat import EDIT_SECONDS, DiscordChat
 from bot.discord.client import NOBODY, REFUSED_TOKEN_CODE, DiscordTransport, single_attempts, why_final
 from bot.discord.commands import register
-from bot.discord.listeners import Listeners, Questions
-from bot.discord.replies import Locations, link
+from bot.discord.listeners import DiscordListeners, DiscordQuestions
+from bot.discord.replies import DiscordPlaces, link
 from bot.errors import ConfigurationError, Problem
 from bot.past.lookup import Lookup
 from bot.service.delivery.outbox import Outbox
@@ -205,10 +205,10 @@ class DiscordBot:
             edit_seconds=edit_seconds,
             clock=clock,
         )
-        locations = Locations(self._client, self._chat)
+        locations = DiscordPlaces(self._client, self._chat)
         actions = Actions(dispatcher, lookup, link)
-        questions = Questions(dispatcher, actions, locations)
-        listeners = Listeners(dispatcher, lookup, actions, locations, questions)
+        questions = DiscordQuestions(dispatcher, actions, locations)
+        listeners = DiscordListeners(dispatcher, lookup, actions, locations, questions)
         listeners.register()
         self._tree = listeners.command_tree()
         self._connection: asyncio.Task[None] | None = None

@@ -1,16 +1,14 @@
 """A card on Discord: one embed, and buttons that outlive the process that drew them."""
 
-import asyncio
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import discord
 from discord import ui
 
 from bot.discord.text import CardText
-from bot.discord.text import card as text_of
-from bot.service.delivery.chat import LABELS, Button, Card, Drawn, Part
+from bot.service.delivery.chat import LABELS, Button, Part
 from bot.view.message import Tone
 
 PRESSED = "council_button"
@@ -47,14 +45,6 @@ class CardButton(
     async def callback(self, interaction: discord.Interaction[Any]) -> None:
         """Pass the press on to whoever listens to the client."""
         interaction.client.dispatch(PRESSED, interaction, self.button)
-
-
-async def draw(card: Card, continues: str) -> Drawn:
-    """Draw a card: one embed, and its buttons; one that is too long `continues` elsewhere."""
-    # A long answer takes longer to parse than the event loop may wait.
-    text = await asyncio.to_thread(text_of, card.message, continues)
-    embed = cast("dict[str, Any]", embed_of(text, card.message.tone).to_dict())
-    return Drawn(Part("", (embed,), card.buttons), is_whole=not text.cut)
 
 
 def view_of(buttons: Iterable[Button]) -> ui.View:

@@ -24,7 +24,7 @@ from typing import Any, Protocol, TypeVar, cast
 import discord
 import structlog
 
-from bot.discord.card import draw, embeds_of, view_of
+from bot.discord.card import embed_of, embeds_of, view_of
 from bot.discord.client import (
     ARCHIVED,
     NOBODY,
@@ -37,10 +37,21 @@ from bot.discord.client import (
     code_of,
 )
 from bot.discord.incoming import Location, fetch, lacking, read_discussion
+from bot.discord.text import card as text_of
 from bot.discord.text import pages, units
 from bot.errors import Gone, Malformed, NotAllowed, Unreachable, VenueError
 from bot.service.admission.operator_notices import Notice
-from bot.service.delivery.chat import Button, Card, Drawn, File, Found, Kind, Part, Scheduler, Spot
+from bot.service.delivery.chat import (
+    Button,
+    Card,
+    Drawing,
+    File,
+    Kind,
+    OwnMessage,
+    Part,
+    Scheduler,
+    Spot,
+)
 from bot.service.delivery.outbox import Repeat, Urgency, UrgencyNow
 from bot.service.delivery.receipts import NONCE_SECONDS
 from bot.view.message import Message
@@ -132,9 +143,12 @@ class DiscordChat:
 
     # ── what is shown ────────────────────────────────────────────────────────────────────────
 
-    async def draw(self, card: Card, continues: str) -> Drawn:
+    async def draw(self, card: Card, continues: str) -> Drawing:
         """Draw a card: one embed, and its buttons."""
-        return await draw(card, continues)
+        # A long answer takes longer to parse than the event loop may wait.
+        text = await asyncio.to_thread(text_of, card.message, continues)
+        embed = cast("JsonObject", embed_of(text, card.message.tone).to_dict())
+        return Drawing(Part("", (embed,), card.buttons), is_whole=not text.cut)
 
     async def parts(self, message: Message) -> Sequence[Part]:
         """Cut a message into embeds that fit Discord's limits."""
@@ -204,7 +218,7 @@ class DiscordChat:
         del run
         return file
 
-    async def find(self, spot: Spot, since: str) -> Sequence[Found]:
+    async def find(self, spot: Spot, since: str) -> Sequence[OwnMessage]:
         """Return what the bot has posted there since about then, if it may read it."""
         # Clocks differ a little; whatever is older than the run can't be mistaken for the run's.
         after = datetime.fromisoformat(since) - timedelta(minutes=1)
@@ -435,12 +449,12 @@ def _is_gone(error: Gone) -> bool:
     return False
 
 
-def _found(message: discord.Message) -> Found:
+def _found(message: discord.Message) -> OwnMessage:
     said = tuple(
         {"type": "rich", "description": (embed.description or "").strip()} for embed in message.embeds
     )
     part = Part(message.content.strip(), said, tuple(_buttons(message)))
-    return Found(str(message.id), part, tuple(file.filename for file in message.attachments))
+    return OwnMessage(str(message.id), part, tuple(file.filename for file in message.attachments))
 
 
 def _buttons(message: discord.Message) -> Iterator[Button]:

@@ -28,8 +28,8 @@ from bot.discord.incoming import (
     words,
 )
 from bot.discord.replies import (
+    DiscordPlaces,
     InteractionReply,
-    Locations,
     MessageReply,
     PastButton,
     proposals,
@@ -58,12 +58,12 @@ _PRIVATE_NOTE = discord.Embed(description="Your question is on its way to the co
 
 
 @dataclass(frozen=True, slots=True)
-class Questions:
+class DiscordQuestions:
     """Turns what people send into questions; one that can't be accepted raises `Refusal`."""
 
     dispatcher: Dispatcher
     actions: Actions
-    locations: Locations
+    locations: DiscordPlaces
 
     async def ask(self, interaction: discord.Interaction, given: Given) -> None:
         """Ask what follows the command; its card is the response or, if private, in direct messages."""
@@ -247,14 +247,14 @@ class Questions:
 
 
 @dataclass(frozen=True, slots=True)
-class Listeners:
+class DiscordListeners:
     """The listeners of the bot; `questions` takes the questions among what they hear."""
 
     dispatcher: Dispatcher
     lookup: Lookup
     actions: Actions
-    locations: Locations
-    questions: Questions
+    locations: DiscordPlaces
+    questions: DiscordQuestions
 
     def register(self) -> None:
         """Listen to the client's events; its commands are registered by `command_tree`."""

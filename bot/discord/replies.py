@@ -224,7 +224,7 @@ def _proposal(row: IndexRow) -> str:
     return f"{clip(' '.join(row.title.split()), LONGEST_CHOICE - len(told_by))}{told_by}"
 
 
-class Locations:
+class DiscordPlaces:
     """Finds where people and runs are, as the bot's client knows it."""
 
     def __init__(self, client: discord.AutoShardedClient, chat: DiscordChat) -> None:
@@ -283,7 +283,7 @@ RESPONSE_SECONDS = 5.0
 class InteractionReply:
     """Responds to an interaction; a `bot.actions.Responder`."""
 
-    locations: Locations
+    locations: DiscordPlaces
     interaction: discord.Interaction
 
     async def say(self, text: str) -> None:
@@ -365,7 +365,7 @@ class InteractionReply:
 class MessageReply:
     """Answers whoever asks by a message; a `bot.actions.AskerReply`."""
 
-    locations: Locations
+    locations: DiscordPlaces
     tasks: RunTasks
     message: discord.Message
 

@@ -27,8 +27,7 @@ from bot.service.admission.access import NOBODY, Requester
 from bot.service.admission.budgets import NANO
 from bot.service.admission.limits import Limits
 from bot.service.commands import OVERRIDABLE, Command, Given
-from bot.service.delivery.unshown import Unshown
-from bot.service.delivery.venue import Venue
+from bot.service.delivery.venue import ProgramVenue, Venue
 from bot.service.dispatcher import Dispatcher
 from bot.service.local_queue import LocalQueue
 from bot.service.options import RunOptions
@@ -393,7 +392,7 @@ class Door:
             for changes in self.followers.get(run.id, ()):
                 changes.happened.set()
 
-        return Unshown(notify)
+        return ProgramVenue(notify)
 
     @contextmanager
     def following(

@@ -46,9 +46,9 @@ from bot.slack.client import (
     sending_client,
 )
 from bot.slack.incoming import DiscussionReader, Reader
-from bot.slack.listeners import Listeners, Questions
+from bot.slack.listeners import SlackListeners, SlackQuestions
 from bot.slack.manifest import PATH, REQUIRED
-from bot.slack.replies import Locations, linked
+from bot.slack.replies import SlackPlaces, linked
 from bot.view.wording.slack import REVOKED
 from storage.journal.rows import RunRow
 
@@ -238,10 +238,10 @@ class SlackBot:
             sleep=self._timing.sleep,
         )
         self._me = str(bot.me["user_id"])
-        self._locations = Locations(self._dispatcher, self._client, self._chat, reader)
+        self._locations = SlackPlaces(self._dispatcher, self._client, self._chat, reader)
         actions = Actions(self._dispatcher, self._lookup, linked(self._chat))
-        questions = Questions(actions, self._locations, self._me)
-        listeners = Listeners(actions, self._locations, questions, bot.me, now=self._timing.now)
+        questions = SlackQuestions(actions, self._locations, self._me)
+        listeners = SlackListeners(actions, self._locations, questions, bot.me, now=self._timing.now)
         self._app = listeners.app(self._access.signing_secret or "")
         self._app.event("app_uninstalled")(self._on_uninstalled)
         self._app.event("tokens_revoked")(self._on_revoked)

@@ -28,13 +28,23 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.errors import Gone, NotAllowed, Unreachable, VenueError
 from bot.service.admission.operator_notices import Notice
-from bot.service.delivery.chat import Button, Card, Drawn, File, Found, Kind, Part, Scheduler, Spot
+from bot.service.delivery.chat import (
+    Button,
+    Card,
+    Drawing,
+    File,
+    Kind,
+    OwnMessage,
+    Part,
+    Scheduler,
+    Spot,
+)
 from bot.service.delivery.mentions import Mention, MentionSender
 from bot.service.delivery.outbox import Lane, Outbox, Repeat, Urgency, UrgencyNow
 from bot.service.delivery.receipts import Ledger
 from bot.slack import text as slack_text
 from bot.slack.client import Json, by_status, classified, code_of, granted
-from bot.slack.draw import action_id, blocks_with_buttons, draw
+from bot.slack.draw import action_id, blocks_with_buttons
 from bot.view.message import Line, Message
 from bot.view.wording.commands import SEE_THE_CARD
 from bot.view.wording.slack import NO_ANSWER
@@ -175,9 +185,11 @@ class SlackChat:
 
     # ── what is shown ────────────────────────────────────────────────────────────────────────
 
-    async def draw(self, card: Card, continues: str) -> Drawn:
+    async def draw(self, card: Card, continues: str) -> Drawing:
         """Draw a card as blocks."""
-        return await draw(card, continues)
+        # A long answer takes longer to parse than the event loop may wait.
+        shown = await asyncio.to_thread(slack_text.card, card.message, continues)
+        return Drawing(Part(shown.text, (*shown.blocks,), card.buttons), is_whole=not shown.cut)
 
     async def parts(self, message: Message) -> Sequence[Part]:
         """Cut a message into blocks of Slack's size."""
@@ -285,7 +297,7 @@ class SlackChat:
     async def open_thread(self, spot: Spot, message: str, title: str) -> None:
         """Do nothing: the first reply to a message opens its thread, which has no title."""
 
-    async def find(self, spot: Spot, since: str) -> Sequence[Found]:
+    async def find(self, spot: Spot, since: str) -> Sequence[OwnMessage]:
         """Return recent messages, where the bot has one of the scopes that reading threads takes."""
         del since
         oldest = f"{self.now() - RECENT_SECONDS:.6f}"
@@ -302,7 +314,7 @@ class SlackChat:
             log.info("card_not_looked_up", reason=error)
             return []
         return [
-            Found(str(each["ts"]), Part(str(each.get("text")), buttons=tuple(_buttons(each))))
+            OwnMessage(str(each["ts"]), Part(str(each.get("text")), buttons=tuple(_buttons(each))))
             for each in found["messages"]
         ]
 

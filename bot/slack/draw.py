@@ -4,7 +4,6 @@ A form carries its run and its place in its metadata, so that any process can re
 Source: https://docs.slack.dev/surfaces/modals
 """
 
-import asyncio
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Self
@@ -14,21 +13,13 @@ import orjson
 from bot.actions import Action
 from bot.errors import Refusal
 from bot.service.commands import Given
-from bot.service.delivery.chat import Button, Card, Drawn, Part
+from bot.service.delivery.chat import Button, Part
 from bot.service.requests.follow_ups import LONGEST_TEXT, Form
 from bot.service.requests.votes import LONGEST_REASON, ReasonForm
 from bot.slack.client import Json
-from bot.slack.text import card as blocks_of
 from bot.view.wording import commands as following
 from bot.view.wording.commands import NOT_HERE
 from bot.view.wording.figures import ANSWER_IT, UNHELPFUL
-
-
-async def draw(card: Card, continues: str) -> Drawn:
-    """Draw a card with its buttons; one that is too long `continues` elsewhere."""
-    # A long answer takes longer to parse than the event loop may wait.
-    shown = await asyncio.to_thread(blocks_of, card.message, continues)
-    return Drawn(Part(shown.text, (*shown.blocks,), card.buttons), is_whole=not shown.cut)
 
 
 def blocks_with_buttons(part: Part) -> list[Json]:

@@ -34,7 +34,7 @@ from bot.slack.client import Json
 from bot.slack.draw import FIRST, FOLLOW_UP, WHY, OpenedModal, action_id, submitted
 from bot.slack.incoming import SAID, installed_in, plain, words
 from bot.slack.manifest import SHORTCUT
-from bot.slack.replies import PRESSED, Locations, SlackReply, direct, privately, verb, why_not
+from bot.slack.replies import PRESSED, SlackPlaces, SlackReply, direct, privately, verb, why_not
 from bot.view.wording.commands import NO_QUESTION, NO_TEXT, NOT_HERE
 from council.brief import Discussion
 
@@ -42,14 +42,14 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Questions:
+class SlackQuestions:
     """Turns what people send in one workspace into questions; `me` is the bot's user there.
 
     A question that can't be accepted raises `Refusal`.
     """
 
     actions: Actions
-    locations: Locations
+    locations: SlackPlaces
     me: str
 
     async def ask(self, command: Json, reply: SlackReply) -> None:
@@ -116,12 +116,12 @@ Next = Callable[[], Awaitable[object]]
 
 
 @dataclass(slots=True)
-class Listeners:
+class SlackListeners:
     """The listeners of the bot in one workspace; `me` is what `auth.test` says about it."""
 
     actions: Actions
-    locations: Locations
-    questions: Questions
+    locations: SlackPlaces
+    questions: SlackQuestions
     me: Json
     now: Callable[[], float] = field(default=time.time, kw_only=True)
     strangers: set[str] = field(default_factory=set[str], kw_only=True)

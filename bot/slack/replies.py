@@ -99,7 +99,7 @@ def linked(chat: SlackChat) -> Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Locations:
+class SlackPlaces:
     """Finds where people and runs are; `client` is for look-ups and replies."""
 
     dispatcher: Dispatcher
@@ -168,7 +168,7 @@ class SlackReply:
     says that only they see it.
     """
 
-    locations: Locations
+    locations: SlackPlaces
     here: Source
     tell: Tell
     respond: AsyncRespond | None = None

@@ -197,7 +197,7 @@ def _elements(
     content: Iterable[m.Block], limit: int = MARKDOWN, *, is_card: bool = False
 ) -> Iterator[_Element]:
     """Return Slack's blocks; on a card, a long question is cut."""
-    level = 0
+    level, is_first = 0, True
     for block in content:
         if isinstance(block, m.Title | m.Heading):
             level = block.level if isinstance(block, m.Heading) else 1
@@ -215,7 +215,8 @@ def _elements(
             case m.Entry():
                 yield _entry(block)
             case m.Table():
-                yield from _table(block, limit)
+                yield from _table(block, limit, may_be_block=is_first)
+                is_first = False  # a message takes one; further ones are code
             case m.Columns(columns):
                 yield from _columns(columns, limit)
             case m.Prose(markdown):
@@ -332,10 +333,10 @@ def _entry(entry: m.Entry) -> _Element:
     return _plain("rich_text", {"elements": [section]}, *said)
 
 
-def _table(table: m.Table, limit: int) -> Iterator[_Element]:
+def _table(table: m.Table, limit: int, *, may_be_block: bool) -> Iterator[_Element]:
     rows = (table.header, *table.rows)
     lengths = [sum(map(len, row)) for row in rows]
-    if not has_room(lengths, len(table.header)):
+    if not may_be_block or not has_room(lengths, len(table.header)):
         yield from _prose([drawn_table(grid_of(table, DIALECT), DIALECT, CODE_WIDTH)], limit)
         return
     cells = [[{"type": "raw_text", "text": cell or NOTHING} for cell in row] for row in rows]

@@ -104,7 +104,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class Drawing:
     """A card in a platform's form; `is_whole` if all its text has room."""
 
     part: Part
@@ -133,7 +133,7 @@ class Spot:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class OwnMessage:
     """One of the bot's own messages: what it says, and the names of its files."""
 
     id: str
@@ -213,7 +213,7 @@ class Chat(Protocol):
         """Send a request through the outbox, in the lane of its kind; see `Outbox.send`."""
         ...
 
-    async def draw(self, card: Card, continues: str) -> Drawn:
+    async def draw(self, card: Card, continues: str) -> Drawing:
         """Draw a card with its buttons; one that is too long `continues` elsewhere."""
         ...
 
@@ -264,7 +264,7 @@ class Chat(Protocol):
         """Return the channel of somebody's direct messages with the bot."""
         ...
 
-    async def find(self, spot: Spot, since: str) -> Sequence[Found]:
+    async def find(self, spot: Spot, since: str) -> Sequence[OwnMessage]:
         """Return the bot's own messages there `since` an ISO time; none where it may not read them."""
         ...
 

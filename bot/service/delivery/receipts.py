@@ -14,7 +14,7 @@ from typing import Any
 import structlog
 
 from bot.errors import Unreachable, VenueError
-from bot.service.delivery.chat import Chat, File, Found, Part, Spot
+from bot.service.delivery.chat import Chat, File, OwnMessage, Part, Spot
 from bot.service.delivery.outbox import Repeat, UrgencyNow
 from storage.journal.rows import NOT_MENTIONED, MentionState
 
@@ -133,7 +133,7 @@ class Post:
     files: tuple[File, ...] = ()
     uploaded: Sequence[Any] = ()
 
-    def is_said_by(self, found: Found, run: str) -> bool:
+    def is_said_by(self, found: OwnMessage, run: str) -> bool:
         """Return whether an existing message says this."""
         if self.draw and not self.part.text:
             return found.is_card_of(run)
@@ -156,7 +156,7 @@ class Poster:
         self._since = since
         self._is_picked_up = False
         self._known: set[str] = set()
-        self._strays: dict[Spot, list[Found]] = {}
+        self._strays: dict[Spot, list[OwnMessage]] = {}
 
     def pick_up(self, posted: frozenset[str]) -> None:
         """Expect messages of an earlier process that aren't among those on record."""

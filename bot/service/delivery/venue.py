@@ -10,9 +10,10 @@ from functools import partial
 from typing import Self, TypeVar
 
 import structlog
+from typing_extensions import override
 
 from bot.errors import Gone, Malformed, NotAllowed, NoThread, Unreachable, VenueError
-from bot.service.delivery.chat import Card, Chat, Drawn, File, Part, Response, Spot
+from bot.service.delivery.chat import Card, Chat, Drawing, File, Part, Response, Spot
 from bot.service.delivery.mentions import Mention, MentionSender, Unsure
 from bot.service.delivery.outbox import Urgency, UrgencyNow
 from bot.service.delivery.receipts import (
@@ -76,7 +77,7 @@ class Venue:
         self._mentions = MentionSender(chat, run)
         self._cards = 0
         self._edited = -math.inf
-        self._drawn: tuple[Card, str, Drawn] | None = None
+        self._drawn: tuple[Card, str, Drawing] | None = None
 
     @classmethod
     def of(cls, chat: Chat, run: RunRow, response: Response | None = None) -> Self:
@@ -206,7 +207,7 @@ class Venue:
             await self._post_card(newest, unrecorded("card", moved), urgency)
         return is_whole
 
-    async def _draw(self, card: Card, continues: str = "") -> Drawn:
+    async def _draw(self, card: Card, continues: str = "") -> Drawing:
         """Draw a card, once for as long as it stays the same; it `continues` where its run is shown."""
         if not continues:
             continues = IN_THREAD if self._below.thread or self._has_threads else BELOW
@@ -448,3 +449,25 @@ class Venue:
                 post_why = Post(key=receipt.key, part=why, urgency=Urgency.THREAD)
                 await self._poster.post(post_why, self._below, receipt)
             raise
+
+
+class ProgramVenue(Venue):
+    """The place of a program's run, where nothing is posted; `changed` hears of anything new."""
+
+    def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
+        self._changed = changed
+
+    @override
+    async def pick_up(self, posted: frozenset[str], found: Sent) -> bool:
+        return True
+
+    @override
+    async def post_card(self, newest: Callable[[], Card], sent: Receipt) -> str:
+        return ""
+
+    @override
+    async def edit_card(
+        self, newest: Callable[[], Card], urgency: Callable[[], Urgency], moved: Sent
+    ) -> bool:
+        self._changed()
+        return True

@@ -72,8 +72,8 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
         return self.place.dispatcher
 
     @override
-    async def ask(self, question: str = QUESTION) -> Message:
-        return await self.place.asked(question)
+    async def ask(self, question: str = QUESTION, **options: str) -> Message:
+        return await self.place.asked(question, **options)
 
     @override
     async def begin(self, question: str = QUESTION) -> Message:
@@ -272,6 +272,10 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
     @override
     async def press(self, card: Message, label: str, who: str) -> str:
         return await self.place.refused(self._click(card, label, who))
+
+    @override
+    async def press_amid(self, card: Message, label: str, who: str) -> str:
+        return await self.press(card, label, who)
 
     @override
     async def press_together(self, card: Message, label: str, everybody: list[str]) -> None:

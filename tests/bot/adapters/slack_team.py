@@ -73,8 +73,9 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
         return self.place.dispatcher
 
     @override
-    async def ask(self, question: str = QUESTION) -> Message:
-        return await self.place.ask(question)
+    async def ask(self, question: str = QUESTION, **options: str) -> Message:
+        flags = "".join(f"--{name} {value} " for name, value in options.items())
+        return await self.place.ask(f"{flags}{question}")
 
     @override
     async def begin(self, question: str = QUESTION) -> Message:
@@ -148,7 +149,7 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
 
     @override
     async def forge(self, where: Channel, value: str) -> str:
-        own = await self.use("history")  # statistics are two messages, the button below the second
+        own = await self.use("history")
         share = self._action(own, "Share here")
         note = Ephemeral(where.id, self.ada, own.text, own.blocks, own.at, own.ts, own.via)
 
@@ -283,6 +284,14 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
     async def press(self, card: Message | Ephemeral, label: str, who: str) -> str:
         assert (await self._click(card, label, who)).acked
         return await self._newly_told(who)
+
+    @override
+    async def press_amid(self, card: Message, label: str, who: str) -> str:
+        shown = self.place.slack.ephemerals
+        before = len(shown(self.place.general, who))
+        assert (await self._click(card, label, who)).acked
+        await self.place.slack.until(lambda: len(shown(self.place.general, who)) > before)
+        return shown(self.place.general, who)[-1].text
 
     @override
     async def press_together(self, card: Message | Ephemeral, label: str, everybody: list[str]) -> None:

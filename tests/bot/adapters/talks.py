@@ -11,7 +11,6 @@ from bot.slack.manifest import SHORTCUT
 from tests.bot.adapters.discord_team import DiscordTeam
 from tests.bot.adapters.slack_team import SlackTeam
 from tests.bot.adapters.teams import AnyTeam
-from tests.bot.slack.test_bot import HOSTILE
 from tests.discord_server import Channel as DiscordChannel
 from tests.discord_server import Message as DiscordMessage
 from tests.discord_server import posting, wire
@@ -251,7 +250,8 @@ class SlackTalks(Talks[SlackTeam, SlackMessage, SlackMessage]):
     def __init__(self, team: SlackTeam) -> None:
         super().__init__(team)
         self._slack, self._general = team.place.slack, team.place.general
-        self.hostile = HOSTILE.format(ada=team.ada)
+        words = "Hello <!channel> <@{0}> @everyone <!here> `<@{0}>` [x](https://x.example) <!subteam^S1>"
+        self.hostile = words.format(team.ada)
 
     def _channel(self, thread: SlackMessage) -> SlackChannel:
         return self._slack.world.channels[thread.channel]

@@ -70,8 +70,8 @@ class Team(ABC, Generic[Card, Note, Form, Sent]):
         """The dispatcher of the bot that is running."""
 
     @abstractmethod
-    async def ask(self, question: str = QUESTION) -> Card:
-        """Have Ada ask by command, and wait until everything is shown."""
+    async def ask(self, question: str = QUESTION, **options: str) -> Card:
+        """Have Ada ask by command with options, and wait until everything is shown."""
 
     @abstractmethod
     async def begin(self, question: str = QUESTION) -> Card:
@@ -217,7 +217,11 @@ class Team(ABC, Generic[Card, Note, Form, Sent]):
 
     @abstractmethod
     async def press(self, card: Card | Note, label: str, who: str) -> str:
-        """Press a button; return what only its presser is told."""
+        """Press a button; return what only its presser is told once all is done."""
+
+    @abstractmethod
+    async def press_amid(self, card: Card, label: str, who: str) -> str:
+        """Press a button while a run is under way; return what only its presser is told."""
 
     @abstractmethod
     async def press_together(self, card: Card | Note, label: str, everybody: list[str]) -> None:

@@ -6,6 +6,11 @@ import pytest
 
 from bot.service.dispatcher import Dispatcher
 from tests.bot.adapters.teams import QUESTION, AnyTeam
+from tests.bot.shown import FINISHED
+from tests.council.scripted import FOUR
+
+FIRST, CHAIR = f"stage1.1:{FOUR[0]}", "stage3.1:chair/man:chairman"
+ANSWER = "The council's answer, written by chair/man."
 
 
 async def test_what_people_and_models_write_notifies_nobody(team: AnyTeam) -> None:
@@ -56,3 +61,34 @@ async def test_an_unexpected_error_shows_only_an_id(
     logged = capsys.readouterr().out
     assert "the secret insides" in logged
     assert number in logged
+
+
+@pytest.mark.parametrize("who", ["asker", "admin of the place", "listed admin"])
+async def test_asker_and_admins_stop_a_run_and_nobody_else(team: AnyTeam, who: str) -> None:
+    """The chairman concludes from what there is; a press that is delivered again isn't a second one."""
+    if who == "listed admin":
+        await team.restart([team.bob])
+    team.council.held |= {FIRST, CHAIR}
+    card = await team.begin()
+    await team.council.until_called(FIRST)
+    said = await team.press_amid(card, "Stop", team.join("eve"))
+    assert said == "Only the person who asked, or an admin, can stop this run."
+    if who == "admin of the place":
+        team.promote(team.bob)
+    await team.press_together(card, "Stop", [team.ada if who == "asker" else team.bob])
+    await team.council.until_called(CHAIR)
+    team.council.release(CHAIR)
+    await team.dispatcher.tasks.settled()
+    assert "stopped early" in team.read(card).lower()
+    assert ANSWER in team.read(card)
+    assert team.labels(card) == FINISHED
+
+
+async def test_a_quick_answer_is_asked_again_in_full(team: AnyTeam) -> None:
+    """By the button beside what says that nobody has checked it, whoever presses."""
+    card = await team.ask(depth="quick")
+    assert "Reviews skipped, as asked: nobody has checked the answers." in team.read(card)
+    assert team.council.asked("stage2") == []
+    await team.look(card, "Ask again in full", team.bob)
+    await team.dispatcher.tasks.settled()
+    assert len(team.council.asked("stage2")) == 4

@@ -4,7 +4,6 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import discord
@@ -26,7 +25,7 @@ from bot.service.dispatcher import Dispatcher
 from bot.view.wording.discord import HINT
 from council.criteria import EvaluationCriteria
 from storage.scope import Scope
-from tests.bot.discord.office import HELD, Office, impatient, office
+from tests.bot.discord.office import HELD, Office, impatient
 from tests.bot.inputs.pdfs import lines, pdf
 from tests.bot.sample_run import accepted
 from tests.bot.shown import FINISHED
@@ -390,20 +389,6 @@ async def test_the_asker_is_told_why_there_is_no_answer(
     assert len(server.pings()) == 1
 
 
-async def test_a_quick_answer_is_asked_again_in_full(
-    server: DiscordServer, team: Office, council: ScriptedCouncil
-) -> None:
-    """By the button beside what says that nobody has checked it."""
-    await team.ask(depth="quick")
-    await team.dispatcher.tasks.settled()
-    [card] = server.messages(team.general)
-    assert "Reviews skipped, as asked: nobody has checked the answers." in card.text
-    assert council.asked("stage2") == []
-    await team.card(server.click(card, button(card, "Ask again in full"), team.ada))
-    await team.dispatcher.tasks.settled()
-    assert len(council.asked("stage2")) == 4
-
-
 async def test_the_options_change_the_run_and_are_kept_when_it_is_asked_again(
     server: DiscordServer, team: Office, council: ScriptedCouncil
 ) -> None:
@@ -473,47 +458,6 @@ async def held(team: Office) -> Message:
     card = await team.ask()
     await team.council.until_called(*steps)
     return card
-
-
-async def test_the_asker_stops_a_run(server: DiscordServer, team: Office) -> None:
-    """The chairman concludes from what there is; a redelivered press isn't a second one."""
-    card = await held(team)
-    team.council.held.add(HELD["Final answer"])
-    pressed = server.click(card, button(card, "Stop"), team.ada)
-    assert "Stopping" in await team.refused(pressed)
-    server.redeliver(pressed)
-    await team.council.until_called(HELD["Final answer"])
-    team.council.release(HELD["Final answer"])
-    await team.dispatcher.tasks.settled()
-    assert ANSWER in card.text
-    assert "stopped early" in card.text.lower()
-
-
-async def test_a_stranger_stops_nothing_and_an_admin_does(server: DiscordServer, team: Office) -> None:
-    """Everybody who may manage the server is an admin."""
-    guild = team.general.guild
-    assert guild is not None
-    eve, grace = server.member(guild, "eve"), server.member(guild, "grace", Permission.MANAGE_GUILD)
-    card = await held(team)
-    stop = button(card, "Stop")
-    assert "Only the person who asked, or an admin" in await team.refused(server.click(card, stop, eve))
-    assert "Stopping" in await team.refused(server.click(card, stop, grace))
-    await team.dispatcher.tasks.settled()
-    assert ANSWER in card.text
-
-
-async def test_an_admin_may_be_named_in_the_settings(server: DiscordServer, tmp_path: Path) -> None:
-    """By platform and id."""
-    boss = server.user("boss")
-    async with (
-        office(server, tmp_path, ScriptedCouncil(), frozenset({f"discord:{boss.id}"})) as team,
-        team.bot(),
-    ):
-        assert team.general.guild is not None
-        server.join(team.general.guild, boss)
-        card = await held(team)
-        assert "Stopping" in await team.refused(server.click(card, button(card, "Stop"), boss))
-        await team.dispatcher.tasks.settled()
 
 
 async def test_the_transcript_is_a_file_for_the_person_who_presses(

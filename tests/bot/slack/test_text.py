@@ -433,6 +433,13 @@ def test_a_table_that_slack_refuses_is_code() -> None:
     accepted([table])
 
 
+def test_a_second_table_is_code_in_the_same_message() -> None:
+    """Slack takes one table a message; statistics have two."""
+    [[first, second]] = said(Table(("a",), (("1",),)), Table(("b",), (("2",),)))
+    assert (first["type"], second["type"]) == ("table", "markdown")
+    assert second["text"].startswith("```\nb\n-\n2\n")
+
+
 def test_pairs_of_several_lines_are_paragraphs() -> None:
     """Notes and critics' remarks are kept apart."""
     long = "It would replicate into a new cluster: five billion updates harm the live traffic for weeks."

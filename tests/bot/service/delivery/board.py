@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from bot.errors import Gone, NotAllowed, VenueError
 from bot.render.markdown import render
-from bot.service.delivery.chat import Card, Drawn, File, Found, Kind, Part, Scheduler, Spot
+from bot.service.delivery.chat import Card, Drawing, File, Kind, OwnMessage, Part, Scheduler, Spot
 from bot.service.delivery.outbox import Lane, Outbox, Repeat, UrgencyNow
 from bot.view.message import Message
 from council.brief import Brief, Discussion, SentFile
@@ -89,10 +89,10 @@ class Board:
             give_up=give_up,
         )
 
-    async def draw(self, card: Card, continues: str) -> Drawn:
+    async def draw(self, card: Card, continues: str) -> Drawing:
         """Write a card as Markdown."""
         del continues
-        return Drawn(Part(render(card.message), buttons=card.buttons), is_whole=True)
+        return Drawing(Part(render(card.message), buttons=card.buttons), is_whole=True)
 
     async def parts(self, message: Message) -> Sequence[Part]:
         """Leave a message whole."""
@@ -156,10 +156,10 @@ class Board:
         """Return somebody's own board."""
         return f"direct-{user}"
 
-    async def find(self, spot: Spot, since: str) -> Sequence[Found]:
+    async def find(self, spot: Spot, since: str) -> Sequence[OwnMessage]:
         """Return what hangs there."""
         del since
-        return [Found(each.id, each.part, each.files) for each in self.notes if each.spot == spot]
+        return [OwnMessage(each.id, each.part, each.files) for each in self.notes if each.spot == spot]
 
     async def require_sight(self, run: str, where: Source) -> None:
         """Let everybody see everything."""

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bot.errors import Gone, NotAllowed, Unreachable, VenueError
-from bot.service.delivery.chat import Card, Drawn, Kind, Spot
+from bot.service.delivery.chat import Card, Drawing, Kind, Spot
 from bot.service.delivery.outbox import Outbox, Patience
 from bot.service.delivery.venue import Venue
 from storage.journal.rows import RunRow
@@ -82,7 +82,7 @@ async def test_an_attempt_that_fails_draws_nothing_again(
     drawn: list[Card] = []
     draw = Board.draw
 
-    async def counted(board: Board, card: Card, continues: str) -> Drawn:
+    async def counted(board: Board, card: Card, continues: str) -> Drawing:
         drawn.append(card)
         return await draw(board, card, continues)
 
