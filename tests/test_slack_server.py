@@ -19,6 +19,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
+from tests.pairs import rows
 from tests.slack_server import Channel, HandClock, SlackServer, User
 from tests.slack_server.blocks import pinged
 from tests.slack_server.rules import Rules, busiest_minute
@@ -640,7 +641,7 @@ class TestResponseUrl:
 class TestPings:
     """Whom a message notifies."""
 
-    @pytest.mark.parametrize(
+    @rows(
         ("content", "expected"),
         [
             ({"text": "<@U1>, <@W2|bo>"}, {"U1", "W2"}),

@@ -16,6 +16,7 @@ from structlog.testing import capture_logs
 
 from bot import http_server
 from bot.http_server import LARGE, SECONDS, RequestRefused, has_arrived, serving
+from tests.pairs import rows
 from tests.passing_time import let_pass
 
 HEAD = b"POST /x HTTP/1.1\r\nHost: council\r\nContent-Length: 5\r\n\r\n"
@@ -160,7 +161,7 @@ UNFINISHED = {
 }
 
 
-@pytest.mark.parametrize("sent", UNFINISHED.values(), ids=UNFINISHED)
+@rows("sent", UNFINISHED.values(), ids=UNFINISHED)
 async def test_what_does_not_arrive_in_time_is_closed(sent: bytes) -> None:
     """Whatever was sent of it; it is logged once."""
     async with port() as one:
@@ -185,7 +186,7 @@ async def test_a_byte_now_and_then_gains_no_time() -> None:
         assert await everything(connection) == b""
 
 
-@pytest.mark.parametrize("sent", UNFINISHED.values(), ids=UNFINISHED)
+@rows("sent", UNFINISHED.values(), ids=UNFINISHED)
 async def test_the_oldest_unfinished_one_goes_for_a_new_one(sent: bytes) -> None:
     """So that whoever sends a request is always let in."""
     async with port(most=3) as one:

@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 from council.calls import Call
 from council.document.conversation import AssistantMessage
 from council.document.results import Stage2Result
@@ -11,6 +9,7 @@ from council.errors import Failure
 from council.events import MemberFailed
 from council.profile import Member, Profile
 from tests.council.scripted import FOUR, ScriptedCouncil, ballot, labels_in, profile
+from tests.pairs import rows
 
 REFUSED = Failure(cause="format_refused", detail="'response_format' is not supported", status=400)
 REVIEWS = [f"stage2.1:{name}" for name in FOUR]
@@ -170,7 +169,7 @@ async def test_a_request_without_schema_that_is_refused_is_a_failure() -> None:
 UNREADABLE = "Response A is good. I like them all.\n\nFINAL RANKING:\n1. (correct)\n2. (wrong)"
 
 
-@pytest.mark.parametrize(
+@rows(
     "reply",
     [
         "Response B\nResponse C\nResponse D",

@@ -19,6 +19,7 @@ from council.consultation import (
 )
 from council.document.conversation import AssistantMessage
 from tests.council.consultations import DEBATE, REPLY, consultation, faults
+from tests.pairs import rows
 
 SEED_EXAMPLE = {
     "consultant": "Gemini",
@@ -99,7 +100,7 @@ def test_the_schemas_example_is_a_consultation() -> None:
     assert read.model_dump(mode="json", exclude_defaults=True) == SEED_EXAMPLE
 
 
-@pytest.mark.parametrize(
+@rows(
     "missing",
     [
         "consultant", "response", "response.summary", "response.detailed", "response.approach",
@@ -131,7 +132,7 @@ def test_nothing_else_is_required() -> None:
     assert Consultation.model_validate(least).model_dump(exclude_defaults=True) == least
 
 
-@pytest.mark.parametrize(
+@rows(
     ("path", "value"),
     [
         (("response", "summary"), "x" * 501),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from council.consultation import Opinion, Rebuttal, read_opinion
 from council.text.json_objects import LONGEST_MENDED
 from tests.council.consultations import AGAIN, DEBATE, FIRST, REPLY
+from tests.pairs import rows
 
 SCORE = '"score": 8'
 WHOLE = Opinion.model_validate(REPLY)
@@ -44,7 +45,7 @@ MENDED = {
 }
 
 
-@pytest.mark.parametrize("reply", MENDED.values(), ids=MENDED)
+@rows("reply", MENDED.values(), ids=MENDED)
 def test_broken_form_is_repaired(reply: str) -> None:
     """The result is the opinion that was meant."""
     reading = read_opinion(reply, Opinion)
@@ -52,7 +53,7 @@ def test_broken_form_is_repaired(reply: str) -> None:
     assert reading.opinion == WHOLE
 
 
-@pytest.mark.parametrize(
+@rows(
     "around",
     [
         "{second}\n{whole}",
@@ -176,7 +177,7 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("reply", "problem"), REFUSED.values(), ids=REFUSED)
+@rows(("reply", "problem"), REFUSED.values(), ids=REFUSED)
 def test_what_cannot_be_repaired_is_refused(reply: str, problem: str) -> None:
     """With the reason, and never with a score that nobody gave."""
     reading = read_opinion(reply, Opinion)

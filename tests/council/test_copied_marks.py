@@ -1,7 +1,5 @@
 """Models copy the prompt's boundary: no reply is used, stored or shown with it."""
 
-import pytest
-
 from bot.view.run import RunView, fold
 from council.calls import Call
 from council.errors import Failure
@@ -9,6 +7,7 @@ from council.events import AnswerStreamed, MemberFailed
 from council.usage import Usage
 from tests.council.consultations import FIRST
 from tests.council.scripted import FOUR, ScriptedCouncil, labels_in, profile
+from tests.pairs import rows
 
 MARK = "b0undary"
 COPIES = (
@@ -45,7 +44,7 @@ def holds(text: object) -> bool:
     return MARK in plain.replace("u200b", "")
 
 
-@pytest.mark.parametrize("copy", COPIES)
+@rows("copy", COPIES)
 async def test_copied_marks_are_in_no_stored_answer_and_on_no_card(copy: str) -> None:
     """The fence's lines are removed with the mark; the text between them is the answer."""
     council = copying(copy)
@@ -63,7 +62,7 @@ async def test_copied_marks_are_in_no_stored_answer_and_on_no_card(copy: str) ->
     assert not holds(view)
 
 
-@pytest.mark.parametrize("copy", COPIES)
+@rows("copy", COPIES)
 async def test_no_prompt_contains_a_copy_besides_its_own_fences(copy: str) -> None:
     """Reviewers, authors and the chairman read the others' texts without it."""
     council = copying(copy)

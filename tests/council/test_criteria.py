@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from council import Criterion, EvaluationCriteria
+from tests.pairs import rows
 
 
 @pytest.mark.parametrize(
@@ -34,7 +35,7 @@ def test_a_bare_list_is_read_too() -> None:
     assert read.criteria == (Criterion(name="Cost", description="a year", weight=2),)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "said"),
     [
         ("", "write 1 to 20 criteria"),

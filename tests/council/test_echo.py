@@ -1,17 +1,20 @@
 """A correction is an answer: what repeats, ranks, declines or changes language isn't one."""
 
+import tomllib
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from council.calls import Call, MemorySteps
 from council.document.conversation import AssistantMessage
 from council.document.results import Stage2_5Result
-from council.errors import Cause, Failure
+from council.errors import Failure
 from council.events import MemberFailed
 from council.reviews.ballot_text import without_ranking
 from council.rounds import CorrectionInputs, fault
 from tests.council.scripted import FOUR, ScriptedCouncil
+from tests.pairs import rows
 
 QUESTION = "A train leaves at 14:40 and arrives at 17:05. How long does the journey take?"
 OWN = (
@@ -40,81 +43,15 @@ GIVEN = CorrectionInputs(
     [OTHER],
 )
 
-FAULTS: dict[str, tuple[str, Cause | None]] = {
-    "its own answer again": (OWN, None),
-    "its own answer, longer": (
-        f"{OWN} If the train is late, add the delay to it, and ask the guard for the new time.",
-        None,
-    ),
-    "another answer of its own making": (
-        (
-            "Two hours and twenty-five minutes: the clock shows 17:05 at the end and showed 14:40 at the "
-            "beginning, and whoever takes the hours and the minutes apart finds 2 hours and 25 minutes, which "
-            "are 145 minutes."
-        ),
-        None,
-    ),
-    "a few words that others said, too": ("The difference is 145 minutes.", None),
-    "the question alone (Qwen2.5-Coder 1.5B)": (QUESTION, "echoed_prompt"),
-    "the question with a prompt's line (Qwen2.5-Coder 1.5B)": (
-        f"Question:\n\n{QUESTION}\n\nAnswer the question in the language it is asked in. Say plainly what you aren't sure of.",
-        "echoed_prompt",
-    ),
-    "the question and then an answer (Qwen2.5-Coder 1.5B)": (
-        f"**Question:**\n\n{QUESTION}\n\n**Answer:**\n\n{OWN}",
-        None,
-    ),
-    "its instructions": (f"{OURS} I accept what is right.", "echoed_prompt"),
-    "a line of its instructions (Qwen2.5-Coder 0.5B)": (
-        (
-            "Accept what is right in the critiques, keep what was right before, and where a critique is mistaken stand "
-            "by your answer and give the reason."
-        ),
-        "echoed_prompt",
-    ),
-    "the words for keeping it (Qwen2.5-Coder 0.5B)": (
-        "Keep: and then why, in a sentence.",
-        "echoed_prompt",
-    ),
-    "a review": (PEER, "echoed_reviews"),
-    "a review with a word before it": (f"Thank you! {PEER}", "echoed_reviews"),
-    "another answer": (OTHER, "echoed_answer"),
-    "a label (Qwen2.5-Coder 0.5B)": ("Response C", "sent_ranking"),
-    "a label before an answer (Qwen2.5-Coder 0.5B)": (
-        "Response C. The ball costs $1.10.",
-        "sent_ranking",
-    ),
-    "a label in capitals before an answer (Qwen2.5-Coder 1.5B)": (
-        f"RESPONSE A\n{OWN}",
-        "sent_ranking",
-    ),
-    "a ranking": ("FINAL RANKING:\n1. Response A\n2. Response B", "sent_ranking"),
-    "a ranking at its end": (f"{OWN}\n\nFINAL RANKING:\n1. Response A\n2. Response B", "sent_ranking"),
-    "a review of its own": ("I find Response A right, and Response B is not.", "sent_ranking"),
-    "a refusal": ("I'm sorry, but I can't assist with that.", "declined"),
-    "a refusal in other signs": ("Sorry, but I can\u2019t help with that.", "declined"),
-    "a refusal without an apology": ("I\u2019m not able to discuss this.", "declined"),
-    "what can't help": ("I can't see how a timetable would help here: it takes 145 minutes.", None),
-    "half of it its own, half another's": (f"{OWN[:-8]}, or: {OTHER[:70]}", None),
-    "mostly another's, and a little of its own": (f"{OTHER} {OWN[:60]}", "echoed_answer"),
-    "a refusal in German": ("Es tut mir leid, aber ich kann diese Frage nicht beantworten.", "declined"),
-    "a refusal in French": ("Je suis désolé, mais je ne peux pas vous aider.", "declined"),
-    "an apology": ("I apologize for the mistake. It takes 2 hours and 25 minutes.", None),
-    "sorry to have been wrong": ("I'm sorry, I was wrong before. The journey takes 145 minutes.", None),
-    "German": (
-        "Die Fahrt dauert zwei Stunden und 25 Minuten, denn sie beginnt um 14:40 und endet um 17:05.",
-        "changed_language",
-    ),
-    "Chinese": ("这次旅程需要两小时二十五分钟。", "changed_language"),
-    "too short to have a language": ("2 h 25 min", None),
-    "a name in another script": ("北京。", None),
-}
+FAULTS: dict[str, tuple[str, str]] = tomllib.loads(
+    Path(__file__).with_name("echo.toml").read_text(encoding="utf-8")
+)
 
 
-@pytest.mark.parametrize(("reply", "cause"), FAULTS.values(), ids=FAULTS.keys())
-def test_a_reply_that_is_no_correction_has_a_cause(reply: str, cause: Cause | None) -> None:
+@rows(("cause", "reply"), FAULTS.values(), ids=FAULTS)
+def test_a_reply_that_is_no_correction_has_a_cause(cause: str, reply: str) -> None:
     """A reply that a careful reader accepts has none."""
-    assert fault(reply, GIVEN) == cause
+    assert (fault(reply, GIVEN) or "") == cause
 
 
 def test_the_question_alone_is_no_correction_of_an_answer_that_repeated_it() -> None:
@@ -221,7 +158,7 @@ async def test_a_run_of_an_earlier_version_continues_from_its_echo() -> None:
     assert of(message, FOUR[0]).corrected_response == "Shard by tenant."
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "left"),
     [
         ("Fine.\n\nFINAL RANKING:\n1. Response A\n2. Response B", "Fine."),

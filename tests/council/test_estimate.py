@@ -11,6 +11,7 @@ from council.models.costs import REPLY_TOKENS, WEB_SEARCH, call_cost
 from council.profile import Member, Profile
 from council.usage import Price, tokens
 from tests.council.scripted import FOUR, ScriptedCouncil, profile
+from tests.pairs import rows
 
 CHEAP, DEAR = Price(0.000_001, 0.000_002), Price(0.000_01, 0.000_03)
 DIME = Price(prompt=0.0, completion=0.0, request=0.1)
@@ -29,7 +30,7 @@ def cheap(member: Member) -> Price:
     return CHEAP
 
 
-@pytest.mark.parametrize(
+@rows(
     "seats",
     [
         profile(),

@@ -21,6 +21,7 @@ from council.usage import Usage
 from council.worth.intervals import Interval
 from tests.council.known import CHAIR, KnownModels, answering, numbered
 from tests.council.scripted import profile
+from tests.pairs import rows
 
 QUALITY = {"big/one": 0.6, "small/one": 0.4, "tiny/one": 0.2, CHAIR: 0.85}
 USED = Usage(prompt_tokens=6, completion_tokens=4, cost=0.5)
@@ -235,7 +236,7 @@ def test_flips_are_counted_both_ways_and_by_member() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@rows(
     ("texts", "chosen"),
     [
         (["ANSWER: 7", "It is so.\n**Answer: 8.**", "answer: 8"], 1),

@@ -11,12 +11,13 @@ from council.errors import Cause, Failure, NoAnswers, RunStopped
 from council.events import MemberFailed, StageCompleted
 from council.reviews.labels import label_answers
 from tests.council.scripted import FOUR, ScriptedCouncil, ballot, failure, profile
+from tests.pairs import rows
 from tests.passing_time import let_pass
 
 CAUSES: tuple[Cause, ...] = ("unavailable", "deadline", "empty", "filtered", "truncated", "not_found")
 
 
-@pytest.mark.parametrize("cause", CAUSES)
+@rows("cause", CAUSES)
 async def test_a_member_that_fails_stage_1_drops_out_with_its_reason(cause: Cause) -> None:
     """The other three continue; the failure is named in the document."""
     council = ScriptedCouncil(script={f"stage1.1:{FOUR[1]}": failure(cause)})
@@ -135,7 +136,7 @@ async def test_the_chairman_has_retries_left_whatever_the_members_used() -> None
     assert used["stage3"] == 12
 
 
-@pytest.mark.parametrize(("retries", "kept"), [(0, 0), (1, 1), (2, 1), (4, 1), (5, 2), (12, 3)])
+@rows(("retries", "kept"), [(0, 0), (1, 1), (2, 1), (4, 1), (5, 2), (12, 3)])
 def test_a_part_of_the_retries_is_kept_for_the_last_stage(retries: int, kept: int) -> None:
     """None is lost, and none is added."""
     shared, last = run_retries(retries)
@@ -145,7 +146,7 @@ def test_a_part_of_the_retries_is_kept_for_the_last_stage(retries: int, kept: in
     assert not shared.spend()
 
 
-@pytest.mark.parametrize("cause", CAUSES)
+@rows("cause", CAUSES)
 async def test_a_failed_review_is_missing_and_the_others_count(cause: Cause) -> None:
     """Its author still corrects itself; nobody is shown a review that isn't there."""
     council = ScriptedCouncil(script={f"stage2.1:{FOUR[0]}": failure(cause)})
@@ -170,7 +171,7 @@ async def test_without_any_review_members_review_themselves() -> None:
     message.check()
 
 
-@pytest.mark.parametrize("cause", CAUSES)
+@rows("cause", CAUSES)
 async def test_a_failed_correction_falls_back_to_the_answer_before_it(cause: Cause) -> None:
     """The first answer is used again, with the reason; the chairman reads it."""
     council = ScriptedCouncil(script={f"stage2_5.1:{FOUR[2]}": failure(cause)})
@@ -343,7 +344,7 @@ INJECTIONS = (
 )
 
 
-@pytest.mark.parametrize("injection", INJECTIONS)
+@rows("injection", INJECTIONS)
 async def test_an_answer_cannot_steer_its_own_ranking(injection: str) -> None:
     """It stays inside its fence, and a reviewer that quotes it still votes as it votes."""
     seats = profile()

@@ -16,6 +16,7 @@ from council.events import AnswerStreamed, MemberRetried
 from council.notes import LONGEST, AnswerStream, read_notes
 from council.usage import Usage
 from tests.council.scripted import FOUR, ScriptedCouncil, failure, profile, twins
+from tests.pairs import rows
 
 MARK = "5ca1ab1e0ddba11s"
 LABELS = {"Response A": "openai/gpt-5", "Response B": "x-ai/grok-4:free"}
@@ -54,7 +55,7 @@ def test_notes_in_a_code_block_are_read_as_bare_ones(fence: str) -> None:
     assert streamed([*reply]) == bare(ANSWER)
 
 
-@pytest.mark.parametrize(
+@rows(
     "closing",
     [
         f"{NOTES}\nONLY: none",
@@ -83,15 +84,13 @@ def test_without_the_mark_anything_else_is_answer(reply: str) -> None:
     assert read(reply) == (reply, None)
 
 
-@pytest.mark.parametrize(
-    "line", [f"**{MARK}**", f"[{MARK}]", f"  `{MARK.upper()}`:", f"--- {MARK} ---", f"{MARK}\r"]
-)
+@rows("line", [f"**{MARK}**", f"[{MARK}]", f"  `{MARK.upper()}`:", f"--- {MARK} ---", f"{MARK}\r"])
 def test_the_marks_line_may_be_decorated(line: str) -> None:
     """Models put bold, brackets and rules around what should be alone on a line."""
     assert read(f"{ANSWER}\n{line}\n{NOTES}") == (ANSWER, BOTH)
 
 
-@pytest.mark.parametrize(
+@rows(
     "reply",
     [
         ANSWER,
@@ -123,7 +122,7 @@ def test_the_last_mark_counts() -> None:
     assert read(f"{WHOLE}\n{MARK}\n\n```{MARK}```") == (ANSWER, BOTH)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("closing", "notes"),
     [
         ("dissent: GPT 5 would wait.", ChairNotes(dissent="GPT 5 would wait.")),

@@ -21,6 +21,7 @@ from council.document.results import Stage1Result, Stage2Result
 from council.errors import ModelError
 from council.refinement_contract import Said
 from tests.council.scripted import failure
+from tests.pairs import rows
 
 ANSWERS = [
     {"model": "gpt-4", "response": "Redis is a store."},
@@ -101,7 +102,7 @@ async def test_a_model_without_points_is_not_asked() -> None:
     assert "lacks examples" not in message["content"]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("reply", "cause"),
     [
         (None, "empty"),

@@ -22,6 +22,7 @@ from tests.council.scripted import (
     objections_in,
     profile,
 )
+from tests.pairs import rows
 
 MARK = "0123456789abcdef"
 THREE = FOUR[:3]
@@ -29,7 +30,7 @@ GPT = THREE[0]
 STEP = f"stage2_5.1:{GPT}"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("line", "number", "holds", "reason"),
     [
         ("1. holds: the sum is 12.", 1, True, "the sum is 12."),
@@ -56,7 +57,7 @@ def test_a_line_in_the_form_is_read(line: str, number: int, holds: bool, reason:
     assert read.verdicts == {number: (holds, reason)}
 
 
-@pytest.mark.parametrize(
+@rows(
     "line",
     [
         "1. partly holds: some of it.",
@@ -73,7 +74,7 @@ def test_what_is_no_line_of_the_form_is_no_reply(line: str) -> None:
     assert read_replies(f"{line}\n\n{MARK}\n\nKEEP", MARK, 3) is None
 
 
-@pytest.mark.parametrize(
+@rows(
     ("below", "answer"),
     [
         ("KEEP", None),
@@ -98,7 +99,7 @@ def test_what_follows_the_mark_is_the_answer_or_keeps_it(below: str, answer: str
     assert read.answer == answer
 
 
-@pytest.mark.parametrize(
+@rows(
     ("marked", "is_read"),
     [
         (MARK, True),

@@ -2,11 +2,10 @@
 
 from typing import get_args
 
-import pytest
-
 from council.profile import Strategy
 from council.prompts.chair import STRATEGIES
 from tests.council.scripted import ScriptedCouncil, profile
+from tests.pairs import rows
 
 CHAIR = "stage3.1:chair/man:chairman"
 
@@ -17,7 +16,7 @@ def test_every_strategy_has_an_instruction_of_its_own() -> None:
     assert len({strategy.instruction for strategy in STRATEGIES.values()}) == len(STRATEGIES)
 
 
-@pytest.mark.parametrize("strategy", get_args(Strategy))
+@rows("strategy", get_args(Strategy))
 async def test_the_chairman_is_told_the_strategy_and_the_document_keeps_it(strategy: Strategy) -> None:
     """Only that strategy's instruction is in the prompt."""
     council = ScriptedCouncil()

@@ -14,6 +14,7 @@ from council import (
     start_new_round,
 )
 from council.errors import Cause, Failure
+from tests.pairs import rows
 
 BEFORE = "one two three four five six seven eight nine ten"
 AFTER = {0.0: BEFORE, 1.0: "alpha beta gamma", 0.1: BEFORE.replace("one", "1")}
@@ -58,7 +59,7 @@ def test_rounds_are_counted_and_kept() -> None:
     assert state.termination_reason is TerminationReason.MAX_ROUNDS_REACHED
 
 
-@pytest.mark.parametrize(
+@rows(
     ("given", "settings", "expected"),
     [
         (moved(1.0, 0.0), {}, None),

@@ -10,13 +10,14 @@ from council.models.servers import SERVERS, Server, is_own, known_server
 from council.profile import PRESETS, Profile
 from tests.model_servers import table
 from tests.model_servers.stand_in import ORIGINALS
+from tests.pairs import rows
 
 TEXT = table.GUIDE.read_text(encoding="utf-8")
 ROWS = [row for row in SERVERS.values() if row.name != "generic"]
 FAMILIES = {original.dialect: original.title for original in ORIGINALS.values()}
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@rows("row", ROWS, ids=lambda row: row.name)
 def test_an_address_of_the_table_says_which_server_it_is(row: Server) -> None:
     """Or is of one's own machine, or OpenRouter's, which needs none."""
     title, address, _ = row.shown

@@ -2,14 +2,13 @@
 
 from typing import get_args
 
-import pytest
-
 from council.profile import DialectName
 from tests.model_servers import table
 from tests.model_servers.stand_in import ORIGINALS
+from tests.pairs import rows
 
 
-@pytest.mark.parametrize("name", ORIGINALS)
+@rows("name", ORIGINALS)
 async def test_a_council_works_with_it(name: str) -> None:
     """Every cell of its row is right, and bench/servers.md says so."""
     named, unnamed = await table.both(name)

@@ -8,13 +8,13 @@ from typing import Any, cast
 
 import httpx
 import orjson
-import pytest
 from httpx_sse import EventSource
 
 from council.errors import Cause
 from tests.council.models.scene import call, failure
 from tests.model_servers.matrix import opened
 from tests.model_servers.stand_in import KEY, ORIGINALS, THOUGHT, StandIn, Trouble
+from tests.pairs import rows
 
 QUESTION = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}]
 COUNTED = {"include_usage": True}
@@ -22,7 +22,7 @@ COUNTED = {"include_usage": True}
 NO_CERTIFICATES = SSLContext(PROTOCOL_TLS_CLIENT)
 """Reading them takes 25 ms a client, and nothing here is encrypted."""
 
-every = pytest.mark.parametrize("name", ORIGINALS)
+every = rows("name", ORIGINALS)
 
 
 async def ask(
@@ -59,7 +59,7 @@ SUFFERED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "trouble"), SUFFERED)
+@rows(("name", "trouble"), SUFFERED)
 async def test_a_trouble_reads_as_what_it_is(name: str, trouble: Trouble) -> None:
     """In every server's words; what may pass is asked once more."""
     async with opened(name, KEY, is_named=True) as (server, council):
@@ -71,13 +71,11 @@ async def test_a_trouble_reads_as_what_it_is(name: str, trouble: Trouble) -> Non
 
 
 REFUSALS = [
-    pytest.param(name, place, id=f"{name}-{place}")
-    for name, original in ORIGINALS.items()
-    for place, _ in enumerate(original.refuses)
+    (name, place) for name, original in ORIGINALS.items() for place, _ in enumerate(original.refuses)
 ]
 
 
-@pytest.mark.parametrize(("name", "place"), REFUSALS)
+@rows(("name", "place"), REFUSALS)
 async def test_what_it_refuses_is_refused_by_its_own_row(name: str, place: int) -> None:
     """With everything that its words name, and not by a row above."""
     refusal = ORIGINALS[name].refuses[place]
@@ -105,7 +103,7 @@ WORDS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "words"), WORDS)
+@rows(("name", "words"), WORDS)
 async def test_a_refusal_names_the_fields(name: str, words: str) -> None:
     """One or all, as its original does."""
     async with StandIn(name) as server:
@@ -114,7 +112,7 @@ async def test_a_refusal_names_the_fields(name: str, words: str) -> None:
     assert words in refused.said
 
 
-@pytest.mark.parametrize("name", [name for name, each in ORIGINALS.items() if each.thinks])
+@rows("name", [name for name, each in ORIGINALS.items() if each.thinks])
 async def test_thoughts_are_where_it_has_them(name: str) -> None:
     """In a field, in parts, or in the text, in tags or before a closing one; never in the answer."""
     original = ORIGINALS[name]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from bot.past.pages import Answer, Detail, Figures, HistoryPage, Look, Search, read
 from bot.service.commands import LONGEST_WORDS, MOST_AT_ONCE
 from storage.index.past_answers import Cursor
+from tests.pairs import rows
 
 CURSORS = st.builds(
     Cursor,
@@ -51,7 +52,7 @@ def test_whatever_a_forged_button_says_is_read_or_refused(text: str) -> None:
     assert not isinstance(look, Search) or len(look.words) <= LONGEST_WORDS
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         "answer",

@@ -18,6 +18,7 @@ from storage.index.rows import IndexRow
 from storage.index.statistics import Figure, Statistics, VoteCount
 from tests.bot.sample_run import ASSISTANT, CONVERSATION, CONVERSATION_ID, FINAL, QUESTION, TITLE
 from tests.bot.shown import blocks_text
+from tests.pairs import rows
 from tests.storage.examples import did
 
 ROW = IndexRow(
@@ -103,7 +104,7 @@ def test_a_search_shows_the_words_in_their_context() -> None:
     assert nothing.choices == ()
 
 
-@pytest.mark.parametrize(
+@rows(
     ("answer", "begins"),
     [
         ("Use *Redis*. It is fast.", "Use Redis."),

@@ -19,9 +19,10 @@ from bot.view.message import Line, Table
 from tests.bot.shown import text as shown
 from tests.bot.shown import written
 from tests.fragments import made_of
+from tests.pairs import rows
 
 
-@pytest.mark.parametrize(
+@rows(
     ("markdown", "discord", "slack"),
     [
         ("One\ntwo  \nthree", "One\ntwo\nthree", "One\ntwo  \nthree"),
@@ -63,7 +64,7 @@ def test_markdown_is_written_again(markdown: str, discord: str, slack: str) -> N
     assert written(markdown, SLACK) == slack
 
 
-@pytest.mark.parametrize(
+@rows(
     ("markdown", "discord", "slack"),
     [
         ("[a](https://x.y/z)", "[a](<https://x.y/z>)", "[a](https://x.y/z)"),
@@ -111,7 +112,7 @@ def test_long_code_can_be_cut() -> None:
     assert written(f"``{code} ` tick``", SLACK) == f"{code} \\` tick"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("code", "span"),
     [("a", "`a`"), ("a`b", "``a`b``"), ("`", "`` ` ``"), ("a``b", "`a``b`"), (" a ", "`  a  `")],
 )
@@ -179,7 +180,7 @@ def test_a_long_table_repeats_its_head() -> None:
     assert all(part.endswith("\n```") for part in parts)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("cell", "shown"),
     [
         ("[docs](https://x.example/d)", "[docs](<https://x.example/d>)"),

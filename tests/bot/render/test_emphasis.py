@@ -5,7 +5,6 @@ import re
 from html import unescape
 from pathlib import Path
 
-import pytest
 from hypothesis import example, given
 from markdown_it import MarkdownIt
 
@@ -15,6 +14,7 @@ from bot.slack.markdown import DIALECT as SLACK
 from bot.transcript.prose import html
 from tests.bot.shown import HIDDEN, written
 from tests.fragments import made_of
+from tests.pairs import rows
 
 COMMONMARK = json.loads((Path(__file__).parent / "commonmark_emphasis.json").read_text("utf-8"))
 CONCERNED = (352, 354, 380)
@@ -65,7 +65,7 @@ def on_page(markdown: str) -> str:
     return unescape(str(html(markdown, 3)).strip().removeprefix("<p>").removesuffix("</p>"))
 
 
-@pytest.mark.parametrize(
+@rows(
     ("markdown", "shown"),
     [
         ("**Status:**OK", "<strong>Status:</strong>OK"),
@@ -129,7 +129,7 @@ def test_names_of_python_are_text() -> None:
     assert MEANT.renderInline("__init__x") == READER.renderInline("__init__x")
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         "2**(n+1) and 3**(m)",

@@ -24,6 +24,7 @@ from bot.slack.markdown import DIALECT as SLACK
 from bot.terminal.venue import prose
 from tests.bot.shown import text, written
 from tests.fragments import made_of
+from tests.pairs import rows
 
 REVIEWED = json.loads((Path(__file__).parent / "formulas.json").read_text("utf-8"))
 """Sentences such as models write, each with what a reader sees; every one was compared by eye."""
@@ -56,7 +57,7 @@ def terminal(markdown: str) -> str:
     return "\n".join(line.strip() for line in capture.get().strip().split("\n"))
 
 
-@pytest.mark.parametrize("each", REVIEWED, ids=lambda each: each["markdown"])
+@rows("each", REVIEWED, ids=lambda each: each["markdown"])
 def test_a_formula_is_readable_in_chat_and_terminal(each: dict[str, str]) -> None:
     """The same signs on Discord, on Slack and in the terminal; the export keeps the source."""
     markdown, shown = each["markdown"], each["shown"]
@@ -67,7 +68,7 @@ def test_a_formula_is_readable_in_chat_and_terminal(each: dict[str, str]) -> Non
     assert contain(markdown) == markdown
 
 
-@pytest.mark.parametrize(
+@rows(
     ("formula", "shown"),
     [
         (r"\frac{a}{b}c", "(a/b)c"),
@@ -93,7 +94,7 @@ def test_what_is_one_part_stays_one(formula: str, shown: str) -> None:
     assert readable(formula) == shown
 
 
-@pytest.mark.parametrize(
+@rows(
     "formula",
     [
         r"\begin{pmatrix} 1 \\ 2 \end{pmatrix}",
@@ -120,7 +121,7 @@ def test_what_would_lose_something_keeps_its_source(formula: str) -> None:
     assert written(source, SLACK).replace("&lt;", "<").replace("&amp;", "&") == shown
 
 
-@pytest.mark.parametrize(
+@rows(
     "markdown",
     [
         "It costs $5 or $10.",

@@ -1,15 +1,14 @@
 """Headings, rules, tables and HTML as models write them, on both platforms."""
 
-import pytest
-
 from bot.discord.text import DIALECT as DISCORD
 from bot.slack.markdown import DIALECT as SLACK
 from tests.bot.shown import written
+from tests.pairs import rows
 
 RULE = "\u2500" * 10
 
 
-@pytest.mark.parametrize(
+@rows(
     ("markdown", "shown"),
     [
         ("##Heading\ntext", "## Heading\n\ntext"),
@@ -40,7 +39,7 @@ def test_headings_and_rules(markdown: str, shown: str) -> None:
     assert written(markdown, DISCORD) == shown
 
 
-@pytest.mark.parametrize(
+@rows(
     ("rows", "shown"),
     [
         ("| `a || b` | or |", "| `a \\|\\| b` | or |"),
@@ -66,7 +65,7 @@ def test_a_table_ends_where_its_pipes_end() -> None:
     assert written("> | a |\n> |---|\n> | `1|2` |\n> end", DISCORD).endswith("> 1|2\n> ```\n> \n> end")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("markdown", "shown"),
     [
         ("<b>a *b*</b> <EM>c</EM> <del>d</del>", "**a *b*** *c* ~~d~~"),
@@ -100,7 +99,7 @@ def test_tags_that_models_write_are_read(markdown: str, shown: str) -> None:
     assert written(markdown, DISCORD) == shown
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         "use a <b> tag, and </b> after it",

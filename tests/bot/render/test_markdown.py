@@ -1,6 +1,5 @@
 """Standard Markdown: our lines are shown as they are, other people's text stays in its part."""
 
-import pytest
 from hypothesis import example, given
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -8,6 +7,7 @@ from markdown_it.token import Token
 from bot.render.markdown import contain, escape, render
 from bot.view.message import Block, Footer, Heading, Line, Message, Pairs, Prose, Quote, Table, Title
 from tests.fragments import made_of
+from tests.pairs import rows
 
 READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
@@ -83,7 +83,7 @@ def test_a_quote_ends_where_it_ends(markdown: str) -> None:
     assert tokens[-2].level == 1
 
 
-@pytest.mark.parametrize(
+@rows(
     ("markdown", "contained"),
     [
         ("```sh\nls", "```sh\nls\n```"),

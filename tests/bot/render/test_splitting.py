@@ -13,6 +13,7 @@ from bot.render.splitting import Text, Word, split
 from bot.slack.markdown import DIALECT as SLACK
 from tests.bot.shown import fences, letters
 from tests.fragments import made_of
+from tests.pairs import rows
 
 Split = Callable[[str, int], list[str]]
 
@@ -237,9 +238,7 @@ def test_nesting_that_takes_half_the_room_is_flattened() -> None:
     assert sum(part.count("word") for part in parts) == 40
 
 
-@pytest.mark.parametrize(
-    "unit", ["x", "word ", "- a b\n", "> a\n", "**a** ", "```\na\n```\n", "\\\\", "\u6f22"]
-)
+@rows("unit", ["x", "word ", "- a b\n", "> a\n", "**a** ", "```\na\n```\n", "\\\\", "\u6f22"])
 def test_the_work_grows_with_the_length(unit: str) -> None:
     """Each character is measured only a few times, however long the text is."""
     measured = 0

@@ -24,9 +24,10 @@ from bot.service.commands import (
     parse,
     usage,
 )
+from tests.pairs import rows
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "question", "given"),
     [
         ("Shard now?", "Shard now?", {}),
@@ -68,7 +69,7 @@ def test_flags_are_read_before_the_first_word_only(
     assert parse(text).is_private == ("private" in given)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "said"),
     [
         ("", "There is no question. Write one: /council Should we shard now?"),
@@ -105,7 +106,7 @@ def test_a_mistyped_command_is_explained(text: str, said: str) -> None:
     assert str(caught.value) == said
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "expected"),
     [
         *(
@@ -130,7 +131,7 @@ def test_any_text_is_a_question_or_a_mistake(text: str) -> None:
     assert text.strip().endswith(typed.question)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("command", "text", "given"),
     [
         (HISTORY, "", {}),
@@ -147,7 +148,7 @@ def test_a_command_of_one_option_takes_the_rest_of_the_line(
     assert argument(command, text) == given
 
 
-@pytest.mark.parametrize(
+@rows(
     ("command", "text", "said"),
     [
         (HISTORY, "11", "The option count can't be “11”. It takes a whole number from 1 to 10."),

@@ -9,6 +9,7 @@ from bot.transcript.prose import correction, html
 from tests.bot.render.bombs import EACH, bomb
 from tests.bot.render.long_answer import answer
 from tests.fragments import made_of
+from tests.pairs import rows
 
 FRAGMENTS = [
     "move ", "the ", "jobs", " ", "\n", "\n\n", ", ", ".", "- ", "1. ", "**", "`", "~~", "> ", "# ", "<b>", "&",
@@ -43,7 +44,7 @@ def unchanged(page: str) -> list[str]:
     )
 
 
-@pytest.mark.parametrize(
+@rows(
     ("before", "after", "first", "second"),
     [
         (

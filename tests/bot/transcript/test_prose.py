@@ -1,10 +1,10 @@
 """Other people's Markdown, made harmless."""
 
-import pytest
 from hypothesis import given
 
 from bot.transcript.prose import html
 from tests.fragments import made_of
+from tests.pairs import rows
 
 LINK = '<a href="{0}" rel="noopener noreferrer"><bdi>{1}</bdi></a>'
 SHOWN = ' <span class="address">(<bdi dir="ltr">{0}</bdi>)</span>'
@@ -15,7 +15,7 @@ def shown(markdown: str) -> str:
     return html(markdown, 3).strip().removeprefix("<p>").removesuffix("</p>")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("markdown", "expected"),
     [
         ("<script>x</script> &lt;b&gt;", "&lt;script&gt;x&lt;/script&gt; &lt;b&gt;"),

@@ -51,6 +51,7 @@ from tests.bot.sample_run import (
     RUN_ID,
     seen,
 )
+from tests.pairs import rows
 
 
 def text(view: RunView, now: float = 50.0) -> str:
@@ -331,7 +332,7 @@ def test_an_answer_that_was_not_saved_has_no_id() -> None:
     assert "id " not in last.text
 
 
-@pytest.mark.parametrize(
+@rows(
     ("changes", "said"),
     [
         (
@@ -472,8 +473,8 @@ def test_alike_rankings_are_not_set_beside_named_dissent() -> None:
     assert "alike" not in shown
 
 
-@pytest.mark.parametrize("at", [0.0, 20.0, 100.0])
-@pytest.mark.parametrize(
+@rows("at", [0.0, 20.0, 100.0])
+@rows(
     ("mark", "said"),
     [
         (
@@ -537,7 +538,7 @@ def test_a_strategy_other_than_the_usual_one_is_named() -> None:
     assert "strategy" not in answered(strategy="consensus")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("shortened", "said"),
     [
         (

@@ -2,7 +2,6 @@
 
 import io
 
-import pytest
 from rich.console import Console
 
 from bot.discord import text as discord_text
@@ -25,6 +24,7 @@ from tests.bot.sample_run import (
 )
 from tests.bot.shown import blocks_text, text, words
 from tests.council.consultations import DEBATE, consultation
+from tests.pairs import rows
 from tests.slack_server.blocks import checked, pinged
 from tests.slack_server.rules import Rules
 
@@ -140,7 +140,7 @@ def test_a_short_consultation_has_no_empty_parts() -> None:
     )
 
 
-@pytest.mark.parametrize("score", range(1, 11))
+@rows("score", range(1, 11))
 def test_a_bar_has_ten_parts_and_its_number(score: int) -> None:
     """Full ones for the score."""
     drawn_bar, number = bar(score).split(" ", 1)

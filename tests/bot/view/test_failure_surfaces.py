@@ -10,6 +10,7 @@ from bot.view.wording import failures
 from bot.view.wording.failures import explain, failure
 from council.errors import CAUSES, Cause, Failure, NoAnswers
 from council.profile import Member
+from tests.pairs import rows
 
 HOSTED = failures.target(Member(model="lab/two"), has_key=True)
 KEYLESS = failures.target(Member(model="lab/two"), has_key=False)
@@ -104,7 +105,7 @@ class TestWhatAnOperatorCanMend:
         assert not any(secret in advice.what + fix for secret in ("pw", "key=k"))
 
 
-@pytest.mark.parametrize("cause", BY_THE_ASKER)
+@rows("cause", BY_THE_ASKER)
 def test_what_others_can_do(cause: Cause) -> None:
     """The asker waits, asks in other words or again; the doctor always has a fix."""
     why, reason = happened(cause), CAUSES[cause]

@@ -1,9 +1,8 @@
 """What people read about files and links, word for word."""
 
-import pytest
-
 from bot.view.wording.inputs import files_read
 from council.document.conversation import FileRecord, LinkRecord
+from tests.pairs import rows
 
 
 def file(name: str, kind: str = "text", **more: object) -> FileRecord:
@@ -11,7 +10,7 @@ def file(name: str, kind: str = "text", **more: object) -> FileRecord:
     return FileRecord.model_validate({"name": name, "kind": kind, "characters": 9, **more})
 
 
-@pytest.mark.parametrize(
+@rows(
     ("files", "said"),
     [
         ([file("notes.txt")], ["Read notes.txt."]),

@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 from bot.past import pages
 from bot.past.pages import Detail
 from bot.render.markdown import render
@@ -18,6 +16,7 @@ from council.document.results import IterationRound, IterationState, Termination
 from council.events import MemberFailed, RunCompleted, StageStarted
 from council.profile import Profile
 from tests.council.scripted import ScriptedCouncil, failure, profile
+from tests.pairs import rows
 
 QUESTION = "Should we shard now or buy a bigger machine?"
 ID = "550e8400-e29b-41d4-a716-446655440000"
@@ -197,7 +196,7 @@ async def test_a_demonstrations_member_that_nobody_criticized_keeps_its_answer()
         assert "Nobody objected, so it wasn't revised." in told[f"member:{name}"]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("reason", "said"),
     [
         (TerminationReason.MAX_ROUNDS_REACHED, "1 review round, the limit"),

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from functools import partial
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,6 +35,7 @@ from tests.bot.sample_run import (
     seen,
 )
 from tests.fragments import made_of
+from tests.pairs import rows
 
 BEST_FIRST = (CLAUDE, GEMINI, GPT)
 """The members by their rank."""
@@ -157,7 +157,7 @@ def test_a_full_thread_shows_whole_responses() -> None:
     assert text(long(thread="full"), f"member:{GPT}").endswith(f"### Corrected response\n\n{LONG}\n")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("markdown", "begun"),
     [
         ("Short.", "Short."),

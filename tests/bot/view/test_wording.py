@@ -24,11 +24,12 @@ from council.events import ContextRead
 from council.text import clip
 from council.usage import Usage, total
 from storage.errors import ConversationNotFound, DatabaseError, DocumentError, damaged
+from tests.pairs import rows
 
 KEY = Failure(cause="key", status=401, detail="No auth credentials found")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("error", "sentence"),
     [
         (
@@ -101,8 +102,8 @@ def test_a_terminal_has_no_button_to_press(error: Exception, sentence: str) -> N
     assert explain(error, "7b1f", at_terminal=True) == sentence
 
 
-@pytest.mark.parametrize("at_terminal", [True, False])
-@pytest.mark.parametrize(
+@rows("at_terminal", [True, False])
+@rows(
     ("error", "sentence"),
     [
         (
@@ -175,7 +176,7 @@ def test_an_accounts_refusal_is_said_once_for_all_its_members() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("seconds", "said"),
     [
         (0, "0.1 s"),
@@ -193,7 +194,7 @@ def test_durations_carry_their_units(seconds: float, said: str) -> None:
     assert duration(seconds) == said
 
 
-@pytest.mark.parametrize(
+@rows(
     ("usage", "said"),
     [
         (Usage(cost=0.0123), "$0.012"),
@@ -303,7 +304,7 @@ def test_names_are_short_and_apart() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@rows(
     ("read", "said"),
     [
         (ContextRead(14), "Read 14 messages of this thread."),

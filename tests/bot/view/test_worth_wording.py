@@ -1,7 +1,5 @@
 """The sentences about depth, word for word."""
 
-import pytest
-
 from bot.render.markdown import render
 from bot.transcript.markdown import to_markdown
 from bot.view.card import card
@@ -11,6 +9,7 @@ from council.document.results import DepthReason, DifferingPoint, JudgeReport, R
 from council.events import DepthChosen, StageCompleted, StageStarted
 from council.profile import Member
 from tests.bot.sample_run import ANSWERS, ASSISTANT, CONVERSATION, GPT, PROFILE
+from tests.pairs import rows
 
 
 def depth(reason: DepthReason, *, points: int = 0, saved: Savings | None = None) -> RunDepth:
@@ -26,7 +25,7 @@ def depth(reason: DepthReason, *, points: int = 0, saved: Savings | None = None)
     )
 
 
-@pytest.mark.parametrize(
+@rows(
     ("saved", "said"),
     [
         (Savings(tokens=9_876, cost=0.0312), "The answers agree; reviews skipped, about $0.03 saved."),
@@ -48,7 +47,7 @@ def test_what_was_skipped_and_saved(saved: Savings | None, said: str) -> None:
     assert worth.skipped(depth("agreed", saved=saved), by_member=False) == said
 
 
-@pytest.mark.parametrize(
+@rows(
     ("reason", "points", "said"),
     [
         ("audited", 0, "the answers agree; reviewed all the same, as a check"),

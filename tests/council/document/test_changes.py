@@ -18,6 +18,7 @@ from council.document.changes import (
     summarize_changes,
     words_changed,
 )
+from tests.pairs import rows
 
 SENTENCE = "Redis keeps the data in memory and writes it to disk from time to time."
 TEXT = (
@@ -116,7 +117,7 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize(("original", "refined"), PAIRS)
+@rows(("original", "refined"), PAIRS)
 def test_agrees_with_the_contract(original: str, refined: str) -> None:
     """Up to 2,000 characters the answer is the seed's, on either side of each threshold."""
     assert max(len(original), len(refined)) <= LITERAL_LIMIT
@@ -144,9 +145,7 @@ def long_text(words: int, seed: int = 1) -> list[str]:
     return random.Random(seed).choices(VOCABULARY, k=words)  # noqa: S311 - the same text each time
 
 
-@pytest.mark.parametrize(
-    ("share", "changed"), [(0.0, False), (0.04, False), (0.06, False), (0.2, True), (0.8, True)]
-)
+@rows(("share", "changed"), [(0.0, False), (0.04, False), (0.06, False), (0.2, True), (0.8, True)])
 def test_judges_long_texts_by_words(share: float, changed: bool) -> None:
     """Above 2,000 characters words are compared, under the same thresholds."""
     before = long_text(2_000)
@@ -297,7 +296,7 @@ def test_an_unchanged_text_has_no_words_removed_or_added() -> None:
 # The summary -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@rows(
     ("original", "refined", "summary"),
     [
         ("a", "a\nb\nc", "Added content (+2 lines)"),
@@ -345,7 +344,7 @@ def test_summarizes_long_texts() -> None:
 # What was dropped ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@rows(
     ("original", "refined", "sentences"),
     [
         ("It is fast. It is free! Is it?", "Is it? It is fast.", ["It is free!"]),

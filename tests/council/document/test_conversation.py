@@ -6,6 +6,7 @@ from pydantic import ValidationError
 from council.document.conversation import AssistantMessage, Conversation, exchanges, peer_critiques
 from council.document.results import ChairNotes, Stage2_5Result, Stage2Result
 from tests.council.scripted import ScriptedCouncil
+from tests.pairs import rows
 
 PLAIN = {
     "role": "assistant",
@@ -38,7 +39,7 @@ def test_each_question_is_paired_with_its_answer() -> None:
     assert conversation.answers == [each.answer for each in exchanges(conversation) if each.answer]
 
 
-@pytest.mark.parametrize(
+@rows(
     "strange",
     [
         {"usage": {"total": 5}},

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
 from structlog.testing import capture_logs
 
 from council.demonstration import WINDOW
@@ -15,6 +14,7 @@ from council.models.costs import UNKNOWN_WINDOW, Catalog, find_listing, read_lis
 from council.profile import Member, Profile
 from council.text.json_objects import JsonObject
 from council.usage import Price
+from tests.pairs import rows
 
 LIST: list[JsonObject] = [
     {
@@ -56,7 +56,7 @@ def profile(**changes: object) -> Profile:
     return Profile.model_validate(fields)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[row["server"] for row in ROWS])
+@rows("row", ROWS, ids=[row["server"] for row in ROWS])
 def test_a_list_is_read_as_its_server_writes_it(row: dict[str, Any]) -> None:
     """What isn't stated is unknown: never a price of zero, never a large window."""
     name, listed = row["name"], read_listings([row["listed"]])

@@ -38,6 +38,7 @@ from tests.council.models.scene import (
 )
 from tests.council.scripted import Clock, ScriptedCouncil, as_called
 from tests.model_server import Exchange, ModelServer, Turn
+from tests.pairs import rows
 from tests.passing_time import Rest, let_pass
 
 PRICED: JsonObject = {"id": MODEL, "pricing": {"prompt": "0.25", "completion": "0.5"}}
@@ -109,7 +110,7 @@ async def test_a_schema_that_was_refused_in_every_form_is_not_asked_for_again() 
     ]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("dialect", "says", "tried"),
     [
         (None, None, True),
@@ -131,7 +132,7 @@ async def test_a_schema_is_tried_at_the_council_s_own_address_unless_its_list_sa
     assert [seat.structured for seat in seats.seats] == [tried, tried]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("member", "cause"),
     [
         ({"endpoint": "http://127.0.0.1/v1", "api_key_env": "LOCAL_KEY"}, "no_key"),
@@ -189,7 +190,7 @@ async def test_what_a_call_costs_is_known_before_it_is_made() -> None:
     assert provider.history == []
 
 
-@pytest.mark.parametrize(
+@rows(
     ("address", "own"),
     [
         ("http://localhost:11434/v1", True),
@@ -248,7 +249,7 @@ WRONG: list[tuple[Turn, Cause, int, bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("turn", "cause", "attempts", "is_paid"), WRONG)
+@rows(("turn", "cause", "attempts", "is_paid"), WRONG)
 async def test_what_goes_wrong_is_asked_again_where_it_may_pass(
     turn: Turn, cause: Cause, attempts: int, *, is_paid: bool
 ) -> None:
@@ -325,7 +326,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 CHUNK = b"8\r\ndata: {}\r\n"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("said", "cause"),
     [
         (b"SSH-2.0-OpenSSH\r\n\r\n", "malformed"),
@@ -415,7 +416,7 @@ async def test_all_calls_of_a_run_share_its_retries() -> None:
 # Time and size ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@rows(
     "turn",
     [
         Turn(drip=b" ", streamed=False),
@@ -506,7 +507,7 @@ async def test_a_whole_answer_counts_though_the_stream_stays_open() -> None:
     assert provider.history[0].abandoned
 
 
-@pytest.mark.parametrize(
+@rows(
     "turn",
     [
         Turn(drip=b"x" * 1000, streamed=False),
@@ -635,7 +636,7 @@ async def test_calls_at_once_are_bounded_for_each_provider() -> None:
     assert (len(one.history), len(other.history)) == (6, 5)
 
 
-@pytest.mark.parametrize("turns", range(6))
+@rows("turns", range(6))
 async def test_a_connection_that_the_server_closed_is_not_used_again(turns: int) -> None:
     """A kept connection may have died since, however few turns of the event loop ago."""
     async with ModelServer() as provider, opened(provider, retries=quick(max_attempts=1)) as client:
@@ -783,7 +784,7 @@ async def test_only_the_beginning_of_a_large_error_is_read(status: int) -> None:
     assert provider.history[0].abandoned
 
 
-@pytest.mark.parametrize("line", [b"\n", b":\n", b"\r", b"id: 1\n", b"data:\n", b"\r\n"])
+@rows("line", [b"\n", b":\n", b"\r", b"id: 1\n", b"data:\n", b"\r\n"])
 async def test_a_stream_of_empty_lines_is_ended(line: bytes) -> None:
     """After a bounded number of them, and other tasks have their turns meanwhile."""
     async with ModelServer() as provider, opened(provider, max_reply_lines=200_000) as client:

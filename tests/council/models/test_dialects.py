@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any, get_args
 
 import httpx
-import pytest
 
 from council.models.servers import SERVERS, known_server
 from council.profile import DialectName
 from tests.council.models.scene import call, failure, opened
 from tests.council.models.test_adaptation import TOLD, sent_format
 from tests.model_server import ModelServer, Turn
+from tests.pairs import rows
 
 Row = dict[str, Any]
 ROWS: dict[str, list[Row]] = tomllib.loads(
@@ -25,13 +25,13 @@ def test_every_dialect_has_a_row() -> None:
     assert SERVERS.keys() == {*get_args(DialectName)}
 
 
-@pytest.mark.parametrize("row", ROWS["hosts"], ids=lambda row: row["address"])
+@rows("row", ROWS["hosts"], ids=lambda row: row["address"])
 def test_an_address_gets_the_dialect_of_its_host(row: Row) -> None:
     """Unless another is named: a proxy speaks what stands behind it."""
     assert known_server(httpx.URL(row["address"]), row.get("named")).name == row["dialect"]
 
 
-@pytest.mark.parametrize("row", ROWS["sent"], ids=lambda row: f"{row['dialect']} {row.get('settings')}")
+@rows("row", ROWS["sent"], ids=lambda row: f"{row['dialect']} {row.get('settings')}")
 async def test_a_request_is_what_its_server_takes(row: Row) -> None:
     """What somebody set, in the server's words and places, and nothing else."""
     model = row.get("model", "m")
@@ -44,7 +44,7 @@ async def test_a_request_is_what_its_server_takes(row: Row) -> None:
     assert [name for name in bare if name not in request] == row.get("lacks", [])
 
 
-@pytest.mark.parametrize("name", sorted(SERVERS.keys() - {"openrouter"}))
+@rows("name", sorted(SERVERS.keys() - {"openrouter"}))
 async def test_only_openrouter_gets_its_own_fields(name: str) -> None:
     """Other servers refuse what they don't know."""
     async with ModelServer() as server, opened(server, dialect=name) as client:
@@ -52,7 +52,7 @@ async def test_only_openrouter_gets_its_own_fields(name: str) -> None:
     assert server.history[0].request.keys() <= {"model", *BARE}
 
 
-@pytest.mark.parametrize("row", ROWS["forms"], ids=lambda row: f"{row['dialect']} {row.get('model')}")
+@rows("row", ROWS["forms"], ids=lambda row: f"{row['dialect']} {row.get('model')}")
 async def test_json_is_asked_for_in_forms_a_server_takes(row: Row) -> None:
     """The best first; where all are refused, the failure says so."""
     refused = Turn(status=400, body={"error": {"message": "response_format is not supported"}})

@@ -8,6 +8,7 @@ from council.brief import Brief
 from council.calls import Call
 from council.errors import Cause, ModelError
 from council.profile import Member, Profile
+from tests.pairs import rows
 
 HERE = "http://127.0.0.1:11434/v1"
 THERE = "http://127.0.0.1:8000/v1"
@@ -43,7 +44,7 @@ def test_a_member_without_an_endpoint_is_the_councils_own() -> None:
     assert (found.endpoint, found.api_key_env) == (None, None)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("called", "cause"),
     [
         (call(Member(model="x-ai/grok")), "not_configured"),

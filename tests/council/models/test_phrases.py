@@ -16,6 +16,7 @@ from bot.render.markdown import contain
 from council.models.phrases import answer_in, without_sources
 from council.models.reply import Completion
 from tests.council.models.scene import call, failed
+from tests.pairs import rows
 
 SAID = "Water boils at 100 degrees at sea level."
 LONG = f"{SAID} It boils at less on a mountain, because the air presses less on it there. " * 3
@@ -39,7 +40,7 @@ def answer(text: str, question: str = "At what temperature does water boil?", **
     return completion(text).reply(asked, 1, lambda _: None).text
 
 
-@pytest.mark.parametrize("text", CALLS.values(), ids=[*CALLS])
+@rows("text", CALLS.values(), ids=[*CALLS])
 def test_a_call_of_a_tool_is_no_answer(text: str) -> None:
     """Nobody offered a tool: it is as if nothing had been said, and asked for once more."""
     for finish in ("stop", "tool_calls", "length"):
@@ -52,13 +53,13 @@ def test_a_call_of_a_tool_is_no_answer(text: str) -> None:
         assert failure.usage is not None
 
 
-@pytest.mark.parametrize("text", ABOUT.values(), ids=[*ABOUT])
+@rows("text", ABOUT.values(), ids=[*ABOUT])
 def test_an_answer_that_speaks_of_such_a_mark_survives(text: str) -> None:
     """In code, or as a word among others."""
     assert answer(text) == text
 
 
-@pytest.mark.parametrize("name", ["Hermes", "Mistral", "DeepSeek V4", "Claude", "Gemma 3", "gpt-oss"])
+@rows("name", ["Hermes", "Mistral", "DeepSeek V4", "Claude", "Gemma 3", "gpt-oss"])
 def test_what_the_question_has_is_part_of_the_answer(name: str) -> None:
     """Whoever asks about a template gets it, in code or not."""
     text = CALLS[name]
@@ -86,14 +87,14 @@ def test_what_a_template_leaves_behind_an_answer_is_cut(kind: str, left: str) ->
     assert answer(block + left) == block
 
 
-@pytest.mark.parametrize(("text", "shown"), SHOWN.items())
+@rows(("text", "shown"), SHOWN.items())
 def test_marks_of_sources_that_lead_nowhere_are_left_out(text: str, shown: str) -> None:
     """From what is asked now and from what was imported; a list of links among them stays."""
     assert answer(text).strip() == shown
     assert contain(text).strip() == shown
 
 
-@pytest.mark.parametrize("text", NAMED)
+@rows("text", NAMED)
 def test_a_text_that_speaks_of_such_marks_survives(text: str) -> None:
     """In code, in quotation marks, or set apart as a word."""
     assert answer(text) == text
@@ -120,7 +121,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("pattern", HOSTILE)
+@rows("pattern", HOSTILE)
 def test_a_hostile_text_is_read_in_time_that_grows_with_it(pattern: str) -> None:
     """Ten times as long takes no hundred times as long: a model may write millions of characters."""
 

@@ -24,6 +24,7 @@ from council.models.thoughts import CLOSING, LONGEST_MARK, MARKS, MOST_KEPT, Tho
 from council.text.json_objects import JsonObject
 from council.usage import Price, Usage
 from tests.council.models.scene import call, failed
+from tests.pairs import rows
 
 Row = dict[str, Any]
 Sent = TypeVar("Sent", str, bytes)
@@ -31,12 +32,6 @@ ROWS: dict[str, list[Row]] = tomllib.loads(
     Path(__file__).with_name("read.toml").read_text(encoding="utf-8")
 )
 OPENING = MARKS[0].opening
-
-
-def rows(name: str) -> pytest.MarkDecorator:
-    """Play the rows of this name."""
-    names = [str(row.get("server") or row.get("said")) for row in ROWS[name]]
-    return pytest.mark.parametrize("row", ROWS[name], ids=names)
 
 
 def pieces(sent: Sent, size: int) -> list[Sent]:
@@ -74,7 +69,7 @@ def read(*said: str, is_whole: bool = True, waits: bool = False) -> Read:
     return Read(reading.answer, reading.thoughts, withdrawn, closed_without_opening=closed)
 
 
-@rows("thoughts")
+@rows("row", ROWS["thoughts"])
 def test_thoughts_are_told_from_the_answer(row: Row) -> None:
     """Whole, and in pieces of any length; also of a model that is known to leave the opening tag out."""
     for size in (len(row["said"]), 1, 2, 3, 7):
@@ -188,7 +183,7 @@ async def received(status: int, label: str, *sent: bytes) -> Completion:
     return completion
 
 
-@rows("replies")
+@rows("row", ROWS["replies"])
 async def test_what_a_server_sends_is_read(row: Row) -> None:
     """Whole and byte by byte, but for its beginning, which tells a page; however it is labelled."""
     events = "".join(f"data: {event}\n\n" for event in row.get("events", ()))
@@ -237,9 +232,7 @@ def test_an_emoji_cut_in_two_comes_out_whole(cut: int) -> None:
     assert completion.text == "".join(heard) == "a😀b"
 
 
-@pytest.mark.parametrize(
-    "data", [b"<html>", b"", b"\x1f\x8b\x08\x00", b"[" * 200_000, b'{"a":' * 100_000]
-)
+@rows("data", [b"<html>", b"", b"\x1f\x8b\x08\x00", b"[" * 200_000, b'{"a":' * 100_000])
 def test_what_is_no_json_object_is_malformed(data: bytes) -> None:
     """Also where it is too deep; it costs this reply and nothing else."""
     assert failed(lambda: parse(data)).cause == "malformed"
@@ -311,7 +304,7 @@ def test_an_event_up_to_its_limit_may_come_in_pieces(monkeypatch: pytest.MonkeyP
 # Usage --------------------------------------------------------------------------------------------
 
 
-@rows("usages")
+@rows("row", ROWS["usages"])
 def test_what_a_call_used_and_cost_is_read(row: Row) -> None:
     """As its server states it, else by the price that is listed; the log says what isn't believed."""
     body = {"choices": [{"message": {"content": "Yes."}}], "usage": row.get("usage")}
@@ -327,7 +320,7 @@ def test_what_a_call_used_and_cost_is_read(row: Row) -> None:
     assert (logs == []) is row.get("is_believed", True)
 
 
-@rows("bills")
+@rows("row", ROWS["bills"])
 def test_what_a_reply_costs_so_far_is_known(row: Row) -> None:
     """Whole or cut, counted or not, with what its server hides; an error's count is one, too."""
     asked = call(max_tokens=row.get("max_tokens"), web=row.get("web", False))

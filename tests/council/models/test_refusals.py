@@ -17,6 +17,7 @@ from council.text.redaction import Redaction
 from tests.council.models.scene import call, failure, quick
 from tests.council.models.test_adaptation import FORM, SAID, full, opened, showing
 from tests.model_server import ModelServer, Turn
+from tests.pairs import rows
 from tests.passing_time import Rest
 
 Row = dict[str, Any]
@@ -64,7 +65,7 @@ async def test_each_server_says_in_its_own_words_that_a_request_is_too_long(stat
         assert len(server.history) == 2 * len(TOO_LONG)
 
 
-@pytest.mark.parametrize("row", LESSONS, ids=lambda row: f"{row['page'] or 'same'} {row['change']}")
+@rows("row", LESSONS, ids=lambda row: f"{row['page'] or 'same'} {row['change']}")
 async def test_what_a_refusal_names_is_sent_otherwise_at_once(row: Row) -> None:
     """In `param`, `loc` or words: what was sent is left out, swapped or put otherwise, for good."""
     extra = {"extra": {"top_k": 4}} if "top_k" in row["change"] else {}
@@ -114,7 +115,7 @@ async def test_a_limit_refused_under_both_names_is_left_out() -> None:
 LIMITS = {"max_tokens": None, "max_completion_tokens": None}.keys()
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         "Incorrect API key provided: sk-or-v1-0123456789abcdef.",
@@ -157,7 +158,7 @@ def test_only_the_beginning_of_an_error_is_searched_for_keys() -> None:
     assert shorten(huge) == f"{huge[:199].rpartition(' ')[0]}\u2026"
 
 
-@pytest.mark.parametrize("before", range(1_900, 2_100, 7))
+@rows("before", range(1_900, 2_100, 7))
 def test_a_cut_shows_no_part_of_a_secret(before: int) -> None:
     """Wherever it is: the secret itself, and words that look like a key."""
     blank, rest = " " * before, "and so on " * 1000
@@ -178,7 +179,7 @@ TELLING = (
 )
 
 
-@pytest.mark.parametrize("status", [400, 402, 403, 404, 422, 429, 500])
+@rows("status", [400, 402, 403, 404, 422, 429, 500])
 def test_what_a_server_quotes_is_no_cause(status: int) -> None:
     """A question may hold any of these words."""
     plain = refused({"error": {"message": "Invalid value. Supported values are: text."}}, status).failure
@@ -216,7 +217,7 @@ def test_no_error_breaks_the_reader(body: object, status: int) -> None:
     assert named is None or named[0] in SENT
 
 
-@pytest.mark.parametrize(
+@rows(
     ("words", "asked", "less"),
     [
         ("You requested up to 65536 tokens, but can only afford 30104.", None, 30104),

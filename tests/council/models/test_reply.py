@@ -1,12 +1,11 @@
 """What a broken reply costs, and who gave it; `read.toml` has all that a reply says by itself."""
 
-import pytest
-
 from council.errors import Failure
 from council.models.refusals import NO_SECRETS
 from council.models.reply import Completion
 from council.usage import Price, Usage, total
 from tests.council.models.scene import call
+from tests.pairs import rows
 
 PRICE = Price(prompt=0.25, completion=0.5)
 MEMBERS = ("openai/gpt-5-mini", "x-ai/grok-4")
@@ -26,7 +25,7 @@ def no_price(_: str) -> Price | None:
     return None
 
 
-@pytest.mark.parametrize(
+@rows(
     ("answered", "expected"),
     [
         ("openai/gpt-5", None),

@@ -10,11 +10,12 @@ import pytest
 from council.errors import Cause, Failure, ModelError
 from council.models.client import LONGEST_WAIT, Retries, last_word
 from council.models.refusals import RefusedCall, retry_after
+from tests.pairs import rows
 
 NOW = datetime(2026, 1, 20, 10, 30, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("headers", "seconds"),
     [
         ({"retry-after": "2"}, 2.0),
@@ -80,7 +81,7 @@ def failing(cause: Cause) -> ModelError:
     return ModelError(Failure(cause=cause))
 
 
-@pytest.mark.parametrize(
+@rows(
     ("error", "earlier", "left", "wait"),
     [
         (failing("lost"), "", 1_000.0, 0.5),

@@ -15,6 +15,7 @@ from council.profile import Member, Persona
 from council.prompts.builtin import prompts_of
 from council.prompts.chair import Material
 from tests.council.scripted import FOUR, ScriptedCouncil, failure, profile
+from tests.pairs import rows
 
 PERSONA = Persona(name="The Pragmatist", prompt="You give correct, short answers.")
 MEMBER = Member(model="a/one", persona=PERSONA)
@@ -89,7 +90,7 @@ def test_an_answer_without_words_is_read_first() -> None:
     assert turns(2, "Rome.", "Rome!", "?")[0] == "?"
 
 
-@pytest.mark.parametrize(
+@rows(
     "asked",
     [
         brief(profile=profile()),

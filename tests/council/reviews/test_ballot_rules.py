@@ -15,6 +15,7 @@ from council.reviews.ballot_text import (
 )
 from council.reviews.ballots import ballot_schema, labels_schema, read_ballot, read_labels
 from council.text.json_objects import JsonObject
+from tests.pairs import rows
 
 THREE = ("Response A", "Response B", "Response C")
 TWO = THREE[:2]
@@ -66,7 +67,7 @@ def test_the_schema_of_a_demonstrations_ballot() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@rows(
     ("line", "expected"),
     [
         ("Response C:", True),
@@ -87,7 +88,7 @@ def test_whose_words_a_line_announces(line: str, *, expected: bool) -> None:
     assert is_attributed(line) is expected
 
 
-@pytest.mark.parametrize(
+@rows(
     ("before", "expected"),
     [
         *((mark, True) for mark in ('"', "'", "\u201c", "\u201e", "\u00ab", "\u2018")),
@@ -120,7 +121,7 @@ def test_signs_are_made_plain() -> None:
     assert plain(" --- ") == ""
 
 
-@pytest.mark.parametrize(
+@rows(
     ("line", "begins"),
     [
         ("FINAL RANKING:", True),
@@ -136,7 +137,7 @@ def test_what_begins_a_ranking(line: str, *, begins: bool) -> None:
     assert begins_ranking(line) is begins
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "left"),
     [
         ("No ballot here.", "No ballot here."),
@@ -153,7 +154,7 @@ def test_a_review_without_the_ballots_that_close_it(text: str, left: str) -> Non
     assert without_ranking(text) == left
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "letters"),
     [
         # Another entry needs a sign.
@@ -251,7 +252,7 @@ ANSWER = """\
 """
 
 
-@pytest.mark.parametrize(
+@rows(
     ("quote", "found"),
     [
         ("boils at 100 \u00b0C", True),

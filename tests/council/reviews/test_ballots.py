@@ -15,6 +15,7 @@ from council.reviews.ballots import Ballot, ballot_schema, read_ballot, read_lab
 from tests.council.reviews.ballots import CASES, LABELS, LIST
 from tests.council.reviews.points import against, praise
 from tests.fragments import made_of
+from tests.pairs import rows
 
 
 def test_reads_a_ballot() -> None:
@@ -36,7 +37,7 @@ def test_of_two_answers_one_alone_is_no_ranking() -> None:
     assert parse_ranking("FINAL RANKING:\n1. Response B", LABELS[:2]) == []
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "letters"),
     [
         ('{"ranking": ["Response C", "A", "B"]}', "CAB"),
@@ -239,7 +240,7 @@ def test_remarks_never_change_a_json_ballot(order: list[str], strengths: str, we
     assert parse_ranking(ballot.text, LABELS) == order
 
 
-@pytest.mark.parametrize(
+@rows(
     "remark",
     ["It says:", "Response A:", "It contains **this:**", "```", "x " * 499 + ":", "says\uff1a"],
 )
@@ -249,7 +250,7 @@ def test_remarks_never_announce_the_ballot(remark: str) -> None:
     assert ballot.ranking == ("Response B", "Response A")
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         '{"reviews": [], "ranking": "Response B"}',
@@ -291,7 +292,7 @@ POINT = {"text": "No tests.", "severity": "high"}
 WHOLE = {"label": "Response B", "strengths": "Clear.", "critiques": [POINT]}
 
 
-@pytest.mark.parametrize(
+@rows(
     ("given", "points"),
     [
         ({"critiques": [POINT | {"severity": "High"}]}, ["high: No tests."]),

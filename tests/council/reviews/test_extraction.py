@@ -1,10 +1,9 @@
 """The points about each answer, picked out of whole reviews as the refinement contract has it."""
 
-import pytest
-
 from council.document.results import CritiqueItem, Stage2Result, format_critiques_for_refinement
 from council.reviews.extraction import extract_critiques_from_rankings
 from tests.council.reviews.points import against, praise
+from tests.pairs import rows
 
 LABELS = {"Response A": "a/one", "Response B": "b/two", "Response C": "c/three"}
 
@@ -45,7 +44,7 @@ def test_similar_points_are_merged() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@rows(
     ("short", "long", "same"),
     [
         ("is wrong.", "is wrong about the default port, and the backup command deletes data.", False),
@@ -114,7 +113,7 @@ def test_stored_points_go_before_the_text() -> None:
         assert [item.critique_text for item in found["Response A"]] == points
 
 
-@pytest.mark.parametrize(
+@rows(
     ("review", "points"),
     [
         ("Response A contains no errors. Response B is clear and complete.", []),

@@ -1,10 +1,11 @@
 """Ballots in JSON, as models really send them: in blocks, among words, broken, or somebody else's."""
 
 import json
+import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ from council.reviews.ballots import Ballot, read_ballot, read_labels
 from tests.council.reviews.ballots import LABELS
 from tests.council.reviews.points import against, praise
 from tests.fragments import made_of
+from tests.pairs import rows
 
 A, B, C = LABELS
 RANKING = [B, C, A]
@@ -39,59 +41,10 @@ BARE = Ballot(
 )
 
 
-def doubled(text: str) -> str:
-    """Return JSON as a template would hold it."""
-    return text.replace("{braces}", "braces").replace("{", "{{").replace("}", "}}")
+REPLIES = tomllib.loads(Path(__file__).with_name("json_replies.toml").read_text(encoding="utf-8"))
 
 
-REPLIES = {
-    "sreerevanth/repopilot#157: bare": WHOLE,
-    "vectorize-io/hindsight#645: in a block": f"```json\n{PRETTY}\n```",
-    "unclecode/crawl4ai#1720: in a block without a language": f"```\n{PRETTY}\n```",
-    "dspy-community/dspy-template-adapter#2: words, then a block": (
-        f"Let me analyze this...\n\n```json\n{PRETTY}\n```"
-    ),
-    "redis/agent-memory-server#236: a comment below": (
-        f"{PRETTY}\n\nNote: I ranked them by correctness first."
-    ),
-    "affromero/flight-finder#201: another object below": f'{WHOLE}\n\n{{"confidence": "medium"}}',
-    "garrytan/gbrain#4640: a draft above": (
-        f'So perhaps {{"ranking": ["{A}", "{B}", "{C}"]}}? No, the dates are wrong.\n\n{WHOLE}'
-    ),
-    "ItzCrazyKns/Vane#1171: an open brace above": f"The set {{ of answers is small.\n{WHOLE}",
-    "Narcooo/inkos#181: braces in words": f"{{分析需求}} 好的。\n{WHOLE}",
-    "promptfoo/promptfoo#10268: braces in strings": f"The result is {WHOLE} done",
-    "NVIDIA-NeMo/labs-OO-Agents#238: after a block of code": (
-        f"```python\nx = {{'a': 1}}\n```\n\n```json\n{WHOLE}\n```"
-    ),
-    "ducroo/SICTIC-AI#37: commas before the ends": PRETTY.replace("]", "],").replace("],,", "],"),
-    "evalops/diffscope#45: in single quotes": f"Here you go:\n{FIELDS!r}",
-    "hherb/bmlibrarian#151: keys without quotes": PRETTY.replace('"ranking"', "ranking"),
-    "langroid/langroid#569: a line end in a string": PRETTY.replace(
-        '"ranking"', '"note": "One\nline", "ranking"'
-    ),
-    "TencentCloud/TencentDB-Agent-Memory#1220: quotes within": PRETTY.replace(
-        '"Response A",\n      "strengths"', '\u201cResponse A\u201d,\n      "strengths"'
-    ),
-    "aden-hive/hive#5909: cut off in its end": PRETTY.removesuffix("}"),
-    "getzep/graphiti#1053: cut off in a block": f"```json\n{PRETTY[: PRETTY.rindex(']')]}\n```",
-    "run-llama/llama_index#7886: in the braces of a template": (
-        f"Here is the output in JSON format:\n{doubled(PRETTY)}"
-    ),
-    "ScrapeGraphAI/Scrapegraph-ai#1085: in double braces": f"{{{WHOLE}}}",
-    "a list of one": f"[{PRETTY}]",
-    "coze-dev/coze-studio#573: in a wrapper": json.dumps({"output": FIELDS}),
-    "THU-MAIC/OpenMAIC#750: below the thoughts' end": f"B is best.\n</think>\n\n{WHOLE}",
-    "a comment on the first line": f'{{\n  // My ballot {{so far}}: it\'s "final".\n{WHOLE[1:]}',
-    "a comment of several lines": f"{{\n  /* My ballot,\n     all of it: */\n{WHOLE[1:]}",
-    "comments between": PRETTY.replace('[\n    "Response B"', '[ // the } best\n    "Response B"'),
-    "as a string": json.dumps(WHOLE),
-    "as a string in a block": f"```json\n{json.dumps(PRETTY)}\n```\n",
-    "keys in another case": json.dumps({name.upper(): each for name, each in FIELDS.items()}),
-}
-
-
-@pytest.mark.parametrize("reply", REPLIES.values(), ids=REPLIES)
+@rows("reply", REPLIES.values(), ids=REPLIES)
 def test_a_ballot_is_read_as_the_bare_one(reply: str) -> None:
     """Most forms are from a public report (repository#number), with our fields in it."""
     ballot = read_ballot(reply, LABELS)
@@ -103,7 +56,7 @@ def test_a_ballot_is_read_as_the_bare_one(reply: str) -> None:
     assert ballot.text.replace(" braces ", " {braces} ") == BARE.text
 
 
-@pytest.mark.parametrize(
+@rows(
     "fields",
     [
         {"ranking": RANKING},
@@ -135,7 +88,7 @@ def test_a_ranking_comes_in_many_ways(fields: Mapping[str, object]) -> None:
     assert read_labels(prose, LABELS) == RANKING
 
 
-@pytest.mark.parametrize(
+@rows(
     "ranking",
     [
         [{"label": A, "rank": 1}, {"label": B, "rank": 1}, {"label": C, "rank": 2}],
@@ -173,7 +126,7 @@ def test_scores_beside_a_ranking_count_where_they_fit() -> None:
 LIST = f"FINAL RANKING:\n1. {C}\n2. {A}\n3. {B}"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "letters"),
     [
         (f"{ALONE}\n\nOn reflection:\n\n{LIST}", "CAB"),
@@ -223,8 +176,8 @@ QUOTING = [
 ]
 
 
-@pytest.mark.parametrize("quoting", QUOTING)
-@pytest.mark.parametrize("quoted", [ALONE, WHOLE])
+@rows("quoting", QUOTING)
+@rows("quoted", [ALONE, WHOLE])
 def test_a_quoted_ballot_never_counts(quoting: str, quoted: str) -> None:
     """Alone it is no ballot, and beside the reviewer's own it changes nothing."""
     text = quoting.format(quoted)
@@ -237,7 +190,7 @@ def test_a_quoted_ballot_never_counts(quoting: str, quoted: str) -> None:
         assert read_ballot(both, LABELS).ranking == (A, B, C)
 
 
-@pytest.mark.parametrize(
+@rows(
     "announcing",
     [
         "Here is the JSON object containing my reviews:\n{}",
@@ -268,9 +221,9 @@ ANSWERS = [
 ]
 
 
-@pytest.mark.parametrize("answer", ANSWERS)
-@pytest.mark.parametrize("frame", ["{}", "```json\n{}\n```", "I agree.\n\n{}\n\nSo be it."])
-@pytest.mark.parametrize("indent", [None, 1])
+@rows("answer", ANSWERS)
+@rows("frame", ["{}", "```json\n{}\n```", "I agree.\n\n{}\n\nSo be it."])
+@rows("indent", [None, 1])
 def test_an_object_of_an_answer_is_never_the_reviewers(
     answer: str, frame: str, indent: int | None
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from council.reviews.labels import label_answers, reading_orders
 from council.reviews.ranking import aggregate
+from tests.pairs import rows
 
 NAMES = [f"maker/model-{number}" for number in range(8)]
 
@@ -50,7 +51,7 @@ def test_there_are_letters_for_26() -> None:
         label_answers([f"m{i}" for i in range(27)], 0)
 
 
-@pytest.mark.parametrize("size", range(2, 9))
+@rows("size", range(2, 9))
 def test_every_answer_is_in_each_position_equally_often(size: int) -> None:
     """Whoever reads, each answer is read in each position once."""
     orders = reading_orders(NAMES[:size], seed=size)
@@ -60,7 +61,7 @@ def test_every_answer_is_in_each_position_equally_often(size: int) -> None:
     assert seen == {(at, name): 1 for at in range(positions) for name in NAMES[:size]}
 
 
-@pytest.mark.parametrize("size", range(3, 9))
+@rows("size", range(3, 9))
 def test_nobody_reads_its_own(size: int) -> None:
     """With three or more answers every reviewer reads all but its own."""
     for reviewer, order in reading_orders(NAMES[:size], seed=1).items():

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from itertools import cycle, islice, permutations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from council.document.results import AggregateRanking, Rank
 from council.reviews.ranking import aggregate, disagreements
+from tests.pairs import rows
 
 A, B, C, D, E = (f"Response {letter}" for letter in "ABCDE")
 FOUR = {A: "ann", B: "bob", C: "cyd", D: "dee"}
@@ -98,7 +98,7 @@ def test_half_the_ballots_are_no_majority() -> None:
     assert [place.wins for place in ranking.places] == [0, 0, 0]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("ballots", "agreement", "word"),
     [
         ([[A, B, C, D], [A, B, C, D]], 1.0, "strong"),

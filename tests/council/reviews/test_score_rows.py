@@ -1,10 +1,10 @@
 """Scores in reviews: as JSON or in the rows that are asked for, and nothing that isn't the reviewer's own."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from council.reviews.ballots import read_scores, scores_of, scores_text
+from tests.pairs import rows
 
 LABELS = ("Response A", "Response B")
 CRITERIA = ("Cost", "Time to market")
@@ -16,7 +16,7 @@ ROWS = "Response A: Cost 7, Time to market 4\nResponse B: Cost 9, Time to market
 RANKING = "FINAL RANKING:\n1. Response B\n2. Response A"
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         f"Fine.\n\nSCORES:\n{ROWS}\n\n{RANKING}",
@@ -38,7 +38,7 @@ def test_scores_are_read(text: str) -> None:
     assert read_scores(text, LABELS, CRITERIA) == BOTH
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         "",
@@ -77,7 +77,7 @@ def test_without_criteria_nothing_is_read() -> None:
     assert read_scores(f"SCORES:\n{ROWS}", LABELS, ()) == {}
 
 
-@pytest.mark.parametrize(
+@rows(
     ("given", "read"),
     [
         ({"Cost": 7, "Time to market": 4}, {"Cost": 7, "Time to market": 4}),

@@ -1,6 +1,5 @@
 """A review in prose stays prose: what it says below an answer's heading is one point in its words."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,12 +7,13 @@ from council.document.results import ReviewPoint, Stage2Result
 from council.reviews.ballots import read_ballot, with_points
 from tests.council.reviews.ballots import CASES, LABELS
 from tests.fragments import made_of
+from tests.pairs import rows
 
 END = "\n\nFINAL RANKING:\n1. Response B\n2. Response A"
 FORM = "### Response {}\n\nStrengths:\n- {}\n\nWeaknesses:\n- {}\n\n"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "points", "cleared"),
     [
         # The form that is asked for

@@ -9,9 +9,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from council.reviews.ballots import read_ballot
+from tests.pairs import rows
 
 WRITTEN: list[dict[str, Any]] = [
     json.loads(line)
@@ -19,9 +18,7 @@ WRITTEN: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    "review", WRITTEN, ids=[f"{each['model']}, {each['asked']}" for each in WRITTEN]
-)
+@rows("review", WRITTEN, ids=[f"{each['model']}, {each['asked']}" for each in WRITTEN])
 def test_a_ballot_that_a_model_wrote_is_read(review: dict[str, Any]) -> None:
     """It ranks the answers that its author read."""
     order = [f"Response {letter}" for letter in review["read"]]

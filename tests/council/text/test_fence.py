@@ -7,6 +7,7 @@ from hypothesis import given
 
 from council.text.fence import StrippedStream, fenced, rule, stripped, unmarked
 from tests.fragments import made_of
+from tests.pairs import rows
 
 MARK = "7eb9d05934df77dc"
 PIECES = made_of(
@@ -90,7 +91,7 @@ ALTERED = {
 }
 
 
-@pytest.mark.parametrize("copy", ALTERED.values(), ids=ALTERED.keys())
+@rows("copy", ALTERED.values(), ids=ALTERED.keys())
 def test_a_miscopied_mark_is_not_in_a_reply(copy: str) -> None:
     """Nobody reads it, nor the brackets around it, streamed or not."""
     text = f"{copy}\nIt depends.\n{copy}\nOn the load. {copy}"

@@ -19,6 +19,7 @@ from council.text.json_objects import (
     spans,
 )
 from tests.fragments import made_of
+from tests.pairs import rows
 
 
 def found(text: str) -> list[json_objects.JsonObject]:
@@ -26,7 +27,7 @@ def found(text: str) -> list[json_objects.JsonObject]:
     return [each.fields for each in objects(text)][::-1]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "fields"),
     [
         ('{"a": 1}', [{"a": 1}]),

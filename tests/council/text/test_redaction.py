@@ -9,12 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from council.text.redaction import HEAD, HIDDEN, WORTH_CUTTING, Redaction, passwords
+from tests.pairs import rows
 
 SECRET = "sk-or-v1-7f+3/a=9'c\"5\\e1-and-more"  # noqa: S105 - it is none
 secrets = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=WORTH_CUTTING)
 
 
-@pytest.mark.parametrize(
+@rows(
     "written",
     [
         SECRET,
@@ -70,7 +71,7 @@ def test_a_cut_leaves_nothing_of_a_secret(secret: str, length: int) -> None:
     assert set(hidden.replace(HIDDEN, "", 1)) <= {"\u00e9", "\u00e8"}
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "found"),
     [
         ("http://me:p%40ssw0rd@host/v1", {"me:p%40ssw0rd", "me:p@ssw0rd", "p%40ssw0rd", "p@ssw0rd"}),

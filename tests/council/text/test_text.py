@@ -3,10 +3,9 @@
 import re
 from pathlib import Path
 
-import pytest
-
 from council.text import language, language_tag, script, sentence_ends, sentences
 from tests.council.scripted import ScriptedCouncil, profile
+from tests.pairs import rows
 
 KNOWN = [
     ("English", "What is the capital of Australia?"),
@@ -47,7 +46,7 @@ UNKNOWN = [
 ]
 
 
-@pytest.mark.parametrize(("name", "text"), KNOWN)
+@rows(("name", "text"), KNOWN)
 def test_a_language_shows_in_a_short_question(name: str, text: str) -> None:
     """By its script or its small words."""
     assert language(text) == name
@@ -60,7 +59,7 @@ def test_every_language_that_is_told_has_a_tag() -> None:
     assert language_tag("Postgres or MySQL?") is None
 
 
-@pytest.mark.parametrize("text", UNKNOWN)
+@rows("text", UNKNOWN)
 def test_nothing_is_guessed(text: str) -> None:
     """Words common to many languages decide nothing."""
     assert language(text) is None
@@ -94,7 +93,7 @@ async def test_every_prompt_that_asks_for_an_answer_names_the_language() -> None
             assert (named in council.prompt(call.step)) == (stage != "stage2"), call.step
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "expected"),
     [
         ("", []),
@@ -122,7 +121,7 @@ def test_a_text_is_divided_into_its_sentences(text: str, expected: list[str]) ->
     assert sentences(text) == expected
 
 
-@pytest.mark.parametrize(("limit", "expected"), [(3, []), (4, [4]), (8, [4]), (9, [4, 9]), (99, [4, 9])])
+@rows(("limit", "expected"), [(3, []), (4, [4]), (8, [4]), (9, [4, 9]), (99, [4, 9])])
 def test_only_ends_within_a_limit_count(limit: int, expected: list[int]) -> None:
     """A sentence that ends exactly at the limit fits; what is beyond decides whether a mark ends one."""
     assert [*sentence_ends("One. Two.", limit)] == expected

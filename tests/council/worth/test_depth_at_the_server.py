@@ -17,6 +17,7 @@ from tests.council.models.scene import opened
 from tests.council.scripted import FOUR, Clock, ScriptedCouncil
 from tests.council.worth.test_depth import AGREED, DIFFERENT, auto
 from tests.model_server import CHARACTERS_PER_TOKEN, Exchange, Json, ModelServer, Turn, council_member
+from tests.pairs import rows
 
 JUDGE, CHAIR = "judge/model", "chair/man"
 ANSWER = "Shard by customer, in two steps, and keep the old table until both agree. " * 20
@@ -79,7 +80,7 @@ ONLY = {"answer": 4, "final": 1}
 ALL = {**ONLY, "review": 4, "correction": 4}
 
 
-@pytest.mark.parametrize(
+@rows(
     ("settings", "judge", "calls"),
     [
         ({"depth": "quick"}, AGREED, ONLY),

@@ -5,9 +5,10 @@ from random import Random
 import pytest
 
 from council.worth.intervals import exact_share, mean_difference
+from tests.pairs import rows
 
 
-@pytest.mark.parametrize(
+@rows(
     ("hits", "of", "low", "high"),
     [
         # R: binom.test(x, n)$conf.int

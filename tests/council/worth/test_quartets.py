@@ -10,6 +10,7 @@ from council.worth.depth import read_comparison
 from tests.council.scripted import FOUR, ScriptedCouncil
 from tests.council.worth.quartets import Quartet, quartets
 from tests.council.worth.test_depth import auto
+from tests.pairs import rows
 
 ALL = quartets()
 LABELS = [f"Response {letter}" for letter in "ABCD"]
@@ -108,7 +109,7 @@ def test_a_verdict_is_read_wherever_it_is(judge: str) -> None:
     assert agreeing(SURE[judge]) == {each.id for each in ALL if each.agree}
 
 
-@pytest.mark.parametrize("judge", UNSURE)
+@rows("judge", UNSURE)
 def test_doubt_is_never_agreement(judge: str) -> None:
     """Where a point differs that matters, no odd verdict is read as agreement."""
     assert agreeing(UNSURE[judge]) <= {each.id for each in ALL if each.agree}

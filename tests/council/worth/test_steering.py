@@ -2,9 +2,8 @@
 
 import time
 
-import pytest
-
 from council.worth.depth import OVERLAP, WINDOW, steers
+from tests.pairs import rows
 
 LABELS = [f"Response {letter}" for letter in "ABCD"]
 TALKS = """\
@@ -68,7 +67,7 @@ Our members disagree; other members of the team want Kafka.
 """.splitlines()
 
 
-@pytest.mark.parametrize("text", TALKS)
+@rows("text", TALKS)
 def test_whoever_talks_to_the_judge_is_found(text: str) -> None:
     """Wherever in an answer, however long."""
     assert steers([text], LABELS)
@@ -77,7 +76,7 @@ def test_whoever_talks_to_the_judge_is_found(text: str) -> None:
         assert steers(["Shard.", f"{padding[:start]}\n{text}\n{padding}"], LABELS)
 
 
-@pytest.mark.parametrize("text", DOESNT)
+@rows("text", DOESNT)
 def test_whoever_only_answers_is_not(text: str) -> None:
     """Such words occur in ordinary answers: they would never be skipped."""
     assert not steers([text], LABELS)

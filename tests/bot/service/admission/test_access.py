@@ -9,6 +9,7 @@ from bot.service.admission.access import AT_TERMINAL, OPEN, Access, Requester
 from bot.service.admission.channels import ChannelSettings, EffectiveSettings, Operator
 from council.document.conversation import Source
 from tests.council.scripted import profile
+from tests.pairs import rows
 
 SERVER, GENERAL, OFFICE, ENGINEER, ADA = (f"{kind}{'0' * 16}" for kind in range(11, 16))
 """Discord's ids: a server, a channel, its category, a role, a person."""
@@ -293,7 +294,7 @@ def test_ids_may_be_written_as_numbers() -> None:
     assert rules.allow.users == {ADA}
 
 
-@pytest.mark.parametrize(
+@rows(
     ("key", "value"),
     [
         ("channels", "general"),

@@ -14,6 +14,7 @@ from bot.service.admission.permissions import (
     depends_on_admin,
 )
 from council.document.conversation import Source
+from tests.pairs import rows
 
 ADA = Source(platform="slack", workspace="T1", channel="C1", user="U1")
 BOB = ADA.model_copy(update={"user": "U2"})
@@ -35,7 +36,7 @@ def test_every_action_has_a_rule() -> None:
     assert RULES.keys() == {*ACTIONS}
 
 
-@pytest.mark.parametrize("action", ACTIONS)
+@rows("action", ACTIONS)
 def test_who_may_do_what(action: Permission) -> None:
     """Strangers may do what is open, askers what is theirs, admins everything."""
     assert may(action, BOB, is_admin=True)
@@ -50,7 +51,7 @@ def test_without_a_recorded_asker_nobody_is_the_asker() -> None:
     assert not may("forget answer", nobody, asker=None)
 
 
-@pytest.mark.parametrize("action", [action for action in ACTIONS if action not in OPEN])
+@rows("action", [action for action in ACTIONS if action not in OPEN])
 def test_a_refusal_says_who_may(action: Permission) -> None:
     """In a sentence for the person who was refused."""
     with pytest.raises(Refusal, match=r"^Only (the person who asked, or )?an admin,? can \w+ .*\.$"):

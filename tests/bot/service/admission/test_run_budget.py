@@ -20,6 +20,7 @@ from council.usage import Price, Usage
 from storage.errors import BudgetExceeded, Used
 from storage.journal.journal import Journal
 from storage.journal.rows import Allowance, Payer, Period, Reservation
+from tests.pairs import rows
 
 HERE = Source(platform="slack", workspace="T1", channel="C1", user="U1")
 TERMINAL = Source(platform="terminal", user="ada")
@@ -275,10 +276,8 @@ def test_budgets_are_set_by_any_limit() -> None:
     assert NO_BUDGETS.are_set is False
 
 
-@pytest.mark.parametrize(
-    "dollars", [0, 1_000_000.01, float("inf"), float("nan"), "much", "1_0", "\u0661"]
-)
-@pytest.mark.parametrize("key", ["run", "user_day", "workspace_month"])
+@rows("dollars", [0, 1_000_000.01, float("inf"), float("nan"), "much", "1_0", "\u0661"])
+@rows("key", ["run", "user_day", "workspace_month"])
 def test_a_budget_is_an_amount_that_somebody_may_mean(key: str, dollars: object) -> None:
     """Up to a million."""
     with pytest.raises(ValidationError):
