@@ -49,7 +49,7 @@ MostBytes = Callable[[web.BaseRequest], Awaitable[int]]
 """Returns how many bytes a request may have, by its headers alone; without it that is 1 MiB."""
 
 
-class RequestRefused(Exception):
+class RequestRefusal(Exception):
     """A request isn't what it should be; `cause` is a code for the log."""
 
     def __init__(self, status: HTTPStatus, cause: str) -> None:
@@ -58,10 +58,10 @@ class RequestRefused(Exception):
         self.cause = cause
 
 
-Refuse = Callable[[RequestRefused], web.Response]
+Refuse = Callable[[RequestRefusal], web.Response]
 
 
-def refused(error: RequestRefused) -> web.Response:
+def refused(error: RequestRefusal) -> web.Response:
     if error.cause == NO_ROUTE:
         return web.Response(status=error.status)
     return web.json_response({"error": "invalid request"}, status=error.status)
@@ -166,14 +166,14 @@ class HttpServer(web.Server):
             try:
                 await request.read()  # it stays readable
             except web.HTTPRequestEntityTooLarge as error:
-                raise RequestRefused(HTTPStatus.BAD_REQUEST, "too_large") from error
+                raise RequestRefusal(HTTPStatus.BAD_REQUEST, "too_large") from error
             except (ConnectionError, web.RequestPayloadError, web.PayloadAccessError) as error:
-                raise RequestRefused(HTTPStatus.BAD_REQUEST, "broken_off") from error
+                raise RequestRefusal(HTTPStatus.BAD_REQUEST, "broken_off") from error
             if handler in self._waiting:
                 self._forget(handler)
                 self._answering.add(handler)
             response = await self._route(request)
-        except RequestRefused as error:
+        except RequestRefusal as error:
             response = self._refuse(error)
             if (repeated := self._repeats.before(error.cause)) is not None:
                 status = int(error.status)
@@ -194,7 +194,7 @@ class HttpServer(web.Server):
             return await route(request)
         is_known = path in self._paths
         status = HTTPStatus.METHOD_NOT_ALLOWED if is_known else HTTPStatus.NOT_FOUND
-        return self._refuse(RequestRefused(status, NO_ROUTE))
+        return self._refuse(RequestRefusal(status, NO_ROUTE))
 
 
 @dataclass(slots=True)

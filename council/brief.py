@@ -135,7 +135,7 @@ class Discussion(BaseModel, frozen=True, hide_input_in_errors=True):
 
 
 class Ceilings(BaseModel, frozen=True, hide_input_in_errors=True):
-    """What whoever asks lets it cost at most, in US dollars: the run, and all of theirs in a day of UTC.
+    """What its asker lets it cost at most, in US dollars: the run, and all of theirs in a day of UTC.
 
     They hold beside the budgets.
     """

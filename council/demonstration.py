@@ -28,7 +28,7 @@ PERSONAS = (
     Persona(name="The Pragmatist", prompt="You give correct, short answers."),
     Persona(name="The Devil's Advocate", prompt="You give correct, simple answers."),
 )
-"""Points of view that cost this model hardly a fact; told to be somebody, it loses a third of them."""
+"""Points of view that cost this model hardly a fact; asked to be somebody, it loses a third of them."""
 
 
 class _Server(Protocol):

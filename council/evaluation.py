@@ -208,7 +208,7 @@ class Arms:
     def _session(self, item: Item, key: str) -> Session:
         steps, brief = _ItemSteps(self.steps, key), self._brief(item, {})
         ask = partial(self._ask, steps)
-        return Session(brief, ask=ask, steps=steps, emit=_to_nobody, now=self.now, stop=Stop())
+        return Session(brief, ask=ask, steps=steps, emit=lambda _: None, now=self.now, stop=Stop())
 
     async def _ask(self, steps: _ItemSteps, call: Call) -> Reply:
         return await self.ask(steps.keyed(call))
@@ -226,7 +226,7 @@ class Arms:
         steps = _ItemSteps(self.steps, item.id, is_reviewed=name != SECOND_LOOK)
         brief, ask = self._brief(item, COUNCILS[name]), partial(self._ask, steps)
         try:
-            found = await deliberate(brief, ask=ask, steps=steps, emit=_to_nobody, now=self.now)
+            found = await deliberate(brief, ask=ask, steps=steps, emit=lambda _: None, now=self.now)
         except NoAnswers:
             return None
         return found.message
@@ -255,10 +255,6 @@ class Arms:
         used, seconds = total(each.used for each in samples), sum(each.seconds for each in samples)
         chosen = majority([each.text or "" for each in samples])
         return ArmAnswer(samples[chosen].text, used, seconds)
-
-
-def _to_nobody(event: object) -> None:
-    del event
 
 
 async def _sample(session: Session, member: Member, number: int) -> ArmAnswer | None:

@@ -253,8 +253,17 @@ def to_json(event: Event) -> JsonObject:
             return {"type": f"{event.stage}_start", "round": event.round, "members": [*event.members]}
         case StageCompleted():
             return _completed(event)
-        case MemberStarted() | MemberAnswered() | MemberRetried() | MemberFailed():
-            return _of_member(event)
+        case MemberStarted():
+            return {"type": "member_start", **_of_member(event)}
+        case MemberAnswered(result=result, latency_ms=latency):
+            usage = event.usage.model_dump(exclude_none=True)
+            answered = {"data": result.dump(), "latency_ms": latency, "usage": usage}
+            return {"type": "member_complete", **_of_member(event), **answered}
+        case MemberRetried(failure=failure):
+            again = {"wait": round(event.wait, 3), "failure": _failure(failure)}
+            return {"type": "member_retry", **_of_member(event), **again}
+        case MemberFailed(failure=failure):
+            return {"type": "member_failed", **_of_member(event), "failure": _failure(failure)}
         case CallSpent(step, usage):
             return {"type": "call_spent", "step": step, "usage": usage.model_dump(exclude_none=True)}
         case AnswerStreamed(member, text):
@@ -300,19 +309,7 @@ def _completed(event: StageCompleted) -> JsonObject:
 
 
 def _of_member(event: MemberStarted | MemberAnswered | MemberRetried | MemberFailed) -> JsonObject:
-    common = {"stage": event.stage, "round": event.round, "member": event.member}
-    match event:
-        case MemberStarted():
-            return {"type": "member_start", **common}
-        case MemberAnswered(result=result, latency_ms=latency):
-            usage = event.usage.model_dump(exclude_none=True)
-            answered = {"data": result.dump(), "latency_ms": latency, "usage": usage}
-            return {"type": "member_complete", **common, **answered}
-        case MemberRetried():
-            wait = round(event.wait, 3)
-            return {"type": "member_retry", **common, "wait": wait, "failure": _failure(event.failure)}
-        case MemberFailed():
-            return {"type": "member_failed", **common, "failure": _failure(event.failure)}
+    return {"stage": event.stage, "round": event.round, "member": event.member}
 
 
 def _failure(failure: Failure) -> JsonObject:

@@ -127,7 +127,7 @@ def _parts(mark: str, text: str, *, below: bool = False) -> tuple[str, str]:
 
 
 def _unmarked_parts(text: str) -> tuple[str, str]:
-    """Split a text whose last lines are notes without their mark; its answer can't be told earlier."""
+    """Split a text whose last lines are notes without their mark; until its end, nobody knows which."""
     lines = text.splitlines(keepends=True)
     begin, size, keywords = len(lines), 0, set[str]()
     for at in reversed(range(len(lines))):
@@ -153,7 +153,10 @@ def _ready(mark: str, text: str, *, below: bool) -> int:
     """Return how much of a text is answer, whatever follows."""
     for line in _lines(mark, text, below=below):
         closing = text[line.end() : line.end() + LONGEST + 1]
-        if len(closing) <= LONGEST and _may_be_notes(mark, _unfenced(closing)):
+        below_it, newline, _ = _unfenced(closing).partition("\n")
+        is_begun = not newline and len(below_it) < LONGEST_KEYWORD
+        may_be_notes = is_begun or bool(_NOTE.match(below_it)) or _may_be_mark(mark, below_it)
+        if len(closing) <= LONGEST and may_be_notes:
             return len(text[: line.start()].rstrip())
     before, newline, last = text.rpartition("\n")
     is_line = newline or not below
@@ -177,13 +180,6 @@ def _may_be_mark(mark: str, line: str) -> bool:
     rest = line.lstrip(_DECORATION).lower()
     begun, after = rest[: len(mark)], rest[len(mark) :]
     return mark.lower().startswith(begun) and not after.strip(_DECORATION)
-
-
-def _may_be_notes(mark: str, below: str) -> bool:
-    line, newline, _ = below.partition("\n")
-    if not newline and len(line) < LONGEST_KEYWORD:
-        return True
-    return _NOTE.match(line) is not None or _may_be_mark(mark, line)
 
 
 def _notes(closing: str, labels: Mapping[str, str]) -> ChairNotes | None:

@@ -39,7 +39,7 @@ TAKEN = 0.6
 RUN = 5
 """Words in a row that are taken, not found twice by chance."""
 ENOUGH = 30
-"""Words from which a reply can be told from what it shares with other answers."""
+"""Words from which what a reply shares with other answers says whose it is."""
 SHORT = 80
 """Words up to which a reply that begins by declining does nothing else."""
 

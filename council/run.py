@@ -124,8 +124,16 @@ async def _concluded(
     if depth:
         session.emit(DepthChosen(depth))
     if len(answers) == 1:
-        reviewed = ReviewResult.none()
-        final = _only(session, answers[0])
+        reviewed, [only] = ReviewResult.none(), answers
+        final = Stage3Result(
+            model=only.model,
+            response=only.response,
+            source="single",
+            answered_by=only.answered_by,
+            truncated=only.truncated,
+        )
+        session.emit(StageStarted("stage3", ()))
+        session.emit(StageCompleted("stage3", (final,)))
     else:
         if results.was_skipped(depth):
             names = [answer.model for answer in answers]
@@ -304,19 +312,6 @@ def _chair_candidates(session: Session, ranked: Sequence[str]) -> Iterator[tuple
             # Another member could only help against a refused account.
             if source == "best_ranked" and session.can_ask(member):
                 return
-
-
-def _only(session: Session, answer: Stage1Result) -> Stage3Result:
-    result = Stage3Result(
-        model=answer.model,
-        response=answer.response,
-        source="single",
-        answered_by=answer.answered_by,
-        truncated=answer.truncated,
-    )
-    session.emit(StageStarted("stage3", ()))
-    session.emit(StageCompleted("stage3", (result,)))
-    return result
 
 
 def _verbatim(

@@ -39,8 +39,8 @@ async def beside(*works: Coroutine[object, object, object]) -> AsyncGenerator[No
 class TaskGroup(asyncio.TaskGroup):
     """An `asyncio.TaskGroup` that raises a task's `CouncilError` itself, not within an `ExceptionGroup`.
 
-    Whoever waits for the group can then write `except CouncilError` as if there were no group. If
-    anything unexpected was raised as well, the group's error is raised as it is. Whoever handles either
+    A waiting task can then write `except CouncilError` as if there were no group. If anything unexpected
+    was raised as well, the group's error is raised as it is. A task that handles either
     is cancelled at the next wait if it was cancelled meanwhile, as Python does itself since 3.13.
     """
 

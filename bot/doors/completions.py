@@ -28,7 +28,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from bot.doors.door import LOOK_SECONDS, Caller, Changes, Door, Inquiry, OtherRequest, RunProgress
 from bot.errors import NoProfile, OverBudget, OverLimit, Refusal, Unavailable, UsageError
-from bot.http_server import NO_ROUTE, SECONDS, RequestRefused
+from bot.http_server import NO_ROUTE, SECONDS, RequestRefusal
 from bot.inputs.files import MOST_TOGETHER, FileContent
 from bot.service.admission.budgets import dollars_in
 from bot.service.dispatcher import LONGEST_QUESTION
@@ -131,7 +131,7 @@ def rejection(error: CouncilError) -> Rejection:
     )
 
 
-def refused(error: RequestRefused) -> web.Response:
+def refused(error: RequestRefusal) -> web.Response:
     """Return what is answered to what isn't a whole request."""
     said = {
         "too_large": "The request is too large: it may have 54 MB, and 1 MiB without a valid token.",

@@ -238,13 +238,11 @@ class ProgramQueue(LocalQueue):
         except StorageError as error:  # the run finds out by itself
             log.warning("runs_not_counted", run=run.id, reason=error)
             return True
-        begun = [
-            each for each in found if each.id != run.id and (each.has_begun or each.id in self._begun)
-        ]
-        return (
-            sum(each.is_here for each in begun) < self.limits.runs_per_channel
-            and sum(each.program == run.origin.program for each in begun) < self.limits.runs_per_user
-        )
+        others = (each for each in found if each.id != run.id)
+        begun = [each for each in others if each.has_begun or each.id in self._begun]
+        own = sum(each.program == run.origin.program for each in begun)
+        here = sum(each.is_here for each in begun)
+        return here < self.limits.runs_per_channel and own < self.limits.runs_per_user
 
     async def _open(self, here: Source) -> list[OpenRun]:
         return await self._runs.open_runs(here, timestamp(self._now() - STALE))

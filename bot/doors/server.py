@@ -20,7 +20,7 @@ from aiohttp import web
 
 from bot.actions import Actions
 from bot.adapters import EVERYTHING, Program
-from bot.app import Council, Library, open_council, open_dispatcher, open_lookup
+from bot.app import Library, open_council, open_dispatcher, open_lookup
 from bot.checks.machine import listening
 from bot.config.configuration import Configuration
 from bot.doors.completions import PREFIX as MODEL
@@ -33,6 +33,7 @@ from bot.inputs.limits import MOST_PICTURES, PICTURE_BYTES
 from bot.serve import HANDOVER_SECONDS, Surfaces, hold_data, serve
 from bot.service.dispatcher import Dispatcher
 from bot.service.options import RunOptions
+from bot.service.runs.runs import Runs
 from bot.terminal.ask import say
 from bot.view.wording import doors as wording
 from council.errors import CouncilError
@@ -88,7 +89,7 @@ async def _start(
     program: Program, *, queue: ProgramQueue, host: str, port: int, hosts: frozenset[str]
 ) -> None:
     library, stack = program.library, program.stack
-    door = _open_door(program.dispatcher, library, program.council, queue)
+    door = _open_door(program.dispatcher, library, program.council.runs, queue)
     await stack.enter_async_context(beside(door.watch()))
     mcp = None
     if has_mcp():
@@ -108,16 +109,11 @@ async def _start(
 
 
 def _open_door(
-    dispatcher: Dispatcher,
-    library: Library,
-    council: Council,
-    queue: ProgramQueue,
-    *,
-    holds: bool = False,
+    dispatcher: Dispatcher, library: Library, runs: Runs, queue: ProgramQueue, *, holds: bool = False
 ) -> Door:
     # This process is connected to no platform that could open an answer.
     actions = Actions(dispatcher, open_lookup(library), lambda _: None)
-    return Door(dispatcher, actions, library, council.runs, queue=queue, holds=holds)
+    return Door(dispatcher, actions, library, runs, queue=queue, holds=holds)
 
 
 def has_mcp() -> bool:
@@ -161,7 +157,7 @@ async def local_door(configuration: Configuration, library: Library) -> AsyncGen
         council = await stack.enter_async_context(open_council(configuration, library))
         queue = ProgramQueue(configuration.operations.limits, library.journal)
         dispatcher = open_dispatcher(configuration, library, council, queue)
-        door = _open_door(dispatcher, library, council, queue, holds=True)
+        door = _open_door(dispatcher, library, council.runs, queue, holds=True)
         try:
             async with beside(door.watch()):
                 yield door

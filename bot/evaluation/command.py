@@ -177,7 +177,7 @@ class Evaluation:
         async def ask(call: Call) -> Reply:
             async with budget.room(call) as (bounded, count):
                 with observed.of_call(call) as answered:
-                    reply = await when_connected(lambda: self.runs.ask(bounded), _ignore)
+                    reply = await when_connected(lambda: self.runs.ask(bounded), lambda _: None)
                     answered(reply)
                 count(reply.usage)
             return reply
@@ -187,7 +187,7 @@ class Evaluation:
         return council_eval.Arms(
             brief=run.brief,
             ask=ask,
-            steps=DurableSteps(steps, _ignore),
+            steps=DurableSteps(steps, lambda _: None),
             now=self.runs.recorder.now,
             judge=judge.in_a_run() if judge else None,
         )
@@ -335,10 +335,6 @@ class Evaluation:
 
         # Inspect's model whose replies a function makes.
         return get_model(f"mockllm/{arms.judge.model}", memoize=False, custom_outputs=reply)
-
-
-def _ignore(event: object) -> None:
-    del event
 
 
 SCHEMA, PAGE = 2, 50

@@ -29,7 +29,7 @@ from slack_sdk.socket_mode.aiohttp import SocketModeClient
 
 from bot.actions import Actions
 from bot.errors import VenueError
-from bot.http_server import Handler, RequestRefused, serving
+from bot.http_server import Handler, RequestRefusal, serving
 from bot.past.lookup import Lookup
 from bot.service.acknowledgements import LOOKUP_SECONDS
 from bot.service.delivery.outbox import Outbox
@@ -72,11 +72,11 @@ def receiver(signing_secret: str, answer: Answer) -> Handler:
         if b"ssl_check=1" in body.split(b"&"):
             return web.Response()
         if cause := _distrusted(verifier, request, body):
-            raise RequestRefused(HTTPStatus.UNAUTHORIZED, cause)
+            raise RequestRefusal(HTTPStatus.UNAUTHORIZED, cause)
         try:
             received = await bolt_request(request)
         except UNREADABLE as error:
-            raise RequestRefused(HTTPStatus.BAD_REQUEST, "unreadable") from error
+            raise RequestRefusal(HTTPStatus.BAD_REQUEST, "unreadable") from error
         return await to_aiohttp_response(await answer(received))
 
     return receive

@@ -10,6 +10,7 @@ import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
@@ -174,24 +175,19 @@ def _choices(view: RunView, mistaken: str | None) -> tuple[Mapping[str, Callable
     """Return what each number opens, and the message that offers them all."""
     opens: list[Callable[[], Message]] = []
 
-    def number(shows: Callable[[], Message]) -> str:
-        opens.append(shows)
-        return str(len(opens))
-
     digest, *members = thread(view)
     transcript = Message("transcript", (Line(wording.TRANSCRIPT_OPENED),))
-    rows = [
-        (number(lambda: digest.message), wording.RANKING),
-        (number(lambda: transcript), wording.TRANSCRIPT),
-    ]
-    hints: list[Block] = []
+    opens += (lambda: digest.message, lambda: transcript)
+    names, hints = [wording.RANKING, wording.TRANSCRIPT], list[Block]()
     for part in members:
         seat = view.seats[part.seat]
-        rows.append((number(lambda at=part.seat: opened(view, at)), seat.short))
+        opens.append(partial(opened, view, part.seat))
+        names.append(seat.short)
         if seat.name == mistaken:
             hints.append(Line(wording.mistake(seat.short, len(opens))))
-    blocks = (Line(wording.LEAD), Pairs(tuple(rows)), *hints)
-    return {str(place): each for place, each in enumerate(opens, 1)}, Message("example", blocks)
+    rows = tuple((str(number), name) for number, name in enumerate(names, 1))
+    blocks = (Line(wording.LEAD), Pairs(rows), *hints)
+    return {str(number): each for number, each in enumerate(opens, 1)}, Message("example", blocks)
 
 
 def folder() -> "TemporaryDirectory[str]":

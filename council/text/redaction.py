@@ -46,7 +46,10 @@ class Redaction:
         for form, is_open in forms.items():
             head = form[:HEAD] if len(form) >= WORTH_CUTTING else form
             self._forms.setdefault(head, []).append((form, is_open))
-        heads = map(_sought, sorted(self._forms, key=len, reverse=True))
+        heads = (
+            re.escape(head) if len(head) >= SHORT else rf"(?<![\w/.-]){re.escape(head)}(?![\w/-]|\.\w)"
+            for head in sorted(self._forms, key=len, reverse=True)
+        )
         self._heads = re.compile("|".join(heads)) if forms else None
 
     def hide(self, text: str) -> str:
@@ -75,10 +78,6 @@ class Redaction:
         end = start + next(same)
         found = _BASE64.match(text, end) if is_open and end == start + len(form) else None
         return found.end() if found else end
-
-
-def _sought(head: str) -> str:
-    return re.escape(head) if len(head) >= SHORT else rf"(?<![\w/.-]){re.escape(head)}(?![\w/-]|\.\w)"
 
 
 def _forms(secret: str) -> Iterator[tuple[str, bool]]:

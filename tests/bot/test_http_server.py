@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from bot import http_server
-from bot.http_server import LARGE, SECONDS, RequestRefused, has_arrived, serving
+from bot.http_server import LARGE, SECONDS, RequestRefusal, has_arrived, serving
 from tests.pairs import rows
 from tests.passing_time import let_pass
 
@@ -50,7 +50,7 @@ class Port:
 
     async def refuse(self, _: web.BaseRequest) -> web.Response:
         """Refuse a request."""
-        raise RequestRefused(HTTPStatus.UNAUTHORIZED, "signature")
+        raise RequestRefusal(HTTPStatus.UNAUTHORIZED, "signature")
 
     async def crash(self, _: web.BaseRequest) -> web.Response:
         """Fail unexpectedly."""

@@ -30,7 +30,7 @@ async def test_what_comes_after_an_answer_rests_as_long_as_it_took(
         thread_time=lambda: next(busy), perf_counter=lambda: next(times), sleep=rests.append
     )
     monkeypatch.setattr("council.offload.time", clock)
-    monkeypatch.setattr("council.offload._THROTTLED._took", 0.0)
+    monkeypatch.setattr("council.offload._LAST", {"took": 0.0, "ended": 0.0})
     threads = {await offload_slowly(threading.get_ident) for _ in range(3)}
     assert len(threads) == 1
     assert threads != {threading.get_ident()}
