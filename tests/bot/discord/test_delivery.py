@@ -136,14 +136,14 @@ async def test_a_deleted_card_is_replaced_by_one_that_mentions_the_asker(team: O
 
 
 async def test_without_the_channel_the_asker_is_told_directly(team: Office) -> None:
-    """The bot has lost access for good; the asker still sees the channel."""
+    """With all of a long answer: the bot has lost access for good, and the asker still sees the channel."""
+    team.council.script["stage3"] = "\n\n".join(f"Reason {n}: {'why ' * 60}" for n in range(60))
     await held(team)
     team.server.hide(team.general)
     await released(team)
-    [shown] = team.server.messages(team.server.dm(team.ada))
-    assert shown.content == f"<@{team.ada.id}> {DONE}"
-    assert ANSWER in shown.text
-    assert shown.buttons == []
+    shown = team.server.messages(team.server.dm(team.ada))
+    assert (shown[0].content, shown[0].buttons) == (f"<@{team.ada.id}> {DONE}", [])
+    assert all(f"Reason {n}:" in "\n".join(each.text for each in shown) for n in range(60))
     assert await delivered(team) == ["shown"]
 
 
