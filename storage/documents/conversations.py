@@ -85,8 +85,8 @@ class Conversations(ABC):
     place: Path | str
 
     @abstractmethod
-    async def bytes_of(self, conversation_id: str) -> bytes:
-        """Return a document's bytes, unread. Raises `ConversationNotFound`."""
+    async def document(self, conversation_id: str) -> tuple[bytes, Conversation]:
+        """Read a document, as bytes and as data. Raises `ConversationNotFound` or `DocumentError`."""
 
     @abstractmethod
     async def listing(self) -> FolderListing:
@@ -114,18 +114,11 @@ class Conversations(ABC):
 
     async def load(self, conversation_id: str) -> Conversation:
         """Read one conversation. Raises `ConversationNotFound` or `DocumentError`."""
-        return (await self._document(conversation_id))[1]
+        return (await self.document(conversation_id))[1]
 
     async def content(self, conversation_id: str) -> bytes:
         """Return a document's bytes. Raises `ConversationNotFound` or `DocumentError`."""
-        return (await self._document(conversation_id))[0]
-
-    async def _document(self, conversation_id: str) -> tuple[bytes, Conversation]:
-        edits.check_id(conversation_id)
-        content = await self.bytes_of(conversation_id)
-        where = edits.file(self.place, conversation_id)
-        document = await asyncio.to_thread(edits.read, conversation_id, content, where)
-        return content, document.conversation
+        return (await self.document(conversation_id))[0]
 
     async def adopt(self, content: bytes) -> Stored | None:
         """Store another program's document, byte for byte; return `None` if its id is taken.
@@ -222,9 +215,14 @@ class ConversationStore(Conversations):
         return store
 
     @override
-    async def bytes_of(self, conversation_id: str) -> bytes:
+    async def document(self, conversation_id: str) -> tuple[bytes, Conversation]:
         path = self._path(conversation_id)
-        return await self._in_thread(lambda: _content(path)[0])
+
+        def read() -> tuple[bytes, Conversation]:
+            content, _ = _content(path)
+            return content, edits.read(conversation_id, content, path).conversation
+
+        return await self._in_thread(read)
 
     @override
     async def listing(self) -> FolderListing:

@@ -11,7 +11,7 @@ from typing import Literal
 import orjson
 from typing_extensions import override
 
-from council.document.conversation import timestamp
+from council.document.conversation import Conversation, timestamp
 from storage.atomic import Stamp
 from storage.audit import AuditLog
 from storage.database import Database, Statement, listed
@@ -69,11 +69,13 @@ class PostgresDocuments(Conversations):
         self.place = database.name
 
     @override
-    async def bytes_of(self, conversation_id: str) -> bytes:
+    async def document(self, conversation_id: str) -> tuple[bytes, Conversation]:
+        edits.check_id(conversation_id)
         rows = await self._database.read(_READ, (conversation_id,))
         if not rows:
             raise ConversationNotFound(conversation_id, self.place)
-        return bytes(rows[0]["content"])
+        content = bytes(rows[0]["content"])
+        return content, (await asyncio.to_thread(edits.read, conversation_id, content)).conversation
 
     @override
     async def listing(self) -> FolderListing:
