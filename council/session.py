@@ -332,11 +332,16 @@ class Session:
             outcome: Outcome = await self._ask(call)
         except ModelError as error:
             outcome = why = error.failure
-            # Not what a server sent: it may quote the question.
-            connection = why.detail if why.reason.quotes == "log" else None
-            facts = why.model_dump(include={"cause", "status", "attempts"})
-            facts = {"step": call.step, "model": call.member.model, **facts, "connection": connection}
-            log.info("call_failed", **facts)
+            log.info(
+                "call_failed",
+                step=call.step,
+                model=call.member.model,
+                cause=why.cause,
+                status=why.status,
+                attempts=why.attempts,
+                # Not what a server sent: it may quote the question.
+                connection=why.detail if why.reason.quotes == "log" else None,
+            )
         except Exception:
             log.exception("call_crashed", step=call.step)
             outcome = UNREADABLE

@@ -19,6 +19,7 @@ from bot.service.requests.question import Question
 from bot.service.runs.runs import build_runs
 from bot.terminal.venue import TerminalChannel
 from bot.view.run import RunView
+from bot.view.wording.figures import listing
 from council.calls import Call, Reply
 from council.document.conversation import AssistantMessage, Source
 from council.models.client import ModelClient
@@ -148,8 +149,7 @@ async def test_stage_2(scope: Scope, trouble: str, tmp_path: Path) -> None:
     assert result.message.stage3.source == "chairman"
     for model in AFFECTED[scope]:
         assert f"{short(model)} gave no review: {cause}" in result.text
-    lost = "; ".join(f"{short(model)} gave no review ({cause})" for model in AFFECTED[scope])
-    assert first_line(result) == f"{lost}."
+    assert first_line(result) == f"{listing([*map(short, AFFECTED[scope])])} gave no review ({cause})."
 
 
 @EVERY_TROUBLE
@@ -163,8 +163,8 @@ async def test_stage_2_5(scope: Scope, trouble: str, tmp_path: Path) -> None:
     assert result.message.stage3.source == "chairman"
     for model in AFFECTED[scope]:
         assert f"{short(model)} kept its first answer: {cause}" in result.text
-    lost = "; ".join(f"{short(model)}'s correction failed ({cause})" for model in AFFECTED[scope])
-    assert first_line(result) == f"{lost}."
+    lost, many = listing([*map(short, AFFECTED[scope])]), "s" * (len(AFFECTED[scope]) > 1)
+    assert first_line(result) == f"{lost}'s correction{many} failed ({cause})."
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
@@ -190,7 +190,7 @@ async def test_stage_3_without_any_writer(trouble: str, tmp_path: Path) -> None:
     assert result.message.stage3.response in corrected
     best = short(result.message.stage3.model)
     assert first_line(result) == (
-        f"man failed ({cause}) and {best} as chairman failed ({cause}), "
+        f"man and {best} as chairman failed ({cause}), "
         f"so this is {best}'s answer as a member, ranked first, unedited."
     )
 

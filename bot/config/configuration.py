@@ -59,7 +59,7 @@ VARIABLES = {
 Table = dict[str, Any]
 
 
-class _Mode(BaseModel, extra="forbid"):
+class _Mode(BaseModel):
     """What `[access]` holds beside its lists."""
 
     opt_in: bool
@@ -84,7 +84,7 @@ class Operations(BaseModel):
                 yield f"access.{name}", rules
 
 
-class CouncilFile(Operations):
+class CouncilFile(Operations, extra="forbid"):
     """The content of `council.toml`; its profiles are validated together with the settings."""
 
     profiles: dict[str, Table] = Field(default_factory=dict[str, Table])

@@ -141,7 +141,7 @@ def refused(error: RequestRefusal) -> web.Response:
     return Rejection(status, said, error.cause).response
 
 
-class ContentPart(BaseModel, hide_input_in_errors=True):
+class ContentPart(BaseModel):
     """One part of a message's content; many clients write a picture's address without its object."""
 
     type: str
@@ -157,7 +157,7 @@ class ChatTurn(BaseModel):
     tool_calls: list[Any] | None = None
 
 
-class ChatBody(BaseModel):
+class ChatBody(BaseModel, hide_input_in_errors=True):
     """What is read of the body."""
 
     model: str

@@ -11,7 +11,7 @@ import tomllib
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -44,19 +44,13 @@ _SCRIPTS = {
 """What scripts are called here that Unicode's names of letters begin differently for."""
 
 
-@cache
-def _languages() -> dict[str, dict[str, str]]:
-    return tomllib.loads(Path(__file__).with_name("languages.toml").read_text("utf-8"))
-
-
-@cache
-def _votes() -> dict[str, list[str]]:
-    """Return, of each small word, the languages that have it."""
-    votes: dict[str, list[str]] = {}
-    for name, row in _languages().items():
-        for word in row.get("words", "").split():
-            votes.setdefault(word, []).append(name)
-    return votes
+_FILE = Path(__file__).with_name("languages.toml")  # read now: a run may have no descriptor left
+_LANGUAGES: dict[str, dict[str, str]] = tomllib.loads(_FILE.read_text("utf-8"))
+_VOTES: dict[str, list[str]] = {}
+"""The languages that have a small word."""
+for _name, _row in _LANGUAGES.items():
+    for _word in _row.get("words", "").split():
+        _VOTES.setdefault(_word, []).append(_name)
 
 
 def set_apart(text: str, gap: str) -> str:
@@ -129,21 +123,21 @@ def language(text: str) -> str | None:
     prose = _NOT_PROSE.sub(" ", text[:LONGEST]).lower()
     match script(text):
         case "Cyrillic":
-            rows = _languages().items()
+            rows = _LANGUAGES.items()
             found = {name for name, row in rows if any(map(prose.count, row.get("letters", "")))}
             return found.pop() if len(found) == 1 else None
         case "Latin":
             words = _WORD.findall(prose.replace("\u2019", "'"))
-            votes = Counter(name for word in {*words} for name in _votes().get(word, ()))
+            votes = Counter(name for word in {*words} for name in _VOTES.get(word, ()))
             if len(words) < FEWEST or not votes:
                 return None
             (first, most), *others = votes.most_common(2)
             return first if most - sum(times for _, times in others) >= CLEAR else None
         case name:
-            return name if name in _languages() else None
+            return name if name in _LANGUAGES else None
 
 
 def language_tag(text: str) -> str | None:
     """Return the BCP 47 tag of a text's language, `None` if it isn't certain."""
     name = language(text)
-    return _languages()[name]["tag"] if name else None
+    return _LANGUAGES[name]["tag"] if name else None

@@ -30,7 +30,8 @@ VARIES = re.compile(
 IDS = re.compile(
     r"\b(?=[\w-]*\d)(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|(?<![.\d])\d{17,20}\b"
     r"|[A-Z][0-9A-F]{10}\b|17[67]\d{7}\.\d{6}\b|p\d{16,20}\b"
-    r"|(?:council_)?(?=\d*[a-f])(?:[0-9a-f]{8}|[0-9a-f]{16,48})\b|[\w-]{100,})"
+    r"|(?:council_)?(?=\d*[a-f])(?:[0-9a-f]{8}|[0-9a-f]{16,48})\b)"
+    r"|(?<![\w-])(?=[\w-]*\d)[\w-]{100,}"
 )
 Block = tuple[str, list[str]]
 """What was asked, and the lines of what was sent."""
