@@ -37,21 +37,17 @@ VERIFY_ALONE = (
     "Check it once more before anything else: recompute, look at the page of the file, or find an "
     "example that decides it. A right answer that is changed is worse than one that is left as it is."
 )
-LINES = (
-    "Reply in this form. First one line for each number, in their order: `holds` if your answer has "
-    "this fault, else `doesn't hold`, and in one sentence, how you checked it:\n\n"
-    "1. holds: <how you checked it>\n2. doesn't hold: <how you checked it>"
-)
+CHECK = "Check each objection, then reply in this form, one line for each number:"
+"""What plain text has in place of `VERIFY`: small models keep a form that few words ask for."""
+LINES = "1. holds: <how you checked it>\n2. doesn't hold: <how you checked it>"
 LINES_ALONE = (
     "Reply in this form. First one line for each error that you have found, if any, in one "
     "sentence:\n\n1. holds: <the error, and how you found it>"
 )
 WORDS = "Keep the words `holds`, `doesn't hold` and KEEP in English and write the rest in {language}."
 MARK = "Then a line that holds this mark alone:\n\n{mark}\n\n"
-BELOW = (
-    "Below it, if nothing holds, write KEEP and nothing else. If something holds, write the whole "
-    "corrected answer there, {form}"
-)
+BELOW = "Below it KEEP if nothing holds, else the whole corrected answer, {form}"
+CHANGED_FORM = "in {language}; change only what an objection that holds names."
 JSON = (
     "Reply as one JSON object and nothing else. Under `replies`: one entry for each {number}, in their "
     "order, with `objection` (its number), `reason` (in one sentence, how you checked it) and `holds` "
@@ -281,15 +277,16 @@ class Prompts:
     def _task(self, objections: int, *, is_json: bool) -> list[str]:
         """Say how objections are answered, and what follows the replies."""
         brief, is_plain = self.brief, self.brief.profile.answer_format == "plain"
-        form = (CORRECTED_FORM if is_plain else CORRECTED_CONSULTATION).format(language=brief.language)
-        verify = VERIFY if objections else VERIFY_ALONE
+        plain_form = CORRECTED_FORM if is_json else CHANGED_FORM
+        form = (plain_form if is_plain else CORRECTED_CONSULTATION).format(language=brief.language)
         if is_json:
             number = "number" if objections else "error that you have found, if any"
             debate = [] if is_plain else [self.debate]
+            verify = VERIFY if objections else VERIFY_ALONE
             return [verify, *debate, JSON.format(number=number, form=form)]
-        lines = LINES if objections else LINES_ALONE
+        lines = [CHECK, LINES] if objections else [VERIFY_ALONE, LINES_ALONE]
         below = MARK.format(mark=brief.reply_mark) + BELOW.format(form=form)
-        return [verify, lines, WORDS.format(language=brief.language), below]
+        return [*lines, WORDS.format(language=brief.language), below]
 
     def _form(self) -> list[str]:
         return [] if self.brief.profile.answer_format == "plain" else [self.consultation]

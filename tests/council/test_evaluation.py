@@ -114,7 +114,7 @@ async def test_a_whole_evaluation_finds_what_is_known(seed: int) -> None:
 
 async def test_arms_share_their_calls_and_the_second_look_asks_for_no_review() -> None:
     """Each member answers once, corrects once with reviews and once without; the chairman answers thrice."""
-    working = answering(models := KnownModels(QUALITY, seed=3, mends=0.5, spoils=0.5))
+    working = answering(models := KnownModels(QUALITY, seed=4, mends=0.5, spoils=0.5))
     [item] = numbered(1)
     arms, _ = await working.answer(item, ["best", "stage1", "second_look", "full"], "big/one")
     assert models.calls == {"stage1": 3, "stage2": 3, "stage2_5": 6, "stage3": 3}
