@@ -4,12 +4,13 @@ from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from typing_extensions import override
 
+from bot.service.commands import ACTION
 from bot.service.dispatcher import Dispatcher
-from tests.bot.adapters.teams import QUESTION, Lost, Team
+from tests.bot.adapters.teams import QUESTION, Files, Lost, Team
 from tests.bot.discord.office import Office, office
 from tests.bot.shown import text
 from tests.council.scripted import ScriptedCouncil
@@ -17,12 +18,15 @@ from tests.discord_server import Channel, DiscordServer, Interaction, Message, P
 from tests.discord_server.state import Intent, shown
 
 SEND = "POST /channels/{channel_id}/messages"
+ROUTES = {"edit": "PATCH /channels/{channel_id}/messages/{message_id}", "post": SEND}
+ALWAYS = 1 << 31
 
 
 class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
     """A guild."""
 
     platform = "discord"
+    groups = "roles"
     followed_in_the_thread = "Your follow-up was asked."
     repeats_lost = False
     inside = "on this server"
@@ -153,6 +157,79 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
         await self.server.until(lambda: shown.text)
         return shown.text
 
+    async def _shown(self, channel: Channel | None, who: str, text: str, files: Files | None) -> Message:
+        assert channel is not None
+        before = len(self.server.messages(channel, by_bot=True))
+        self.server.say(channel, self.people[who or self.ada], text, files=dict(files or {}))
+        await self.server.until(lambda: len(self.server.messages(channel, by_bot=True)) > before)
+        await self.dispatcher.tasks.settled()
+        return self.server.messages(channel, by_bot=True)[before]
+
+    @override
+    async def mention(
+        self, text: str, who: str = "", below: Message | None = None, files: Files | None = None
+    ) -> Message:
+        channel = below.thread if below else self.place.general
+        return await self._shown(channel, who, f"{self.server.bot.mention} {text}", files)
+
+    @override
+    async def message(self, text: str, files: Files | None = None) -> Message:
+        return await self._shown(self.server.dm(self.people[self.ada]), "", text, files)
+
+    @override
+    async def act(self, text: str, who: str = "", files: Files | None = None) -> Message:
+        ada = self.people[self.ada]
+        written = self.server.say(self.place.general, ada, text, files=dict(files or {}))
+        card = await self.place.card(self.server.menu(ACTION, written, self.people[who or self.ada]))
+        await self.dispatcher.tasks.settled()
+        return card
+
+    @override
+    async def private(self, question: str = QUESTION) -> str:
+        ada = self.people[self.ada]
+        asked = self.server.slash(self.place.general, ada, "council", question=question, private=True)
+        await self.server.until(lambda: asked.message and asked.message.content)
+        return await self.place.refused(asked)
+
+    @override
+    def directly(self, who: str = "") -> list[Message]:
+        return self.server.messages(self.server.dm(self.people[who or self.ada]), by_bot=True)
+
+    @override
+    def notified(self, who: str = "") -> list[Message]:
+        told = self.server.told(self.people[who or self.ada])
+        return [message for message in told if message.id in message.channel.messages]
+
+    @override
+    def tells_of(self, shown: Message, card: Message) -> bool:
+        return shown is card or shown.content.endswith(f"/{card.id}>)")
+
+    @override
+    def fail(self, what: str, **fault: Any) -> Lost:
+        return self.server.fail(ROUTES.get(what, what), **fault)
+
+    @override
+    def hide(self, *, direct: bool = False) -> None:
+        if direct:
+            for what in ("edit", "post"):
+                there = self.server.dm(self.people[self.ada]).id
+                self.fail(what, status=403, code=50007, channel=there, times=ALWAYS)
+        else:
+            self.server.hide(self.place.general)
+
+    @override
+    def remove(self, card: Message) -> None:
+        self.server.delete_message(card)
+
+    @override
+    def freeze(self, card: Message) -> None:
+        self.server.old_edits(0)
+        self.server.advance(3700)
+
+    @override
+    def leave(self, who: str) -> None:
+        del self.guild.members[int(who)]
+
     @override
     def cards(self) -> list[Message]:
         posted = self.server.messages(self.place.general, by_bot=True)
@@ -234,7 +311,7 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
         return name.title()
 
     @override
-    def mention(self, who: str) -> str:
+    def tag(self, who: str) -> str:
         return f"<@{who}>"
 
     @override
@@ -320,11 +397,6 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
     @override
     async def redeliver(self, sent: Interaction) -> None:
         self.server.redeliver(sent)
-
-    @override
-    def told_directly(self, who: str) -> list[str]:
-        direct = self.server.dm(self.people[who])
-        return [message.text for message in self.server.messages(direct, by_bot=True)]
 
     @override
     def lose_direct(self, who: str, breaks: Literal["reset", "hang"], *, applied: bool) -> Lost:

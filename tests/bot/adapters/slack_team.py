@@ -4,19 +4,22 @@ from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from typing_extensions import override
 
 from bot.service.dispatcher import Dispatcher
-from bot.slack.manifest import THREADS
-from tests.bot.adapters.teams import QUESTION, Lost, Team
+from bot.slack.manifest import SHORTCUT, THREADS
+from tests.bot.adapters.teams import QUESTION, Files, Lost, Team
 from tests.bot.shown import blocks_text
 from tests.bot.slack.test_bot import Place, at_work, cards_in, labels, restarted
 from tests.council.scripted import ScriptedCouncil
 from tests.slack_server import Channel, Delivery, Ephemeral, Message
 from tests.slack_server.faults import ALWAYS
 from tests.slack_server.modals import View
+from tests.slack_server.workspace import StoredFile
+
+METHODS = {"edit": "chat.update", "post": "chat.postMessage"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,7 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
     """A workspace."""
 
     platform = "slack"
+    groups = "groups"
     followed_in_the_thread = ""
     repeats_lost = True
     inside = "in this workspace"
@@ -162,6 +166,91 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
         await self.dispatcher.tasks.settled()
         return "\n".join(self.read(each) + each.text for each in shown() if each not in before)
 
+    def _files(self, files: Files | None) -> list[StoredFile]:
+        ada = self.place.ada
+        return [self.place.slack.add_file(name, data, ada) for name, data in (files or {}).items()]
+
+    async def _shown(
+        self, channel: Channel, who: str, act: Callable[[], Delivery]
+    ) -> Message | Ephemeral:
+        def shown() -> list[Message | Ephemeral]:
+            posted = [each for each in channel.messages.values() if each.bot_id]
+            return [*posted, *self.place.slack.ephemerals(channel, who or self.ada)]
+
+        before = {*map(id, shown())}
+        assert (await act()).acked
+        await self.place.slack.until(lambda: len(shown()) > len(before))
+        await self.dispatcher.tasks.settled()
+        return next(each for each in shown() if id(each) not in before)
+
+    @override
+    async def mention(
+        self, text: str, who: str = "", below: Message | None = None, files: Files | None = None
+    ) -> Message | Ephemeral:
+        general, sent, ts = self.place.general, self._files(files), below.ts if below else None
+        user, mention = who or self.ada, self.place.slack.mention
+        return await self._shown(general, who, lambda: mention(general, user, text, ts, sent))
+
+    @override
+    async def message(self, text: str, files: Files | None = None) -> Message | Ephemeral:
+        slack, sent = self.place.slack, self._files(files)
+        direct = slack.world.open_im(slack.team, self.ada)
+        return await self._shown(direct, "", lambda: slack.direct_message(self.ada, text, files=sent))
+
+    @override
+    async def act(self, text: str, who: str = "", files: Files | None = None) -> Message:
+        written = self.place.slack.post(self.place.general, self.ada, text, files=self._files(files))
+        assert (await self.place.slack.shortcut(SHORTCUT, written, who or self.ada)).acked
+        await self.dispatcher.tasks.settled()
+        return self.cards()[-1]
+
+    @override
+    async def private(self, question: str = QUESTION) -> str:
+        return (await self._command("/council", f"--private {question}", self.ada)).text
+
+    @override
+    def directly(self, who: str = "") -> list[Message]:
+        slack = self.place.slack
+        direct = slack.world.open_im(slack.team, who or self.ada)
+        posted = [message for message in slack.messages(direct) if message.bot_id]
+        return [each for one in posted for each in (one, *slack.thread(direct, one.ts))]
+
+    @override
+    def notified(self, who: str = "") -> list[Message]:
+        told = self.place.slack.told(who or self.ada)
+        return [message for message in told if message.deleted_at is None]
+
+    @override
+    def tells_of(self, shown: Message, card: Message) -> bool:
+        return shown is card or shown.thread_ts == card.ts
+
+    @override
+    def fail(self, what: str, **fault: Any) -> Lost:
+        return self.place.slack.fail(METHODS.get(what, what), **fault)
+
+    @override
+    def hide(self, *, direct: bool = False) -> None:
+        slack, where = self.place.slack, self.place.general
+        if direct:
+            where = slack.world.open_im(slack.team, self.ada)
+        else:
+            slack.kick_bot(where)
+            slack.team.scopes -= {"chat:write.public"}
+        for what in ("edit", "post"):
+            self.fail(what, error="channel_not_found", channel=where.id, times=ALWAYS)
+
+    @override
+    def remove(self, card: Message) -> None:
+        self.place.slack.delete_thread(card)
+
+    @override
+    def freeze(self, card: Message) -> None:
+        self.fail("edit", error="invalid_blocks", times=ALWAYS)
+
+    @override
+    def leave(self, who: str) -> None:
+        self.place.general.members.discard(who)
+
     @override
     def cards(self) -> list[Message]:
         return self.place.cards(self.place.general)
@@ -232,7 +321,7 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
         return name
 
     @override
-    def mention(self, who: str) -> str:
+    def tag(self, who: str) -> str:
         return f"<@{who}|somebody>"
 
     @override
@@ -330,11 +419,6 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
     @override
     async def redeliver(self, sent: SentForm) -> None:
         await self.place.slack.redeliver(sent.delivery)
-
-    @override
-    def told_directly(self, who: str) -> list[str]:
-        direct = self.place.slack.world.open_im(self.place.slack.team, who)
-        return [message.text for message in self.place.slack.messages(direct) if message.bot_id]
 
     @override
     def lose_direct(self, who: str, breaks: Literal["reset", "hang"], *, applied: bool) -> Lost:

@@ -5,7 +5,7 @@ A `Team` is what people do and what they are shown; how its platform has it is i
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
@@ -17,6 +17,7 @@ from tests.council.scripted import ScriptedCouncil
 
 QUESTION = "Shard or scale up?"
 
+Files = Mapping[str, bytes]
 Card = TypeVar("Card")
 Note = TypeVar("Note")
 Form = TypeVar("Form")
@@ -36,6 +37,8 @@ class Team(ABC, Generic[Card, Note, Form, Sent]):
     """Ada and Bob, by their ids, in a channel with the bot; `card` is always a finished one."""
 
     platform: ClassVar[str]
+    groups: ClassVar[str]
+    """The list of roles or user groups under `[access]`."""
     followed_in_the_thread: ClassVar[str]
     """What is said to whoever follows up from below an earlier follow-up."""
     repeats_lost: ClassVar[bool]
@@ -116,6 +119,56 @@ class Team(ABC, Generic[Card, Note, Form, Sent]):
         """Have Ada press a button in another channel that carries this; return all that is shown there."""
 
     @abstractmethod
+    async def mention(
+        self, text: str, who: str = "", below: Card | None = None, files: Files | None = None
+    ) -> Card | Note:
+        """Mention the bot in the channel or a card's thread; return the first that it shows for that, at the end."""
+
+    @abstractmethod
+    async def message(self, text: str, files: Files | None = None) -> Card | Note:
+        """Have Ada write to the bot directly; return the first that it shows for that, at the end."""
+
+    @abstractmethod
+    async def act(self, text: str, who: str = "", files: Files | None = None) -> Card:
+        """Use the action on a message of Ada's in the channel; return the finished card."""
+
+    @abstractmethod
+    async def private(self, question: str = QUESTION) -> str:
+        """Have Ada ask privately; return what she is told in the channel."""
+
+    @abstractmethod
+    def directly(self, who: str = "") -> list[Card]:
+        """Return what the bot has written to somebody directly."""
+
+    @abstractmethod
+    def notified(self, who: str = "") -> list[Card]:
+        """Return the bot's messages that notified somebody and are still there."""
+
+    @abstractmethod
+    def tells_of(self, shown: Card, card: Card) -> bool:
+        """Return whether a message leads to a card, or is one."""
+
+    @abstractmethod
+    def fail(self, what: str, **fault: Any) -> "Lost":
+        """Let requests fail: `edit`, `post`, or the platform's own name of them; see the fakes' `fail`."""
+
+    @abstractmethod
+    def hide(self, *, direct: bool = False) -> None:
+        """Let the bot lose the channel, or the conversation with Ada, for good."""
+
+    @abstractmethod
+    def remove(self, card: Card) -> None:
+        """Let an admin delete a card, and what is below it."""
+
+    @abstractmethod
+    def freeze(self, card: Card) -> None:
+        """Let a card be one that can't be edited any more."""
+
+    @abstractmethod
+    def leave(self, who: str) -> None:
+        """Let somebody leave the channel."""
+
+    @abstractmethod
     def cards(self) -> list[Card]:
         """Return the finished cards in the channel."""
 
@@ -184,7 +237,7 @@ class Team(ABC, Generic[Card, Note, Form, Sent]):
         """Return how somebody is called."""
 
     @abstractmethod
-    def mention(self, who: str) -> str:
+    def tag(self, who: str) -> str:
         """Return a mention of somebody as a command has it."""
 
     @abstractmethod
@@ -251,9 +304,9 @@ class Team(ABC, Generic[Card, Note, Form, Sent]):
     async def redeliver(self, sent: Sent) -> None:
         """Deliver the same form again."""
 
-    @abstractmethod
     def told_directly(self, who: str) -> list[str]:
-        """Return what the bot has written to somebody directly."""
+        """Return what the bot's direct messages to somebody say."""
+        return [self.text(each) for each in self.directly(who)]
 
     @abstractmethod
     def lose_direct(self, who: str, breaks: Literal["reset", "hang"], *, applied: bool) -> "Lost":
@@ -308,9 +361,26 @@ class Team(ABC, Generic[Card, Note, Form, Sent]):
         """Put parts of an operator's configuration in force."""
         self.dispatcher.reconfigure(replace(self.dispatcher.channels.operator, **operator))  # pyright: ignore[reportArgumentType] - a test
 
-    def deny(self, who: str) -> None:
-        """Let somebody ask no more."""
-        self.configure(access=Access.model_validate({"deny": {"users": [who]}}))
+    def admit(self, **access: object) -> None:
+        """Put lists of who may ask in force."""
+        self.configure(access=Access.model_validate(access))
+
+    async def held(self, step: str) -> Card:
+        """Have Ada ask, and return the card once the run waits for a call."""
+        self.council.held.add(step)
+        card = await self.begin()
+        await self.council.until_called(step)
+        return card
+
+    async def finish(self, step: str) -> None:
+        """Let a call be answered, and wait until everything is shown."""
+        self.council.release(step)
+        await self.dispatcher.tasks.settled()
+
+    async def deliveries(self) -> list[str | None]:
+        """Return how each run was delivered."""
+        rows = await self.library.database.read("SELECT delivery FROM runs")
+        return [row["delivery"] for row in rows]
 
     async def conversations(self) -> list[Conversation]:
         """Return all conversations."""

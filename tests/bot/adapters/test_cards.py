@@ -15,7 +15,9 @@ ANSWER = "The council's answer, written by chair/man."
 
 async def test_what_people_and_models_write_notifies_nobody(team: AnyTeam) -> None:
     """In the question, its title, the answers and the corrections: the only ping is the asker's."""
-    hostile = f"@everyone @here {team.mention(team.bob)} <!channel> <!here> <!subteam^S1> [x](https://x.example)"
+    hostile = (
+        f"@everyone @here {team.tag(team.bob)} <!channel> <!here> <!subteam^S1> [x](https://x.example)"
+    )
     stages = ("stage1", "stage2_5", "stage3", "title")
     team.council.script |= {stage: f"{hostile} in {stage}" for stage in stages}
     await team.ask(hostile)

@@ -122,6 +122,6 @@ async def test_who_may_not_ask_may_not_follow_up(team: AnyTeam) -> None:
     """The form opens, since votes and transcripts are open too; nothing is asked with it."""
     card = await team.ask()
     form = await team.open(card, "Follow up", team.ada)
-    team.deny(team.ada)
+    team.admit(deny={"users": [team.ada]})
     assert "[access] in council.toml" in await team.said(team.send(form, text="And in a year?"))
     assert await team.questions() == [QUESTION]

@@ -90,9 +90,9 @@ async def test_an_admin_deletes_all_that_somebody_asked(team: AnyTeam) -> None:
     """Named by a mention."""
     await team.ask()
     team.promote(team.bob)
-    refused = await team.use("forget", what=team.mention(team.bob))
+    refused = await team.use("forget", what=team.tag(team.bob))
     assert team.text(refused) == "Only an admin can delete everything somebody else asked."
-    asked = await team.use("forget", team.bob, what=team.mention(team.ada))
+    asked = await team.use("forget", team.bob, what=team.tag(team.ada))
     name = team.name("ada")
     assert f"Delete everything {name} asked {team.inside}?" in team.read(asked)
     said = await team.delete(asked, team.bob)

@@ -334,19 +334,6 @@ async def test_a_response_whose_confirmation_is_lost_is_found(
     assert ANSWER in card.text
 
 
-async def test_failed_requests_are_repeated_and_show_nothing_twice(
-    server: DiscordServer, team: Office
-) -> None:
-    """Even where the first one took effect."""
-    for route in (SEND, EDIT, THREAD):
-        server.fail(route, 503, applied=True, times=2)
-    card = await team.asked()
-    [thread] = server.threads(team.general)
-    shown = texts(server, thread)
-    assert len(shown) == len(set(shown)) == 1 + len(FOUR)
-    assert ANSWER in card.text
-
-
 async def test_the_cards_colour_tells_the_runs_state(
     server: DiscordServer, team: Office, council: ScriptedCouncil
 ) -> None:
@@ -559,19 +546,6 @@ async def test_a_forged_button_is_ignored(server: DiscordServer, team: Office) -
 
 
 # ── where there can be no thread ─────────────────────────────────────────────────────────────
-
-
-async def test_a_server_without_room_for_threads_gets_the_parts_in_the_channel(
-    server: DiscordServer, team: Office
-) -> None:
-    """The reason comes first; the digest is enough there."""
-    assert team.general.guild is not None
-    team.general.guild.threads_full = True
-    card = await team.asked()
-    [digest] = texts(server, team.general)[1:]
-    assert "No thread here: this server has reached its limit of active threads.\n" in digest
-    assert ANSWER in card.text
-    assert len(server.pings()) == 1
 
 
 @pytest.mark.parametrize(

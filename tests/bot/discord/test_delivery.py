@@ -25,8 +25,7 @@ from council.document.conversation import Source
 from storage.journal.rows import NOT_MENTIONED, RunRow
 from tests.bot.discord.office import HELD, Office, impatient
 from tests.bot.sample_run import accepted
-from tests.bot.shown import FINISHED
-from tests.discord_server import Channel, DiscordServer, Permission, Ping
+from tests.discord_server import Channel, DiscordServer, Permission
 from tests.discord_server import Message as Shown
 
 SEND = "POST /channels/{channel_id}/messages"
@@ -58,55 +57,7 @@ def told(team: Office) -> list[str]:
     return [message.content for message in team.server.told(team.ada)]
 
 
-async def delivered(team: Office) -> list[str | None]:
-    """Return how each run was delivered."""
-    rows = await team.library.database.read("SELECT delivery FROM runs")
-    return [row["delivery"] for row in rows]
-
-
 # ── one failure costs nothing ────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [
-        {"status": 401},
-        {"status": 403, "html": True},
-        {"status": 403, "code": 50001},
-        {"status": 404, "code": 10008},
-        {"status": 500, "html": True},
-        {"status": 502, "applied": True},
-        {"status": 429, "retry_after": 0.001},
-        {"status": None, "breaks": "reset"},
-        pytest.param({"status": 400}, marks=pytest.mark.soak),
-        pytest.param({"status": 404, "html": True}, marks=pytest.mark.soak),
-        pytest.param({"status": 404, "code": 10003}, marks=pytest.mark.soak),
-        pytest.param({"status": 429, "retry_after": 0.001, "is_global": True}, marks=pytest.mark.soak),
-    ],
-    ids=str,
-)
-async def test_one_failed_edit_costs_neither_answer_nor_mention(
-    team: Office, fault: dict[str, object]
-) -> None:
-    """Whatever it says: the card shows the answer, and its asker is told by a link to it."""
-    card = await held(team)
-    team.server.fail(EDIT, **fault)  # pyright: ignore[reportArgumentType] - named per test
-    await released(team)
-    assert ANSWER in card.text
-    assert [text.endswith(f"{card.id}>)") for text in told(team)] == [True]
-    assert await delivered(team) == ["shown"]
-
-
-async def test_a_channel_out_of_sight_for_a_moment_is_not_lost(team: Office) -> None:
-    """The refusal is believed only the second time."""
-    card = await held(team)
-    team.server.hide(team.general)
-    team.council.release(CHAIR)
-    await team.server.until(lambda: any(one.code == 50001 for one in team.server.requests(EDIT)))
-    team.server.reveal(team.general)
-    await team.dispatcher.tasks.settled()
-    assert ANSWER in card.text
-    assert len(told(team)) == 1
 
 
 @pytest.mark.parametrize("status", [500, 502, 504])
@@ -123,44 +74,15 @@ async def test_a_server_error_is_repeated_by_the_outbox_alone(team: Office, stat
 # ── the ladder ───────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_deleted_card_is_replaced_by_one_that_mentions_the_asker(team: Office) -> None:
-    """It shows the answer and its buttons, and its thread opens below it."""
-    card = await held(team)
-    team.server.delete_message(card)
-    await released(team)
-    [shown] = team.server.messages(team.general)
-    assert shown.content == f"<@{team.ada.id}> {DONE}"
-    assert ANSWER in shown.text
-    assert [part["label"] for part in shown.buttons] == FINISHED
-    assert team.server.pings() == [Ping("user", team.ada.id, "post", shown.id)]
-
-
-async def test_without_the_channel_the_asker_is_told_directly(team: Office) -> None:
-    """With all of a long answer: the bot has lost access for good, and the asker still sees the channel."""
-    team.council.script["stage3"] = "\n\n".join(f"Reason {n}: {'why ' * 60}" for n in range(60))
-    await held(team)
-    team.server.hide(team.general)
-    await released(team)
-    shown = team.server.messages(team.server.dm(team.ada))
-    assert (shown[0].content, shown[0].buttons) == (f"<@{team.ada.id}> {DONE}", [])
-    assert all(f"Reason {n}:" in "\n".join(each.text for each in shown) for n in range(60))
-    assert await delivered(team) == ["shown"]
-
-
-@pytest.mark.parametrize("why", ["left", "hidden", "deleted"])
+@pytest.mark.parametrize("why", ["hidden", "deleted"])
 async def test_an_asker_who_may_not_see_the_channel_is_not_told(team: Office, why: str) -> None:
     """The answer stays untold."""
     await held(team)
-    guild = team.general.guild
-    assert guild is not None
-    if why == "left":
-        del guild.members[team.ada.id]
-    elif why == "hidden":
+    if why == "hidden":
         team.server.overwrite(team.general, team.ada, deny=Permission.VIEW_CHANNEL)
-    if why == "deleted":
-        team.server.delete_channel(team.general)
-    else:
         team.server.hide(team.general)
+    else:
+        team.server.delete_channel(team.general)
     team.council.release(CHAIR)
     await asyncio.wait_for(_until_delivered(team), 20)
     assert await delivered(team) == ["untold"]
@@ -187,6 +109,12 @@ async def test_a_private_threads_answer_is_told_directly_to_its_members_alone(
     assert [message.content for message in direct] == ([f"<@{team.ada.id}> {DONE}"] if is_member else [])
 
 
+async def delivered(team: Office) -> list[str | None]:
+    """Return how each run was delivered."""
+    rows = await team.library.database.read("SELECT delivery FROM runs")
+    return [row["delivery"] for row in rows]
+
+
 async def _until_delivered(team: Office) -> None:
     while await delivered(team) == [None]:
         await asyncio.sleep(0.01)
@@ -210,44 +138,6 @@ async def test_where_the_card_is_refused_the_asker_alone_learns_why(
 
 
 # ── threads ──────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize(
-    ("status", "code", "why"),
-    [
-        (403, 50001, "the bot has no access to this channel"),
-        (403, 0, "Discord refused it without saying why"),
-        (400, 0, "Discord doesn't accept its content"),
-        pytest.param(
-            403, 20026, "Discord has restricted the bot for sending too much", marks=pytest.mark.soak
-        ),
-        (403, 50013, "the bot lacks Create Public Threads"),
-        pytest.param(400, 50024, "this kind of channel doesn't allow it", marks=pytest.mark.soak),
-        (400, 160006, "this server has reached its limit of active threads"),
-        pytest.param(
-            400,
-            160007,
-            "this server has reached its limit of active announcement threads",
-            marks=pytest.mark.soak,
-        ),
-        pytest.param(400, 200001, "Discord's content filter blocked it", marks=pytest.mark.soak),
-        pytest.param(
-            403, 60003, "the server requires two-factor authentication", marks=pytest.mark.soak
-        ),
-    ],
-)
-async def test_whatever_refuses_a_thread_the_parts_come_in_place(
-    team: Office, status: int, code: int, why: str
-) -> None:
-    """As the documents promise, as long as the channel can be written into."""
-    team.server.fail(THREAD, status, code=code, times=1 << 31)
-    card = await team.asked()
-    shown = team.server.messages(team.general)
-    assert ANSWER in card.text
-    assert f"No thread here: {why}.\n" in shown[-1].text
-    assert len(shown) == 2  # the card, and the digest with the mention
-    assert [message for message in shown if message.attachments] == []
-    assert len(told(team)) == 1
 
 
 # ── nothing is shown twice ───────────────────────────────────────────────────────────────────
@@ -336,14 +226,6 @@ async def test_the_same_words_after_a_retry_are_posted_again(alone: Bench) -> No
     for said in ("The council could not answer.", DONE):
         await venue.mention(mention(said), link=False)
     assert len(alone.server.messages(alone.channel)) == 2
-
-
-async def test_a_run_of_direct_messages_is_told_nowhere_else(alone: Bench) -> None:
-    """Whatever has become of them."""
-    direct = accepted(Location(alone.channel.id).source(1))
-    alone.run = direct
-    with pytest.raises(NotAllowed, match="asked for in direct messages"):
-        await alone.venue().direct(card_of(direct), mention(DONE))
 
 
 @pytest.mark.parametrize(

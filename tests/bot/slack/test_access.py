@@ -21,18 +21,6 @@ def admit(place: Place, **access: object) -> None:
     )
 
 
-async def test_a_user_group_lets_its_members_ask_and_nobody_else(tmp_path: Path) -> None:
-    """Slack is asked once who is in it; only the refused person is told."""
-    async with at_work(tmp_path) as place:
-        place.slack.team.groups[GROUP] = {place.ada.id}
-        admit(place, allow={"groups": [GROUP]})
-        await place.ask()
-        await place.slack.slash(place.general, place.bob, "/council", "Shard?")
-        assert await place.until_told(place.bob) == f"The council isn't open to you here. {REFUSED}"
-        assert len(place.slack.calls("usergroups.users.list")) == 1
-        assert len(place.cards(place.general)) == 1
-
-
 @pytest.mark.parametrize(
     ("slow", "beside"),
     [("usergroups.users.list", "conversations.open"), ("users.info", "usergroups.users.list")],
@@ -68,23 +56,3 @@ async def test_without_the_scope_nobody_is_admitted(tmp_path: Path) -> None:
         assert said.startswith(UNKNOWN)
         assert "usergroups:read" in said
         assert not place.cards(place.general)
-
-
-async def test_other_lists_ask_slack_nothing(tmp_path: Path) -> None:
-    """The channel and the person are in the event."""
-    async with at_work(tmp_path) as place:
-        admit(place, allow={"channels": [place.general.id], "users": [place.ada.id]})
-        await place.ask()
-        await place.slack.slash(place.general, place.bob, "/council", "Shard?")
-        assert await place.until_told(place.bob) == f"The council isn't open to you here. {REFUSED}"
-        assert not place.slack.calls("usergroups.users.list")
-
-
-async def test_direct_messages_are_in_no_channel(tmp_path: Path) -> None:
-    """A list of channels refuses them, except to people who are listed themselves."""
-    async with at_work(tmp_path) as place:
-        admit(place, allow={"channels": [place.general.id]})
-        await place.slack.direct_message(place.ada, "Shard or scale up?")
-        direct = place.slack.world.open_im(place.slack.team, place.ada.id)
-        said = await place.until_told(place.ada, direct)
-        assert said == f"The council isn't open to you in direct messages. Ask in a channel. {REFUSED}"

@@ -42,7 +42,6 @@ from tests.slack_server import (
     payloads,
 )
 from tests.slack_server.faults import ALWAYS
-from tests.slack_server.rules import TIERS
 
 Json = dict[str, Any]
 
@@ -350,33 +349,6 @@ class TestRun:
             assert len(place.cards(place.general)) == 1
             assert len(place.council.asked("stage1")) == 4
             assert place.told(place.ada) == []
-
-    async def test_a_rate_limit_is_waited_out(self, tmp_path: Path) -> None:
-        """Parts still come once each, in order."""
-        async with at_work(tmp_path) as place:
-            place.slack.fail("chat.postMessage", retry_after=0)
-            place.slack.fail("chat.update", status=502, error="bad_gateway")
-            card = await place.ask()
-            assert "4 members" in card.text
-            assert len(place.slack.thread(place.general, card.ts)) == 1 + len(FOUR)
-
-
-class TestPace:
-    """How often Slack is asked."""
-
-    async def test_many_runs_stay_within_slacks_limits(self, tmp_path: Path) -> None:
-        """Twelve at once in one workspace: no call of theirs is ever refused."""
-        async with at_work(tmp_path) as place:
-            for number in range(12):
-                await place.slack.slash(place.general, place.ada, "/council", f"Question {number}?")
-            await place.dispatcher.tasks.settled()
-            cards = place.cards(place.general)
-            assert len(cards) == 12
-            assert all("4 members" in card.text for card in cards)
-            assert all(gap >= 3 for card in cards for gap in card.gaps())
-            # An edit may reach Slack a little after its turn, which is why the pace leaves some room.
-            assert place.slack.busiest_minute("chat.update") < TIERS[3]
-            assert not any(call.error for call in place.slack.requests)
 
 
 class TestWaysIn:
@@ -840,21 +812,6 @@ class TestRefusals:
             assert "the bot isn't in this channel; invite it with /invite" in said
             assert place.slack.messages(closed) == []
 
-    async def test_a_channel_archived_during_a_run_keeps_the_conversation(self, tmp_path: Path) -> None:
-        """Card and thread end; the answer is in the document."""
-        council = ScriptedCouncil(held={f"stage2.1:{FOUR[0]}"})
-        async with at_work(tmp_path, council) as place:
-            await place.slack.slash(place.general, place.ada, "/council", "Shard?")
-            await council.until_called(f"stage2.1:{FOUR[0]}")
-            card = await place.card()
-            run = await place.run(card)
-            place.general.archived = True
-            council.release(f"stage2.1:{FOUR[0]}")
-            await place.dispatcher.tasks.settled()
-            stored = await place.library.store.load(run.conversation_id)
-            assert len(stored.messages) == 2
-            assert place.pings() == []
-
     @pytest.mark.parametrize(
         ("scope", "act", "said"),
         [
@@ -910,25 +867,6 @@ class TestRefusals:
 
         with pytest.raises(VenueError, match=r"^Slack can't be reached$"):
             await granted(lost())
-
-    async def test_without_threads_the_digest_comes_in_place(self, tmp_path: Path) -> None:
-        """One line says why; members open from its buttons."""
-        async with at_work(tmp_path) as place:
-            held = "stage3.1:chair/man:chairman"
-            place.council.held.add(held)
-            await place.slack.slash(place.general, place.ada, "/council", "Shard?")
-            card = await place.card()
-            code = "restricted_action_non_threadable_channel"
-            place.slack.fail("chat.postMessage", code, in_thread=True, times=ALWAYS)
-            place.council.release(held)
-            await place.dispatcher.tasks.settled()
-            assert place.slack.thread(place.general, card.ts) == []
-            _, *posts = place.cards(place.general)
-            [mention] = [post for post in posts if post.pinged]
-            [why] = [post for post in posts if not post.pinged]
-            assert why.text == "No thread here: threads are switched off in this channel."
-            assert str(mention.blocks).count("'Open ") == len(FOUR)
-            assert mention.pinged == {place.ada.id}
 
     async def test_a_run_without_an_answer_says_so_in_its_thread(self, tmp_path: Path) -> None:
         """The card says why, and has *Retry* and *Ask again*."""
