@@ -1,4 +1,4 @@
-"""What can be set, written from the rows that read it: .env.example, and the tables of its guide.
+"""What can be set and what Slack is asked for, written from rows: .env.example, tables of the guides.
 
     python -m bench.settings            says whether they are as they should be
     python -m bench.settings --write    writes them
@@ -20,10 +20,11 @@ from bot.service.admission.access import Rules
 from bot.service.admission.budgets import Budgets
 from bot.service.admission.limits import Durability, Limits
 from bot.service.commands import CONFIG
+from bot.view.wording.slack import SCOPES
 from council.profile import Member, Profile
 
 ROOT = Path(__file__).parent.parent
-GUIDE, EXAMPLE = ROOT / "docs" / "configuration.md", ROOT / ".env.example"
+GUIDE, SLACK, EXAMPLE = ROOT / "docs/configuration.md", ROOT / "docs/slack.md", ROOT / ".env.example"
 TABLES: dict[str, type[BaseModel]] = {
     "variable": Settings,
     "profile's key": Profile,
@@ -76,14 +77,34 @@ def tables() -> Iterator[tuple[str, str]]:
     yield CHANNEL, f"| {CHANNEL} | meaning |\n|---|---|\n" + "".join(settable)
 
 
-def guide(text: str) -> str:
-    """Return the guide with its tables as the rows have them."""
-    for name, table in tables():
+def scopes() -> Iterator[tuple[str, str]]:
+    """Yield the table of what Slack's admins are asked to allow."""
+    cells = (f"| `{scope}` | {purpose} |\n" for scope, purpose in SCOPES.items())
+    yield "scope", "| scope | to |\n|---|---|\n" + "".join(cells)
+
+
+def filled(text: str, tables: Iterator[tuple[str, str]]) -> str:
+    """Return a page with its tables as the rows have them."""
+    for name, table in tables:
         at = re.compile(rf"^\| {name} \|.*\n(?:\|.*\n)+", re.MULTILINE)
         text, found = at.subn(lambda _, table=table: table, text)
         if found != 1:
-            raise ValueError(f"the guide has {found} tables of {name}")
+            raise ValueError(f"the page has {found} tables of {name}")
     return text
+
+
+def words(text: str) -> int:
+    """Count the words of a page without the tables that are written from rows, and without marks."""
+    names = "|".join(name for _, tables in pages() for name, _ in tables)
+    text = re.sub(rf"^\| (?:{names}) \|.*\n(?:\|.*\n)+", "", text, flags=re.MULTILINE)
+    text = re.sub(r"<!-- (\w+): begin -->.*?<!-- \1: end -->", "", text, flags=re.DOTALL)
+    return sum(re.search(r"\w", word) is not None for word in text.split())
+
+
+def pages() -> Iterator[tuple[Path, Iterator[tuple[str, str]]]]:
+    """Yield each page that has such tables, with them."""
+    yield GUIDE, tables()
+    yield SLACK, scopes()
 
 
 def example() -> str:
@@ -96,10 +117,12 @@ def example() -> str:
 
 
 def main() -> int:
-    """Write both files, or say which isn't as the rows have it."""
+    """Write the files, or say which isn't as the rows have it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true")
-    should = {GUIDE: guide(GUIDE.read_text(encoding="utf-8")), EXAMPLE: example()}
+    should = {page: filled(page.read_text(encoding="utf-8"), own) for page, own in pages()} | {
+        EXAMPLE: example()
+    }
     if parser.parse_args().write:
         for path, text in should.items():
             path.write_text(text, encoding="utf-8")

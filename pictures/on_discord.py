@@ -28,12 +28,7 @@ class OnDiscord:
         rehearse(self._models)
         asked = self._ask()
         page = await self._transcript(await self._answered(asked))
-        used = self._discord.slash(self._channel, self._ada, "council-help")
-        await until(lambda: used.message)
-        return [
-            Picture("discord", "answer", PLACE, [self._card(asked)]).cropped("verdict"),
-            Picture("discord", "help", PLACE, [self._card(used)]),
-        ], page
+        return [Picture("discord", "answer", PLACE, [self._card(asked)]).cropped("verdict")], page
 
     def _ask(self) -> Interaction:
         return self._discord.slash(

@@ -1,11 +1,10 @@
 """What people see on Slack, recorded from runs."""
 
 from pictures import scenario
-from pictures.runs import CHANNEL, Picture, rehearse, rehearse_failures, settled, until
+from pictures.runs import CHANNEL, Picture, rehearse, settled, until
 from tests.model_server import ModelServer
 from tests.slack_server import Message, SlackServer
 
-PLACE = f"# {CHANNEL}"
 THREAD = "Thread"
 
 
@@ -20,30 +19,10 @@ class OnSlack:
         self._names = {slack.team.bot.id: "Council", self._ada.id: "Ada"}
 
     async def record(self) -> list[Picture]:
-        """Ask until there are enough answers to count; return what is to be drawn."""
+        """Ask; return what is to be drawn."""
         rehearse(self._models)
-        card = await self._answered()
-        rehearse_failures(self._models)
-        await self._answered()
-        await self._answered()
-        digest = self._replies(card)[0]
-        await self._slack.slash(self._channel, self._ada, "/council-stats", "")
-        await settled(lambda: len(self._slack.ephemerals(self._channel, self._ada)))
-        stats = [
-            {
-                "user": self._slack.team.bot.id,
-                "bot_id": self._slack.team.bot_id,
-                "ts": told.ts,
-                "text": told.text,
-                "blocks": told.blocks,
-                "is_ephemeral": True,
-            }
-            for told in self._slack.ephemerals(self._channel, self._ada)
-        ]
-        return [
-            Picture("slack", "thread", THREAD, [digest.wire()], self._names).cropped("objection"),
-            Picture("slack", "stats", PLACE, stats, self._names),
-        ]
+        digest = self._replies(await self._answered())[0]
+        return [Picture("slack", "thread", THREAD, [digest.wire()], self._names).cropped("objection")]
 
     async def _answered(self) -> Message:
         """Ask; return the card once it has its answer, and everything below it."""

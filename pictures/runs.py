@@ -112,13 +112,3 @@ def rehearse(models: ModelServer) -> None:
     for member, pace in PACE.items():
         models.script(member, *(Turn(latency=seconds) for seconds in pace))
     models.script(scenario.CHAIRMAN, Turn(latency=3.0))
-
-
-def rehearse_failures(models: ModelServer) -> None:
-    """Let one member give no answer in the next run, and another no correction."""
-    for member in (GPT, CLAUDE):
-        models.script(member, *(Turn(latency=seconds) for seconds in PACE[member]))
-    answer, review, _ = PACE[GEMINI]
-    models.script(GEMINI, Turn(latency=answer), Turn(latency=review), Turn(text=""))
-    models.script(GROK, *[BUSY] * ATTEMPTS)
-    models.script(scenario.CHAIRMAN, Turn(latency=3.0))

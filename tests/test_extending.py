@@ -33,7 +33,7 @@ def test_each_change_is_shown_in_five_files_at_most() -> None:
 def test_the_changes_apply_and_pass_the_tests_that_they_bring(tmp_path: Path) -> None:
     """In a copy, by a process of its own: this one has the program as it is."""
     unneeded = shutil.ignore_patterns("node_modules", "__pycache__", "pictures", "aimock")
-    for folder in ("bot", "council", "storage", "tests", "docs"):
+    for folder in ("bot", "council", "storage", "tests", "docs", "bench"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=unneeded)
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     alone = os.environ | {"GIT_CEILING_DIRECTORIES": str(tmp_path.parent), "PYTHONPATH": str(tmp_path)}
@@ -46,6 +46,7 @@ def test_the_changes_apply_and_pass_the_tests_that_they_bring(tmp_path: Path) ->
 
     for change in CHANGES.values():
         run("git", "apply", "-C1", "-", given=change)
+    run(sys.executable, "-m", "bench.settings", "--write")
     tests = [file for files in FILES.values() for file in files if Path(file).name.startswith("test_")]
     assert len(tests) == len(CHANGES)
     run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, *COMPLETE)

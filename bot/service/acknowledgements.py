@@ -4,7 +4,7 @@ A platform waits three seconds for an acknowledgement, and a process has one int
 people ask at once, calls, cards and threads of the running councils would delay the questions behind.
 
 Slack is acknowledged once a question is written down (`bot/slack/listeners.py`), Discord by the card
-itself (`bot/discord/venue.py`); what takes longer there is deferred (`bot/discord/replies.py`).
+itself; what takes longer there is deferred (`bot/discord/replies.py`).
 """
 
 import asyncio

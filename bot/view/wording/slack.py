@@ -106,18 +106,15 @@ SCOPES: Mapping[str, str] = {
     "chat:write": "post and edit cards and threads",
     "commands": "offer slash commands and the message action",
     "files:write": "post transcripts",
-    "channels:read": "check that an asker is still in a public channel before a direct message is sent, "
-    "and call channels by their names",
+    "channels:read": "call public channels by their names, and check that an asker is in one",
     "chat:write.public": "answer in public channels without being invited",
     "files:read": "read the files of a message the council is asked about",
-    "groups:read": "check that an asker is still in a private channel before a direct message is sent",
+    "groups:read": "the same for private channels",
     "im:history": "take questions in direct messages",
-    "im:write": "open a direct message for a private run, for an answer whose channel is lost, or to an "
-    "admin when a budget is nearly used up",
-    "usergroups:read": "let only members of a user group ask, where [access] names one, and call groups "
-    "by their names",
+    "im:write": "send private answers, answers whose channel is lost, and warnings to admins",
+    "usergroups:read": "know the members and names of the user groups in [access]",
     "users:read": "tell who is an admin, and call people by their names",
-    "channels:history": "read the thread in which it is asked, in public channels",
-    "groups:history": "read the thread in which it is asked, in private channels",
+    "channels:history": "read the thread in which it is asked",
+    "groups:history": "read the thread in which it is asked, in a private channel",
 }
 """What each of the app's scopes is for."""
