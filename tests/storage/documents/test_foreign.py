@@ -1,10 +1,13 @@
-"""Documents in the shapes of other programs: what is read, what stays, and what follows."""
+"""Documents in the shapes of other programs, in our own words: what is read, what stays, and what follows."""
 
+import json
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import orjson
 import pytest
+from pydantic import TypeAdapter
 
 from bot.transcript.html import to_html
 from bot.transcript.markdown import to_markdown
@@ -17,9 +20,82 @@ from storage.errors import DocumentError
 from storage.importing import import_from
 from storage.index.index import Index
 from storage.stores import Stores
-from tests.storage.examples import NOW, answer
-from tests.storage.forks import BALLOT, QUESTION, SHAPES, Shape, answered, document, written
+from tests.storage.examples import NOW, answer, new_id
 from tests.stores import Home
+
+QUESTION = "At what temperature does water boil?"
+BALLOT = "A is right, B is not.\n\nFINAL RANKING:\n1. Response A\n2. Response B"
+LABELS = {"Response A": "lab/one", "Response B": "lab/two"}
+ASKED: JsonObject = {"role": "user", "content": QUESTION}
+ORIGINAL: JsonObject = {
+    "role": "assistant",
+    "stage1": [
+        {"model": "lab/one", "response": "At 100 °C."},
+        {"model": "lab/two", "response": "At 99 °C."},
+    ],
+    "stage2": [
+        {"model": name, "ranking": BALLOT, "parsed_ranking": [*LABELS]} for name in LABELS.values()
+    ],
+    "stage3": {"model": "lab/one", "response": "Water boils at 100 °C at sea level."},
+}
+GONE = "…"
+"""Marks a field that a program leaves out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """A document as a program writes it, and what is read in it; a row of `forks.json`.
+
+    `source` is the repository and file in which the shape was looked up. `answer` and `document` change
+    karpathy's answer and document.
+    """
+
+    name: str
+    source: str
+    content: bytes
+    title: str = "Boiling point"
+    final: str | None = "Water boils at 100 °C at sea level."
+    members: tuple[str, ...] = ("lab/one", "lab/two")
+    labels: dict[str, str] = field(default_factory=lambda: dict(LABELS))
+    failed: tuple[tuple[str, str, str], ...] = ()
+    """Stage, member and cause of each failed call."""
+    corrected: tuple[str, ...] = ()
+    created: str = "2025-11-30T09:15:00.123456"
+
+
+def answered(**changes: object) -> JsonObject:
+    """Return the original's answer with changes."""
+    return {name: value for name, value in {**ORIGINAL, **changes}.items() if value != GONE}
+
+
+def document(*messages: object, **changes: object) -> JsonObject:
+    """Return the original's document with changes."""
+    whole: JsonObject = {
+        "id": new_id(),
+        "created_at": "2025-11-30T09:15:00.123456",
+        "title": "Boiling point",
+        "messages": [*messages] or [ASKED, answered()],
+    }
+    return {name: value for name, value in {**whole, **changes}.items() if value != GONE}
+
+
+def written(one: JsonObject) -> bytes:
+    """Return a document as Python's `json.dump(…, indent=2)` writes it: no line break at the end."""
+    return orjson.dumps(one, option=orjson.OPT_INDENT_2)
+
+
+def shape(row: dict[str, Any]) -> Shape:
+    """Return what a row describes."""
+    answer = answered(**row.get("answer", {}))
+    parts = {"question": ASKED, "answer": answer}
+    messages = [parts[each] if isinstance(each, str) else each for each in row.get("messages", parts)]
+    text = written(document(*messages, **row.get("document", {}))).decode()
+    content = text.replace(*row.get("replace", ("", ""))).encode(row.get("encoding", "utf-8"))
+    said = {"name": row["name"], "source": row["source"], "content": content} | row.get("said", {})
+    return TypeAdapter(Shape).validate_python(said)
+
+
+SHAPES = [shape(row) for row in json.loads(Path(__file__).with_name("forks.json").read_text("utf-8"))]
 
 
 def seed_000(message: JsonObject) -> list[str]:
