@@ -69,7 +69,7 @@ async def here(
 
 async def test_a_result_is_json_alone_and_its_rule_is_logged_first(tmp_path: Path) -> None:
     """Every field of the specification; what it will cost and its progress are on standard error."""
-    write_questions(tmp_path, 12)
+    write_questions(tmp_path, 4)
     rules: list[object] = []
     async with evaluated(tmp_path) as (council, server):
 
@@ -88,14 +88,14 @@ async def test_a_result_is_json_alone_and_its_rule_is_logged_first(tmp_path: Pat
     assert [*found] == [
         "schema", "questions", "seed", "rule", "arms", "flips", "saturated", "judge", "stopped", "log", "says",
     ]  # fmt: skip
-    assert (found["questions"], found["seed"], found["stopped"], found["judge"]) == (12, 3, None, None)
+    assert (found["questions"], found["seed"], found["stopped"], found["judge"]) == (4, 3, None, None)
     assert found["rule"] == {"baseline": "best", "margin": 0.05}
     assert tuple(arms_of(found)) == ARMS
     for name, arm in arms_of(found).items():
         assert [*arm] == [
             "name", "n", "score", "interval", "against_baseline", "cost", "tokens", "seconds", "invalid",
         ]  # fmt: skip
-        assert (arm["n"], arm["invalid"]) == (12, None)
+        assert (arm["n"], arm["invalid"]) == (4, None)
         assert (arm["against_baseline"] is None) == (name == "best")
     best, full = arms_of(found)["best"], arms_of(found)["full"]
     assert cast("float", full["cost"]) > 5 * cast("float", best["cost"])
@@ -103,14 +103,14 @@ async def test_a_result_is_json_alone_and_its_rule_is_logged_first(tmp_path: Pat
     flips = cast("Json", found["flips"])
     assert [*flips] == ["wrong_to_right", "right_to_wrong", "unjudged", "members"]
     assert str(found["says"]).startswith("The council was right on ")
-    assert "12 questions, 3 members, 6 arms: about $" in ended.err
-    assert "12 of 12 questions" in ended.err
+    assert "4 questions, 3 members, 6 arms: about $" in ended.err
+    assert "4 of 4 questions" in ended.err
     [rule] = rules
     assert rule == {"baseline": "best", "margin": 0.05, "pilot": 2, "seed": 3} | {
         "questions": cast("Json", rule)["questions"]
     }
     log = await asyncio.to_thread(read_eval_log, str(found["log"]))
-    assert (log.status, len(log.samples or ())) == ("success", 12)
+    assert (log.status, len(log.samples or ())) == ("success", 4)
     assert log.results is not None
     scores = {each.name: each.metrics["accuracy"].value for each in log.results.scores}
     assert scores == {
@@ -243,9 +243,9 @@ async def test_what_cannot_be_evaluated_is_refused(here: Here, options: Json, sa
 
 async def test_a_killed_evaluation_continues_without_paying_again(tmp_path: Path) -> None:
     """After kill -9 only what was in flight is asked again; Ctrl-C keeps what is done, too."""
-    write_questions(tmp_path, 6)
+    write_questions(tmp_path, 3)
     async with evaluated(tmp_path) as (council, server):
-        stops = {40: signal.SIGKILL, 90: signal.SIGINT}
+        stops = {20: signal.SIGKILL, 45: signal.SIGINT}
         in_flight, out, err = 0, b"", b""
         for at, how in stops.items():
             held = asyncio.Event()
@@ -270,9 +270,9 @@ async def test_a_killed_evaluation_continues_without_paying_again(tmp_path: Path
         ended = await council(*QUICK)
         asked = len(server.history)
     assert ended.code == 0
-    assert {arm["n"] for arm in arms_of(result(ended)).values()} == {6}
+    assert {arm["n"] for arm in arms_of(result(ended)).values()} == {3}
     (tmp_path / "whole").mkdir()
-    write_questions(tmp_path / "whole", 6)
+    write_questions(tmp_path / "whole", 3)
     async with evaluated(tmp_path / "whole") as (council, server):
         await council(*QUICK)
         needed = len(server.history)

@@ -1,7 +1,7 @@
 """`inspect eval TASK --model council/default`: any task of Inspect's asks a council."""
 
 import asyncio
-import sysconfig
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,9 +9,8 @@ from inspect_ai import eval_async  # pyright: ignore[reportUnknownVariableType] 
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 
 from tests.bot.evaluation.programs import evaluated, stage_of
-from tests.test_program import PLAIN, Program
+from tests.test_program import Program
 
-INSPECT = str(Path(sysconfig.get_path("scripts")) / "inspect")
 TASK = """
 from inspect_ai import Task, task
 from inspect_ai.dataset import Sample
@@ -30,15 +29,14 @@ def doors(tools=False):
 async def inspected(council: Program) -> EvalLog:
     """Evaluate the task with a council by the command line, and return its log."""
     (council.folder / "doors.py").write_text(TASK, encoding="utf-8")
-    process = await asyncio.create_subprocess_exec(
-        INSPECT,
-        *("eval", "doors.py", "--model", "council/default", "--display", "plain"),
-        cwd=council.folder,
-        env={**PLAIN, **council.environment, "XDG_DATA_HOME": str(council.folder / "inspect")},
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.DEVNULL,
+    inspect = replace(
+        council,
+        environment={**council.environment, "XDG_DATA_HOME": str(council.folder / "inspect")},
+        first="from inspect_ai._cli.main import main; main()",
     )
-    await process.wait()
+    assert (
+        await inspect("eval", "doors.py", "--model", "council/default", "--display", "plain")
+    ).code == 0
 
     def newest() -> EvalLog:
         [log] = list_eval_logs(str(council.folder / "logs"))
