@@ -10,6 +10,7 @@ from typing_extensions import override
 
 from bot.service.commands import ACTION
 from bot.service.dispatcher import Dispatcher
+from bot.view.wording.discord import HINT
 from tests.bot.adapters.teams import QUESTION, Files, Lost, Team
 from tests.bot.discord.office import Office, office
 from tests.bot.shown import text
@@ -27,6 +28,7 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
 
     platform = "discord"
     groups = "roles"
+    hint = HINT
     followed_in_the_thread = "Your follow-up was asked."
     repeats_lost = False
     inside = "on this server"
@@ -46,7 +48,7 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
         self.people = {str(place.ada.id): place.ada}
         self.ada = str(place.ada.id)
         self.bob = self.join("bob")
-        self.channel = place.general.mention
+        self.channel, self.workspace = place.general.mention, str(self.guild.id)
         self.here = f"the server https://discord.com/channels/{self.guild.id}"
 
     @classmethod
@@ -196,6 +198,13 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
         return self.server.messages(self.server.dm(self.people[who or self.ada]), by_bot=True)
 
     @override
+    def privately(self, who: str = "") -> list[Message]:
+        reader, general = self.people[who or self.ada], self.place.general
+        channels = [general, *self.server.threads(general)]
+        posted = (each for channel in channels for each in self.server.messages(channel))
+        return [message for message in posted if message.visible_to is reader]
+
+    @override
     def notified(self, who: str = "") -> list[Message]:
         told = self.server.told(self.people[who or self.ada])
         return [message for message in told if message.id in message.channel.messages]
@@ -315,6 +324,13 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
         return f"<@{who}>"
 
     @override
+    def hidden(self) -> str:
+        secret = self.server.channel(self.guild, "layoffs")
+        everyone = self.guild.roles[self.guild.id]
+        self.server.overwrite(secret, everyone, deny=Permission.VIEW_CHANNEL)
+        return secret.mention
+
+    @override
     def strong(self, words: str) -> str:
         return f"**{words}**"
 
@@ -361,6 +377,17 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
             await each.acknowledged()
         for each in pressed:
             self.server.redeliver(each)
+
+    @override
+    async def press_copied(self, card: Message, where: Channel, label: str) -> str:
+        copy = self.server.say(where, self.server.bot, "look")
+        copy.now.components.extend(card.now.components)
+        return await self.press(copy, label, self.ada)
+
+    @override
+    def disguise(self, card: Message, action: str, other: str) -> None:
+        for part in card.buttons:
+            part["custom_id"] = part["custom_id"].replace(f":{action}:", f":{other}:")
 
     @override
     async def open(self, card: Message, label: str, who: str) -> Interaction:

@@ -35,6 +35,7 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
 
     platform = "slack"
     groups = "groups"
+    hint = "There is no question. Write it after the mention: @council Should we shard now?"
     followed_in_the_thread = ""
     repeats_lost = True
     inside = "in this workspace"
@@ -52,7 +53,7 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
         self.council, self.library = place.council, place.library
         self.ada, self.bob = place.ada.id, place.bob.id
         self._told: dict[str, int] = {}
-        self.channel = f"<#{place.general.id}>"
+        self.channel, self.workspace = f"<#{place.general.id}>", place.slack.team.id
         self.here = "this workspace"
 
     @classmethod
@@ -216,6 +217,10 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
         return [each for one in posted for each in (one, *slack.thread(direct, one.ts))]
 
     @override
+    def privately(self, who: str = "") -> list[Ephemeral]:
+        return self.place.slack.ephemerals(self.place.general, who or self.ada)
+
+    @override
     def notified(self, who: str = "") -> list[Message]:
         told = self.place.slack.told(who or self.ada)
         return [message for message in told if message.deleted_at is None]
@@ -325,6 +330,10 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
         return f"<@{who}|somebody>"
 
     @override
+    def hidden(self) -> str:
+        return f"<#{self.place.slack.add_channel('layoffs', self.place.bob, kind='private').id}|>"
+
+    @override
     def strong(self, words: str) -> str:
         return words
 
@@ -349,6 +358,7 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
     @override
     def group(self, member: str) -> tuple[str, str]:
         self.place.slack.team.groups["S0000001"] = {member}
+        self.place.slack.team.handles["S0000001"] = "engineers"
         return "<!subteam^S0000001|@the team>", "user group S0000001"
 
     @override
@@ -388,6 +398,19 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
         for each in pressed:
             await each
             await self.place.slack.redeliver(each)
+
+    @override
+    async def press_copied(self, card: Message, where: Channel, label: str) -> str:
+        copy = self.place.slack.post(where, self.place.slack.team.bot, "look")
+        copy.blocks = card.blocks
+        assert (await self._click(copy, label, self.ada)).acked
+        await self.dispatcher.tasks.settled()
+        return self.place.slack.ephemerals(where, self.ada)[-1].text
+
+    @override
+    def disguise(self, card: Message, action: str, other: str) -> None:
+        for element, _ in card.elements():
+            element["action_id"] = element["action_id"].replace(f"council_{action}", f"council_{other}")
 
     @override
     async def open(self, card: Message, label: str, who: str) -> View:

@@ -13,6 +13,7 @@ from bot.app import Library
 from bot.service.admission.access import Access
 from bot.service.dispatcher import Dispatcher
 from council.document.conversation import AssistantMessage, Conversation, UserMessage, Vote
+from storage.scope import Scope
 from tests.council.scripted import ScriptedCouncil
 
 QUESTION = "Shard or scale up?"
@@ -43,6 +44,9 @@ class Team(ABC, Generic[Card, Note, Form, Sent]):
     """What is said to whoever follows up from below an earlier follow-up."""
     repeats_lost: ClassVar[bool]
     """Whether a message whose response was lost is posted again: Slack knows no idempotency key."""
+    hint: ClassVar[str]
+    """What is said to an empty mention."""
+    workspace: str
     here: str
     """How the guild or workspace is named to an admin."""
     inside: ClassVar[str]
@@ -139,6 +143,10 @@ class Team(ABC, Generic[Card, Note, Form, Sent]):
     @abstractmethod
     def directly(self, who: str = "") -> list[Card]:
         """Return what the bot has written to somebody directly."""
+
+    @abstractmethod
+    def privately(self, who: str = "") -> list[Note]:
+        """Return what only this person is shown in the channel and its threads."""
 
     @abstractmethod
     def notified(self, who: str = "") -> list[Card]:
@@ -241,6 +249,10 @@ class Team(ABC, Generic[Card, Note, Form, Sent]):
         """Return a mention of somebody as a command has it."""
 
     @abstractmethod
+    def hidden(self) -> str:
+        """Return a mention of a channel that not everybody sees."""
+
+    @abstractmethod
     def strong(self, words: str) -> str:
         """Return words as they are emphasized."""
 
@@ -279,6 +291,14 @@ class Team(ABC, Generic[Card, Note, Form, Sent]):
     @abstractmethod
     async def press_together(self, card: Card | Note, label: str, everybody: list[str]) -> None:
         """Have several people press a button at once, each press being delivered again and again."""
+
+    @abstractmethod
+    async def press_copied(self, card: Card, where: Any, label: str) -> str:
+        """Have Ada press a button below a message copied to another channel; return what she is told."""
+
+    @abstractmethod
+    def disguise(self, card: Card, action: str, other: str) -> None:
+        """Let a message's buttons for one action send another."""
 
     @abstractmethod
     async def open(self, card: Card, label: str, who: str) -> Form:
@@ -360,6 +380,16 @@ class Team(ABC, Generic[Card, Note, Form, Sent]):
     def configure(self, **operator: object) -> None:
         """Put parts of an operator's configuration in force."""
         self.dispatcher.reconfigure(replace(self.dispatcher.channels.operator, **operator))  # pyright: ignore[reportArgumentType] - a test
+
+    def seat(self, **settings: object) -> None:
+        """Give the council's profile these settings."""
+        default = self.dispatcher.channels.operator.profiles["default"]
+        self.configure(profiles={"default": default.model_copy(update=settings)})
+
+    async def set_here(self, **settings: object) -> None:
+        """Change the channel's settings."""
+        here = Scope(self.platform, self.workspace, self.channel.strip("<#>"))
+        await self.library.overrides.change(here, settings, f"{self.platform}:1")
 
     def admit(self, **access: object) -> None:
         """Put lists of who may ask in force."""

@@ -60,6 +60,7 @@ async def test_an_unexpected_error_shows_only_an_id(
     monkeypatch.setattr(Dispatcher, "accept", broken)
     said, _, number = (await team.refused(QUESTION)).rpartition(" ")
     assert said == "Something unexpected went wrong. Try again; if it happens again, report this id:"
+    assert "Something unexpected went wrong." in team.read(await team.mention(QUESTION))
     logged = capsys.readouterr().out
     assert "the secret insides" in logged
     assert number in logged

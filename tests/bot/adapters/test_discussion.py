@@ -89,6 +89,7 @@ async def test_asking_again_reads_the_same_part(talks: AnyTalks) -> None:
     await team.look(card, "Ask again", team.bob)
     await team.dispatcher.tasks.settled()
     assert said(talks) == before == ["Message 1.", "Message 2."]
+    assert team.cards() == []
 
 
 @READING
@@ -196,3 +197,12 @@ async def test_a_thread_that_doesnt_come_is_not_waited_for(
     card = await talks.ask_in(talks.discuss(5), "What now?")
     platform = talks.team.platform.capitalize()
     assert f"not this thread: {platform} took too long." in talks.team.text(card)
+
+
+@READING
+async def test_who_is_mentioned_there_has_a_name(talks: AnyTalks) -> None:
+    """As who has written it."""
+    team = talks.team
+    await talks.ask_in(talks.begin(f"Ask <@{team.bob}> first."), "Why?")
+    [read] = read_by(team.council)
+    assert read == (f"Message by {team.name('ada')}", f"Ask @{team.name('bob')} first.")

@@ -18,7 +18,8 @@ async def test_a_reader_votes_and_changes_the_vote(team: AnyTeam) -> None:
     form = await team.open(card, "👎 Not helpful", team.ada)
     assert await team.votes() == [(team.ada, False, None)]
     assert await team.said(team.send(form)) == UNHELPFUL
-    said = await team.said(team.send(form, reason="Too vague.\n  Say how."))
+    said = await team.said(sent := team.send(form, reason="Too vague.\n  Say how."))
+    await team.redeliver(sent)
     assert said == "Your vote: not helpful. Your reason is kept with the answer, without your name."
     assert await team.votes() == [(team.ada, False, "Too vague. Say how.")]
     await team.press(card, "👍 Helpful", team.ada)

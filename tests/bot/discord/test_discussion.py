@@ -116,11 +116,3 @@ async def test_the_run_continues_without_a_refused_thread(
     card = await asked(reading, thread, "What now?")
     assert f"Read only the question, not this thread: {why}" in card
     assert read_by(reading.council) == []
-
-
-async def test_who_is_mentioned_there_has_a_name(reading: Office) -> None:
-    """And so have emoji."""
-    thread, people = discuss(reading, 1)
-    reading.server.say(thread, people[1], f"Ask {people[2].mention} <a:wave:5>")
-    await reading.mentioned(thread, "Why?")
-    assert read_by(reading.council)[-1] == ("Message by Bob", "Ask @Cleo :wave:")

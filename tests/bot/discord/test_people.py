@@ -10,21 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.discord.incoming import MOST_NAMES, Names
-from bot.service.commands import ACTION
 from council.document.conversation import UserMessage
 from tests.bot.discord.office import Office
-from tests.bot.shown import text
-from tests.council.scripted import FOUR
-from tests.discord_server import Permission, User
 
-FIRST = f"stage1.1:{FOUR[0]}"
 MEMBER = "GET /guilds/{guild_id}/members/{user_id}"
-
-
-HOSTILE_NAMES = [
-    *("everyone", "here", "<@1>", "<@&1>", "||b||", "# h", "**Bo** _b_", "`rm -rf`"),
-    *("[x](https://evil.example)", "<t:1:R>", "~~x~~"),
-]
 
 
 async def questions(team: Office) -> list[str]:
@@ -33,61 +22,18 @@ async def questions(team: Office) -> list[str]:
     return [each.content for one in found for each in one.messages if isinstance(each, UserMessage)]
 
 
-def bob_of(team: Office) -> User:
-    """Return another member."""
-    assert team.general.guild is not None
-    return team.server.member(team.general.guild, "bob")
-
-
-def about(team: Office, bob: User) -> str:
-    """Return a question that mentions what can be mentioned."""
-    server, guild = team.server, team.general.guild
-    assert guild is not None
-    oncall = server.role(guild, "oncall")
-    launch, secret = server.channel(guild, "launch"), server.channel(guild, "layoffs")
-    server.overwrite(secret, guild.roles[guild.id], deny=Permission.VIEW_CHANNEL)
-    return f"Should <@{bob.id}> or <@&{oncall.id}> post <:ship:77> in <#{launch.id}> or <#{secret.id}>?"
-
-
-SAID = "Should @Bob or @oncall post :ship: in #launch or a channel?"
-
-
 class TestNames:
     """What a question mentions."""
 
-    async def test_a_commands_names_reach_the_card_and_the_models(self, team: Office) -> None:
-        """Looked up, as Discord sends none with a command's text; a hidden channel's isn't told."""
-        card = await team.asked(about(team, bob_of(team)))
-        assert f"**Ada asked**: {SAID}" in card.text
-        assert "<@" not in card.text
-        assert SAID in team.council.prompt(FIRST)
-        assert len(team.server.requests(MEMBER)) == 1
-
     async def test_a_mentions_names_come_with_it(self, team: Office) -> None:
-        """Nobody is asked for them."""
-        await team.mentioned(team.general, about(team, bob_of(team)))
-        assert await questions(team) == [SAID]
-        assert team.server.requests(MEMBER) == []
-
-    async def test_the_action_on_a_message_has_them_too(self, team: Office) -> None:
-        """As they come with the message."""
-        message = team.server.say(team.general, team.ada, about(team, bob_of(team)))
-        await team.card(team.server.menu(ACTION, message, team.ada))
-        await team.dispatcher.tasks.settled()
-        assert await questions(team) == [SAID]
-
-    async def test_names_that_look_like_markup_stay_names(self, team: Office) -> None:
-        """They ping nobody, link nowhere and have no style, wherever the question is shown."""
+        """Nobody is asked for them; a command's are looked up, as Discord sends none with its text."""
         assert team.general.guild is not None
-        people = [team.server.member(team.general.guild, name) for name in HOSTILE_NAMES]
-        await team.mentioned(team.general, " ".join(f"<@{each.id}>" for each in people))
-        await team.dispatcher.tasks.settled()
-        [said] = await questions(team)
-        assert said == " ".join(f"@{name.title()}" for name in HOSTILE_NAMES)
-        assert said in team.council.prompt(FIRST)
-        card, *_ = team.server.messages(team.general, by_bot=True)
-        assert text(card.text).startswith(f"Ada asked: {said}")
-        assert {(ping.kind, ping.id) for ping in team.server.pings()} == {("user", team.ada.id)}
+        bob = team.server.member(team.general.guild, "bob")
+        await team.mentioned(team.general, f"Is {bob.mention} right?")
+        assert team.server.requests(MEMBER) == []
+        await team.asked(f"Is {bob.mention} right <:ship:77>?")
+        assert await questions(team) == ["Is @Bob right?", "Is @Bob right :ship:?"]
+        assert len(team.server.requests(MEMBER)) == 1
 
     async def test_who_cannot_be_looked_up_is_a_colleague(self, team: Office) -> None:
         """Somebody who has left, or more people than are asked for."""
@@ -108,7 +54,9 @@ class TestNames:
             await asyncio.Event().wait()
 
         monkeypatch.setattr(discord.Guild, "fetch_member", hangs)
-        await team.asked(f"Is <@{bob_of(team).id}> right?")
+        assert team.general.guild is not None
+        bob = team.server.member(team.general.guild, "bob")
+        await team.asked(f"Is <@{bob.id}> right?")
         assert await questions(team) == ["Is a colleague right?"]
 
 

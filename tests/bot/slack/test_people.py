@@ -1,15 +1,12 @@
 """On Slack, people, channels and groups have their names, and a message is asked once."""
 
-import json
-import re
 from pathlib import Path
 
 import pytest
 
 from bot.slack.incoming import MOST_NAMES
-from bot.slack.manifest import SHORTCUT, THREADS
+from bot.slack.manifest import THREADS
 from bot.view.wording.slack import lacks_scope
-from tests.bot.shown import blocks_text
 from tests.bot.slack.test_bot import Place, at_work, restarted
 from tests.bot.slack.test_discussion import read_by
 from tests.council.scripted import FOUR
@@ -17,12 +14,6 @@ from tests.slack_server.faults import ALWAYS
 
 FIRST = f"stage1.1:{FOUR[0]}"
 NO_NAMES = frozenset({"users:read", "channels:read", "groups:read", "usergroups:read"})
-
-
-HOSTILE_NAMES = [
-    *("everyone", "<!channel>", "<!here|here>", "<@U0000000001>", "<!subteam^S0000000001>"),
-    *("**Bo** _b_", "`rm -rf`", "[x](https://evil.example)", "<https://evil.example|x>", "R&D"),
-]
 
 
 async def asked(place: Place, text: str) -> str:
@@ -44,17 +35,6 @@ def about(place: Place) -> str:
 
 class TestNames:
     """What a question mentions."""
-
-    async def test_they_reach_the_card_and_the_models(self, tmp_path: Path) -> None:
-        """As text: only the asker is pinged. A private channel's name is for its members."""
-        async with at_work(tmp_path) as place:
-            said = "Should @bob or @oncall post in #launch or a channel?"
-            assert await asked(place, about(place)) == said
-            card = place.cards(place.general)[-1]
-            assert said in card.history[0].text
-            assert f"ada asked: {said}" in card.text
-            assert said in place.council.prompt(FIRST)
-            assert place.pings() == [{place.ada.id}]
 
     async def test_without_the_scopes_nobody_is_an_id(self, tmp_path: Path) -> None:
         """Nor anything else."""
@@ -89,37 +69,6 @@ class TestNames:
             before = len(place.slack.calls("users.info"))
             assert await asked(place, f"And <@{people[0].id}>?") == "And @p0?"
             assert len(place.slack.calls("users.info")) == before
-
-    async def test_names_that_look_like_markup_stay_names(self, tmp_path: Path) -> None:
-        """They ping nobody, link nowhere and have no style, wherever the question is shown."""
-        async with at_work(tmp_path) as place:
-            people = [place.slack.add_user(name) for name in HOSTILE_NAMES]
-            said = await asked(place, " ".join(f"<@{each.id}>" for each in people))
-            assert said == " ".join(f"@{name}" for name in HOSTILE_NAMES)
-            card = place.cards(place.general)[-1]
-            assert blocks_text(card.blocks).replace("\n", "").startswith(f"ada asked: {said[:120]}")
-            assert said in place.council.prompt(FIRST)
-            assert place.pings() == [{place.ada.id}]
-            shown = json.dumps(card.blocks)
-            assert not re.search('"type": "(link|user|broadcast|usergroup)"|evil[^"]*"url"', shown)
-
-    async def test_the_other_ways_in_have_them_too(self, tmp_path: Path) -> None:
-        """A command, and the action on a message."""
-        async with at_work(tmp_path) as place:
-            await place.slack.slash(place.general, place.ada, "/council", f"Is <@{place.bob.id}> right?")
-            message = place.slack.post(place.general, place.bob, f"<@{place.ada.id}> is wrong")
-            await place.slack.shortcut(SHORTCUT, message, place.ada)
-            await place.dispatcher.tasks.settled()
-            found = [(await place.run(card)).brief.question for card in place.cards(place.general)]
-            assert found == ["Is @bob right?", "@ada is wrong"]
-
-    async def test_a_thread_that_is_read_has_them_too(self, tmp_path: Path) -> None:
-        """Of its writers and of those whom it mentions."""
-        async with at_work(tmp_path, scopes=frozenset(THREADS)) as place:
-            first = place.slack.post(place.general, place.bob, f"Ask <@{place.ada.id}> first.")
-            await place.slack.mention(place.general, place.ada, "Why?", thread_ts=first.ts)
-            await place.dispatcher.tasks.settled()
-            assert read_by(place.council) == [("Message by bob", "Ask @ada first.")]
 
     async def test_a_writer_without_a_name_is_a_colleague(self, tmp_path: Path) -> None:
         """Not an id."""
