@@ -71,4 +71,4 @@ async def test_a_forged_form_reaches_no_other_channel(server: DiscordServer, tea
         assert await team.refused(sent) == "This run isn't on record here; it may have been deleted."
     told = await conversation(team)
     assert questions(told) == ["Shard or scale up?"]
-    assert [each.votes for each in told.messages if isinstance(each, AssistantMessage)] == [()]
+    assert [each.votes for each in told.messages if isinstance(each, AssistantMessage)] == [[]]

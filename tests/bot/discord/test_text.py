@@ -22,13 +22,10 @@ from bot.view.message import (
     Table,
     Title,
 )
-from bot.view.run import fold
-from bot.view.thread import opened
 from bot.view.wording.card import BELOW
 from bot.view.wording.thread import IN_TRANSCRIPT
-from council.events import RunFailed
 from tests.bot.render.long_answer import answer
-from tests.bot.sample_run import GPT, LATE, RUN_ID, seen
+from tests.bot.sample_run import seen
 from tests.bot.shown import READER, letters
 from tests.discord_server.limits import Shape, check
 from tests.fragments import made_of
@@ -74,38 +71,6 @@ def prose(content: str) -> str:
     )
 
 
-def test_the_running_card() -> None:
-    """The question, who asked, a line a stage, a list of members; what it took so far in the footer."""
-    assert card(card_of(seen(13), 13.0)) == CardText(
-        title="",
-        description=(
-            "> Should we move our nightly batch jobs from cron to Temporal?\n\n"
-            "Asked by Ada. 4 members.\n\n"
-            "**Answers**: done in 9 s, 3 of 4\n"
-            "**Reviews**: running, 2 of 3 done\n"
-            "**Corrections**: running, 0 of 3 done\n"
-            "**Final answer**: waiting\n\n"
-            "- gpt-5: reviewed\n"
-            "- claude-sonnet-4.5: reviewed\n"
-            "- gemini-2.5-pro (The Pragmatist): reviewing, correcting\n"
-            "- grok-4: failed: the provider was too busy, after 3 attempts "
-            "(\u201cRate limit reached for grok-4\u201d)"
-        ),
-        footer="13 s, $0.01 so far",
-        cut=False,
-    )
-
-
-def test_the_answer_streams_into_the_card() -> None:
-    """What the chairman has written is below the progress."""
-    text = card(card_of(seen(34), 34.0))
-    assert text.description.endswith(
-        "(\u201cRate limit reached for grok-4\u201d)\n"
-        "### Final answer\n\n"
-        "Move **only** the jobs that have several steps and must recover half-way; keep the rest on cron."
-    )
-
-
 def test_the_finished_card() -> None:
     """Who asked what, what weakens the answer, the title, the answer, and one short line about the run."""
     assert card(card_of(seen(), 44.3)) == CardText(
@@ -125,42 +90,6 @@ def test_the_finished_card() -> None:
         footer="3 of 4 members \u00b7 44 s \u00b7 $0.019",
         cut=False,
     )
-
-
-def test_the_card_of_an_error() -> None:
-    """What was asked, what happened, why, what is kept."""
-    failed = RunFailed(RUN_ID, "No member of the council answered. Ask again.", {GPT: LATE})
-    assert card(card_of(fold(seen(9), failed, 9.0), 9.0)) == CardText(
-        title="",
-        description=(
-            "**Ada asked**: Should we move our nightly batch jobs from cron to Temporal?\n\n"
-            "## No answer\n\n"
-            "No member of the council answered. Ask again.\n\n"
-            "**gpt-5**: it took too long\n\n"
-            "Nothing was added to the conversation."
-        ),
-        footer="9 s \u00b7 $0.0063 \u00b7 run 7b1f0c52",
-        cut=False,
-    )
-
-
-def test_open_shows_what_changed_in_words() -> None:
-    """Removed words struck through, added ones bold; the reviews as they were written."""
-    [[said]] = pages(opened(seen(), 0))
-    assert (
-        "### Changes\n\n"
-        "Removed words are struck through, added ones bold.\n\n"
-        "Move ~~them. Temporal retries each step and shows its history~~ "
-        "**the jobs that must recover half-way.**\n\n"
-    ) in said
-
-
-def test_pairs_of_several_lines_are_paragraphs() -> None:
-    """Notes and critics' remarks are kept apart."""
-    long = "It would replicate into a new cluster: five billion updates harm the live traffic for weeks."
-    assert said(
-        Pairs((("Dissent", long), ("Would change the answer", "How many programs keep such ids?")))
-    ) == [f"**Dissent**: {long}\n\n**Would change the answer**: How many programs keep such ids?"]
 
 
 def test_a_table_wider_than_an_embed_is_a_list() -> None:

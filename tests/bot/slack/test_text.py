@@ -21,12 +21,9 @@ from bot.view.message import (
     Table,
     Title,
 )
-from bot.view.run import fold
-from bot.view.thread import opened
 from bot.view.wording.thread import IN_TRANSCRIPT
-from council.events import RunFailed
 from tests.bot.render.long_answer import answer
-from tests.bot.sample_run import GPT, LATE, RUN_ID, seen
+from tests.bot.sample_run import seen
 from tests.bot.shown import blocks_text, letters
 from tests.fragments import made_of
 from tests.slack_server.blocks import checked, pinged
@@ -98,32 +95,6 @@ def rich(*runs: tuple[str, bool]) -> Json:
     return {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": elements}]}
 
 
-def test_the_running_card() -> None:
-    """The question, who asked, a line a stage, the members in small text, what it took so far."""
-    assert card(card_of(seen(13), 13.0)).blocks == [
-        markdown("> Should we move our nightly batch jobs from cron to Temporal?"),
-        section("Asked by Ada. 4 members."),
-        rich(
-            ("Answers", True),
-            (": done in 9 s, 3 of 4\n", False),
-            ("Reviews", True),
-            (": running, 2 of 3 done\n", False),
-            ("Corrections", True),
-            (": running, 0 of 3 done\n", False),
-            ("Final answer", True),
-            (": waiting", False),
-        ),
-        context(
-            "\u2022 gpt-5: reviewed\n"
-            "\u2022 claude-sonnet-4.5: reviewed\n"
-            "\u2022 gemini-2.5-pro (The Pragmatist): reviewing, correcting\n"
-            "\u2022 grok-4: failed: the provider was too busy, after 3 attempts "
-            "(\u201cRate limit reached for grok-4\u201d)"
-        ),
-        context("13 s, $0.01 so far"),
-    ]
-
-
 def test_a_long_list_keeps_to_the_limits() -> None:
     """Its small text is cut between lines, and within one that is too long by itself."""
     rows = [(f"member-{number}", "word " * 20) for number in range(30)]
@@ -134,18 +105,6 @@ def test_a_long_list_keeps_to_the_limits() -> None:
     lines = "\n".join(texts).split("\n")
     assert lines[:30] == [f"\u2022 {name}: {said.strip()}" for name, said in rows]
     assert "".join(lines[30:]).count("a ") >= 1_990
-
-
-def test_the_answer_streams_into_the_card() -> None:
-    """What the chairman has written is below the progress."""
-    assert card(card_of(seen(34), 34.0)).blocks[-3:] == [
-        rich(("Final answer", True)),
-        markdown(
-            "Move **only** the jobs that have several steps and must recover half-way; "
-            "keep the rest on cron."
-        ),
-        context("34 s, $0.017 so far"),
-    ]
 
 
 ASKED = rich(
@@ -190,39 +149,6 @@ def test_the_finished_card() -> None:
             "The council did not agree on whether Temporal is worth running yourselves.\n" + footer
         ),
         cut=False,
-    )
-
-
-def test_the_card_of_an_error() -> None:
-    """What was asked, what happened, why, what is kept."""
-    failed = RunFailed(RUN_ID, "No member of the council answered. Ask again.", {GPT: LATE})
-    assert card(card_of(fold(seen(9), failed, 9.0), 9.0)).blocks == [
-        ASKED,
-        header("No answer"),
-        section("No member of the council answered. Ask again."),
-        rich(("gpt-5", True), (": it took too long", False)),
-        section("Nothing was added to the conversation."),
-        context("9 s \u00b7 $0.0063 \u00b7 run 7b1f0c52"),
-    ]
-
-
-REWRITTEN = (
-    "Move the jobs that must recover half-way. Start with one job. "
-    "Let a managed service run the cluster."
-)
-
-
-def test_open_shows_what_changed_in_words() -> None:
-    """Removed words struck through, added ones bold; the reviews as they were written."""
-    [said] = pages(opened(seen(), 0))
-    assert (
-        markdown(
-            "Move ~~them. Temporal retries each step and shows its history~~ "
-            "**the jobs that must recover half-way.**\n\n"
-            "**Start with one job.**\n\n"
-            "**Let a managed service run the cluster**\u200b."
-        )
-        in said
     )
 
 
@@ -438,19 +364,6 @@ def test_a_second_table_is_code_in_the_same_message() -> None:
     [[first, second]] = said(Table(("a",), (("1",),)), Table(("b",), (("2",),)))
     assert (first["type"], second["type"]) == ("table", "markdown")
     assert second["text"].startswith("```\nb\n-\n2\n")
-
-
-def test_pairs_of_several_lines_are_paragraphs() -> None:
-    """Notes and critics' remarks are kept apart."""
-    long = "It would replicate into a new cluster: five billion updates harm the live traffic for weeks."
-    assert said(
-        Pairs((("Dissent", long), ("Would change the answer", "How many programs keep such ids?")))
-    ) == [
-        [
-            rich(("Dissent", True), (f": {long}", False)),
-            rich(("Would change the answer", True), (": How many programs keep such ids?", False)),
-        ]
-    ]
 
 
 def test_the_fallback_is_short_and_escaped() -> None:
