@@ -21,6 +21,7 @@ from bot.inputs.files import FileContent, FileReader, fitted
 from bot.inputs.kinds import Extractable
 from bot.inputs.limits import MOST_CHARACTERS
 from council.brief import Attachment
+from tests.bot.inputs.pages import all_by_one
 from tests.bot.inputs.pdfs import BLANK, box, lines, pdf, stream
 from tests.bot.inputs.pictures import animated, bomb, plain, saved, turned
 
@@ -99,16 +100,14 @@ PDFS = {
 """Of each file: its content, the text that is read (where it is short), and what people read was left out."""
 
 
-@pytest.mark.parametrize("name", PDFS)
-async def test_a_pdf_is_read_by_page(name: str) -> None:
+async def test_a_pdf_is_read_by_page() -> None:
     """Pages are named as answers cite them; what isn't read has its reason."""
-    content, text, omitted = PDFS[name]
-    [file] = (await FileReader().read([FileContent(f"{name}.pdf", content)])).attachments
-    assert file.kind == "pdf"
-    assert file.omitted == omitted
-    assert len(file.text) <= MOST_CHARACTERS
-    if text is not None:
-        assert file.text == text
+    read = await all_by_one("pdf", {name: content for name, (content, *_) in PDFS.items()})
+    for name, (_, text, omitted) in PDFS.items():
+        [file] = read[name].attachments
+        assert (file.kind, file.omitted) == ("pdf", omitted), name
+        assert len(file.text) <= MOST_CHARACTERS, name
+        assert text is None or file.text == text, name
 
 
 async def test_a_page_that_unpacks_to_much_is_refused() -> None:
@@ -139,21 +138,22 @@ PICTURES: dict[str, tuple[Callable[[], bytes], tuple[int, int]]] = {
 """Made when they are wanted: every process of a run reads this file."""
 
 
-@pytest.mark.parametrize("name", PICTURES)
-async def test_a_picture_is_made_small_and_bare(name: str) -> None:
+async def test_a_picture_is_made_small_and_bare() -> None:
     """It is as large as people know it, at most 1,568 pixels as it is sent, and says nothing else."""
-    make, size = PICTURES[name]
-    read = await FileReader().read([FileContent(name, make())])
-    [file] = read.attachments
-    [picture] = file.pictures
-    assert (file.kind, file.omitted, (picture.width, picture.height)) == ("picture", None, size)
-    sent = base64.b64decode(read.pictures[picture.sha256])
-    assert b"SECRET PLACE" not in sent
-    with Image.open(io.BytesIO(sent)) as shown:
-        assert max(shown.size) == min(max(size), 1568)
-        assert (shown.width > shown.height) == (size[0] > size[1])
-        assert shown.mode == "RGB"
-        assert not shown.getexif()
+    found = await all_by_one("picture", {name: make() for name, (make, _) in PICTURES.items()})
+    for name, (_, size) in PICTURES.items():
+        [file] = found[name].attachments
+        [picture] = file.pictures
+        assert (file.kind, file.omitted, (picture.width, picture.height)) == ("picture", None, size), (
+            name
+        )
+        sent = base64.b64decode(found[name].pictures[picture.sha256])
+        assert b"SECRET PLACE" not in sent, name
+        with Image.open(io.BytesIO(sent)) as shown:
+            assert max(shown.size) == min(max(size), 1568), name
+            assert (shown.width > shown.height) == (size[0] > size[1]), name
+            assert shown.mode == "RGB", name
+            assert not shown.getexif(), name
 
 
 async def test_of_a_tiff_file_the_first_page_is_shown() -> None:
@@ -175,24 +175,22 @@ async def test_a_text_says_what_was_guessed_of_it() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("make", "why"),
-    [
-        (partial(bomb, 40_000, 40_000), "more than 50 megapixels"),
-        (partial(bomb, 8_000, 7_000), "more than 50 megapixels"),
-        (lambda: plain()[:200], "damaged or incomplete"),
-        (lambda: b"\x89PNG\r\n\x1a\n" + b"x" * 100, "damaged or incomplete"),
-        (lambda: b"\xff\xd8\xff" + b"\0" * 100, "damaged or incomplete"),
-        (lambda: b"II*\0" + b"\x08\0\0\0\xff" * 100, "damaged or incomplete"),
-        (lambda: plain(form="AVIF")[:150], "damaged or incomplete"),
-        (lambda: b"BM" + b"\0" * 100, "damaged or incomplete"),
-    ],
-    ids=["bomb", "smaller bomb", "cut", "no PNG", "no JPEG", "no TIFF", "AVIF, cut", "no BMP"],
-)
-async def test_a_bomb_or_a_broken_picture_is_refused(make: Callable[[], bytes], why: str) -> None:
+BROKEN = {
+    "no PNG": b"\x89PNG\r\n\x1a\n" + b"x" * 100,
+    "no JPEG": b"\xff\xd8\xff" + b"\0" * 100,
+    "no TIFF": b"II*\0" + b"\x08\0\0\0\xff" * 100,
+    "no BMP": b"BM" + b"\0" * 100,
+}
+
+
+async def test_a_bomb_or_a_broken_picture_is_refused() -> None:
     """A bomb before it is decoded."""
-    [file] = (await FileReader().read([FileContent("x.png", make())])).attachments
-    assert (file.is_unread, file.omitted) == (True, why)
+    bombs = {"bomb": bomb(40_000, 40_000), "smaller bomb": bomb(8_000, 7_000)}
+    cut = {"cut": plain()[:200], "AVIF, cut": plain(form="AVIF")[:150]}
+    for name, read in (await all_by_one("picture", bombs | cut | BROKEN)).items():
+        [file] = read.attachments
+        why = "more than 50 megapixels" if name in bombs else "damaged or incomplete"
+        assert (file.is_unread, file.omitted) == (True, why), name
 
 
 async def test_what_is_sent_at_most() -> None:
@@ -400,8 +398,8 @@ async def test_a_file_that_takes_all_memory_is_named() -> None:
 
 async def test_a_picture_near_the_limit_is_read_within_memory_and_time() -> None:
     """Fifty megapixels, of which only a small copy is ever made."""
-    started = time.monotonic()
-    [file] = (await FileReader().read([FileContent("large.png", plain(8000, 6200, "L"))])).attachments
+    large, started = FileContent("large.png", plain(8000, 6200, "L")), time.monotonic()
+    [file] = (await FileReader().read([large])).attachments
     assert file.omitted is None
     assert time.monotonic() - started < 10 + files.STARTING
 

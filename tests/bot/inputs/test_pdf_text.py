@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import pytest
 
 from bot.inputs.child import extract
-from bot.inputs.files import FileContent, FileReader
+from tests.bot.inputs.pages import all_by_one
 from tests.bot.inputs.pdfs import FONT, at, box, lines, pdf, stream
 
 
@@ -205,14 +205,14 @@ UNREADABLE: dict[str, tuple[bytes, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", UNREADABLE)
-async def test_a_page_that_says_more_than_its_text_is_a_picture_too(name: str) -> None:
+async def test_a_page_that_says_more_than_its_text_is_a_picture_too() -> None:
     """Letters that only their shape tells are never passed on as others; people read which pages those are."""
-    content, text = UNREADABLE[name]
-    [file] = (await FileReader().read([FileContent("x.pdf", content)])).attachments
-    assert file.text == (f"[p. 1]\n{text}" if text else "")
-    assert [picture.page for picture in file.pictures] == [1]
-    assert file.omitted == "page 1 says something that can't be read as text"
+    read = await all_by_one("pdf", {name: content for name, (content, _) in UNREADABLE.items()})
+    for name, (_, text) in UNREADABLE.items():
+        [file] = read[name].attachments
+        assert file.text == (f"[p. 1]\n{text}" if text else ""), name
+        assert [picture.page for picture in file.pictures] == [1], name
+        assert file.omitted == "page 1 says something that can't be read as text", name
 
 
 def test_single_unknown_signs_leave_a_page_text() -> None:

@@ -9,9 +9,10 @@ import trafilatura
 from bot.inputs.child import extract
 from bot.inputs.files import FileContent
 from tests.bot.inputs.pages import ARTICLES, WALLS, article, reader
+from tests.pairs import rows
 
 
-@pytest.mark.parametrize("name", WALLS)
+@rows("name", WALLS)
 async def test_a_wall_is_no_page(name: str) -> None:
     """Nothing of it is read, and people learn what the site wants."""
     html, why = WALLS[name]
@@ -21,7 +22,7 @@ async def test_a_wall_is_no_page(name: str) -> None:
     assert (read.text, read.omitted) == ("", why)
 
 
-@pytest.mark.parametrize("name", ARTICLES)
+@rows("name", ARTICLES)
 def test_an_ordinary_page_is_no_wall(name: str) -> None:
     """Whatever it speaks of, and whatever stands beside it."""
     found = extract("page", ARTICLES[name].encode())
