@@ -1,8 +1,10 @@
 """Values to parametrize a test with, of which some are for `make soak` alone; and rows of one quick test."""
 
+import tomllib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from inspect import isawaitable, iscoroutinefunction, signature
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,6 +36,11 @@ def every_other(values: Sequence[Any], name: Callable[[Any], str]) -> list[Any]:
         pytest.param(value, marks=(pytest.mark.soak,) if number % 2 else (), id=name(value))
         for number, value in enumerate(values)
     ]
+
+
+def data(file: str, name: str) -> list[Any]:
+    """Return the rows of this name in the TOML file beside a test's; what belongs to one row is a list."""
+    return tomllib.loads(Path(file).with_suffix(".toml").read_text("utf-8"))[name]
 
 
 def _name(value: object) -> str:

@@ -14,7 +14,7 @@ from council.events import MemberFailed
 from council.reviews.ballot_text import without_ranking
 from council.rounds import CorrectionInputs, fault
 from tests.council.scripted import FOUR, ScriptedCouncil
-from tests.pairs import rows
+from tests.pairs import data, rows
 
 QUESTION = "A train leaves at 14:40 and arrives at 17:05. How long does the journey take?"
 OWN = (
@@ -160,24 +160,7 @@ async def test_a_run_of_an_earlier_version_continues_from_its_echo() -> None:
 
 @rows(
     ("text", "left"),
-    [
-        ("Fine.\n\nFINAL RANKING:\n1. Response A\n2. Response B", "Fine."),
-        ("Fine.\n\n### **Final ranking**\n\nA > B > C\n", "Fine."),
-        ("Fine.\n\nFINAL RANKING:\n1. Response B", "Fine."),
-        ("Fine.\n\nFinal ranking: B > A > C\n\nFINAL RANKING:\n1. Response B\n2. Response A", "Fine."),
-        ("Fine.\n\n**Ranking:**\n1. Response C\n2. Response A", "Fine."),
-        ("Fine.\n\n**Ranking:**\n1. **Response C:** 1.0\n2. **Response B:** 0.0", "Fine."),
-        ("Fine.\n\n**Ranking:**", "Fine."),
-        ("Fine.\n\nFINAL RANKING: A = B", "Fine."),
-        (
-            "FINAL RANKING:\n1. Response B\n2. Response A\n\n### Response A\nFine.",
-            "\n### Response A\nFine.",
-        ),
-        ("FINAL RANKING:\n1. Response B\n1. Response A, Response C", ""),
-        ("Ranking:\nI can't say.", "Ranking:\nI can't say."),
-        ("Fine, and no ranking.", "Fine, and no ranking."),
-        ("Final ranking is hard.\nAll are fine.", "Final ranking is hard.\nAll are fine."),
-    ],
+    data(__file__, "a_review_can_be_read_without_its_ballot"),
 )
 def test_a_review_can_be_read_without_its_ballot(text: str, left: str) -> None:
     """Wherever it is, and counted or not."""

@@ -22,7 +22,7 @@ from tests.council.scripted import (
     objections_in,
     profile,
 )
-from tests.pairs import rows
+from tests.pairs import data, rows
 
 MARK = "0123456789abcdef"
 THREE = FOUR[:3]
@@ -32,23 +32,7 @@ STEP = f"stage2_5.1:{GPT}"
 
 @rows(
     ("line", "number", "holds", "reason"),
-    [
-        ("1. holds: the sum is 12.", 1, True, "the sum is 12."),
-        ("2. doesn't hold: the sum is 11.", 2, False, "the sum is 11."),
-        ("2. doesn\u2019t hold: the sum is 11.", 2, False, "the sum is 11."),
-        ("2) Does not hold \u2014 the sum is 11.", 2, False, "the sum is 11."),
-        ("3: HOLDS. The page says so.", 3, True, "The page says so."),
-        ("**1.** **holds:** the page says so", 1, True, "the page says so"),
-        ("- 1. holds - the page says so", 1, True, "the page says so"),
-        ("**1. holds: the page says so**", 1, True, "the page says so"),
-        ("1. holds: `done` begins at 0", 1, True, "`done` begins at 0"),
-        ("**Objection 2:** doesn't hold: no.", 2, False, "no."),
-        ("#2 It doesn't hold, no.", 2, False, "no."),
-        ("1. `holds`", 1, True, ""),
-        ("> 1. holds: yes", 1, True, "yes"),
-        ("1. holds: the page says\nso, at its end.", 1, True, "the page says so, at its end."),
-        ("1. doesn't hold: no.\n1. holds: yes, it does.", 1, True, "yes, it does."),
-    ],
+    data(__file__, "a_line_in_the_form_is_read"),
 )
 def test_a_line_in_the_form_is_read(line: str, number: int, holds: bool, reason: str) -> None:
     """Whatever marks the number and parts the reason."""

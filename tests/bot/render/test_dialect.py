@@ -19,44 +19,12 @@ from bot.view.message import Line, Table
 from tests.bot.shown import text as shown
 from tests.bot.shown import written
 from tests.fragments import made_of
-from tests.pairs import rows
+from tests.pairs import data, rows
 
 
 @rows(
     ("markdown", "discord", "slack"),
-    [
-        ("One\ntwo  \nthree", "One\ntwo\nthree", "One\ntwo  \nthree"),
-        ("__a__ *b* _c_ ~~d~~ `e`", "**a** *b* *c* ~~d~~ `e`", "**a** *b* *c* ~~d~~ `e`"),
-        ("**a **b** c**", "**a b c**", "**a b c**"),
-        ("A\nb\n===", "# A b", "# A b"),
-        ("# A #", "# A", "# A"),
-        ("#### A", "**A**", "**A**"),
-        ("    code\n     more", "```\ncode\n more\n```", "```\ncode\n more\n```"),
-        ("~~~ sh x=1\nls\n~~~", "```sh\nls\n```", "```sh\nls\n```"),
-        ("```\nopen", "```\nopen\n```", "```\nopen\n```"),
-        ("```\n```", "```\n\n```", "```\n\n```"),
-        ("* a\n* b\n  1) c", "- a\n- b\n  1. c", "- a\n- b\n  1. c"),
-        ("- a\n\n  b\n- c", "- a\n\n  b\n\n- c", "- a\n\n  b\n\n- c"),
-        ("7. a\n7. b", "7. a\n8. b", "7. a\n8. b"),
-        ("> a\nlazy\n\n> b", "> a\n> lazy\n\n> b", "> a\n> lazy\n\n> b"),
-        ("> a\n> > b", "> a\n> \n> b", "> a\n> \n> > b"),
-        ("> # A\n\n- ## B", "> **A**\n\n- **B**", "> **A**\n\n- **B**"),
-        (
-            "a\n\n***\nb",
-            "a\n\n\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\n\nb",
-            "a\n\n---\n\nb",
-        ),
-        ("a <x>c</x> <!d>", "a \\<x>c\\</x> \\<!d>", "a &lt;x>c&lt;/x> &lt;!d>"),
-        ("1 < 2 & 3 &amp; &lt;", "1 \\< 2 & 3 & \\<", "1 < 2 & 3 & <"),
-        (
-            "&amp;lt; [x] a|b snake_case",
-            "\\&lt; \\[x\\] a\\|b snake_case",
-            "&amp;lt; \\[x\\] a\\|b snake_case",
-        ),
-        ("||spoiler|| -# small", "\\|\\|spoiler\\|\\| -# small", "\\|\\|spoiler\\|\\| -# small"),
-        ("-# small", "\\-# small", "\\-# small"),
-        ("\\# a\n\\- b\n1\\. c", "\\# a\n\\- b\n1\\. c", "\\# a\n\\- b\n1\\. c"),
-    ],
+    data(__file__, "markdown_is_written_again"),
 )
 def test_markdown_is_written_again(markdown: str, discord: str, slack: str) -> None:
     """Each construct has one form; signs that aren't markup are shown as text."""
@@ -66,29 +34,7 @@ def test_markdown_is_written_again(markdown: str, discord: str, slack: str) -> N
 
 @rows(
     ("markdown", "discord", "slack"),
-    [
-        ("[a](https://x.y/z)", "[a](<https://x.y/z>)", "[a](https://x.y/z)"),
-        ("[a](https://x.y/(z))", "[a](<https://x.y/(z)>)", "[a](https://x.y/%28z%29)"),
-        ("[a]\n\n[a]: https://x.y 't'", "[a](<https://x.y>)", "[a](https://x.y)"),
-        ("![a **b**](https://x.y/z.png)", "[a **b**](<https://x.y/z.png>)", "[a **b**](https://x.y/z.png)"),
-        ("[![a](https://x.y)](https://z.w)", "[a](<https://z.w>)", "[a](https://z.w)"),
-        ("<https://x.y> https://z.w/_a_b.", "<https://x.y> <https://z.w/_a_b>.", "https://x.y [https://z.w/\\_a_b](https://z.w/_a_b)."),
-        ("**https://x.y**, _https://z.w_", "**<https://x.y>**, *<https://z.w>*", "**https://x.y**, *https://z.w*"),
-        ("(see https://x.y/a_(b))", "(see <https://x.y/a_(b)>)", "(see [https://x.y/a\\_(b)](https://x.y/a_%28b%29))"),
-        ("[x.y](https://x.y/)", "<https://x.y/>", "https://x.y/"),
-        ("[docs.x.org](https://docs.x.org/a)", "[docs.x.org](<https://docs.x.org/a>)", "[docs.x.org](https://docs.x.org/a)"),
-        ("[https://good.com](https://e.vil)", "<https://good.com> (<https://e.vil>)", "https://good.com (https://e.vil)"),
-        ("[at good.com](https://good.com.e.vil)", "at good.com (<https://good.com.e.vil>)", "at good.com (https://good.com.e.vil)"),
-        ("[good.com](https://good.com@e.vil)", "good.com (<https://good.com@e.vil>)", "good.com (https://good.com@e.vil)"),
-        ("[free](https://discord.gg/x)", "free (<https://discord.gg/x>)", "free (https://discord.gg/x)"),
-        ("[a](#b) [c](mailto:d@e.f)", "a (#b) c (mailto:d@e.f)", "a (#b) c (mailto:d@e.f)"),
-        ("<d@e.f> <id:customize>", "d@e.f id:customize", "d@e.f id:customize"),
-        ("[a]() [](https://x.y)", "a <https://x.y>", "a https://x.y"),
-        ("[a](http://[b:])", "a (http://\\[b:\\])", "a (http://\\[b:\\])"),
-        ("[<https://a.b>\\[a](http://x.y/b)", "<https://a.b>\\[a (<http://x.y/b>)", "https://a.b\\[a (http://x.y/b)"),
-        ("[<https://a.b> c](https://a.b/d)", "<https://a.b> c (<https://a.b/d>)", "https://a.b c (https://a.b/d)"),
-        ("[a](http://[b)", "[a](<http://%5Bb>)", "[a](http://%5Bb)"),
-    ],
+    data(__file__, "a_link_shows_its_target_unless_its_text_names_it"),
 )  # fmt: skip
 def test_a_link_shows_its_target_unless_its_text_names_it(
     markdown: str, discord: str, slack: str

@@ -14,7 +14,7 @@ from bot.slack.markdown import DIALECT as SLACK
 from bot.transcript.prose import html
 from tests.bot.shown import HIDDEN, written
 from tests.fragments import made_of
-from tests.pairs import rows
+from tests.pairs import data, rows
 
 COMMONMARK = json.loads((Path(__file__).parent / "commonmark_emphasis.json").read_text("utf-8"))
 CONCERNED = (352, 354, 380)
@@ -67,43 +67,7 @@ def on_page(markdown: str) -> str:
 
 @rows(
     ("markdown", "shown"),
-    [
-        ("**Status:**OK", "<strong>Status:</strong>OK"),
-        ("Use **5%**of it", "Use <strong>5%</strong>of it"),
-        ("**`--force`**now", "<strong><code>--force</code></strong>now"),
-        ("use**`--force`**now", "use<strong><code>--force</code></strong>now"),
-        ('**"Quoted"**text', '<strong>"Quoted"</strong>text'),
-        ('text**"Quoted"**text', 'text<strong>"Quoted"</strong>text'),
-        ("**Preis (netto):**5 €", "<strong>Preis (netto):</strong>5 €"),
-        ("**Done ✅**Next", "<strong>Done ✅</strong>Next"),
-        ("**重要！**必ず", "<strong>重要！</strong>必ず"),
-        ("これは**「重要」**です", "これは<strong>「重要」</strong>です"),
-        ("**「注」**、**（二）**。", "<strong>「注」</strong>、<strong>（二）</strong>。"),
-        ("增长**+5%**左右", "增长<strong>+5%</strong>左右"),
-        ("**마크다운(Markdown)**의", "<strong>마크다운(Markdown)</strong>의"),
-        ("마크다운**(Markdown)**의", "마크다운<strong>(Markdown)</strong>의"),
-        ("*注意：*次に", "<em>注意：</em>次に"),
-        ("_注意：_次に", "<em>注意：</em>次に"),
-        ("__Status:__OK", "<strong>Status:</strong>OK"),
-        ("これは__「重要」__です", "これは<strong>「重要」</strong>です"),
-        ("~~旧：~~新", "<s>旧：</s>新"),
-        ("***Both:***x", "<em><strong>Both:</strong></em>x"),
-        ("**bold *it.*x** y", "<strong>bold <em>it.</em>x</strong> y"),
-        ("**~~旧：~~**新", "<strong><s>旧：</s></strong>新"),
-        ("*a***b**", "<em>a</em><strong>b</strong>"),
-        ("**A:** x **B:**y", "<strong>A:</strong> x <strong>B:</strong>y"),
-        ("**이것은 '중요'**합니다", "<strong>이것은 '중요'</strong>합니다"),
-        ("**(หมายเหตุ)**ข้อความ", "<strong>(หมายเหตุ)</strong>ข้อความ"),
-        ("**ملاحظة:**النص", "<strong>ملاحظة:</strong>النص"),
-        ("**٪50**من", "<strong>٪50</strong>من"),
-        ("**हिंदी:**पाठ", "<strong>हिंदी:</strong>पाठ"),
-        ("これは**`code`**です", "これは<strong><code>code</code></strong>です"),
-        ("**これは*「斜体」*です**", "<strong>これは<em>「斜体」</em>です</strong>"),
-        ("**「a」と「b」**の違い", "<strong>「a」と「b」</strong>の違い"),
-        ("**Q：**なに？**A：**これ", "<strong>Q：</strong>なに？<strong>A：</strong>これ"),
-        ("**≥5**以上、**—注—**本文", "<strong>≥5</strong>以上、<strong>—注—</strong>本文"),
-        ("**注：**$5、**価格：**\\$10", "<strong>注：</strong>$5、<strong>価格：</strong>$10"),
-    ],
+    data(__file__, "what_is_meant_is_bold_everywhere"),
 )
 def test_what_is_meant_is_bold_everywhere(markdown: str, shown: str) -> None:
     """On Slack, whose parser knows CommonMark's rule, on Discord, and in the transcript."""
@@ -131,18 +95,7 @@ def test_names_of_python_are_text() -> None:
 
 @rows(
     "text",
-    [
-        "2**(n+1) and 3**(m)",
-        "x**-1 + y**-2",
-        "f(*args, **kwargs)",
-        "a*(b+c)*d",
-        "(char*)*p",
-        "_private:_other and _a,_b",
-        "snake_case_(x)_name",
-        '*foo "*bar*" foo*',
-        "*(*foo*)*",
-        "Status:**OK** and x",
-    ],
+    data(__file__, "what_could_be_code_is_left_to_commonmark"),
 )
 def test_what_could_be_code_is_left_to_commonmark(text: str) -> None:
     """Powers, arguments and names aren't emphasis, nor is what CommonMark nests."""

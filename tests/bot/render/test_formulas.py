@@ -24,7 +24,7 @@ from bot.slack.markdown import DIALECT as SLACK
 from bot.terminal.venue import prose
 from tests.bot.shown import text, written
 from tests.fragments import made_of
-from tests.pairs import rows
+from tests.pairs import data, rows
 
 REVIEWED = json.loads((Path(__file__).parent / "formulas.json").read_text("utf-8"))
 """Sentences such as models write, each with what a reader sees; every one was compared by eye."""
@@ -70,24 +70,7 @@ def test_a_formula_is_readable_in_chat_and_terminal(each: dict[str, str]) -> Non
 
 @rows(
     ("formula", "shown"),
-    [
-        (r"\frac{a}{b}c", "(a/b)c"),
-        (r"a/\frac{b}{c}", "a/(b/c)"),
-        (r"\ln \frac{a}{b}", "ln(a/b)"),
-        (r"\frac{a}{b}^2", "(a/b)²"),
-        (r"\frac12", "1/2"),
-        (r"x^{y^z}", "x^(y^z)"),
-        (r"2^k x", "2^k x"),
-        (r"\sqrt{2}x", "√2 x"),
-        (r"\{a\}", "{a}"),
-        (r"x >= 0, y := 1", "x >= 0, y := 1"),
-        (r"\left|x\right|", "|x|"),
-        (r"50\%", "50%"),
-        (r"\mathbf{v} \ne v", "𝐯 ≠ v"),
-        (r"E_\text{kin}^\frac{1}{2}", "E_(kin)^(1/2)"),
-        (r"x^2_\alpha", "x_α^2"),
-        (r"\mathbf{\nabla} \cdot \text{a\_b~\%}", "𝛁 · a_b %"),
-    ],
+    data(__file__, "what_is_one_part_stays_one"),
 )
 def test_what_is_one_part_stays_one(formula: str, shown: str) -> None:
     """Parentheses and spaces are where a line of text needs them."""
@@ -96,22 +79,7 @@ def test_what_is_one_part_stays_one(formula: str, shown: str) -> None:
 
 @rows(
     "formula",
-    [
-        r"\begin{pmatrix} 1 \\ 2 \end{pmatrix}",
-        r"\unknown{x}",
-        r"5% x",
-        r"x^10",
-        r"10^-3",
-        r"2\frac{1}{2}",
-        r"\left. x \right|_0",
-        r"\sqrt[5]{x}",
-        r"\overline{AB}",
-        r"\href{javascript:a}{b}",
-        r"\text{a $b$}",
-        r"x__y",
-        r"\frac{a}",
-        r"{x = 1",
-    ],
+    data(__file__, "what_would_lose_something_keeps_its_source"),
 )
 def test_what_would_lose_something_keeps_its_source(formula: str) -> None:
     """As code, the delimiters and backslashes included, on both platforms."""
@@ -123,24 +91,7 @@ def test_what_would_lose_something_keeps_its_source(formula: str) -> None:
 
 @rows(
     "markdown",
-    [
-        "It costs $5 or $10.",
-        "Between $5-$10, or $20/user + $5/GB = $25*; US$5/A$7, $200k-$300k^1",
-        "$HOME/bin:$PATH, $A_B/$C_D, $(x) and $(y), $ALPHA$, $a$b",
-        "$x and $y, $ x$, $x $, $5$, `$x$` and \\$x\\$",
-        "$$ or $$",
-        "$$5 and $$10",
-        "$$$ is $$$",
-        r"\[x\] done",
-        r"\[ \] open",
-        r"\[1\] a note",
-        r"\(optional\)",
-        r"\[see the note\](x)",
-        r"\(x",
-        r"\\(x = 1\\)",
-        r"`\(x = 1\)`",
-        "```\n\\[\nx = 1\n\\]\n```",
-    ],
+    data(__file__, "money_and_escaped_brackets_are_no_formulas"),
 )
 def test_money_and_escaped_brackets_are_no_formulas(markdown: str) -> None:
     """Neither is code."""

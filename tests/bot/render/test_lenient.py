@@ -3,7 +3,7 @@
 from bot.discord.text import DIALECT as DISCORD
 from bot.slack.markdown import DIALECT as SLACK
 from tests.bot.shown import written
-from tests.pairs import rows
+from tests.pairs import data, rows
 
 RULE = "\u2500" * 10
 
@@ -67,32 +67,7 @@ def test_a_table_ends_where_its_pipes_end() -> None:
 
 @rows(
     ("markdown", "shown"),
-    [
-        ("<b>a *b*</b> <EM>c</EM> <del>d</del>", "**a *b*** *c* ~~d~~"),
-        ("H<sub>2</sub>O, 10<sup>-12</sup>, x<sup>n</sup>", "H₂O, 10⁻¹², x^n"),
-        ("4<sup>th</sup>, v<sub>max</sub>", "4th, v\\_(max)"),
-        ("<kbd>Ctrl</kbd>+<code>a < b</code>", "`Ctrl`+`a < b`"),
-        ("<u>under</u> <mark>m</mark>", "under m"),
-        ("[<b>l</b>](https://x.y)", "[**l**](<https://x.y>)"),
-        ("<b>*x</b>*", "**\\*x**\\*"),
-        ("<details><summary>More</summary>it</details>", "**More**\nit"),
-        ("<details open>\n<summary>More</summary>\n\nit\n\n</details>", "**More**\n\nit"),
-        ("it</details>\nb", "it\nb"),
-        ("a<!-- x --> b", "a b"),
-        ("A\n<!-- x -->\nB <!-- y --> C", "A\nB  C"),
-        ("<!-- a --> t <!-- b -->u", "t u"),
-        ("<!--\n# Later\n\n- more\n-->\n\nhi", "hi"),
-        ("> <!-- a\n>\n> c -->\n> b", "> b"),
-        ('<span style="color: red">red *x*</span> y', "red *x* y"),
-        ('<font color="red">**a**</font> <SPAN>b</SPAN>', "**a** b"),
-        ('<div align="center">\n\n# T\n\n</div>\n\nb', "# T\n\nb"),
-        ('<div align="center">\n  <b>Hi</b>\n</div>', "**Hi**"),
-        ('<p align="center">a</p>\n<center>b</center>', "a\nb"),
-        ("> [!NOTE]\n> a\n> b", "> **Note**\n> a\n> b"),
-        ("> [!warning]- Careful *now*", "> **Warning** Careful *now*"),
-        ("> [!TIP]\n>\n> - a", "> **Tip**\n> \n> - a"),
-        ("> [!IMPORTANT]", "> **Important**"),
-    ],
+    data(__file__, "tags_that_models_write_are_read"),
 )
 def test_tags_that_models_write_are_read(markdown: str, shown: str) -> None:
     """Marks, code, raised and lowered signs; what chat can't show loses its tags alone."""

@@ -7,7 +7,7 @@ from markdown_it.token import Token
 from bot.render.markdown import contain, escape, render
 from bot.view.message import Block, Footer, Heading, Line, Message, Pairs, Prose, Quote, Table, Title
 from tests.fragments import made_of
-from tests.pairs import rows
+from tests.pairs import data, rows
 
 READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
@@ -85,23 +85,7 @@ def test_a_quote_ends_where_it_ends(markdown: str) -> None:
 
 @rows(
     ("markdown", "contained"),
-    [
-        ("```sh\nls", "```sh\nls\n```"),
-        ("````\n```", "````\n```\n````"),
-        ("```", "```\n```"),
-        ("~~~\na\n ~~~ ", "~~~\na\n ~~~ "),
-        ("- ```\n  a", "- ```\n  a"),
-        ("a <b>c</b> `<i>` <https://x.y>", "a \\<b>c\\</b> `<i>` <https://x.y>"),
-        ("<!-- open\n# A", "\\<!-- open\n### A"),
-        ("`a\n<div>`", "`a\n\\<div>`"),
-        ("1 < 2 and a<b", "1 < 2 and a\\<b"),
-        ("|<b>|<b>|\n|-|-|\n|`<`|x\\|<b>|", "|\\<b>|\\<b>|\n|-|-|\n|`<`|x\\|\\<b>|"),
-        ("[a]: <b> c", "[a]\\: \\<b> c"),
-        ("[a]: <b>", "[a]: <b>"),
-        ("# A\n\n###### B", "### A\n\n###### B"),
-        ("A\nb\n===\nc", "### A b\n\n\nc"),
-        ("> # A\n\n- ## B", "> ### A\n\n- #### B"),
-    ],
+    data(__file__, "prose_keeps_its_words"),
 )
 def test_prose_keeps_its_words(markdown: str, contained: str) -> None:
     """Fences are closed, tags shown, headings lowered by two; nothing else changes."""

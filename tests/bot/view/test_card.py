@@ -51,7 +51,7 @@ from tests.bot.sample_run import (
     RUN_ID,
     seen,
 )
-from tests.pairs import rows
+from tests.pairs import data, rows
 
 
 def text(view: RunView, now: float = 50.0) -> str:
@@ -476,19 +476,7 @@ def test_alike_rankings_are_not_set_beside_named_dissent() -> None:
 @rows("at", [0.0, 20.0, 100.0])
 @rows(
     ("mark", "said"),
-    [
-        (
-            "demonstration",
-            (
-                "Demonstration: the built-in model is tiny and often wrong. "
-                "For real members, set OPENROUTER_API_KEY and COUNCIL_MEMBERS in .env.\n\n"
-            ),
-        ),
-        (
-            "example",
-            "Example, written by hand: no model was asked, and the models named here said none of this.\n\n",
-        ),
-    ],
+    data(__file__, "every_card_of_a_demonstration_or_an_example_says_so"),
 )
 def test_every_card_of_a_demonstration_or_an_example_says_so(mark: str, said: str, at: float) -> None:
     """From the first card to the answer, or to the error."""

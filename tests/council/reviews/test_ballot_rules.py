@@ -15,7 +15,7 @@ from council.reviews.ballot_text import (
 )
 from council.reviews.ballots import ballot_schema, labels_schema, read_ballot, read_labels
 from council.text.json_objects import JsonObject
-from tests.pairs import rows
+from tests.pairs import data, rows
 
 THREE = ("Response A", "Response B", "Response C")
 TWO = THREE[:2]
@@ -69,19 +69,7 @@ def test_the_schema_of_a_demonstrations_ballot() -> None:
 
 @rows(
     ("line", "expected"),
-    [
-        ("Response C:", True),
-        ("The answer of Response C contains this line:", True),
-        ("B and Response C:", True),
-        ("I would rank A above Response C:", False),
-        ("B, C and then Response D:", False),
-        ("Only C has it:", True),
-        ("My order, with C first:", False),
-        ("B, C and D:", False),
-        ("Poi ho letto. A dire il vero:", False),
-        ("These are the facts:", False),
-        ("Response C", False),
-    ],
+    data(__file__, "whose_words_a_line_announces"),
 )
 def test_whose_words_a_line_announces(line: str, *, expected: bool) -> None:
     """One answer's, or two's, unless the reviewer speaks of an order of its own; three are compared."""

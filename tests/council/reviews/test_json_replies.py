@@ -14,7 +14,7 @@ from council.reviews.ballots import Ballot, read_ballot, read_labels
 from tests.council.reviews.ballots import LABELS
 from tests.council.reviews.points import against, praise
 from tests.fragments import made_of
-from tests.pairs import rows
+from tests.pairs import data, rows
 
 A, B, C = LABELS
 RANKING = [B, C, A]
@@ -192,18 +192,7 @@ def test_a_quoted_ballot_never_counts(quoting: str, quoted: str) -> None:
 
 @rows(
     "announcing",
-    [
-        "Here is the JSON object containing my reviews:\n{}",
-        "The JSON output that includes the ranking:\n\n```json\n{}\n```",
-        "My ballot of Response A, Response B and Response C:\n{}",
-        "Response C contains a mistake. Here is my ballot: {}",
-        "Response C says it is fast.\n\n{}",
-        "FINAL RANKING: {}",
-        "**Final ranking:**\n\n```json\n{}\n```",
-        "<ballot>{}</ballot>",
-        "1. {}",
-        "`{}`",
-    ],
+    data(__file__, "what_announces_the_reviewers_own_ballot_is_no_quotation"),
 )
 def test_what_announces_the_reviewers_own_ballot_is_no_quotation(announcing: str) -> None:
     """It says nothing about another's words."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from council.text import language, language_tag, script, sentence_ends, sentences
 from tests.council.scripted import ScriptedCouncil, profile
-from tests.pairs import rows
+from tests.pairs import data, rows
 
 KNOWN = [
     ("English", "What is the capital of Australia?"),
@@ -95,26 +95,7 @@ async def test_every_prompt_that_asks_for_an_answer_names_the_language() -> None
 
 @rows(
     ("text", "expected"),
-    [
-        ("", []),
-        ("No mark", ["No mark"]),
-        ("One. Two! Three?", ["One.", "Two!", "Three?"]),
-        ("Wait\u2026 What?! Yes.", ["Wait\u2026", "What?!", "Yes."]),
-        (
-            'He said "never." (She agreed.) **Bold.** Then.',
-            ['He said "never."', "(She agreed.)", "**Bold.**", "Then."],
-        ),
-        ("Use e.g. Redis, etc. Then test.", ["Use e.g. Redis, etc. Then test."]),
-        ("Version 3.14 is out. use it", ["Version 3.14 is out. use it"]),
-        (
-            'It ends. "quoted" words follow. (so) do these.',
-            ['It ends. "quoted" words follow. (so) do these.'],
-        ),
-        ("Am 3. Mai war es so weit. Am 4. War es?", ["Am 3. Mai war es so weit.", "Am 4.", "War es?"]),
-        ("Это так. Это не так.", ["Это так.", "Это не так."]),
-        ("這是真的。那不是！好？", ["這是真的。", "那不是！", "好？"]),
-        ("First.\n\nSecond.  Third. ", ["First.", "Second.", "Third."]),
-    ],
+    data(__file__, "a_text_is_divided_into_its_sentences"),
 )
 def test_a_text_is_divided_into_its_sentences(text: str, expected: list[str]) -> None:
     """A mark ends a sentence unless a small letter follows, or it abbreviates, or dates."""

@@ -27,6 +27,7 @@ from storage.index.statistics import Figure, Typical
 from storage.journal.journal import Journal
 from storage.journal.rows import RunRow
 from storage.scope import Scope
+from tests.pairs import data
 from tests.storage.examples import NOW, answer, did, legacy, new_id
 from tests.storage.journal.test_journal import BRIEF, call
 from tests.stores import Home
@@ -212,22 +213,7 @@ async def test_words_without_spaces_are_found_inside_sentences(room: Room) -> No
 
 @pytest.mark.parametrize(
     ("said", "found", "others"),
-    [
-        ("บริษัทของเราย้ายฐานข้อมูลในปีนี้", ["ฐานข้อมูล", "ปี", "ปีนี้", "ย้าย"], ["ปา", "มูลฐาน"]),
-        ("ພວກເຮົາຍ້າຍຖານຂໍ້ມູນ", ["ຂໍ້ມູນ", "ຍ້າຍ"], ["ຂົ"]),
-        ("ယနေ့ ဒေတာဘေ့စ် ရွှေ့မည်", ["ဘေ့စ်", "ဒေတာ"], ["ဘိ"]),
-        ("យើងផ្លាស់ទីមូលដ្ឋានទិន្នន័យ", ["ទិន្នន័យ", "មូលដ្ឋាន"], ["ទី១"]),
-        (
-            "Ship it 🚀 now ✅, says 👍🏽",
-            ["🚀", "✅", "👍", "👍🏽", '"it 🚀 now"', "🚀 ship", "it🚀"],
-            ["👎", "🚀🚀"],
-        ),
-        (
-            "❤️ for 🏳️‍🌈 and 👩‍💻 in 🇩🇪 or 1️⃣ ©",
-            ["❤", "❤️", "🏳️‍🌈", "🌈", "👩‍💻", "🇩🇪", "1️⃣", "©"],
-            ["🇫🇷", "💔"],
-        ),
-    ],
+    data(__file__, "emoji_and_scripts_without_spaces_are_found"),
 )
 async def test_emoji_and_scripts_without_spaces_are_found(
     room: Room, said: str, found: list[str], others: list[str]
@@ -285,28 +271,7 @@ async def shelf(room: Room) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     ("typed", "best"),
-    [
-        ("redis", ["title", "question"]),
-        ("REDIS", ["title", "question"]),
-        ("sessions", ["question"]),
-        ("session redis", ["question"]),
-        ("postgres", ["question"]),
-        ("celery", ["later"]),
-        ("memc", ["title"]),
-        ("redis memc", ["title"]),
-        ("redis kubernetes", ["title", "question"]),
-        ("what about sessions", ["question"]),
-        ("kundendaten", ["german"]),
-        ("zurich", ["german"]),
-        ("分割", ["japanese"]),
-        ("べき", ["japanese"]),
-        ("100%", ["later"]),
-        ('"or memcached"', ["title"]),
-        ("kubernetes", []),
-        ("%", []),
-        ("*", []),
-        ("", ["later", "japanese", "german", "answer", "question", "title"]),
-    ],
+    data(__file__, "any_word_of_title_or_question_finds_an_answer"),
 )
 async def test_any_word_of_title_or_question_finds_an_answer(
     room: Room, shelf: dict[str, str], typed: str, best: list[str]
