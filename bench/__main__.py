@@ -33,7 +33,7 @@ from bot.config import logs
 from bot.service.admission.access import AT_TERMINAL
 from bot.service.admission.costs import Costs
 from bot.service.requests.question import Question
-from bot.service.runs.runs import Runs, build_runs
+from bot.service.runs import Runs, build_runs
 from council.calls import Ask, Call, Reply
 from council.document.conversation import Source
 from council.models.client import ModelClient

@@ -40,7 +40,7 @@ from bot.service.delivery.venue import Venue
 from bot.service.dispatcher import Dispatcher
 from bot.service.local_queue import LocalQueue
 from bot.service.requests.question import Question
-from bot.service.runs.runs import Runs, build_runs, utc_now
+from bot.service.runs import Runs, build_runs, utc_now
 from bot.view.message import Message
 from council.brief import Brief, Discussion, SentFile
 from council.calls import Ask, Call, MemorySteps, Reply

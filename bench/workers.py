@@ -28,8 +28,7 @@ from pydantic import BaseModel
 
 from bench.load import CHANNELS, SilentVenue, most_memory, text
 from bench.streams import serving
-from bot.adapters import open_shared_queue
-from bot.app import open_council, open_dispatcher, open_library
+from bot.app import open_council, open_dispatcher, open_library, open_shared_queue
 from bot.config import logs
 from bot.config.configuration import load
 from bot.errors import Refusal

@@ -17,15 +17,13 @@ import structlog
 from bot.errors import Refusal, VenueError
 from bot.past.lookup import Lookup
 from bot.past.pages import Choice, Link, Sheet, Verb
-from bot.service.admission import permissions
+from bot.service.admission import access
 from bot.service.admission.access import Requester
-from bot.service.commands import CONFIG, FORGET, HELP, PAST, Command, Given, is_help
+from bot.service.commands import CONFIG, FORGET, HELP, IN_FULL, PAST, Command, Given, RunOptions, is_help
 from bot.service.delivery.chat import File
 from bot.service.delivery.receipts import Sent
 from bot.service.delivery.venue import Venue
 from bot.service.dispatcher import Dispatcher
-from bot.service.options import RunOptions
-from bot.service.overrides import IN_FULL
 from bot.service.requests.follow_ups import Form
 from bot.service.requests.help import LABELS as PAGES
 from bot.service.requests.help import Page
@@ -229,16 +227,16 @@ class Actions:
         self._dispatcher.tasks.begin(run, reply.venue(run))
         return run
 
-    def _of_run(self, permission: permissions.Permission, handler: OfRun) -> Handler:
+    def _of_run(self, permission: access.Permission, handler: OfRun) -> Handler:
         """Return what finds the run that somebody acts on, if they may do this there."""
 
         async def handle(incoming: Incoming, reply: Responder) -> None:
             run = await self._dispatcher.run(incoming.payload.run_id, incoming.place)
             asker = run.origin.user
             # Asking the platform takes time.
-            depends = permissions.depends_on_admin(permission, incoming.place, asker)
+            depends = access.depends_on_admin(permission, incoming.place, asker)
             is_admin = depends and await self._is_admin(incoming)
-            permissions.check(permission, incoming.place, is_admin=is_admin, asker=asker)
+            access.check(permission, incoming.place, is_admin=is_admin, asker=asker)
             await handler(incoming, run, reply)
 
         return handle

@@ -1,5 +1,7 @@
 """The composition root: everything is built here, nothing at import."""
 
+import os
+import socket
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -12,17 +14,16 @@ import structlog
 from bot.config.configuration import NOBODY_TO_ASK, Configuration
 from bot.errors import ConfigurationError
 from bot.past.lookup import Lookup
-from bot.service.admission.budget_warnings import BudgetWarnings
+from bot.service.admission.access import Admins
 from bot.service.admission.channels import Channels, Operator
-from bot.service.admission.costs import Costs
-from bot.service.admission.operator_notices import OperatorNotices
-from bot.service.admission.permissions import Admins
+from bot.service.admission.costs import BudgetWarnings, Costs
+from bot.service.admission.operator_notices import OperatorNotices, Remedies
 from bot.service.dispatcher import Dispatcher
 from bot.service.local_queue import LocalQueue
 from bot.service.metrics import Metrics
-from bot.service.remedies import Remedies
 from bot.service.run_tasks import RunQueue
-from bot.service.runs.runs import Runs, build_runs
+from bot.service.runs import Runs, build_runs
+from bot.service.shared_queue import Claims, SharedQueue
 from bot.view.wording import cli as wording
 from council.accounts import Directory
 from council.profile import Profile
@@ -32,7 +33,6 @@ from storage.forgetting import Forgetting
 from storage.index.index import Index
 from storage.index.past_answers import PastAnswers
 from storage.journal.journal import Journal
-from storage.journal.operator_notices import NoticeRecord
 from storage.overrides import Overrides
 from storage.sqlite.opening import open_folder
 from storage.stores import Stores
@@ -42,6 +42,10 @@ if TYPE_CHECKING:
     from council.models.client import ModelClient
 
 log = structlog.get_logger()
+
+
+MAKE_SECONDS = 30.0
+"""How long a start waits while another makes the jobs' tables."""
 
 
 class Library:
@@ -59,7 +63,6 @@ class Library:
         self.forgetting = Forgetting(self.journal.work, self.store, self.index, stores.audit)
         self.overrides = Overrides(self.journal.work, stores.audit)
         self.tokens = Tokens(self.database, self.overrides)
-        self.notices = NoticeRecord(self.database)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +184,7 @@ async def open_council(
             costs,
             library.index,
             metrics=counts,
-            operators=OperatorNotices(library.notices, _admins(configuration)),
+            operators=OperatorNotices(library.journal, _admins(configuration)),
             remedies=Remedies(directory.find, has_key=has_key),
         )
         yield Council(profiles, runs, directory)
@@ -217,6 +220,34 @@ def operator_of(configuration: Configuration, profiles: Mapping[str, Profile]) -
         retention=configuration.settings.council_retention_days,
         origins=configuration.origins,
     )
+
+
+@asynccontextmanager
+async def open_shared_queue(
+    configuration: Configuration, library: Library, runs: Runs
+) -> AsyncGenerator[SharedQueue]:
+    """Open what processes on one database share. Raises `StorageError`."""
+    coordination = library.coordination
+    if coordination is None or configuration.database is None:
+        raise ValueError("a folder has one process")
+    from storage.postgres.connection import server
+    from storage.postgres.jobs import open_jobs
+
+    address = configuration.database
+    async with AsyncExitStack() as stack:
+        async with library.locks.acquire("jobs", wait=MAKE_SECONDS):  # nobody else makes their tables
+            opened = await stack.enter_async_context(open_jobs(address, server(address)))
+        claims = Claims(coordination, configuration.operations.durability.stalled_seconds)
+        runs.wait_for_claim = claims.wait_for_claim
+        yield SharedQueue(
+            coordination=coordination,
+            jobs=opened,
+            claims=claims,
+            journal=library.journal,
+            runs=runs,
+            limits=configuration.operations.limits,
+            worker=f"{socket.gethostname()}-{os.getpid()}",
+        )
 
 
 def open_lookup(library: Library) -> Lookup:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import structlog
 
-from bot.adapters import EVERYTHING, Health, Program, Role, Worker, open_shared_queue, start_platforms
-from bot.app import Library, open_council, open_dispatcher, operator_of
+from bot.adapters import EVERYTHING, Health, Program, Role, start_platforms
+from bot.app import Library, open_council, open_dispatcher, open_shared_queue, operator_of
 from bot.checks.machine import listening
 from bot.config.configuration import Configuration, check, reread
 from bot.config.settings import Settings
@@ -23,10 +23,12 @@ from bot.errors import ConfigurationError, Problem
 from bot.http_server import raise_descriptors
 from bot.service.metrics import Metrics
 from bot.service.run_tasks import RunQueue
+from bot.service.shared_queue import Worker
 from bot.upkeep import maintain
 from council.task_group import beside, first_of
 from storage.errors import StorageError
 from storage.processes.locks import LOOK_SECONDS, SHARED
+from storage.work import Do, Kind
 
 log = structlog.get_logger()
 
@@ -127,11 +129,16 @@ async def serve(
             await _watch(program)
             await surfaces.start(program)
             if worker and role.works:
-                program.endings.append(await stack.enter_async_context(worker.working(operations)))
-            dispatcher.work.open("audit", library.overrides.append)
-            dispatcher.work.open("forget", library.forgetting.delete)
-            for kind in ("audit", "forget"):
-                stack.push_async_callback(dispatcher.work.close, kind)
+                working = worker.working(operations.durability)
+                program.endings.append(await stack.enter_async_context(working))
+            does: dict[Kind, Do] = {
+                "audit": library.overrides.append,
+                "forget": library.forgetting.delete,
+            }
+            if dispatcher.operators:
+                does["tell"] = dispatcher.operators.send
+            dispatcher.work.open(does)
+            stack.push_async_callback(dispatcher.work.close)
             days, messages = settings.council_retention_days, settings.council_retention_messages
             await stack.enter_async_context(beside(maintain(library, days, messages=messages)))
             log.info("ready")

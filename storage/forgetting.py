@@ -341,7 +341,7 @@ class Forgetting:
         Raises `StorageError` if something still can't be deleted, after deleting the rest.
         """
         failed: StorageError | None = None
-        for key in await self._work.keys("forget", by=LATEST):
+        for _, key in await self._work.keys("forget", by=LATEST):
             try:
                 await self._work.carry_out("forget", self.delete, key, by=LATEST)
             except StorageError as error:
@@ -462,7 +462,7 @@ class Forgetting:
             # What is forgotten from now on is left to the next time.
             keys = await self._work.keys("scrub", by=LATEST)
             if keys and await self._database.scrub(large=large):
-                await self._database.write(*((_SCRUBBED, (key,)) for key in keys))
+                await self._database.write(*((_SCRUBBED, (key,)) for _, key in keys))
 
 
 def _without_history(brief: JsonObject) -> JsonObject:

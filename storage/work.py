@@ -1,9 +1,10 @@
 """The one list of what must still happen, whatever dies: the table `work`.
 
 A row is written in the transaction that makes it necessary, and leaves in the one that records that it
-is done. Its item is a line for the audit, a selection to forget, or the id of one of the bot's messages
-about what was forgotten, with its place. The rows of a key are done in order. What is refused is tried
-again every hour and, once refused after seven days, named in the log. `bot.service.work` keeps at it.
+is done. Its item is a line for the audit, a selection to forget, the id of one of the bot's messages
+about what was forgotten, with its place, or of a run that isn't shown. The rows of a key are done in
+order. What is refused is tried again every hour and, once refused after seven days, named in the log.
+`bot.service.work` keeps at it.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ import structlog
 
 from council.document.conversation import Source, timestamp
 from council.errors import CouncilError
-from storage.database import Database, SqlValue, Statement
+from storage.database import Database, SqlValue, Statement, listed
 
 log = structlog.stdlib.get_logger()
 
@@ -34,7 +35,7 @@ NAMED = 20
 LATEST = "9"
 """A time after all others: by then everything is due."""
 
-Kind = Literal["audit", "forget", "scrub", "retract"]
+Kind = Literal["audit", "forget", "scrub", "retract", "deliver", "tell"]
 
 COLUMNS = "kind, key, platform, workspace, channel, thread, item, since, due_at"
 _KEEP_COPY = """
@@ -42,9 +43,16 @@ INSERT INTO copies (conversation, platform, workspace, channel, thread, message)
 VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
 """
 _ADD = f"INSERT INTO work ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - our own words
+_ADD_ONCE = f"""
+INSERT INTO work ({COLUMNS}) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?
+WHERE NOT EXISTS (SELECT 1 FROM work WHERE kind = ? AND key = ?)
+"""  # noqa: S608 - our own words
+_ITEMS = "SELECT item FROM work WHERE kind = ? AND substr(key, 1, length(?)) = ?"
+_CHANGE = "UPDATE work SET item = ?, due_at = coalesce(?, due_at) WHERE number = ?"
 _KEYS = """
-SELECT key FROM work WHERE kind = :kind AND platform = :platform AND due_at <= :by
-GROUP BY key ORDER BY min(number)
+SELECT kind, key FROM work
+WHERE kind IN (SELECT value FROM json_each(:kinds)) AND platform = :platform AND due_at <= :by
+GROUP BY kind, key ORDER BY min(number)
 """
 _BATCH_OF = """
 SELECT number, key, workspace, channel, thread, item, since FROM work
@@ -57,7 +65,7 @@ UPDATE work SET due_at = :due_at, refusal = :refusal
 WHERE number = :number OR (:whole = 1 AND kind = :kind AND platform = :platform
     AND key = :key AND channel = :channel)
 """
-_AGAIN = "UPDATE work SET due_at = since WHERE kind = ? AND platform = ? AND refusal IS NOT NULL"
+_AGAIN = "UPDATE work SET due_at = since WHERE platform = ? AND refusal IS NOT NULL"
 _LEFT = """
 SELECT refusal, count(*) AS messages FROM work WHERE kind = 'retract' AND key = ? GROUP BY refusal
 """
@@ -84,8 +92,11 @@ class Work:
     since: str
 
 
-Do = Callable[[Work], Awaitable[Sequence[Statement]]]
-"""Does a row; returns what is written with the record of that. Raises `Refused`, or what stalls it."""
+Do = Callable[[Work], Awaitable[Sequence[Statement] | None]]
+"""Does a row; returns what is written with the record of that, or `None` if it stays on the list.
+
+Raises `Refused`, or what stalls it.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,20 +133,36 @@ class WorkList:
         """List a message, by default of a run that was forgotten while it was posted."""
         await self.database.write(self.add("retract", message, forgetting, where))
 
+    async def add_once(self, kind: Kind, item: str, key: str, where: Source | None = None) -> None:
+        """List something, unless its key is listed."""
+        _, row = self.add(kind, item, key, where)
+        await self.database.write((_ADD_ONCE, (*row, kind, key)))
+
+    async def change(self, one: Work, item: str, due_at: str | None = None) -> None:
+        """Replace what a row holds or, too, when it is due."""
+        await self.database.write((_CHANGE, (item, due_at, one.number)))
+
+    async def items(self, kind: Kind, prefix: str) -> set[str]:
+        """Return the items of the rows whose key begins like this."""
+        rows = await self.database.read(_ITEMS, (kind, prefix, prefix))
+        return {row["item"] for row in rows}
+
     async def keep_copy(self, where: Source, conversations: Sequence[str], message: str) -> None:
         """Keep that a message shows these conversations to a whole channel."""
         place = where.platform, where.workspace or "", where.channel, where.thread, message
         if conversations:
             await self.database.write(*((_KEEP_COPY, (one, *place)) for one in conversations))
 
-    async def keys(self, kind: Kind, platform: str = "", *, by: str | None = None) -> list[str]:
-        """Return which keys have rows that are due now or `by` another time, the oldest first."""
-        values = {"kind": kind, "platform": platform, "by": by or timestamp(self._now())}
-        return [row["key"] for row in await self.database.read(_KEYS, values)]
+    async def keys(
+        self, *kinds: Kind, platform: str = "", by: str | None = None
+    ) -> list[tuple[Kind, str]]:
+        """Return kind and key of rows that are due now or `by` another time, the oldest first."""
+        values = {"kinds": listed(kinds), "platform": platform, "by": by or timestamp(self._now())}
+        return [(row["kind"], row["key"]) for row in await self.database.read(_KEYS, values)]
 
-    async def again(self, kind: Kind, platform: str) -> None:
+    async def again(self, platform: str) -> None:
         """Let what was refused be due at once, as after a start: somebody may have mended the cause."""
-        await self.database.write((_AGAIN, (kind, platform)))
+        await self.database.write((_AGAIN, (platform,)))
 
     async def carry_out(
         self, kind: Kind, do: Do, key: str = "", platform: str = "", *, by: str | None = None
@@ -162,6 +189,8 @@ class WorkList:
                         follows = ()
                     else:
                         refused.pop(one.channel, None)
+                        if follows is None:
+                            continue
                     await self.database.write(*follows, (_DONE, (one.number,)))
         finally:
             for channel, items in given_up.items():

@@ -18,7 +18,7 @@ from council.profile import Member, Profile
 from storage.journal.journal import Journal
 from storage.journal.rows import Begun, Reservation, RunRow
 from storage.processes.coordination import Bounds, QueueEntry
-from tests.bot.service.runs.test_runs import kept_elsewhere, opened
+from tests.bot.service.test_runs import kept_elsewhere, opened
 from tests.council.scripted import ScriptedCouncil, profile
 from tests.launcher import start
 from tests.model_server import ModelServer

@@ -12,8 +12,8 @@ from bot.adapters import Health
 from bot.app import open_library
 from bot.cli import app
 from bot.config.settings import Settings
+from bot.service.commands import OVERRIDES
 from bot.service.metrics import Metrics
-from bot.service.overrides import OVERRIDES
 from bot.status import Status
 
 ROOT = Path(__file__).parent.parent

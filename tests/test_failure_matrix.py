@@ -16,7 +16,7 @@ from rich.console import Console
 from bot.service.admission.access import AT_TERMINAL
 from bot.service.admission.costs import Costs
 from bot.service.requests.question import Question
-from bot.service.runs.runs import build_runs
+from bot.service.runs import build_runs
 from bot.terminal.venue import TerminalChannel
 from bot.view.run import RunView
 from bot.view.wording.figures import listing

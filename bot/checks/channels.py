@@ -11,7 +11,7 @@ from bot.checks.machine import Store
 from bot.service.admission.access import Rules
 from bot.service.admission.budgets import Budgets
 from bot.service.admission.channels import BUDGETS, ChannelSettings, EffectiveSettings, Operator
-from bot.service.options import RunOptions
+from bot.service.commands import RunOptions
 from bot.view.wording.figures import count, dollars, listing
 from council.brief import Brief
 from council.estimate import Estimate, estimate

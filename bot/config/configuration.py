@@ -26,7 +26,7 @@ from bot.errors import ConfigurationError, Problem
 from bot.service.admission.access import Access, Rules
 from bot.service.admission.budgets import Budgets
 from bot.service.admission.limits import Durability, Limits
-from bot.service.options import DEFAULT
+from bot.service.commands import DEFAULT
 from bot.view.wording import cli as wording
 from bot.view.wording import to_install, worth
 from council.criteria import Criterion

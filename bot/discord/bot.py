@@ -224,7 +224,7 @@ class DiscordBot:
         except BaseException:
             await self._client.close()
             raise
-        self._dispatcher.work.retract("discord", self._chat.delete)
+        self._dispatcher.open("discord", self._chat.delete, self.venue_of)
         return self
 
     async def listen_once_reached(self) -> None:

@@ -39,11 +39,21 @@ from bot.discord.replies import (
 from bot.errors import Gone, NotAllowed, Refusal, VenueError
 from bot.past.lookup import Lookup
 from bot.past.pages import Choice
-from bot.service.commands import ASK, COMMANDS, Command, Given, OptionKind, Typed, is_help, parse_message
+from bot.service.commands import (
+    ASK,
+    COMMANDS,
+    PROFILE_DEFAULTS,
+    Command,
+    Given,
+    OptionKind,
+    RunOptions,
+    Typed,
+    is_help,
+    parse_message,
+)
 from bot.service.delivery.chat import Button
 from bot.service.delivery.outbox import Urgency
 from bot.service.dispatcher import Dispatcher
-from bot.service.options import PROFILE_DEFAULTS, RunOptions
 from bot.service.requests.question import Question
 from bot.view.wording import discord as wording
 from bot.view.wording.commands import NO_TEXT, USE_THE_BUTTON

@@ -26,13 +26,12 @@ from bot.past.pages import Sheet
 from bot.service.admission.access import NOBODY, Requester
 from bot.service.admission.budgets import NANO
 from bot.service.admission.limits import Limits
-from bot.service.commands import OVERRIDABLE, Command, Given
+from bot.service.commands import OVERRIDABLE, Command, Given, RunOptions
 from bot.service.delivery.venue import ProgramVenue, Venue
 from bot.service.dispatcher import Dispatcher
 from bot.service.local_queue import LocalQueue
-from bot.service.options import RunOptions
 from bot.service.requests.question import NO_HISTORY, Question
-from bot.service.runs.runs import Runs
+from bot.service.runs import Runs
 from bot.terminal.spending import STDIO
 from bot.view.run import RunView, run_view
 from bot.view.wording import commands

@@ -29,8 +29,7 @@ from bot.http_server import SECONDS
 from bot.past.pages import Answer, Sheet, read
 from bot.render.markdown import render
 from bot.service.admission.budgets import Dollars
-from bot.service.commands import OVERRIDABLE, SEARCH, SHOW
-from bot.service.overrides import choices, optional
+from bot.service.commands import OVERRIDABLE, SEARCH, SHOW, choices, optional
 from bot.view.wording import doors as wording
 from bot.view.wording.terminal import TINY_MODEL
 from council.calls import JsonObject

@@ -31,9 +31,9 @@ from bot.http_server import Routes
 from bot.http_server import serving as open_port
 from bot.inputs.limits import MOST_PICTURES, PICTURE_BYTES
 from bot.serve import HANDOVER_SECONDS, Surfaces, hold_data, serve
+from bot.service.commands import RunOptions
 from bot.service.dispatcher import Dispatcher
-from bot.service.options import RunOptions
-from bot.service.runs.runs import Runs
+from bot.service.runs import Runs
 from bot.terminal.ask import say
 from bot.view.wording import doors as wording
 from council.errors import CouncilError

@@ -27,9 +27,9 @@ from bot.config.configuration import Configuration
 from bot.errors import Refusal, UsageError
 from bot.evaluation.questions import EvalQuestion, digest, read_questions
 from bot.service.admission.budgets import RunBudget, nanos
-from bot.service.durable_writes import DurableSteps, when_connected
 from bot.service.metrics import Observation
-from bot.service.runs.runs import Runs
+from bot.service.runs import Runs
+from bot.service.waits import DurableSteps, when_connected
 from bot.terminal.ask import HERE, read_line, say, warn
 from bot.view.wording import evaluation as wording
 from bot.view.wording.figures import dollars

@@ -1,17 +1,52 @@
 """The commands people type: one registry for every platform's listeners, help and manifest."""
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self, get_args
 
 from rapidfuzz import process
 
-from bot.errors import UsageError
-from bot.service.overrides import OVERRIDES, choices
+from bot.errors import NoProfile, UsageError
 from bot.view.wording import commands as wording
 from bot.view.wording.channels import leftover
 from bot.view.wording.commands import NO_QUESTION
+from council.profile import Override, Profile
+from council.text import clip
+
+OVERRIDES: Mapping[str, Override] = {
+    name: mark
+    for name, field in Profile.model_fields.items()
+    for mark in field.metadata
+    if isinstance(mark, Override)
+}
+"""What a channel can set, too, by key."""
+IN_FULL: Mapping[str, str] = {"depth": "full"}
+"""What is set for a question that is asked again in full."""
+
+
+def choices(key: str) -> tuple[str, ...]:
+    """Return the words that an override takes; a yes or no is `on` or `off`."""
+    kind = Profile.model_fields[key].annotation
+    taken = get_args(kind)
+    return ("on", "off") if bool in (kind, *taken) else taken
+
+
+def optional(keys: Iterable[str]) -> dict[str, Any]:
+    """Return a field for each of these overrides, as `create_model` takes it: a word or `None`."""
+    taken: dict[str, Any] = {key: Literal[choices(key)] for key in keys}
+    return {key: (words | None, None) for key, words in taken.items()}
+
+
+def chosen(key: str, word: str) -> object:
+    """Return the value that one of these words means."""
+    return word == "on" if "on" in choices(key) else word
+
+
+def word_for(key: str, value: object) -> object:
+    """Return the word that means a value."""
+    return ("on" if value else "off") if "on" in choices(key) else value
+
 
 OptionKind = Literal["text", "number", "choice", "profile", "conversation", "file", "flag"]
 ACTION = wording.ASK_ABOUT
@@ -332,3 +367,58 @@ def _unknown(name: str, command: Command) -> str:
     guess = process.extractOne(name.lower(), known, score_cutoff=60)
     before = command is ASK
     return wording.unknown(name, guess[0] if guess else None, known, before_question=before)
+
+
+DEFAULT = "default"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """The options of one run: its profile, and the words for what it overrides of that.
+
+    `moved` names an option that profiles have now: with it, nothing is asked.
+    """
+
+    profile: str | None = None
+    own: Mapping[str, str] = field(default_factory=dict[str, str])
+    moved: str | None = None
+
+    @classmethod
+    def read(cls, given: Given) -> Self:
+        """Read them from a command's options, as texts or already of their type. Raises `UsageError`."""
+        profile = given.get("profile")
+        own = {key: str(given[key]).strip() for key in OVERRIDABLE if given.get(key) is not None}
+        for key, word in own.items():
+            if word.lower() not in choices(key):
+                wrong = wording.wrong(key, clip(word, 60), wording.choice(choices(key)))
+                raise UsageError(wording.not_asked(wrong))
+        return cls(
+            profile=None if profile is None else str(profile).strip(),
+            own={key: word.lower() for key, word in own.items()},
+            moved=next((name for name in MOVED if given.get(name) is not None), None),
+        )
+
+    @classmethod
+    def of(cls, profile: Profile) -> Self:
+        """Return the options that a run had, so that it can be asked again with them."""
+        return cls(
+            profile=profile.name,
+            own={key: str(word_for(key, getattr(profile, key))) for key in OVERRIDABLE},
+        )
+
+    def applied(self, profiles: Mapping[str, Profile]) -> Profile:
+        """Return the profile they name, changed by them. Raises `NoProfile` if there is none."""
+        words = self.own.items()
+        return self._named(profiles).model_copy(update={key: chosen(key, word) for key, word in words})
+
+    def _named(self, profiles: Mapping[str, Profile]) -> Profile:
+        name = DEFAULT if self.profile is None else self.profile
+        alike = {each.casefold(): profile for each, profile in profiles.items()}
+        if profile := profiles.get(name) or alike.get(name.casefold()):
+            return profile
+        if self.profile is None:
+            return next(iter(profiles.values()))
+        raise NoProfile(wording.no_profile(clip(name, 60), profiles))
+
+
+PROFILE_DEFAULTS = RunOptions()

@@ -4,28 +4,27 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import structlog
 
 from bot.errors import OverLimit, Refusal, Unavailable
-from bot.service.acknowledgements import ACCEPT_SECONDS
-from bot.service.admission.access import Requester
+from bot.service.admission.access import Admins, Requester, check_place
 from bot.service.admission.budgets import Budgets
 from bot.service.admission.channels import EffectiveSettings, Operator
 from bot.service.admission.limits import Durability
-from bot.service.admission.permissions import Admins, check_place
-from bot.service.commands import Given
+from bot.service.commands import Given, RunOptions
 from bot.service.delivery.chat import File
 from bot.service.delivery.run_record import files_of
-from bot.service.options import RunOptions
 from bot.service.requests.configure import configure
 from bot.service.requests.follow_ups import FollowUps
 from bot.service.requests.help import Help, Page
 from bot.service.requests.question import Question
 from bot.service.requests.votes import Votes
 from bot.service.run_tasks import RunQueue, RunTasks, VenueOf
-from bot.service.runs.runs import Runs
-from bot.service.work import WorkLoop
+from bot.service.runs import Runs
+from bot.service.waits import ACCEPT_SECONDS
+from bot.service.work import Retract, WorkLoop, retracting
 from bot.view.message import Message
 from bot.view.run import run_view
 from bot.view.thread import opened
@@ -41,7 +40,7 @@ from storage.index.statistics import Typical
 from storage.journal.journal import Journal
 from storage.journal.rows import RunRow
 from storage.processes.locks import PLATFORMS, Locks
-from storage.work import Left
+from storage.work import Do, Kind, Left
 
 log = structlog.get_logger()
 
@@ -79,9 +78,16 @@ class Dispatcher:
         self.admins = admins or Admins()
         self.channels = runs.costs.channels
         self.operators = runs.endings.operators
-        self.work = WorkLoop(journal.work, locks)
+        self.work = WorkLoop(journal.work, locks, sleep)
         durability = durability or Durability()
-        self.tasks = RunTasks(runs, journal, store, queue, durability, clock=clock, sleep=sleep)
+        self.tasks = RunTasks(runs, journal, store, queue, durability, self.work, clock=clock)
+
+    def open(self, platform: str, retract: Retract, venue_of: VenueOf) -> None:
+        """Delete the bot's messages on a platform this way, and show there what couldn't be shown."""
+        does: dict[Kind, Do] = {"retract": retracting(retract)}
+        if not self._queue.is_shared:  # a worker does it
+            does["deliver"] = self.tasks.delivering(partial(self.tasks.show_again, venue_of))
+        self.work.open(does, platform)
 
     async def accept(self, question: Question) -> RunRow | None:
         """Record a question as a run; return `None` if it was delivered before.

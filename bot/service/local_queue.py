@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from heapq import heappop, heappush
 from operator import attrgetter
 
@@ -31,6 +32,8 @@ log = structlog.get_logger()
 
 LOOK_SECONDS = 0.05
 """Between two looks whether runs that were ended are over."""
+POSITION_SECONDS = 1.0
+"""Between two changes of a waiting run's place on its card: each departure moves many up."""
 
 
 # Further back, a position is reported on arrival and again when it reaches one of these.
@@ -195,15 +198,35 @@ class LocalQueue:
         self.limits = limits
         self._journal = journal
         self._queue = Queue(limits)
+        self._moved: dict[str, Callable[[], None]] = {}
 
     @asynccontextmanager
     async def turn(self, run: RunRow, stop: Stop, moved: Callable[[int], None]) -> AsyncGenerator[None]:
+        """Wait for a run's turn and hold it; `moved` hears its place on arrival, then once a second."""
         ticket = Ticket(channel_of(run.origin), user_of(run.origin), run.conversation_id)
+        hear = moved
+
+        def place(position: int) -> None:
+            nonlocal hear
+            hear(position)
+            hear = later
+
+        def later(position: int) -> None:
+            if not self._moved:
+                asyncio.get_running_loop().call_later(POSITION_SECONDS, self._show_places)
+            self._moved[run.id] = partial(moved, position)
+
         async with AsyncExitStack() as stack:
-            turn = stack.enter_async_context(self._queue.turn(ticket, moved))
+            turn = stack.enter_async_context(self._queue.turn(ticket, place))
             with suppress(ModelError):  # stopped while it waited: it ends without a turn
                 await stop.members.guard(turn)
+            self._moved.pop(run.id, None)
             yield
+
+    def _show_places(self) -> None:
+        moved, self._moved = self._moved, {}
+        for show in moved.values():
+            show()
 
     async def retry(self, tasks: RunTasks, run: RunRow, venue_of: VenueOf, by: Source) -> str:
         if run.id in tasks:  # reopened now, it would be overwritten by its ending
@@ -241,7 +264,7 @@ class LocalQueue:
         return True
 
     def counts(self, tasks: RunTasks) -> RunCounts:
-        return RunCounts(self._queue.running, self._queue.waiting, tasks.undelivered_count)
+        return RunCounts(self._queue.running, self._queue.waiting, len(tasks.undelivered_ids))
 
     def close(self) -> None:
         """Do nothing: whoever waits here is interrupted with the process."""

@@ -6,42 +6,43 @@ When a run has its turn is the queue's to say: `local_queue` for a process that 
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any, Protocol
 
 import structlog
 
-from bot.errors import Refusal
+from bot.errors import Refusal, Unreachable
 from bot.service.admission.limits import Backlog, Durability, Limits
 from bot.service.delivery.presenter import Presenter
 from bot.service.delivery.run_record import RunRecord
 from bot.service.delivery.venue import Venue
-from bot.service.runs.preparing import Sources
-from bot.service.runs.runs import Runs
-from bot.service.work import wait_after
+from bot.service.runs import Runs, Sources
+from bot.service.waits import until_written
+from bot.service.work import FIRST_WAIT, WorkLoop
 from bot.view.run import RunView
 from bot.view.wording import commands
 from council.cancel import Stop
 from council.document.conversation import Source
 from council.events import RunAdmitted, RunQueued
 from council.task_group import TaskGroup
+from storage.database import Statement
 from storage.documents.conversations import Conversations
 from storage.errors import RunSuperseded, StorageError
 from storage.index.statistics import Typical
 from storage.journal.journal import Journal
 from storage.journal.rows import Delivery, RunRow
 from storage.processes.coordination import Bounds
+from storage.work import DAYS, Do, Work
 
 log = structlog.get_logger()
 
 HALT_SECONDS = 10.0
 CATCH_UP_SECONDS = 3.0
 """How long resumed runs may take to catch up before their cards are edited."""
-REDELIVERY_DAYS = 7
-"""How long an answer that couldn't be delivered is tried again; the channel's history keeps it."""
 
 Together = asyncio.Barrier
 """Where resumed runs wait for each other: calls first, then cards."""
@@ -147,17 +148,17 @@ class RunTasks:
         store: Conversations,
         queue: RunQueue,
         durability: Durability,
+        work: WorkLoop,
         *,
         clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self._runs = runs
         self._journal = journal
         self._store = store
         self._queue = queue
         self._durability = durability
+        self._work = work
         self._clock = clock
-        self._sleep = sleep
         self.within = durability.resume_within
         self.backlog = Backlog(queue.limits, clock)
         self.typical: dict[str, asyncio.Task[Typical | None]] = {}
@@ -166,9 +167,8 @@ class RunTasks:
         self._presenters: dict[str, Presenter] = {}
         self._shown: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._attempts: dict[str, int] = {}
-        self._undelivered: set[str] = set()
-        self._waiting: set[asyncio.Task[None]] = set()
+        self.undelivered_ids: set[str] = set()
+        self._just_tried: set[str] = set()
 
     def begin(self, run: RunRow, venue: Venue) -> None:
         """Carry out a run and show it, in a task of its own."""
@@ -182,16 +182,51 @@ class RunTasks:
         """Carry out a run and show it; what couldn't be shown is shown again later."""
         with self._under_way(run) as stop:
             delivery = await self._run(run, venue, stop, resumed)
-        is_old = self._runs.recorder.age(run) > timedelta(days=REDELIVERY_DAYS).total_seconds()
-        if delivery == "shown" or self.is_draining or is_old:
-            self._attempts.pop(run.id, None)
-            self._undelivered.discard(run.id)
+        if not self.is_draining:
+            await self.leave_for_later(run, delivery)
+
+    async def leave_for_later(self, run: RunRow, delivery: Delivery | None) -> None:
+        """List a run that wasn't shown to its end, to be shown again; the channel's history keeps it."""
+        self.undelivered_ids.discard(run.id)
+        if delivery == "shown" or self._is_old(run) or run.origin.program is not None:
             return
         if delivery == "untold":
-            self._undelivered.add(run.id)
-        else:  # it was cut off
-            self._undelivered.discard(run.id)
-        self._show_later(run, venue)
+            self.undelivered_ids.add(run.id)
+        log.warning("run_not_shown", run=run.id)
+        self._just_tried.add(run.id)
+        try:
+            listed = partial(self._journal.work.add_once, "deliver", run.id, run.id, run.origin)
+            await until_written(listed, lambda _: None)
+        except StorageError:
+            log.exception("run_left_to_the_next_start", run=run.id)
+
+    async def show_again(self, venue_of: VenueOf, run_id: str) -> None:
+        """Show a run, or what is left of it."""
+        run = await self._journal.get(run_id)
+        if run and run.delivery != "shown" and (venue := venue_of(run)):
+            if not run.is_over:
+                self.backlog.count(run.entry_key, run.origin)
+            await self.see_through(run, venue, Together(1))
+
+    def delivering(self, show: Callable[[str], Coroutine[Any, Any, None]]) -> Do:
+        """Return what shows runs that couldn't be shown before, each by its id."""
+
+        async def do(one: Work) -> Sequence[Statement]:
+            if one.item in self._just_tried:
+                await self._work.sleep(FIRST_WAIT)
+            if one.item not in self and not self.is_draining:
+                await asyncio.wait({self.spawn(show(one.item))})
+            self._just_tried.discard(one.item)
+            run = await self._journal.get(one.item)
+            if run and run.delivery != "shown" and run.id not in self and not self._is_old(run):
+                raise Unreachable(f"run {run.id} isn't shown to its end")
+            self.undelivered_ids.discard(one.item)  # forgotten, or shown after a Retry
+            return ()
+
+        return do
+
+    def _is_old(self, run: RunRow) -> bool:
+        return self._runs.recorder.age(run) > timedelta(days=DAYS).total_seconds()
 
     async def take_up(
         self, run: RunRow, venue: Venue, claim: Callable[[RunRow, Stop], None]
@@ -315,11 +350,6 @@ class RunTasks:
             if reopened is None:
                 self._shown.discard(run.id)
 
-    @property
-    def undelivered_count(self) -> int:
-        """How many runs have an asker who couldn't be notified yet."""
-        return len(self._undelivered)
-
     async def undelivered(self, platform: str) -> list[RunRow]:
         """Return the runs that an earlier process didn't finish; call it before listening.
 
@@ -327,7 +357,7 @@ class RunTasks:
         """
         if self._queue.is_shared:
             return []
-        since = self._runs.recorder.ago(days=REDELIVERY_DAYS)
+        since = self._runs.recorder.ago(days=DAYS)
         runs = await self._journal.undelivered(platform, since)
         for run in runs:
             if not run.is_over:
@@ -355,27 +385,6 @@ class RunTasks:
         is_too_old = not run.is_over and self._runs.recorder.age(run) > self.within
         return await self._runs.endings.give_up(run) if is_too_old else run
 
-    def _show_later(self, run: RunRow, venue: Venue) -> None:
-        attempts = self._attempts[run.id] = self._attempts.get(run.id, 0) + 1
-        wait = wait_after(attempts - 1)
-        log.warning("run_not_shown", run=run.id, attempts=attempts, again_in=wait)
-
-        async def show_again() -> None:
-            await self._sleep(wait)
-            try:
-                found = await self._journal.get(run.id)
-            except StorageError:
-                log.exception("run_left_to_the_next_start", run=run.id)
-                return
-            if found and found.delivery != "shown":
-                self._restart(found, venue, Together(1))
-            else:  # forgotten, or shown after a Retry
-                self._undelivered.discard(run.id)
-
-        task = asyncio.create_task(show_again())
-        self._waiting.add(task)
-        task.add_done_callback(self._waiting.discard)
-
     def leave(self, run: RunRow) -> None:
         """Show a run no more: somebody else does."""
         self._runs.acknowledgements.settle(run.entry_key)
@@ -383,7 +392,7 @@ class RunTasks:
 
     def _restart(self, run: RunRow, venue: Venue, resumed: Together) -> None:
         if run.delivery == "untold":
-            self._undelivered.add(run.id)
+            self.undelivered_ids.add(run.id)
         if run.id not in self._shown:
             if not run.is_over:
                 self.backlog.count(run.entry_key, run.origin)
@@ -409,12 +418,13 @@ class RunTasks:
         """Count this process's runs."""
         return self._queue.counts(self)
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Do something in the background, referenced until it is done and awaited by `drain`."""
         # The event loop keeps no strong reference to its tasks.
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     async def settled(self) -> None:
         """Wait until every run is over and shown."""
@@ -428,7 +438,7 @@ class RunTasks:
         with suppress(TimeoutError):
             async with asyncio.timeout(self._durability.drain_seconds if seconds is None else seconds):
                 await self.settled()
-        left = [*self._tasks, *self._waiting]
+        left = [*self._tasks]
         for task in left:
             task.cancel()
         for background in (self._runs.costs.warnings, self._runs.endings.operators):

@@ -10,28 +10,35 @@ import asyncio
 import math
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, NoReturn
+from weakref import WeakValueDictionary
 
 import structlog
 
 from bot.errors import Refusal, Unreachable
-from bot.service.admission.limits import Limits
+from bot.service.admission.limits import Durability, Limits
 from bot.service.delivery.venue import Venue
-from bot.service.run_tasks import REDELIVERY_DAYS, RunCounts, RunTasks, VenueOf
-from bot.service.runs.runs import Runs
-from bot.service.work import wait_after
+from bot.service.dispatcher import Dispatcher
+from bot.service.run_tasks import RunCounts, RunTasks, VenueOf
+from bot.service.runs import Runs
 from bot.view.wording import commands, failures
 from bot.view.wording.commands import NOTHING_SENT
 from council.cancel import Stop
 from council.document.conversation import Source
 from council.errors import RunStopped
 from council.events import RunAdmitted, RunQueued
+from council.task_group import beside
 from storage.errors import StorageError
 from storage.journal.journal import Journal
 from storage.journal.rows import RunRow
 from storage.processes.coordination import Bounds, Coordination
-from storage.processes.jobs import Jobs
+from storage.work import DAYS
+
+if TYPE_CHECKING:
+    from storage.postgres.jobs import Jobs
 
 log = structlog.get_logger()
 
@@ -178,7 +185,7 @@ class SharedQueue:
     """The queue and the jobs of all processes, a `RunQueue`; `worker` is this one's name."""
 
     coordination: Coordination
-    jobs: Jobs
+    jobs: "Jobs"
     claims: Claims
     journal: Journal
     runs: Runs
@@ -191,7 +198,6 @@ class SharedQueue:
     _waiting: dict[str, int | None] = field(default_factory=dict[str, int | None])
     _looked: float = -math.inf
     _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _undelivered: set[str] = field(default_factory=set[str])
     _asked: int = 0
     _answered: int = 0
     _admitting: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -370,23 +376,11 @@ class SharedQueue:
 
     def counts(self, tasks: RunTasks) -> RunCounts:
         """Count the runs that this process carries out or shows, and whose place it shows."""
-        del tasks
-        return RunCounts(self.claims.count, len(self._waiting), len(self._undelivered))
-
-    def delivered(self, run_id: str) -> None:
-        """Note that a run needs no further showing by this process."""
-        self._undelivered.discard(run_id)
-
-    async def try_later(self, run_id: str, attempts: int) -> None:
-        """Queue a run whose asker couldn't be told, to be shown again."""
-        wait = wait_after(attempts)
-        log.warning("run_not_shown", run=run_id, attempts=attempts + 1, again_in=wait)
-        await self.jobs.defer(run_id, after=wait, attempts=attempts + 1)
-        self._undelivered.add(run_id)
+        return RunCounts(self.claims.count, len(self._waiting), len(tasks.undelivered_ids))
 
     async def sweep(self) -> None:
         """Make jobs of the runs that should have one and don't: what crashed between two steps."""
-        since = self.runs.recorder.ago(days=REDELIVERY_DAYS)
+        since = self.runs.recorder.ago(days=DAYS)
         found = *await self.coordination.due(since), *await self.coordination.started()
         # Looked up last: others may have just made some, and a second job takes the run away.
         live = await self.jobs.live()
@@ -400,3 +394,93 @@ class SharedQueue:
     def close(self) -> None:
         """Show nobody's place any more."""
         self._is_ending = True
+
+
+AGAIN_SECONDS = 60.0
+"""How long a run waits that this process can't show: another may be configured for its platform."""
+MOST_DRAIN = 0.5
+"""Which part of the time after which others take over its runs a worker may take to end them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """Takes up runs; `venues` returns the place of a run by its platform."""
+
+    dispatcher: Dispatcher
+    queue: SharedQueue
+    venues: dict[str, VenueOf] = field(default_factory=dict[str, VenueOf])
+    _taking: WeakValueDictionary[str, asyncio.Lock] = field(
+        default_factory=WeakValueDictionary[str, asyncio.Lock]
+    )
+
+    @asynccontextmanager
+    async def working(self, durability: Durability) -> AsyncGenerator[Callable[[], Awaitable[NoReturn]]]:
+        """Take up runs while entered; yields what waits until that fails, and raises why."""
+        work = self.queue.jobs.work(
+            self.take_up,
+            self.queue.sweep,
+            name=self.queue.worker,
+            runs=self.queue.limits.runs,
+            stalled_seconds=durability.stalled_seconds,
+            # A worker that ends sends no heartbeats: others would take its runs away meanwhile.
+            drain_seconds=min(durability.drain_seconds, MOST_DRAIN * durability.stalled_seconds),
+        )
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(beside(self.queue.claims.watch()))
+            failed = await stack.enter_async_context(work)
+            for platform in self.venues:
+                delivering = self.dispatcher.tasks.delivering(self._show_again)
+                self.dispatcher.work.open({"deliver": delivering}, platform)
+                stack.push_async_callback(self.dispatcher.work.close, platform)
+            yield failed
+
+    async def _show_again(self, run_id: str) -> None:
+        if not await self.queue.coordination.present([run_id]):  # or else it was continued meanwhile
+            await self.take_up(run_id)
+
+    async def take_up(self, run_id: str) -> None:
+        """Claim a run, carry it out and show it; what can't be shown is tried again later."""
+        claims, journal = self.queue.claims, self.queue.journal
+        await claims.end(run_id)
+        # One at a time: the journal and the claims know a run by its id alone.
+        async with self._taking.setdefault(run_id, asyncio.Lock()):
+            try:
+                run = await journal.claim(run_id, self.queue.worker, partial(claims.lose, run_id))
+            except StorageError as error:  # a sweep finds it
+                log.warning("run_not_claimed", run=run_id, reason=error)
+                return
+            if run is None:  # forgotten
+                return
+            try:
+                await self._carry_out(run)
+            finally:
+                journal.unclaim(run_id)
+
+    async def _carry_out(self, run: RunRow) -> None:
+        if run.delivery == "shown":
+            await self.queue.leave(run.id)
+            return
+        venue_of = self.venues.get(run.origin.platform)
+        venue = venue_of(run) if venue_of else None
+        if venue is None:
+            log.error("run_of_another_place", run=run.id)
+            await self._leave_to_others(run)
+            return
+        try:
+            delivery = await self.dispatcher.tasks.take_up(run, venue, self.queue.claims.add)
+        except asyncio.CancelledError:
+            if self.queue.claims.remove(run.id):  # the process ends: others continue it
+                with suppress(StorageError):
+                    await asyncio.shield(self.queue.jobs.defer(run.id))
+            raise
+        if self.queue.claims.remove(run.id):
+            await self.dispatcher.tasks.leave_for_later(run, delivery)
+
+    async def _leave_to_others(self, run: RunRow) -> None:
+        """Leave a run to another worker, for as long as an interrupted run may continue."""
+        if self.queue.runs.recorder.age(run) <= self.dispatcher.tasks.within:
+            await self.queue.jobs.defer(run.id, after=AGAIN_SECONDS)
+            return
+        if not run.is_over:
+            await self.queue.runs.endings.give_up(run)
+        await self.queue.leave(run.id)

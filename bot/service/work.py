@@ -8,7 +8,8 @@ and after everything that waits to be shown.
 import asyncio
 import itertools
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -38,81 +39,89 @@ def wait_after(attempts: int) -> float:
     return min(FIRST_WAIT * 2**attempts, LONGEST_WAIT)
 
 
-class WorkLoop:
-    """Does what is listed of every kind that is open; `locks` let one process do it."""
+def retracting(retract: Retract) -> Do:
+    """Return what deletes messages this way."""
 
-    def __init__(self, work: WorkList, locks: Locks | None = None) -> None:
+    async def do(one: Work) -> Sequence[Statement]:
+        try:
+            await retract(one)
+        except (Unreachable, Revoked):
+            raise
+        except VenueError as error:
+            raise Refused(str(error)) from error
+        return ()
+
+    return do
+
+
+class WorkLoop:
+    """Does what is listed, everywhere that is open; `locks` let one process do it."""
+
+    def __init__(
+        self,
+        work: WorkList,
+        locks: Locks | None = None,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
         self._work = work
         self._locks = locks
-        self._wakes: dict[str, asyncio.Event] = {}
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self.sleep = sleep
+        self._wakes: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
+        self._tasks: defaultdict[str, list[asyncio.Task[None]]] = defaultdict(list)
 
-    def retract(self, platform: str, retract: Retract) -> None:
-        """Delete messages on a platform this way, those first that an earlier process has left."""
+    def open(self, does: Mapping[Kind, Do], platform: str = "") -> None:
+        """Do what is listed of these kinds, first what an earlier process has left."""
+        self._tasks[platform].append(asyncio.create_task(self._hold(does, platform)))
 
-        async def do(one: Work) -> Sequence[Statement]:
-            try:
-                await retract(one)
-            except (Unreachable, Revoked):
-                raise
-            except VenueError as error:
-                raise Refused(str(error)) from error
-            return ()
-
-        self.open("retract", do, platform)
-
-    def open(self, kind: Kind, do: Do, platform: str = "") -> None:
-        """Do what is listed of a kind this way."""
-        self._wakes[platform or kind] = asyncio.Event()
-        self._tasks[platform or kind] = asyncio.create_task(self._hold(kind, do, platform))
-
-    async def close(self, name: str) -> None:
-        """Do nothing more of a kind, or on a platform; the next start does."""
-        self._wakes.pop(name, None)
-        if task := self._tasks.pop(name, None):
+    async def close(self, platform: str = "") -> None:
+        """Do nothing more on a platform; the next start does."""
+        tasks = self._tasks.pop(platform, [])
+        for task in tasks:
             task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def settled(self, platform: str, forgetting: str, seconds: float) -> Left:
         """Begin with what was just listed; return what is left of it, at the latest after some time."""
         clock = asyncio.get_running_loop().time
         until = clock() + seconds
         while True:
-            if wake := self._wakes.get(platform):
-                wake.set()
+            self._wakes[platform].set()
             left = await self._work.left(forgetting)
             if not left.waiting or clock() >= until:
                 return left
             await asyncio.sleep(TICK_SECONDS)
 
-    async def _hold(self, kind: Kind, do: Do, platform: str) -> None:
+    async def _hold(self, does: Mapping[Kind, Do], platform: str) -> None:
+        name = f"{next(iter(does))}-{platform}"
         while True:
             try:
                 if self._locks is None:
-                    await self._keep_looking(kind, do, platform)
+                    await self._keep_looking(does, platform)
                 else:
-                    async with self._locks.acquire(f"{kind}-{platform}", wait=math.inf):
+                    async with self._locks.acquire(name, wait=math.inf):
                         # Without its database, another process may soon do it, and this one must not.
-                        looking = partial(self._keep_looking, kind, do, platform)
+                        looking = partial(self._keep_looking, does, platform)
                         await first_of(self._locks.until_unsure, looking)
             except (OSError, StorageError):  # whatever is listed stays listed
-                log.exception("work_interrupted", connection=platform or kind)
+                log.exception("work_interrupted", connection=name)
             await asyncio.sleep(FIRST_WAIT)
 
-    async def _keep_looking(self, kind: Kind, do: Do, platform: str) -> None:
+    async def _keep_looking(self, does: Mapping[Kind, Do], platform: str) -> None:
         """Go through every key with work that is due, several side by side."""
-        under_way: dict[str, asyncio.Task[None]] = {}
-        await self._work.again(kind, platform)
+        under_way: dict[tuple[Kind, str], asyncio.Task[None]] = {}
+        wake = self._wakes[platform]
+        await self._work.again(platform)
         async with TaskGroup() as group:
             while True:
-                for key in await self._work.keys(kind, platform):
-                    if key not in under_way or under_way[key].done():
-                        under_way[key] = group.create_task(self._keep_at(kind, do, platform, key))
-                if wake := self._wakes.get(platform or kind):
-                    with suppress(TimeoutError):
-                        async with asyncio.timeout(LOOK_SECONDS):
-                            await wake.wait()
-                    wake.clear()
+                under_way = {one: task for one, task in under_way.items() if not task.done()}
+                for kind, key in await self._work.keys(*does, platform=platform):
+                    if (kind, key) not in under_way:
+                        keeping = self._keep_at(kind, does[kind], platform, key)
+                        under_way[kind, key] = group.create_task(keeping)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK_SECONDS):
+                        await wake.wait()
+                wake.clear()
 
     async def _keep_at(self, kind: Kind, do: Do, platform: str, key: str) -> None:
         for attempts in itertools.count():
@@ -121,6 +130,6 @@ class WorkLoop:
             except (Unreachable, Revoked, StorageError) as error:
                 wait = wait_after(attempts)
                 log.warning("work_stalled", connection=platform or kind, reason=error, again_in=wait)
-                await asyncio.sleep(wait)
+                await self.sleep(wait)
             else:
                 return

@@ -31,10 +31,10 @@ from bot.actions import Actions
 from bot.errors import VenueError
 from bot.http_server import Handler, RequestRefusal, serving
 from bot.past.lookup import Lookup
-from bot.service.acknowledgements import LOOKUP_SECONDS
 from bot.service.delivery.outbox import Outbox
 from bot.service.delivery.venue import Venue
 from bot.service.dispatcher import Dispatcher
+from bot.service.waits import LOOKUP_SECONDS
 from bot.slack.chat import SlackChat
 from bot.slack.client import (
     ASK_AGAIN_SECONDS,
@@ -204,7 +204,7 @@ class SlackBot:
             elif self._listens and self._access.http_port:
                 await self._serve(self._access.http_port, stack)
             await self._dispatcher.tasks.resume(interrupted, self._locations.venue_of)
-            self._dispatcher.work.retract("slack", self._chat.delete)
+            self._dispatcher.open("slack", self._chat.delete, self.venue_of)
             stack.push_async_callback(self._dispatcher.work.close, "slack")
             self._open = stack.pop_all()
         return self

@@ -25,11 +25,11 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import NotAllowed, Refusal, Unreachable, VenueError
 from bot.inputs.limits import DOCUMENT_BYTES
-from bot.service.acknowledgements import LOOKUP_SECONDS
 from bot.service.delivery.outbox import Lane, Outbox, Urgency
 from bot.service.requests import discussion
 from bot.service.requests.attachments import admitted, one_line
 from bot.service.requests.discussion import Written
+from bot.service.waits import LOOKUP_SECONDS
 from bot.slack.chat import AT_ONCE, BURST, TIER_3
 from bot.slack.client import Json, granted
 from bot.slack.manifest import THREADS

@@ -15,12 +15,23 @@ from bot.errors import Refusal
 from bot.past.lookup import Lookup
 from bot.past.pages import Answer, Choice, Sheet
 from bot.service.admission.access import AT_TERMINAL as ANYTHING
-from bot.service.commands import ASK, COMMANDS, CONFIG, FORGET, HELP, PAST, given, is_help, parse, usage
+from bot.service.commands import (
+    ASK,
+    COMMANDS,
+    CONFIG,
+    FORGET,
+    HELP,
+    PAST,
+    RunOptions,
+    given,
+    is_help,
+    parse,
+    usage,
+)
 from bot.service.delivery.chat import File
 from bot.service.delivery.receipts import Sent
 from bot.service.delivery.venue import Venue
 from bot.service.dispatcher import Dispatcher
-from bot.service.options import RunOptions
 from bot.service.run_tasks import RunTasks
 from bot.terminal import ask as terminal_ask
 from bot.terminal.ask import display, paragraph, read_line, say

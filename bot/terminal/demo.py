@@ -25,7 +25,7 @@ from bot.service.admission.access import AT_TERMINAL
 from bot.service.admission.channels import Channels
 from bot.service.admission.costs import Costs
 from bot.service.requests.question import Question
-from bot.service.runs.runs import Runs, build_runs
+from bot.service.runs import Runs, build_runs
 from bot.terminal.ask import Surface, lasting_output, person, read_line, say
 from bot.terminal.venue import TerminalChannel, drawn
 from bot.view.message import Block, Line, Message, Pairs

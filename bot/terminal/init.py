@@ -27,7 +27,7 @@ from bot.config.editing import with_table, with_variables
 from bot.config.settings import OPENROUTER, Settings, address, given_settings, header, variables
 from bot.discord.invite import discord_invite
 from bot.errors import ConfigurationError, Problem
-from bot.service.options import DEFAULT
+from bot.service.commands import DEFAULT
 from bot.terminal.ask import say, warn
 from bot.view.wording.budgets import short_question
 from bot.view.wording.failures import cause

@@ -20,11 +20,9 @@ from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
 from procrastinate.jobs import Status
 from psycopg_pool import PoolTimeout
 from tenacity import AsyncRetrying, retry_if_exception, wait_random_exponential
-from typing_extensions import override
 
 from storage.errors import DatabaseError
 from storage.postgres.connection import NO_ANSWER, explain_postgres, settings
-from storage.processes.jobs import Jobs, Sweep, TakeUp, WorkRules
 
 log = structlog.stdlib.get_logger()
 logging.getLogger("procrastinate").setLevel(logging.CRITICAL)  # what matters is logged here
@@ -89,10 +87,10 @@ class _PatientConnector(PsycopgConnector):
         return is_standby or isinstance(cause, NO_ANSWER)
 
 
-class PostgresJobs(Jobs):
-    """The jobs in one database, by two of Procrastinate's workers: one for runs, one to sweep.
+class Jobs:
+    """The jobs in a database, by two of Procrastinate's workers: one for runs, one to sweep.
 
-    `name` is what errors call the database.
+    `name` is what errors call the database. Methods may raise `DatabaseError`.
     """
 
     def __init__(self, deferring: App, working: App, connector: _PatientConnector, name: str) -> None:
@@ -101,13 +99,16 @@ class PostgresJobs(Jobs):
         self._connector = connector
         self._name = name
 
-    @override
-    async def defer(self, run_id: str, *, after: float = 0.0, attempts: int = 0) -> None:
+    async def defer(self, run_id: str, *, after: float = 0.0) -> None:
+        """Queue a run for a worker, now or `after` this many seconds.
+
+        A run has one job that waits, at most: the sooner one.
+        """
         when = {"seconds": round(after)} if after else None
         job = self._deferring.configure_task(RUN, queue=RUNS, queueing_lock=run_id, schedule_in=when)
         for _ in range(3):
             try:
-                await self._explaining(job.defer_async(run=run_id, attempts=attempts))
+                await self._explaining(job.defer_async(run=run_id))
             except AlreadyEnqueued:
                 if after:  # it waits already, perhaps for less
                     return
@@ -115,8 +116,8 @@ class PostgresJobs(Jobs):
             else:
                 return
 
-    @override
     async def live(self, *, now: bool = False) -> set[str]:
+        """Return the runs that have a job, waiting or under way; with `now`, not those for later."""
         # One query: a job that changes between two would be in neither.
         jobs = await self._explaining(self._deferring.job_manager.list_jobs_async(task=RUN))
         live = (Status.TODO.value, Status.DOING.value)
@@ -126,19 +127,32 @@ class PostgresJobs(Jobs):
             if job.status in live and not (now and job.status == Status.TODO.value and job.scheduled_at)
         }
 
-    @override
     @asynccontextmanager
     async def work(
-        self, working: WorkRules, take_up: TakeUp, sweep: Sweep
+        self,
+        take_up: Callable[[str], Awaitable[None]],
+        sweep: Callable[[], Awaitable[None]],
+        *,
+        name: str,
+        runs: int,
+        stalled_seconds: float,
+        drain_seconds: float,
     ) -> AsyncGenerator[Callable[[], Awaitable[NoReturn]]]:
+        """Take up so many runs at once while entered, each by its id, and sweep every few seconds.
+
+        After `stalled_seconds` without a heartbeat, this process's runs are given to others. Yields what
+        waits until that has failed, and raises why. On exit, runs have `drain_seconds` to end; then
+        their tasks are cancelled.
+        """
         app, running = self._working, set[int]()
 
         @app.task(name=RUN, queue=RUNS, pass_context=True)
         async def carry_out(context: JobContext, run: str, attempts: int = 0) -> None:
+            del attempts  # a job of an earlier version has them
             number = context.job.id or 0
             running.add(number)
             try:
-                await take_up(run, attempts)
+                await take_up(run)
             finally:
                 running.discard(number)
 
@@ -146,7 +160,7 @@ class PostgresJobs(Jobs):
         @app.task(name=SWEEP, queue=UPKEEP, queueing_lock=SWEEP)
         async def look(timestamp: int) -> None:
             del timestamp
-            await self._replace_stalled(working.stalled_seconds)
+            await self._replace_stalled(stalled_seconds)
             await self._forget_ended()
             await sweep()
 
@@ -154,17 +168,17 @@ class PostgresJobs(Jobs):
             asyncio.create_task(
                 app.run_worker_async(
                     queues=[queue],
-                    name=working.name,
+                    name=name,
                     concurrency=at_once,
                     install_signal_handlers=False,
                     fetch_job_polling_interval=POLL_SECONDS,
-                    update_heartbeat_interval=working.stalled_seconds / HEARTBEATS,
+                    update_heartbeat_interval=stalled_seconds / HEARTBEATS,
                     stalled_worker_timeout=REMEMBERED_SECONDS,
-                    shutdown_graceful_timeout=working.drain_seconds,
+                    shutdown_graceful_timeout=drain_seconds,
                     delete_jobs="always",
                 )
             )
-            for queue, at_once in ((RUNS, working.runs), (UPKEEP, 1))
+            for queue, at_once in ((RUNS, runs), (UPKEEP, 1))
         ]
 
         async def failed() -> NoReturn:
@@ -189,9 +203,9 @@ class PostgresJobs(Jobs):
             except ConnectorException:  # its worker ends it just now
                 continue
             if job.task_name == RUN:
-                run_id, attempts = str(job.task_kwargs["run"]), job.task_kwargs.get("attempts")
+                run_id = str(job.task_kwargs["run"])
                 log.warning("worker_stalled", run=run_id)
-                await self.defer(run_id, attempts=attempts if isinstance(attempts, int) else 0)
+                await self.defer(run_id)
 
     async def _forget_ended(self) -> None:
         """Delete jobs that are over: one stays where its worker loses the database just then."""
@@ -212,7 +226,7 @@ class PostgresJobs(Jobs):
 
 
 @asynccontextmanager
-async def open_jobs(address: str, name: str) -> AsyncGenerator[PostgresJobs]:
+async def open_jobs(address: str, name: str) -> AsyncGenerator[Jobs]:
     """Open the jobs in the database at an address, making their tables if they are missing.
 
     Nobody else may make them meanwhile. Raises `DatabaseError`.
@@ -224,7 +238,7 @@ async def open_jobs(address: str, name: str) -> AsyncGenerator[PostgresJobs]:
         async with deferring.open_async(), working.open_async():
             if not await deferring.check_connection_async():
                 await deferring.schema_manager.apply_schema_async()
-            yield PostgresJobs(deferring, working, connector, name)
+            yield Jobs(deferring, working, connector, name)
     except (ConnectorException, PoolTimeout) as error:
         raise _explained(name, error) from None
 

@@ -1,1 +1,1 @@
-"""What processes agree on: locks, whose turn it is, and runs as jobs."""
+"""What processes agree on: locks, and whose turn it is."""

@@ -52,6 +52,7 @@ SELECT id FROM runs LEFT JOIN turns ON turns.run = runs.id
 WHERE delivery IS DISTINCT FROM 'shown'
     AND origin ->> 'platform' IN ('slack', 'discord') AND origin ->> 'program' IS NULL
     AND (status = 'running' OR coalesce(retried_at, created_at) >= ?)
+    AND NOT EXISTS (SELECT 1 FROM work WHERE work.kind = 'deliver' AND work.key = runs.id)
     AND (turns.run IS NULL
         OR state = 'accepted' AND changed_at < clock_timestamp() - interval '30 seconds')
 ORDER BY created_at, rowid
@@ -186,7 +187,8 @@ class Coordination:
     async def due(self, since: str) -> list[str]:
         """Return unfinished runs that nobody has made ready, the oldest first.
 
-        They have no entry, or have been accepted for more than 30 seconds. Those that are over are left
+        They have no entry, or have been accepted for more than 30 seconds, and aren't on the list of
+        what is shown later. Those that are over are left
         out where they were accepted or retried before `since`; a terminal's and a program's are its own.
         """
         return [row["id"] for row in await self._database.read(_DUE, (since,))]

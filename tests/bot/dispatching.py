@@ -3,16 +3,15 @@
 import random
 
 from bot.app import Library
-from bot.service.admission.budget_warnings import BudgetWarnings
+from bot.service.admission.access import Admins
 from bot.service.admission.channels import Channels, Operator
-from bot.service.admission.costs import Costs
+from bot.service.admission.costs import BudgetWarnings, Costs
 from bot.service.admission.limits import Limits
 from bot.service.admission.operator_notices import OperatorNotices
-from bot.service.admission.permissions import Admins
 from bot.service.dispatcher import Dispatcher
 from bot.service.local_queue import LocalQueue
 from bot.service.metrics import Metrics
-from bot.service.runs.runs import build_runs
+from bot.service.runs import build_runs
 from council.models.costs import Catalog
 from tests.council.scripted import Clock, ScriptedCouncil, no_list, profile
 
@@ -40,7 +39,7 @@ def dispatcher_of(
         now=Clock(),
         entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
         metrics=metrics,
-        operators=OperatorNotices(library.notices, Admins(admins)),
+        operators=OperatorNotices(library.journal, Admins(admins)),
     )
     return Dispatcher(
         runs=runs,

@@ -9,20 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from bot.adapters import Worker
 from bot.app import Library, open_library
-from bot.config.configuration import Operations
 from bot.errors import NotAllowed, OverLimit, Refusal, Unreachable
-from bot.service.acknowledgements import Acknowledgements
-from bot.service.admission.access import AT_TERMINAL
+from bot.service.admission.access import AT_TERMINAL, Admins
 from bot.service.admission.channels import Channels, Operator
 from bot.service.admission.costs import Costs
 from bot.service.admission.limits import Durability, Limits
-from bot.service.admission.permissions import Admins
 from bot.service.dispatcher import Dispatcher
 from bot.service.requests.question import Question
-from bot.service.runs.runs import build_runs
-from bot.service.shared_queue import Claims, SharedQueue
+from bot.service.runs import build_runs
+from bot.service.shared_queue import Claims, SharedQueue, Worker
+from bot.service.waits import Acknowledgements
 from council.models.costs import Catalog
 from storage.errors import DatabaseError
 from storage.journal.rows import RunRow
@@ -142,9 +139,7 @@ async def process(
         )
         if works:
             worker = Worker(dispatcher, shared_queue, {"slack": place.of})
-            await stack.enter_async_context(
-                worker.working(Operations(limits=shared_queue.limits, durability=durability))
-            )
+            await stack.enter_async_context(worker.working(durability))
         yield Process(dispatcher, shared_queue, library, played, place)
         await dispatcher.tasks.drain(0)
 
@@ -286,7 +281,7 @@ async def test_a_run_that_another_process_claims_is_left(postgres: str) -> None:
             shown = len(place.of(run).cards)
             worker = Worker(fresh.dispatcher, fresh.shared_queue, {"slack": other.of})
             other.of(run).cards.append(place.of(run).cards[0])
-            await worker.take_up(run.id, 0)
+            await worker.take_up(run.id)
             council.release("stage2.1:openai/gpt-5")
             ended = await fresh.until(run)
         assert (ended.status, ended.epoch) == ("answered", 2)
@@ -311,7 +306,7 @@ async def test_a_forgotten_run_ends_wherever_it_is(postgres: str) -> None:
 
 
 async def test_an_asker_who_cannot_be_told_is_told_later_by_any_process(postgres: str) -> None:
-    """The run waits as a job; there is no process that must live for it."""
+    """The run is listed; there is no process that must live for it."""
     place = Place()
     async with process(postgres, place, works=False) as receiver:
         run = await receiver.ask()
@@ -322,8 +317,11 @@ async def test_an_asker_who_cannot_be_told_is_told_later_by_any_process(postgres
             await receiver.until(run, "untold")
             await until(lambda: worker.dispatcher.tasks.run_counts().undelivered == 1)
         venue.refuse.clear()
-        assert await receiver.shared_queue.jobs.live() == {run.id}
-        await receiver.shared_queue.jobs.defer(run.id)  # what its time would do
+        assert await receiver.library.journal.work.keys("deliver", platform="slack") == [
+            ("deliver", run.id)
+        ]
+        await receiver.shared_queue.sweep()  # what is listed needs no job
+        assert await receiver.shared_queue.jobs.live() == set()
         async with process(postgres, place, works=True):
             await receiver.until(run)
     assert len(venue.mentions) == 1
@@ -339,7 +337,7 @@ async def test_two_jobs_of_one_run_in_one_process_carry_it_out_once(postgres: st
         run = await receiver.ask()
         await until(lambda: place.of(run).texts)
         working = Worker(worker.dispatcher, worker.shared_queue, {"slack": place.of})
-        await asyncio.gather(*(working.take_up(run.id, 0) for _ in range(2)))
+        await asyncio.gather(*(working.take_up(run.id) for _ in range(2)))
         assert await worker.until(run)
     assert len(worker.council.calls) == 13
     assert len(place.of(run).mentions) == 1
@@ -368,11 +366,11 @@ async def test_a_run_that_nobody_here_can_show_is_given_up_once_it_is_old(postgr
     async with process(postgres, place, works=False) as receiver:
         run = await receiver.ask()
         elsewhere = Worker(receiver.dispatcher, receiver.shared_queue)
-        await elsewhere.take_up(run.id, 0)
+        await elsewhere.take_up(run.id)
         waiting = await receiver.library.journal.get(run.id)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(receiver.dispatcher.tasks, "within", 0.0)
-            await elsewhere.take_up(run.id, 1)
+            await elsewhere.take_up(run.id)
         ended = await receiver.library.journal.get(run.id)
         assert await receiver.shared_queue.coordination.present([run.id]) == set()
     assert waiting is not None

@@ -23,7 +23,7 @@ from bot.service.admission.limits import Limits
 from bot.service.delivery.outbox import Outbox
 from bot.service.dispatcher import Dispatcher
 from bot.service.local_queue import LocalQueue
-from bot.service.runs.runs import build_runs
+from bot.service.runs import build_runs
 from bot.slack.bot import SlackAccess, SlackBot, Timing
 from council.calls import Ask, Call, Reply
 from council.models.costs import Catalog

@@ -16,9 +16,16 @@ from pydantic import ConfigDict, Field, ValidationError, create_model
 from bot.errors import Refusal, UsageError
 from bot.service.admission.access import OPEN, Access, Requester, Rules, not_allowed
 from bot.service.admission.budgets import NO_BUDGETS, Budgets, Dollars
-from bot.service.commands import MOST_RETENTION, MOVED
-from bot.service.options import DEFAULT, RunOptions
-from bot.service.overrides import OVERRIDES, chosen, optional, word_for
+from bot.service.commands import (
+    DEFAULT,
+    MOST_RETENTION,
+    MOVED,
+    OVERRIDES,
+    RunOptions,
+    chosen,
+    optional,
+    word_for,
+)
 from bot.view.wording import channels as wording
 from bot.view.wording import worth
 from bot.view.wording.commands import not_asked, of_profiles

@@ -1,24 +1,97 @@
-"""Tells listed admins directly what only an operator can mend: an empty account, a refused key.
+"""What only an operator can mend, as an empty account or a refused key, and how listed admins are told.
 
-The same is told once a day. What a platform may have delivered is on record before it is sent.
+The same is told once a day: a notice is a row of the work list until that day is over, by a key of
+digests. What a platform may have delivered is on record before it is sent.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 
 import structlog
+from pydantic import BaseModel
 
 from bot.errors import VenueError
-from bot.service.admission.permissions import Admins
-from bot.view.wording.failures import Remedy
+from bot.service.admission.access import Admins
+from bot.view.wording import failures as wording
+from bot.view.wording.failures import Remedy, Target
+from council.calls import Call
 from council.document.conversation import Source
+from council.errors import Failure, ModelError
+from council.events import Emit, Event, MemberFailed
+from council.profile import Member, Profile
+from storage.database import Statement
 from storage.errors import StorageError
-from storage.journal.operator_notices import NoticeRecord, Subject
-from storage.journal.rows import MentionState
+from storage.journal.journal import Journal
+from storage.journal.rows import NOT_MENTIONED, MentionState
+from storage.work import LATEST, Work
 
 log = structlog.get_logger()
+
+Tell = Callable[[Remedy], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Remedies:
+    """Knows which settings a failed call depends on.
+
+    `find` says where today's configuration asks a call's member (`council.accounts`), `has_key`
+    whether the council's own key is set.
+    """
+
+    find: Callable[[Call], Member] = lambda call: call.member
+    has_key: bool = True
+
+    def of(self, profile: Profile, failed: Iterable[tuple[str, Failure]]) -> list[Remedy]:
+        """Return what to do about members' failures, by their names: each thing once."""
+        found: dict[str, Remedy] = {}
+        for name, why in failed:
+            where = self._target(profile, name)
+            if fix := wording.remedy(why, where):
+                is_operators = why.reason.fault == "operator"
+                said = Remedy(where.model, wording.reason(why, where), fix, is_operators)
+                found.setdefault(fix, said)
+        return [*found.values()]
+
+    def logged(self, profile: Profile, emit: Emit, tell: Tell | None = None) -> Emit:
+        """Return an `emit` that logs each remedy once; never what a provider said, which may quote.
+
+        `tell` hears of accounts that only an operator can mend.
+        """
+        known: set[str] = set()
+
+        def hear(event: Event) -> None:
+            if isinstance(event, MemberFailed):
+                why = event.failure
+                for found in self.of(profile, [(event.member, why)]):
+                    if found.remedy in known:
+                        continue
+                    known.add(found.remedy)
+                    log.warning(
+                        "member_failed",
+                        model=found.model,
+                        account=self._target(profile, event.member).account,
+                        cause=why.cause,
+                        status=why.status,
+                        remedy=f"{found.remedy}.",
+                    )
+                    if tell and why.is_account:
+                        tell(found)
+            emit(event)
+
+        return hear
+
+    def _target(self, profile: Profile, name: str) -> Target:
+        member = next(seat for seat in profile.seats if seat.name == name)
+        call = Call(step="", member=member, prompt=tuple, deadline=0.0, profile=profile.name)
+        with suppress(ModelError):  # it may no longer be configured
+            member = self.find(call)
+        return wording.target(member, has_key=self.has_key)
+
 
 WAIT_SECONDS = 10.0
 """How long a run that has failed waits to tell its asker that an admin knows."""
@@ -47,10 +120,14 @@ Send = Callable[[Notice], Awaitable[None]]
 """Sends a notice, at low urgency. Raises `VenueError`."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Recipient:
+class _Notice(BaseModel):
+    """What is listed of a notice until it is sent; then its row says `told` or `failed`."""
+
     platform: str
     admin: str
+    workspace: str | None
+    subject: str
+    telling: MentionState = NOT_MENTIONED
 
 
 class OperatorNotices:
@@ -59,11 +136,12 @@ class OperatorNotices:
     `sends` is how messages go out on each open platform; its adapter adds and removes it.
     """
 
-    def __init__(self, record: NoticeRecord, admins: Admins) -> None:
-        self._record = record
+    def __init__(self, journal: Journal, admins: Admins) -> None:
+        self._work, self._spending = journal.work, journal.spending
         self._admins = admins
+        self.now: Callable[[], datetime] = lambda: datetime.now(UTC)
         self.sends: dict[str, Send] = {}
-        self._begun: set[asyncio.Task[None]] = set()
+        self._begun: set[asyncio.Task[bool]] = set()
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def tell(self, where: Source, causes: Sequence[Remedy]) -> bool:
@@ -72,10 +150,12 @@ class OperatorNotices:
         It returns after some seconds in any case, and continues in the background.
         """
         try:
-            tasks = [task for cause in causes for task in await self._start(where, cause)]
+            day = await self._spending.day(self.now())
+            abouts = {f"{day} {await self._spending.digest(one.remedy, day)} ": one for one in causes}
+            tasks = [task for each in abouts.items() for task in await self._start(where, day, *each)]
             if tasks:
                 await asyncio.wait(tasks, timeout=WAIT_SECONDS)
-            known = [await self._record.reached(await self._about(cause)) for cause in causes]
+            known = ["told" in await self._work.items("tell", about) for about in abouts]
         except StorageError:
             log.exception("operators_not_told")
             return False
@@ -83,83 +163,76 @@ class OperatorNotices:
 
     def begin(self, where: Source, cause: Remedy) -> None:
         """Tell whoever doesn't know yet, in the background."""
-        task = asyncio.create_task(self._tell(where, cause))
+        task = asyncio.create_task(self.tell(where, [cause]))
         self._begun.add(task)
         task.add_done_callback(self._begun.discard)
-
-    async def _tell(self, where: Source, cause: Remedy) -> None:
-        await self.tell(where, [cause])
 
     async def settled(self) -> None:
         while tasks := {*self._begun, *self._tasks.values()}:
             await asyncio.wait(tasks)
 
     async def cancel(self) -> None:
-        tasks = [*self._begun, *self._tasks.values()]
+        tasks: list[asyncio.Task[Any]] = [*self._begun, *self._tasks.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _about(self, cause: Remedy) -> Subject:
-        return await self._record.about(cause.remedy, self._record.now())
+    async def _start(
+        self, where: Source, day: str, about: str, cause: Remedy
+    ) -> list[asyncio.Task[None]]:
+        """Begin to tell the admins of a cause."""
+        found = [(name, admin) for name in self.sends for admin in self._admins.on(name)]
+        keys: list[str] = []
+        for name, admin in [one for one in found if one[0] == where.platform] or found:
+            key = about + await self._spending.digest(f"{name}:{admin}", day)
+            workspace = where.workspace if name == where.platform else None
+            notice = _Notice(platform=name, admin=admin, workspace=workspace, subject=cause.subject(day))
+            await self._work.add_once("tell", notice.model_dump_json(), key)
+            if key not in self._tasks:
+                self._tasks[key] = asyncio.create_task(self._keep_at(key, cause.message(day)))
+            keys.append(key)
+        return [self._tasks[key] for key in keys if key in self._tasks]
 
-    async def _start(self, where: Source, cause: Remedy) -> list[asyncio.Task[None]]:
-        """Begin to tell the admins who are still to be told of a cause."""
-        moment, about = self._record.now(), await self._about(cause)
-        people = {
-            await self._record.person(f"{one.platform}:{one.admin}", moment): one
-            for one in self._recipients(where)
-        }
-        await self._record.open(about, people)
-        begun: list[asyncio.Task[None]] = []
-        for person, telling in (await self._record.owed(about)).items():
-            if person in people:
-                key = "/".join((*about.key, person))
-                if key not in self._tasks:
-                    work = self._send(key, people[person], where, cause, about, person, telling)
-                    self._tasks[key] = asyncio.create_task(work)
-                begun.append(self._tasks[key])
-        return begun
-
-    def _recipients(self, where: Source) -> list[_Recipient]:
-        found = [
-            _Recipient(platform, admin) for platform in self.sends for admin in self._admins.on(platform)
-        ]
-        here = [one for one in found if one.platform == where.platform]
-        return here or found
-
-    async def _send(
-        self,
-        key: str,
-        to: _Recipient,
-        where: Source,
-        cause: Remedy,
-        about: Subject,
-        person: str,
-        telling: MentionState,
-    ) -> None:
-        async def sent(message: str) -> None:
-            del message
-            await self._record.keep(about, person, "told")
-
+    async def _keep_at(self, key: str, text: str) -> None:
         try:
-            if send := self.sends.get(to.platform):
-                await send(
-                    Notice(
-                        to=to.admin,
-                        workspace=where.workspace if to.platform == where.platform else None,
-                        key=key,
-                        subject=cause.subject(about.day),
-                        text=cause.message(about.day),
-                        telling=telling,
-                        note=partial(self._record.keep, about, person, "owed"),
-                        sent=sent,
-                    )
-                )
-        except VenueError as error:
-            log.warning("admin_not_told", admin=f"{to.platform}:{to.admin}", reason=error)
-            await self._record.keep(about, person, "failed")
+            await self._work.carry_out("tell", partial(self.send, text=text), key, by=LATEST)
         except StorageError:
             log.exception("operators_not_told")
         finally:
             self._tasks.pop(key, None)
+
+    async def send(self, one: Work, text: str = "") -> Sequence[Statement] | None:
+        """Send a notice whose day isn't over; `text` is what the list hasn't, since it may quote."""
+        day = one.key.partition(" ")[0]
+        if day < await self._spending.day(self.now()):
+            return ()
+        if one.item in ("told", "failed"):
+            return None
+        notice = _Notice.model_validate_json(one.item)
+        if not (send := self.sends.get(notice.platform)):
+            return None
+
+        async def note(telling: MentionState) -> None:
+            noted = notice.model_copy(update={"telling": telling})
+            await self._work.change(one, noted.model_dump_json())
+
+        async def sent(_: str) -> None:
+            await self._work.change(one, "told", f"{day}~")
+
+        try:
+            await send(
+                Notice(
+                    to=notice.admin,
+                    workspace=notice.workspace,
+                    key=one.key,
+                    subject=notice.subject,
+                    text=text or notice.subject,
+                    telling=notice.telling,
+                    note=note,
+                    sent=sent,
+                )
+            )
+        except VenueError as error:
+            log.warning("admin_not_told", admin=f"{notice.platform}:{notice.admin}", reason=error)
+            await self._work.change(one, "failed", f"{day}~")
+        return None

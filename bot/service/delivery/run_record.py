@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import structlog
 
-from bot.service.acknowledgements import Acknowledgements
 from bot.service.delivery.chat import File
 from bot.service.metrics import Metrics
+from bot.service.waits import Acknowledgements
 from bot.transcript.html import to_html
 from bot.transcript.markdown import to_markdown
 from council.document.conversation import Conversation, Source

@@ -7,13 +7,10 @@ from typing import TypeVar
 from rapidfuzz import process
 
 from bot.errors import UsageError
-from bot.service.admission.access import Requester, Rules
+from bot.service.admission.access import Requester, Rules, check
 from bot.service.admission.budgets import dollars_in
 from bot.service.admission.channels import BUDGETS, Channels, ChannelSettings, EffectiveSettings
-from bot.service.admission.permissions import check
-from bot.service.commands import CONFIG, MOVED, Given, Option
-from bot.service.options import PROFILE_DEFAULTS
-from bot.service.overrides import OVERRIDES
+from bot.service.commands import CONFIG, MOVED, OVERRIDES, PROFILE_DEFAULTS, Given, Option
 from bot.view.message import Heading, Line, Message, Pairs
 from bot.view.wording import channels as wording
 from bot.view.wording import inputs, worth

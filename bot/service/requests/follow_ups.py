@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from bot.errors import Refusal
 from bot.service.admission.access import Requester
-from bot.service.options import RunOptions
+from bot.service.commands import RunOptions
 from bot.service.requests.question import Question
 from bot.view.wording import commands as wording
 from bot.view.wording.commands import NOT_HERE

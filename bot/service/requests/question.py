@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bot.service.admission.access import Requester
-from bot.service.options import PROFILE_DEFAULTS, RunOptions
+from bot.service.commands import PROFILE_DEFAULTS, RunOptions
 from council.brief import Attachment, Brief, Ceilings, Discussion, History, SentFile
 from council.document.conversation import Source
 from council.profile import Profile

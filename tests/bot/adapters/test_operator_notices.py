@@ -32,7 +32,8 @@ async def test_an_admin_is_told_once_a_day_and_every_asker_hears_of_it(team: Any
     """With what to do, which the channel doesn't read."""
     team.council.script = {"stage1": EMPTY}
     await team.restart(admins=[team.bob])
-    team.library.notices.now = lambda: datetime(2031, 1, 20, tzinfo=UTC)
+    assert team.dispatcher.operators
+    team.dispatcher.operators.now = lambda: datetime(2031, 1, 20, tzinfo=UTC)
     cards = [await team.ask(), await team.ask("And now?")]
     [heard] = team.told_directly(team.bob)
     assert heard == (

@@ -6,7 +6,7 @@ import pytest
 
 from bot.errors import UsageError
 from bot.service.admission.channels import Operator
-from bot.service.options import RunOptions
+from bot.service.commands import RunOptions
 from bot.view.wording import worth
 from council.profile import Profile
 from council.usage import Price

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,13 +14,11 @@ import pytest
 from bot.app import Library
 from bot.errors import Malformed, NotAllowed, Refusal, Unreachable, UsageError, VenueError
 from bot.render.markdown import render
-from bot.service.acknowledgements import Acknowledgements
-from bot.service.admission.access import AT_TERMINAL
-from bot.service.admission.budget_warnings import BudgetWarnings
+from bot.service.admission.access import AT_TERMINAL, Admins
 from bot.service.admission.channels import Channels, Operator
-from bot.service.admission.costs import Costs, Prices, unknown
+from bot.service.admission.costs import BudgetWarnings, Costs, Prices, unknown
 from bot.service.admission.limits import Durability, Limits
-from bot.service.admission.permissions import Admins
+from bot.service.commands import RunOptions
 from bot.service.delivery import presenter
 from bot.service.delivery.chat import Button, Card, File, Part
 from bot.service.delivery.mentions import Mention
@@ -28,12 +27,13 @@ from bot.service.delivery.receipts import Sent
 from bot.service.dispatcher import Dispatcher
 from bot.service.local_queue import LocalQueue
 from bot.service.metrics import Metrics
-from bot.service.options import RunOptions
 from bot.service.requests.question import Question
-from bot.service.runs.runs import Runs, build_runs
+from bot.service.runs import Runs, build_runs
+from bot.service.waits import Acknowledgements
 from bot.view.run import RunView
 from bot.view.thread import ThreadPart, thread
 from council.brief import Attachment, Brief, Discussion
+from council.calls import Call
 from council.document.conversation import Conversation, Source
 from council.models.costs import Catalog
 from storage.errors import DocumentError
@@ -78,6 +78,17 @@ class Office:
         self.dispatcher.tasks.begin(run, venue)
         await self.dispatcher.tasks.settled()
         return run
+
+    @asynccontextmanager
+    async def showing_later(self, venue: RecordingVenue) -> AsyncGenerator[None]:
+        """Show what couldn't be shown as soon as it is due."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("bot.service.work.LOOK_SECONDS", 0.001)
+            tasks = self.dispatcher.tasks
+            delivering = tasks.delivering(partial(tasks.show_again, lambda _: venue))
+            self.dispatcher.work.open({"deliver": delivering}, "slack")
+            yield
+            await self.dispatcher.work.close("slack")
 
 
 WHOLE_THREAD = 5
@@ -878,3 +889,39 @@ async def test_stop_ends_the_reading_of_a_thread(tmp_path: Path) -> None:
         again = await place.library.journal.get(run.id)
         assert again is not None
         assert (again.status, venue.readings) == ("answered", 2)
+
+
+QUESTIONS = 12
+DECISION = "Shard the order table by customer?"
+BOUND = 60_000
+"""Characters: 16,000 tokens, the window of a model that the catalog doesn't know, at under 4 each."""
+
+
+@pytest.mark.soak
+async def test_twelve_questions_stay_within_the_window_and_know_the_decision(tmp_path: Path) -> None:
+    """The last long answers are repeated; of older ones, only the questions."""
+
+    def conclude(call: Call) -> str:
+        asked = call.messages[-1]["content"]
+        return f"{'DECIDED' if DECISION in asked else 'LOST'}: {'it depends on the load. ' * 400}"
+
+    council = ScriptedCouncil(script={"stage3": conclude})
+    async with office(tmp_path, council) as place:
+        first = await place.see(RecordingVenue(), "0", text=DECISION)
+        lengths: list[int] = []
+        for number in range(1, QUESTIONS):
+            council.calls.clear()
+            venue = RecordingVenue()
+            run = await place.see(
+                venue, str(number), text=f"And in year {number}?", conversation_id=first.conversation_id
+            )
+            assert run.conversation_id == first.conversation_id
+            prompt = council.prompt(f"stage1.1:{FOUR[0]}")
+            assert DECISION in prompt
+            assert f"And in year {number}?" in prompt
+            assert "DECIDED" in venue.texts[-1]
+            lengths.append(max(len(str(call.messages)) for call in council.calls))
+        assert max(lengths) < BOUND
+        assert max(lengths[-3:]) < 1.05 * max(lengths[:-3])
+        messages = (await place.library.store.load(first.conversation_id)).messages
+        assert len(messages) == 2 * QUESTIONS

@@ -10,8 +10,7 @@ import pytest
 from bot.errors import Unreachable
 from bot.service.inputs import SHARE
 from bot.service.requests.question import Question
-from bot.service.runs.preparing import Sources
-from bot.service.runs.runs import Runs
+from bot.service.runs import Runs, Sources
 from bot.transcript.markdown import to_markdown
 from council.brief import Discussion, SentFile, ThreadMessage
 from council.calls import Call
@@ -24,7 +23,7 @@ from storage.scope import Scope
 from tests.bot.inputs.pdfs import box, lines, pdf
 from tests.bot.inputs.pictures import plain
 from tests.bot.inputs.test_fetcher import online
-from tests.bot.service.runs.test_runs import TEAM, opened, question
+from tests.bot.service.test_runs import TEAM, opened, question
 from tests.council.scripted import FOUR, ScriptedCouncil, profile
 
 PLAN = pdf([lines("Load: 3 TB"), lines("Shards: 2"), box()])

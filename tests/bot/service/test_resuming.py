@@ -12,7 +12,7 @@ from bot.errors import Gone, Refusal, Unreachable
 from bot.service.delivery.chat import Part
 from bot.service.delivery.mentions import Mention
 from bot.service.delivery.receipts import Sent
-from bot.service.runs.runs import utc_now
+from bot.service.runs import utc_now
 from council import session
 from council.calls import Steps
 from council.document.conversation import AssistantMessage, Source
@@ -395,7 +395,7 @@ async def test_an_untold_run_is_not_told_again_while_it_is_retried(
 
     council = ScriptedCouncil(script={"stage1": failure("rate_limited")})
     venue = RecordingVenue(refuse={"mention": Unreachable("Slack can't be reached")})
-    async with office(tmp_path, council, sleep=sleep) as place:
+    async with office(tmp_path, council, sleep=sleep) as place, place.showing_later(venue):
         run = await place.see(venue)
         reopen = place.library.journal.reopen
         venue.refuse.clear()

@@ -1,15 +1,23 @@
-"""The shared queue as one process uses it."""
+"""The shared queue as one process uses it, and what a look at claimed runs does while the claims change."""
 
 import asyncio
+from collections.abc import Collection
+from dataclasses import replace
 from typing import cast
 
+import pytest
+
 from bot.service.admission.limits import Limits
-from bot.service.runs.runs import Runs
+from bot.service.runs import Runs
 from bot.service.shared_queue import Claims, SharedQueue
+from council.cancel import Stop
+from council.document.conversation import Source
 from storage.errors import DatabaseError
 from storage.journal.journal import Journal
-from storage.processes.coordination import Coordination
-from storage.processes.jobs import Jobs
+from storage.journal.rows import RunRow
+from storage.postgres.jobs import Jobs
+from storage.processes.coordination import Coordination, Watched
+from tests.bot.sample_run import accepted
 
 
 class SlowCoordination:
@@ -38,9 +46,9 @@ class Made:
     def __init__(self) -> None:
         self.runs: list[str] = []
 
-    async def defer(self, run_id: str, *, after: float = 0.0, attempts: int = 0) -> None:
+    async def defer(self, run_id: str, *, after: float = 0.0) -> None:
         """Note it."""
-        del after, attempts
+        del after
         self.runs.append(run_id)
 
 
@@ -86,3 +94,91 @@ async def test_who_shared_a_failed_call_tries_again() -> None:
     ended = await asyncio.gather(first, second, return_exceptions=True)
     assert [type(one) for one in ended] == [DatabaseError, type(None)]
     assert jobs.runs == ["run"]
+
+
+class SlowServer:
+    """Answers each look when told to, with the epochs of the runs that were asked about."""
+
+    def __init__(self, **epochs: int) -> None:
+        self.epochs = epochs
+        self.asked = asyncio.Event()
+        self.answered = asyncio.Event()
+
+    async def watch(self, runs: Collection[str]) -> dict[str, Watched]:
+        """Return what is known of these runs, after a while."""
+        found = {run: Watched(self.epochs[run], 0, "claimed") for run in runs if run in self.epochs}
+        self.asked.set()
+        await self.answered.wait()
+        return found
+
+
+def run_of(name: str, epoch: int = 1) -> RunRow:
+    """Return a claimed run."""
+    run = accepted(Source(platform="discord", workspace="1", channel="2", user="3"))
+    return replace(run, id=name, epoch=epoch)
+
+
+@pytest.fixture
+def server() -> SlowServer:
+    """Know of two runs, each claimed once."""
+    return SlowServer(first=1, second=1)
+
+
+async def looking(claims: Claims, server: SlowServer) -> asyncio.Task[None]:
+    """Begin a look, up to where its answer is awaited."""
+    look = asyncio.create_task(claims.look())
+    await server.asked.wait()
+    return look
+
+
+async def test_a_run_claimed_during_a_look_continues(server: SlowServer) -> None:
+    """The look hasn't asked about it, which doesn't mean that it is forgotten."""
+    claims, stop = Claims(cast("Coordination", server), 90), Stop()
+    claims.add(run_of("first"), Stop())
+    look = await looking(claims, server)
+    claims.add(run_of("second"), stop)
+    server.answered.set()
+    await look
+    assert stop.everything.cause is None
+    assert claims.remove("second")
+
+
+async def test_a_run_claimed_once_more_during_a_look_continues(server: SlowServer) -> None:
+    """What the look found is about the claim before."""
+    claims = Claims(cast("Coordination", server), 90)
+    claims.add(run_of("first"), Stop())
+    look = await looking(claims, server)
+    claims.remove("first")
+    claims.add(run_of("first", epoch=2), Stop())
+    server.answered.set()
+    await look
+    assert claims.remove("first")
+
+
+async def test_a_forgotten_run_is_stopped(server: SlowServer) -> None:
+    """The server was asked about it and has nothing."""
+    claims, stop = Claims(cast("Coordination", server), 90), Stop()
+    claims.add(run_of("forgotten"), stop)
+    server.answered.set()
+    await claims.look()
+    assert stop.everything.cause == "stopped"
+
+
+async def test_no_call_is_made_for_a_run_of_another(server: SlowServer) -> None:
+    """Not even at once after this process was stopped for a while."""
+    now = 0.0
+    claims = Claims(cast("Coordination", server), 90, clock=lambda: now)
+    calling = asyncio.create_task(_claim_and_call(claims))
+    await asyncio.sleep(0)
+    server.epochs["first"], now = 2, 100.0
+    server.answered.set()
+    with pytest.raises(asyncio.CancelledError):
+        await calling
+
+
+async def _claim_and_call(claims: Claims) -> None:
+    claims.add(run_of("first"), Stop())
+    await claims.wait_for_claim("first")  # it was claimed just now
+    await asyncio.sleep(0)
+    await claims.wait_for_claim("first")
+    raise AssertionError("a call was made")

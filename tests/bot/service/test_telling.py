@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from storage.journal.rows import MentionState
 from tests.bot.pressing import press
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.bot.service.test_dispatcher import WHOLE_THREAD, click, office
-from tests.council.scripted import FOUR, ScriptedCouncil
+from tests.council.scripted import FOUR, Clock, ScriptedCouncil
 
 DONE = "The council has answered."
 GONE, FORBIDDEN = Gone("the message is gone"), NotAllowed("it may not post here")
@@ -144,14 +145,28 @@ async def test_an_untold_answer_is_told_while_the_program_runs(tmp_path: Path) -
         if len(waits) == 6:
             venue.refuse.clear()
 
-    async with office(tmp_path, ScriptedCouncil(), sleep=sleep) as place:
-        run = await place.see(venue)
-        found = await place.library.journal.get(run.id)
-        while found is None or found.delivery != "shown":
+    async with office(tmp_path, ScriptedCouncil(), sleep=sleep) as place, place.showing_later(venue):
+        await place.see(venue)
+        while await place.library.journal.work.keys("deliver", platform="slack"):
             await asyncio.sleep(0.001)
-            found = await place.library.journal.get(run.id)
-    assert waits == [60, 120, 240, 480, 900, 900]
+    assert waits == [60, 60, 120, 240, 480, 900]
     assert venue.mentions == [DONE]
+
+
+async def test_an_answer_untold_for_seven_days_is_given_up(tmp_path: Path) -> None:
+    """The channel's history keeps it; nothing is left to do."""
+    venue, now = RecordingVenue(refuse=dict.fromkeys(EVERYWHERE, GONE)), Clock()
+    council = ScriptedCouncil()
+
+    async def sleep(_: float) -> None:
+        now.moment += timedelta(days=3)
+
+    async with office(tmp_path, council, sleep=sleep, calendar=now) as place, place.showing_later(venue):
+        await place.see(venue)
+        while await place.library.journal.work.keys("deliver", platform="slack"):
+            await asyncio.sleep(0.001)
+        assert place.dispatcher.tasks.run_counts().undelivered == 0
+    assert (now.moment - Clock().moment).days == 9
 
 
 async def test_a_forgotten_answer_is_no_longer_untold(tmp_path: Path) -> None:
@@ -163,7 +178,7 @@ async def test_a_forgotten_answer_is_no_longer_untold(tmp_path: Path) -> None:
         del seconds
         await due.wait()
 
-    async with office(tmp_path, ScriptedCouncil(), sleep=sleep) as place:
+    async with office(tmp_path, ScriptedCouncil(), sleep=sleep) as place, place.showing_later(venue):
         run = await place.see(venue)
         assert place.dispatcher.tasks.run_counts().undelivered == 1
         forgetting = place.library.forgetting

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from bot.errors import NotAllowed, Unreachable, VenueError
 from bot.service import work
-from bot.service.work import FIRST_WAIT, WorkLoop
+from bot.service.work import FIRST_WAIT, WorkLoop, retracting
 from council.document.conversation import Source
 from storage.processes.locks import FileLocks
 from storage.work import AGAIN, DAYS, Left, Work, WorkList
@@ -102,7 +102,7 @@ def played(
             listed = WorkList(library.database, now)
             works = WorkLoop(listed, locks or library.locks)
             scene = Scene(loop, Platform(loop), listed, works)
-            works.retract("slack", scene.platform.retract)
+            works.open({"retract": retracting(scene.platform.retract)}, "slack")
             await play(scene)
             await works.close("slack")
 
@@ -211,7 +211,7 @@ def test_what_no_process_tried_for_seven_days_is_tried(tmp_path: Path, refused: 
         await scene.list("one", "C1", listed)
         await asyncio.sleep(timedelta(days=DAYS + 1).total_seconds())
         with capture_logs() as logs:
-            scene.works.retract("slack", scene.platform.retract)
+            scene.works.open({"retract": retracting(scene.platform.retract)}, "slack")
             assert await scene.soon("one") == Left()
         assert scene.platform.asked == listed
         named = [entry["messages"] for entry in logs if entry["event"] == "messages_not_deleted"]
@@ -231,7 +231,7 @@ def test_a_start_continues_where_an_earlier_process_stopped(tmp_path: Path, afte
             await asyncio.sleep(0.001)
         waiting.cancel()
         await scene.works.close("slack")
-        scene.works.retract("slack", scene.platform.retract)
+        scene.works.open({"retract": retracting(scene.platform.retract)}, "slack")
         assert await scene.soon("one") == Left()
         assert {*scene.platform.asked} == {f"1.{number}" for number in range(10)}
         assert len(scene.platform.asked) <= 11

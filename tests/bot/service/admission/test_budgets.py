@@ -18,7 +18,7 @@ from bot.errors import Refusal
 from bot.render.markdown import render
 from bot.service.admission.budgets import NANO, Budgets
 from bot.service.admission.channels import Operator
-from bot.service.options import RunOptions
+from bot.service.commands import RunOptions
 from council.brief import Attachment, Discussion
 from council.calls import Call, Reply
 from council.document.conversation import AssistantMessage, Source

@@ -18,8 +18,7 @@ from bot.service.admission.channels import (
     Operator,
     resolve,
 )
-from bot.service.commands import CONFIG, parse_options
-from bot.service.options import PROFILE_DEFAULTS, RunOptions
+from bot.service.commands import CONFIG, PROFILE_DEFAULTS, RunOptions, parse_options
 from bot.service.requests.configure import configure
 from bot.view.message import Line, Message, Pairs
 from council.document.conversation import Source

@@ -257,7 +257,7 @@ async def test_a_damaged_channel_has_the_operators_budgets() -> None:
 
 async def test_a_run_waits_for_budgets_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its observers are told."""
-    monkeypatch.setattr("bot.service.durable_writes.FIRST_WAIT", 0.001)
+    monkeypatch.setattr("bot.service.waits.FIRST_WAIT", 0.001)
     told: list[Event] = []
     locked = World(unread=[DatabaseError("it is locked")])
     assert await locked.costs().budgets_of(RUN, told.append) == CHANNELS
@@ -288,7 +288,7 @@ async def test_a_run_that_another_worker_has_taken_up_ends_here() -> None:
 
 async def test_reserving_more_waits_for_a_locked_database(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its observers are told; then it goes through."""
-    monkeypatch.setattr("bot.service.durable_writes.FIRST_WAIT", 0.001)
+    monkeypatch.setattr("bot.service.waits.FIRST_WAIT", 0.001)
     told: list[Event] = []
     world = World(allowance=allowed(0.25), refuses=[DatabaseError("it is locked")])
     await world.bounded(paid, told.append)(call())

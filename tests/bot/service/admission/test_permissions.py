@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 
 from bot.errors import Refusal
-from bot.service.admission.permissions import (
+from bot.service.admission.access import (
     RULES,
     Admins,
     Permission,

@@ -1,0 +1,552 @@
+"""One run: recorded, prepared, carried out, and ended; with journal, document and index."""
+
+import asyncio
+import random
+import time
+import uuid
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+import structlog
+
+from bot.inputs.files import FileReader
+from bot.inputs.links import PageFetcher, PublicPages
+from bot.service.admission.budgets import Budgets, is_exempt
+from bot.service.admission.costs import Costs
+from bot.service.admission.limits import entry_of, over_limit
+from bot.service.admission.operator_notices import OperatorNotices, Remedies
+from bot.service.inputs import (
+    Fetch,
+    Prepared,
+    check,
+    files_read,
+    fit,
+    has_inputs,
+    picturing,
+    read_inputs,
+    records,
+)
+from bot.service.metrics import Metrics, Observation
+from bot.service.requests.question import Question
+from bot.service.waits import Acknowledgements, DurableSteps, keep, until_written, when_connected
+from bot.view.wording.failures import explain
+from council.brief import Brief, Discussion
+from council.calls import Ask, Call, Reply
+from council.cancel import Stop
+from council.document.conversation import AssistantMessage, Conversation, Source, timestamp
+from council.errors import CouncilError, ModelError, RunError, RunForgotten, RunStopped
+from council.estimate import Estimate
+from council.events import ContextRead, Emit, HistoryShortened, RunCompleted, RunFailed
+from council.profile import Profile
+from council.prompts.opening import recent, room_beside, turns
+from council.run import deliberate
+from storage.documents.conversations import Conversations, Stored
+from storage.errors import (
+    BudgetExceeded,
+    ConstraintError,
+    ConversationNotFound,
+    DamageError,
+    QueueFull,
+    RunSuperseded,
+    StorageError,
+)
+from storage.index.index import Index
+from storage.journal.journal import Journal
+from storage.journal.rows import Begun, Delivery, Ended, EndReason, RunRow
+from storage.processes.coordination import Bounds
+from storage.scope import TERMINAL
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorder:
+    """Records questions as runs, and reopens runs without an answer; `costs` says what they may cost."""
+
+    costs: Costs
+    now: Callable[[], datetime] = utc_now
+    new_id: Callable[[], uuid.UUID] = uuid.uuid4
+    entropy: random.Random = field(default_factory=random.SystemRandom)
+
+    async def record(
+        self,
+        question: Question,
+        profile: Profile,
+        *,
+        by: float | None = None,
+        budgets: Budgets | None = None,
+        bounds: Bounds | None = None,
+    ) -> Begun:
+        """Record a run under a new id, or return the one that an earlier delivery of the question began.
+
+        `profile` is the council that answers, with the question's options. This makes no call; from
+        here on, the run doesn't depend on the configuration. Raises `TimeoutError` if writing hasn't
+        begun by `by`, a time on the event loop's clock: then the run doesn't exist and never will.
+        Raises `Refusal` if it may cost more than a budget has left: one of `budgets`, if they are known
+        already, or else of those in force where it is asked. With `bounds`, it enters the queue that
+        several processes share; raises `OverLimit` if too many wait there.
+        """
+        brief = question.brief(profile, self.entropy)
+        run = RunRow(
+            id=question.run_id or str(self.new_id()),
+            entry_key=question.entry_key,
+            conversation_id=question.conversation_id or str(self.new_id()),
+            origin=question.source,
+            brief=brief,
+        )
+        journal = self.costs.journal
+        if is_exempt(question.source):
+            return await journal.begin(run, by=by, pictures=question.pictures)
+        if budgets is None:
+            async with asyncio.timeout_at(by):
+                budgets = await self.costs.budgets(question.source)
+        budgets = budgets.within(question.ceilings)
+        await self.costs.refresh_prices(profile, budgets)
+        async with asyncio.timeout_at(by):
+            cost = await self.costs.foresee(brief, question.conversation_id)
+            worst = await self.costs.worst(budgets, profile, question.source)
+        async with self._within(budgets, cost, question.source, bounds):
+            return await journal.begin(
+                run,
+                by=by,
+                reservation=budgets.reservation(cost, question.source, worst),
+                entry=entry_of(run) if bounds else None,
+                bounds=bounds,
+                pictures=question.pictures,
+            )
+
+    async def reopen(self, run: RunRow, source: Source, bounds: Bounds | None = None) -> RunRow | None:
+        """Reopen a run without an answer; whoever presses Continue pays for it, at `source`.
+
+        Returns `None` if there is none. Raises `Refusal` if a budget hasn't enough left. With `bounds`,
+        it enters the queue that several processes share.
+        """
+        cost = self.costs.estimate(run.brief)
+        budgets = await self.costs.budgets(source)
+        worst = await self.costs.worst(budgets, run.brief.profile, source)
+        async with self._within(budgets, cost, source, bounds):
+            return await self.costs.journal.reopen(
+                run.id,
+                budgets.reservation(cost, source, worst),
+                entry=entry_of(run) if bounds else None,
+                bounds=bounds,
+            )
+
+    @asynccontextmanager
+    async def _within(
+        self, budgets: Budgets, cost: Estimate, source: Source, bounds: Bounds | None
+    ) -> AsyncGenerator[None]:
+        """Refuse what a budget or the queue has no room for; have admins told what is nearly used up."""
+        try:
+            yield
+        except BudgetExceeded as error:
+            raise budgets.refusal(error, cost) from error
+        except QueueFull as error:
+            raise (over_limit(error, bounds) if bounds else error) from error
+        finally:
+            self.costs.warn(source, budgets)
+
+    def age(self, run: RunRow) -> float:
+        """Return the seconds since a run was accepted or retried, 0 if the clock was set back."""
+        return self.since(run.retried_at or run.created_at)
+
+    def since(self, moment: str) -> float:
+        """Return the seconds since a time in ISO 8601, 0 if the clock was set back."""
+        return max(0.0, (self.now() - datetime.fromisoformat(moment)).total_seconds())
+
+    def ago(self, days: int) -> str:
+        """Return the time this many days ago, in ISO 8601, UTC."""
+        return timestamp(self.now() - timedelta(days=days))
+
+
+ReadDiscussion = Callable[[Brief, int], Coroutine[Any, Any, Discussion]]
+"""Reads the thread in which a brief's question was asked, up to this many tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where a run's platform lets it read the thread around a question, and files."""
+
+    read_discussion: ReadDiscussion | None = None
+    fetch: Fetch | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preparation:
+    """Completes the briefs of runs."""
+
+    costs: Costs
+    files: FileReader = field(default_factory=FileReader)
+    fetcher: PageFetcher = field(default_factory=PublicPages)
+    now: Callable[[], datetime] = utc_now
+
+    async def prepare(self, run: RunRow, emit: Emit, stop: Stop, sources: Sources) -> Brief:
+        """Look up what the first call needs, once, and record it with the run.
+
+        That is: what the models support, the thread around the question, the files of both, and the
+        conversation, which is complete now that earlier runs are over. Stop ends the reading, as it ends
+        calls. Raises `NothingRead`.
+        """
+        brief = run.brief
+        if brief.started_at is not None:
+            return brief
+        costs = self.costs
+        profile = await costs.catalog.resolve(brief.profile)
+        window = costs.catalog.window(profile)
+        prepared = Prepared(brief)
+        if has_inputs(brief):
+            try:
+                prepared = await stop.members.guard(self._read(brief, window, sources))
+            except ModelError as error:  # it is read again after a Retry
+                raise RunStopped from error
+        read = prepared.brief.model_copy(
+            update={
+                "profile": profile,
+                "started_at": timestamp(self.now()),
+            }
+        )
+
+        async def beside_earlier() -> Brief:
+            try:
+                conversation = await until_written(lambda: costs.store.load(run.conversation_id), emit)
+            except ConversationNotFound:  # this question begins it
+                brief = fit(read, window)
+                history = recent(run.brief.history.turns, room_beside(window, _texts(brief)))
+                return brief.model_copy(update={"history": history})
+            files = await until_written(lambda: costs.journal.earlier_files(run), emit)
+            brief = fit(read, window, files)
+            history = recent(turns(conversation), room_beside(window, _texts(brief)))
+            return brief.model_copy(update={"history": history})
+
+        brief = await beside_earlier()
+        check(brief)
+        budgets = await costs.budgets_of(run, emit)
+        worst = await costs.worst(budgets, profile, run.origin)
+        while True:
+            # Now the texts and the prices are known.
+            reservation = budgets.reservation(costs.estimate(brief), run.origin, worst)
+            preparing = partial(costs.journal.prepare, run.id, brief, reservation, prepared.pictures)
+            await keep(preparing, emit)
+            # What is forgotten just now would stay in the row, and be sent.
+            if brief.history.is_empty or (again := await beside_earlier()) == brief:
+                break
+            brief = again
+        costs.warn(run.origin, budgets)
+        return brief
+
+    async def _read(self, brief: Brief, window: int, sources: Sources) -> Prepared:
+        """Read the thread around a question, and the files of both."""
+        if brief.context and sources.read_discussion:
+            room = room_beside(window, _texts(brief))
+            context = await sources.read_discussion(brief, room)
+            brief = brief.model_copy(update={"context": context})
+        return await read_inputs(self.files, brief, sources.fetch, self.fetcher)
+
+
+def _texts(brief: Brief) -> list[str]:
+    files = (*brief.attachments, *brief.earlier)
+    return [
+        brief.question,
+        *(file.text for file in files),
+        *(brief.context.texts if brief.context else ()),
+    ]
+
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endings:
+    """Records how runs end, counts them and says why; `operators` tells admins what they can mend."""
+
+    journal: Journal
+    store: Conversations
+    metrics: Metrics
+    remedies: Remedies
+    operators: OperatorNotices | None = None
+    _not_closed: dict[str, tuple[Ended, EndReason | None]] = field(
+        default_factory=dict[str, tuple[Ended, EndReason | None]]
+    )
+
+    async def answered(self, run: RunRow) -> None:
+        """Record that a run has its answer; an earlier process may have counted it."""
+        await self._close(run, "answered", is_counted=run.is_over)
+
+    async def fail(self, run: RunRow, emit: Emit, error: Exception, status: Ended = "failed") -> None:
+        """End a run without an answer; record why, and tell the observers."""
+        if isinstance(error, StorageError):
+            log.error("run_failed", reason=error)  # only this says where the file is
+        failures = error.failures if isinstance(error, RunError) else {}
+        remedies = self.remedies.of(run.brief.profile, failures.items())
+        owed = [each for each in remedies if each.is_operators]
+        words = explain(
+            error,
+            run.id,
+            at_terminal=run.origin.platform == TERMINAL,
+            is_program=run.origin.program is not None,
+            remedies=[each.remedy for each in remedies],
+            admin_knows=bool(owed and self.operators and await self.operators.tell(run.origin, owed)),
+        )
+        await self._close(run, status, EndReason(message=words, failures=failures))
+        emit(RunFailed(run.id, words, failures))
+
+    async def give_up(self, run: RunRow) -> RunRow:
+        """End a run that was interrupted too long ago; what it recorded is kept for a Retry.
+
+        If its answer had been written and only its end hadn't, it is answered.
+        """
+        if await self._is_written(run):
+            await self._close(run, "answered")
+            return replace(run, status="answered")
+        why = EndReason(message="Interrupted. Press Continue: finished calls aren't paid twice.")
+        await self._close(run, "failed", why)
+        return replace(run, status="failed", error=why)
+
+    async def deliver(self, run: RunRow, delivery: Delivery) -> None:
+        """Record that a run was fully shown, or that its asker couldn't be told.
+
+        If its end couldn't be recorded before, that comes first: a run that is shown but open would keep
+        its reservation, take no follow-up, and be left out by every later start.
+        """
+
+        async def write() -> None:
+            if ended := self._not_closed.get(run.id):
+                await self.journal.finish(run.id, *ended)
+            await self.journal.deliver(run.id, delivery)
+
+        try:
+            await until_written(write, lambda _: None)  # all that people see is shown
+        finally:
+            self._not_closed.pop(run.id, None)
+
+    async def _close(
+        self, run: RunRow, status: Ended, why: EndReason | None = None, *, is_counted: bool = False
+    ) -> None:
+        try:
+            await self.journal.finish(run.id, status, why)
+        except StorageError:  # the asker is told in any case, and `deliver` writes it then
+            log.exception("run_not_closed")
+            self._not_closed[run.id] = status, why
+        if not is_counted:
+            self.metrics.runs_ended[status] += 1
+
+    async def _is_written(self, run: RunRow) -> bool:
+        try:
+            conversation = await self.store.load(run.conversation_id)
+        except StorageError:  # there is none yet, or it can't be read now: a Retry finds what there is
+            return False
+        return answer_in(conversation, run) is not None
+
+
+def answer_in(conversation: Conversation, run: RunRow) -> AssistantMessage | None:
+    """Return the answer that a run has written to its conversation."""
+    return next((each for each in conversation.answers if each.run_id == run.id), None)
+
+
+NO_SOURCES = Sources()
+
+
+@dataclass(slots=True, kw_only=True)
+class Runs:
+    """Carries out runs that `recorder` has recorded."""
+
+    ask: Ask
+    recorder: Recorder
+    preparation: Preparation
+    endings: Endings
+    index: Index
+    metrics: Metrics
+    acknowledgements: Acknowledgements = field(default_factory=Acknowledgements)
+    wait_for_claim: Callable[[str], Awaitable[None]] | None = None
+    """Returns when a run may make a call, where other processes may claim one; never if one has."""
+
+    @property
+    def costs(self) -> Costs:
+        return self.recorder.costs
+
+    async def carry_out(
+        self, run: RunRow, emit: Emit, stop: Stop | None = None, sources: Sources = NO_SOURCES
+    ) -> AssistantMessage | None:
+        """Carry out an accepted run; return its answer, or `None` if it has none.
+
+        Either way, the end is in the journal and the observers know it. An interrupted run takes the
+        same path again, and calls that the journal has aren't repeated. Unexpected errors are logged
+        with the run's id and shown only as that id.
+        """
+        with structlog.contextvars.bound_contextvars(run=run.id):
+            if run.error:
+                emit(RunFailed(run.id, run.error.message, run.error.failures))
+                return None
+            observed = Observation(self.metrics)
+            told = observed.of_events(self._logged(run)(emit))
+            try:
+                message = await self._answer(run, told, stop or Stop(), sources, observed)
+            except RunSuperseded:  # it is another worker's to end
+                raise
+            except CouncilError as error:
+                why = await self._cause(run, error)
+                ended = "stopped" if isinstance(why, RunStopped | RunForgotten) else "failed"
+                await self.endings.fail(run, told, why, ended)
+                return None
+            except Exception as error:
+                log.exception("run_crashed")
+                await self.endings.fail(run, told, error)
+                return None
+            await self.endings.answered(run)
+            emit(RunCompleted(run.id, run.conversation_id, message))
+            return message
+
+    async def _answer(
+        self, run: RunRow, emit: Emit, stop: Stop, sources: Sources, observed: Observation
+    ) -> AssistantMessage:
+        journal = self.costs.journal
+        brief = await self.preparation.prepare(run, emit, stop, sources)
+        if read := ContextRead.of(brief.context):
+            emit(read)
+        if given := files_read(brief):
+            emit(given)
+        if shortened := _shortened(brief):
+            emit(shortened)
+        steps = await until_written(lambda: journal.steps(run), emit)
+        budget = self.costs.budget(run, brief, steps, emit)
+        shown = picturing(lambda: journal.pictures(run, brief.pictures))
+
+        async def asked(call: Call) -> Reply:
+            await self.acknowledgements.acknowledged()
+            if self.wait_for_claim is not None:  # until the run is certainly this process's
+                await self.wait_for_claim(run.id)
+            with observed.of_call(call) as answered:
+                async with budget(call) as (bounded, count):
+                    ready = await shown(bounded)
+                    reply = await when_connected(lambda: self.ask(ready), emit)
+                    count(reply.usage)
+                answered(reply)
+            return reply
+
+        deliberation = await deliberate(
+            brief,
+            ask=asked,
+            steps=DurableSteps(steps, emit),
+            emit=emit,
+            now=self.recorder.now,
+            stop=stop,
+            price_of=partial(self.costs.prices, brief.profile.name),
+        )
+        files, links = records(brief, deliberation.saw)
+        if brief.pictures and (seen := files_read(brief, deliberation.saw)) and seen != given:
+            emit(seen)
+        message = deliberation.message.model_copy(update={"run_id": run.id, "asked_by": run.origin.user})
+
+        async def save() -> Stored:
+            origin = await journal.origin(run)
+            if origin is None:  # forgotten while it ran, or while it waited for the disk
+                raise RunForgotten
+            stored = await self.costs.store.add_exchange(
+                run.conversation_id,
+                run.brief.question,
+                message,
+                title=deliberation.title or run.brief.question,
+                source=origin,
+                now=self.recorder.now(),
+                context=await self._context(run, brief),
+                files=files,
+                links=links,
+            )
+            return await self._without_forgotten(stored, run, brief)
+
+        stored = await until_written(save, emit)
+        if stored.set_aside:
+            log.warning("broken_document_set_aside", copy=str(stored.set_aside))
+        written = time.monotonic()
+        try:
+            await self.index.upsert(stored)
+            self.metrics.index_lag.add(time.monotonic() - written)
+        except StorageError:  # the answer is safe in its document, and the index can be rebuilt
+            log.exception("answer_not_indexed", conversation=run.conversation_id)
+        # A run that is shown again took the time of its first showing, not the time until now.
+        return answer_in(stored.conversation, run) or message
+
+    def _logged(self, run: RunRow) -> Callable[[Emit], Emit]:
+        """Return what logs what operators can do; a terminal shows what the log says."""
+        if run.origin.platform == TERMINAL or run.is_over:
+            return lambda emit: emit
+        operators = self.endings.operators
+        tell = partial(operators.begin, run.origin) if operators else None
+        return partial(self.endings.remedies.logged, run.brief.profile, tell=tell)
+
+    async def _context(self, run: RunRow, brief: Brief) -> Discussion | None:
+        """Return the thread that a run read, without messages forgotten since."""
+        try:
+            row = await self.costs.journal.get(run.id)
+        except DamageError:  # a row that can't be read has forgotten nobody
+            row = None
+        return row.brief.context if row else brief.context
+
+    async def _without_forgotten(self, stored: Stored, run: RunRow, brief: Brief) -> Stored:
+        """Remove from the document what was forgotten while it was written."""
+        read = _authors(brief.context)
+        gone = read - _authors(await self._context(run, brief)) if read else read
+        for author in sorted(gone):
+            left = await self.costs.store.remove_questions(run.conversation_id, author)
+            if left is None:
+                raise RunForgotten
+            stored = left
+        return stored
+
+    async def _cause(self, run: RunRow, error: CouncilError) -> CouncilError:
+        """Return what ended a run: if its row is gone, it was forgotten."""
+        if not isinstance(error, ConstraintError):
+            return error
+        try:
+            return error if await self.costs.journal.origin(run) else RunForgotten()
+        except StorageError:
+            return error
+
+
+def _authors(context: Discussion | None) -> set[str]:
+    return {message.author for message in context.messages} if context else set()
+
+
+def _shortened(brief: Brief) -> HistoryShortened | None:
+    history = brief.history
+    titles = sum(turn.answer is None for turn in history.turns)
+    if not (titles or history.left_out or history.cut):
+        return None
+    return HistoryShortened(len(history.turns) - titles, titles, history.left_out, history.cut)
+
+
+def build_runs(
+    ask: Ask,
+    costs: Costs,
+    index: Index,
+    *,
+    metrics: Metrics | None = None,
+    operators: OperatorNotices | None = None,
+    remedies: Remedies | None = None,
+    now: Callable[[], datetime] = utc_now,
+    entropy: random.Random | None = None,
+    acknowledgements: Acknowledgements | None = None,
+) -> Runs:
+    """Put together what records, prepares, carries out and ends runs."""
+    metrics = metrics or Metrics()
+    return Runs(
+        ask=ask,
+        recorder=Recorder(costs=costs, now=now, entropy=entropy or random.SystemRandom()),
+        preparation=Preparation(costs=costs, now=now),
+        endings=Endings(
+            journal=costs.journal,
+            store=costs.store,
+            metrics=metrics,
+            remedies=remedies or Remedies(),
+            operators=operators,
+        ),
+        index=index,
+        metrics=metrics,
+        acknowledgements=acknowledgements or Acknowledgements(),
+    )

@@ -1,1 +1,0 @@
-"""Runs: recorded, prepared, carried out, ended, and observed all the while."""
