@@ -203,7 +203,7 @@ class RunTasks:
     async def show_again(self, venue_of: VenueOf, run_id: str) -> None:
         """Show a run, or what is left of it."""
         run = await self._journal.get(run_id)
-        if run and run.delivery != "shown" and (venue := venue_of(run)):
+        if run and run.delivery != "shown" and run.id not in self and (venue := venue_of(run)):
             if not run.is_over:
                 self.backlog.count(run.entry_key, run.origin)
             await self.see_through(run, venue, Together(1))
