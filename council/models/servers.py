@@ -1,19 +1,22 @@
 """The servers of models: what each kind takes, a row each, and the body of a request to it.
 
 A server that isn't listed is `generic`: it gets what most take, and what it refuses is learned
-(`council.models.client`). The rows are from the servers' own documentation and their users' reports;
-`docs/providers.md` names them.
+(`council.models.client`). The rows, in `servers.toml`, are from the servers' own documentation and their
+users' reports; `docs/providers.md` names them.
 """
 
 import re
+import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import Literal, cast
+from pathlib import Path
+from typing import ClassVar, Literal, cast
 from urllib.parse import urlsplit
 
 import httpx
 import orjson
+from pydantic import TypeAdapter
 
 from council.calls import Call, ChatMessage
 from council.models.refusals import FORMATTED_STREAM, PICTURES, SYSTEM
@@ -39,34 +42,6 @@ Thinking = dict[Reasoning, JsonObject]
 """The body's fields that ask a server for so much thinking."""
 
 
-def _effort(off: str = "none", low: str = "low", medium: str = "medium", high: str = "high") -> Thinking:
-    """Return the levels as `reasoning_effort`, as a server calls them."""
-    levels: dict[Reasoning, str] = {"off": off, "low": low, "medium": medium, "high": high}
-    return {level: {"reasoning_effort": effort} for level, effort in levels.items()}
-
-
-def _switch(off: JsonObject, on: JsonObject) -> Thinking:
-    """Return the levels of a server that only takes thinking or none."""
-    return {"off": off, "low": on, "medium": on, "high": on}
-
-
-_EFFORT, _HIGH_OR_NONE = _effort(), _effort(low="high", medium="high")
-_ROUTED: Thinking = {
-    level: {"reasoning": {"effort": cast("str", fields["reasoning_effort"])}}
-    for level, fields in _EFFORT.items()
-}
-_TYPE = _switch({"thinking": {"type": "disabled"}}, {"thinking": {"type": "enabled"}})
-_TYPE_AND_EFFORT: Thinking = {
-    level: {**_TYPE[level], **({} if level == "off" else fields)}
-    for level, fields in _effort(medium="high", high="max").items()
-}
-_ENABLED: Thinking = {**_EFFORT, "off": {"reasoning": {"enabled": False}}}
-# What a model's own chat template calls it; some templates know only one of the two.
-_TEMPLATE_OFF: JsonObject = {"chat_template_kwargs": {"enable_thinking": False}}
-_TEMPLATE: Thinking = {**_EFFORT, "off": {**_EFFORT["off"], **_TEMPLATE_OFF}}
-_EVERY_FORMAT: tuple[Format, ...] = ("strict", "schema", "object")
-
-
 @dataclass(frozen=True, slots=True)
 class Server:
     """What one kind of server takes, and how `docs/providers.md` shows it.
@@ -80,7 +55,10 @@ class Server:
     system message. `bills`: it isn't the models' last stop, so its address says nothing of the cost.
     """
 
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
     name: DialectName
+    thinking: Thinking
     shown: tuple[str, str, str] = ("", "", "")
     others: tuple[str, ...] = ()
     limit: LimitName = "max_tokens"
@@ -89,7 +67,6 @@ class Server:
     counts: bool = True
     streams_formats: bool = True
     routes: bool = False
-    thinking: Thinking = field(default_factory=lambda: _EFFORT)
     key_header: str = "Authorization"
     key_prefix: str = "Bearer "
     systemless: str | None = None
@@ -108,245 +85,17 @@ class Server:
         return tuple(each for each in next(own, self.formats) if format_part(each) not in refused)
 
 
-_ROWS = (
-    Server("generic", formats=_EVERY_FORMAT),
-    # Its list says which models take a schema; the others drop the field.
-    Server(
-        "openrouter",
-        ("OpenRouter", "leave it out", "`openai/gpt-5.1`"),
-        ("openrouter.ai",),
-        routes=True,
-        thinking=_ROUTED,
-        bills=True,
-    ),
-    Server(
-        "openai",
-        ("OpenAI", "https://api.openai.com/v1", "`gpt-5.1`"),
-        limit="max_completion_tokens",
-        note="**OpenAI** streams some models only to verified organizations. The others get their "
-        "replies whole, so the final answer appears at once.",
-    ),
-    Server(
-        "azure",
-        ("Azure OpenAI", "https://RESOURCE.openai.azure.com/openai/v1", "the deployment's name"),
-        ("openai.azure.com", "services.ai.azure.com", "cognitiveservices.azure.com"),
-        limit="max_completion_tokens",
-        key_header="api-key",
-        key_prefix="",
-    ),
-    Server(
-        "anthropic",
-        ("Anthropic", "https://api.anthropic.com/v1", "`claude-sonnet-4-5`"),
-        formats=("strict",),
-    ),
-    Server(
-        "gemini",
-        ("Gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "`gemini-2.5-pro`"),
-        formats_by_model=((r"(?:^|/)gemma", ()),),
-        systemless=r"(?:^|/)gemma",
-        note="**Gemma** on Gemini takes neither system messages nor JSON. Its instructions go before "
-        "the question, its ballots are prose.",
-    ),
-    Server(
-        "mistral",
-        ("Mistral", "https://api.mistral.ai/v1", "`mistral-large-latest`"),
-        counts=False,
-        thinking=_HIGH_OR_NONE,
-        note="**Mistral** answers a used-up quota as it answers a wrong key. If the key is right, look "
-        "at the billing page.",
-    ),
-    Server(
-        "groq",
-        ("Groq", "https://api.groq.com/openai/v1", "`openai/gpt-oss-120b`"),
-        limit="max_completion_tokens",
-        formats=("object",),
-        formats_by_model=(
-            (r"gpt-oss", ("strict", "object")),
-            (r"llama-4|kimi-k2", ("schema", "object")),
-        ),
-        streams_formats=False,
-    ),
-    Server(
-        "together",
-        ("Together", "https://api.together.ai/v1", "`meta-llama/Llama-3.3-70B-Instruct-Turbo`"),
-        ("together.ai", "together.xyz"),
-        formats=_EVERY_FORMAT,
-        thinking=_ENABLED,
-    ),
-    Server(
-        "fireworks",
-        (
-            "Fireworks",
-            "https://api.fireworks.ai/inference/v1",
-            "`accounts/fireworks/models/deepseek-r1`",
-        ),
-    ),
-    Server(
-        "deepseek",
-        ("DeepSeek", "https://api.deepseek.com/v1", "`deepseek-chat`"),
-        formats=("object",),
-        thinking=_TYPE_AND_EFFORT,
-    ),
-    Server("xai", ("xAI", "https://api.x.ai/v1", "`grok-4-fast`"), limit="max_completion_tokens"),
-    Server(
-        "cerebras",
-        ("Cerebras", "https://api.cerebras.ai/v1", "`gpt-oss-120b`"),
-        limit="max_completion_tokens",
-        streams_formats=False,
-    ),
-    Server(
-        "perplexity",
-        ("Perplexity", "https://api.perplexity.ai", "`sonar-pro`"),
-        formats=("strict",),
-        counts=False,
-    ),
-    Server(
-        "cohere",
-        ("Cohere", "https://api.cohere.ai/compatibility/v1", "`command-a-03-2025`"),
-        ("api.cohere.com",),
-        formats=("object_schema",),
-        thinking=_HIGH_OR_NONE,
-    ),
-    Server(
-        "moonshot",
-        ("Moonshot (Kimi)", "https://api.moonshot.ai/v1", "`kimi-k2.6`"),
-        ("api.moonshot.cn",),
-        limit="max_completion_tokens",
-        thinking=_TYPE,
-        note="**Moonshot** keeps keys of `api.moonshot.ai` and `api.moonshot.cn` apart.",
-    ),
-    Server(
-        "zai",
-        ("Z.ai (GLM)", "https://api.z.ai/api/paas/v4", "`glm-5.1`"),
-        ("open.bigmodel.cn",),
-        formats=("object",),
-        counts=False,
-        thinking=_TYPE,
-        note="**Z.ai** keeps keys of its coding plan apart: its address is "
-        "`https://api.z.ai/api/coding/paas/v4`. It says of no field that it refuses it: behind another "
-        "name it answers only if its dialect is named.",
-    ),
-    Server(
-        "dashscope",
-        (
-            "DashScope (Qwen)",
-            "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
-            "`qwen-plus`",
-        ),
-        ("dashscope.aliyuncs.com", "dashscope-us.aliyuncs.com"),
-        formats_by_model=((r"thinking|^qwq|^qvq|deepseek-r1", ()),),
-        thinking=_switch({"enable_thinking": False}, {"enable_thinking": True}),
-    ),
-    Server(
-        "huggingface",
-        ("Hugging Face", "https://router.huggingface.co/v1", "`openai/gpt-oss-120b:cerebras`"),
-        formats=_EVERY_FORMAT,
-        bills=True,
-    ),
-    Server(
-        "cloudflare",
-        (
-            "Cloudflare",
-            "https://api.cloudflare.com/client/v4/accounts/ACCOUNT/ai/v1",
-            "`@cf/openai/gpt-oss-120b`",
-        ),
-        ("gateway.ai.cloudflare.com",),
-        formats=("strict",),
-        bills=True,
-    ),
-    # docs.databricks.com/aws/en/machine-learning/foundation-model-apis/api-reference, and
-    # …/model-serving/structured-outputs; stream_options are no field of it: anomalyco/opencode#4698
-    Server(
-        "databricks",
-        (
-            "Databricks",
-            "https://WORKSPACE.cloud.databricks.com/serving-endpoints",
-            "`databricks-gpt-oss-120b`",
-        ),
-        ("cloud.databricks.com", "azuredatabricks.net"),
-        counts=False,
-    ),
-    # docs.deepinfra.com/api-reference/openai-chat-completions-1; deepinfra.com/docs/advanced/json_mode
-    Server(
-        "deepinfra",
-        ("DeepInfra", "https://api.deepinfra.com/v1/openai", "`openai/gpt-oss-120b`"),
-        formats=("object",),
-        thinking=_ENABLED,
-    ),
-    # sambanova/sambanova-python: src/sambanova/types/chat/completion_create_params.py
-    Server(
-        "sambanova",
-        ("SambaNova", "https://api.sambanova.ai/v1", "`Meta-Llama-3.3-70B-Instruct`"),
-        formats=_EVERY_FORMAT,
-        thinking={**_EFFORT, "off": _TEMPLATE_OFF},
-    ),
-    # vercel.com/docs/ai-gateway/sdks-and-apis/openai-chat-completions
-    Server(
-        "vercel",
-        ("Vercel AI Gateway", "https://ai-gateway.vercel.sh/v1", "`anthropic/claude-sonnet-4.5`"),
-        formats=_EVERY_FORMAT,
-        thinking=_ROUTED,
-        bills=True,
-    ),
-    # java.agentscope.io/v2/en/integration/model/minimax: no format is documented, and its limit is new
-    Server(
-        "minimax",
-        ("MiniMax", "https://api.minimax.io/v1", "`MiniMax-M3`"),
-        ("api.minimaxi.com",),
-        limit="max_completion_tokens",
-        formats=(),
-        thinking=_switch({"thinking": {"type": "disabled"}}, {"thinking": {"type": "adaptive"}}),
-    ),
-    # docs.tokenfactory.nebius.com/api-reference/inference/create-chat-completion
-    Server(
-        "nebius",
-        (
-            "Nebius Token Factory",
-            "https://api.tokenfactory.nebius.com/v1",
-            "`Qwen/Qwen3-235B-A22B-Instruct-2507`",
-        ),
-        ("api.studio.nebius.com",),
-        formats=_EVERY_FORMAT,
-    ),
-    Server(
-        "ollama",
-        ("Ollama", "http://127.0.0.1:11434/v1", "`llama3.2:latest`"),
-        note="**Ollama** cuts long prompts silently. Its window is often 4,096 tokens, and reviews are "
-        "longer than that. Raise it: `OLLAMA_CONTEXT_LENGTH=16384`.",
-    ),
-    Server("vllm", ("vLLM", "http://127.0.0.1:8000/v1", "`Qwen/Qwen3-30B-A3B`"), thinking=_TEMPLATE),
-    Server(
-        "sglang", ("SGLang", "http://127.0.0.1:30000/v1", "`Qwen/Qwen3-30B-A3B`"), thinking=_TEMPLATE
-    ),
-    Server(
-        "lmstudio",
-        ("LM Studio", "http://127.0.0.1:1234/v1", "`qwen/qwen3-8b`"),
-        formats=("strict",),
-        note="**LM Studio and other servers of your own** work on one reply at a time unless told "
-        "otherwise. Give slow ones time, below `[profiles.default]` in `council.toml`: "
-        "`call_deadline = 600`, `stage_deadline = 1200`. `COUNCIL_MEMBERS` may stay in `.env`.",
-    ),
-    Server(
-        "llamacpp",
-        ("llama.cpp", "http://127.0.0.1:8080/v1", "the file's name; any"),
-        thinking=_TEMPLATE,
-    ),
-    Server(
-        "koboldcpp",
-        ("KoboldCpp", "http://127.0.0.1:5001/v1", "any"),
-        formats=("strict",),
-        note="**KoboldCpp** cuts long prompts silently, too: raise its window by `--contextsize`.",
-    ),
-    Server(
-        "litellm",
-        ("LiteLLM proxy", "http://127.0.0.1:4000/v1", "a `model_name` of its configuration"),
-        formats=_EVERY_FORMAT,
-        bills=True,
-        note="**LiteLLM** without a database can't tell a wrong key: it says *No connected db.* Use its "
-        "`master_key`.",
-    ),
-)
-SERVERS: Mapping[str, Server] = {row.name: row for row in _ROWS}
+def _rows() -> dict[str, Server]:
+    tables = tomllib.loads(Path(__file__).with_name("servers.toml").read_text("utf-8"))
+    thinking = tables["thinking"]
+    rows = {
+        name: {"name": name, **row, "thinking": thinking[row.get("thinking", "effort")]}
+        for name, row in tables["servers"].items()
+    }
+    return TypeAdapter(dict[str, Server]).validate_python(rows)
+
+
+SERVERS: Mapping[str, Server] = _rows()
 
 
 def known_server(address: httpx.URL, named: DialectName | None = None) -> Server:
@@ -354,7 +103,7 @@ def known_server(address: httpx.URL, named: DialectName | None = None) -> Server
     if named is not None:
         return SERVERS[named]
     host = address.host.lower().rstrip(".")
-    for row in _ROWS:
+    for row in SERVERS.values():
         if any(host == end or host.endswith(f".{end}") for end in row.hosts):
             return row
     return SERVERS["generic"]
@@ -466,7 +215,6 @@ def _with_system(messages: Sequence[ChatMessage], words: str) -> tuple[ChatMessa
 
 
 def _merged(messages: Iterable[ChatMessage]) -> tuple[ChatMessage, ...]:
-    """Return messages whose system texts precede the first user's."""
     texts = [message["content"] for message in messages if message["role"] == "system"]
     others = [message for message in messages if message["role"] != "system"]
     if not texts or not others:
