@@ -118,7 +118,6 @@ class HttpServer(web.Server):
         task.add_done_callback(taken)
 
     def close_oldest(self) -> bool:
-        """Close a connection whose request isn't being answered, if there is one."""
         if not self._may_go:
             return False
         self._close(next(iter(self._may_go)))
@@ -137,7 +136,6 @@ class HttpServer(web.Server):
             timer.cancel()
 
     def _wait_for(self, handler: web.RequestHandler, until: float, *, may_go: bool) -> None:
-        """Close a connection at that time, unless its request is answered before, or it is done."""
         loop = asyncio.get_running_loop()
         if may_go:
             self._may_go[handler] = None
@@ -372,7 +370,6 @@ async def _listening(host: str, port: int) -> list[socket.socket]:
 
 
 def _without_traceback(record: logging.LogRecord) -> bool:
-    """Leave out where in aiohttp it was noticed that a request isn't HTTP."""
     if record.exc_info and isinstance(record.exc_info[1], HttpProcessingError):
         record.exc_info = None
     return True

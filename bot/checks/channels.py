@@ -38,7 +38,6 @@ class ChannelChecks:
         self._own: dict[Scope, ChannelSettings] = {}
 
     def checks(self, *, needs: str) -> list[Check]:
-        """Return the checks; the settings need one check, and prices others."""
         return [
             Check(CHANNELS, self._settings, needs=(needs,)),
             Check(ROOM, self._room, needs=(needs, *self._listed), after=(CHANNELS,)),
@@ -46,7 +45,6 @@ class ChannelChecks:
 
     @property
     def people(self) -> dict[Scope, Rules]:
-        """Who may ask, by channel, where admins have named roles, groups or people."""
         return {at: own.who for at, own in self._own.items() if isinstance(own.who, Rules)}
 
     async def _settings(self) -> Outcome:
@@ -103,7 +101,6 @@ class ChannelChecks:
             )
 
     async def _room(self) -> Outcome:
-        """Find budgets that have no room for a single question."""
         findings: list[Finding] = []
         profiles, refused = self._operator.profiles, set[str]()
         if self._listed and profiles:
@@ -161,7 +158,6 @@ def _closes(rules: Rules, scope: Scope) -> bool:
 
 
 def where(scope: Scope) -> str:
-    """Name a channel by its id; its name isn't stored."""
     if scope.platform not in _PLATFORMS:
         return "council chat"
     return f"Channel {scope.channel or '?'} on {_PLATFORMS[scope.platform]}"

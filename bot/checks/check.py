@@ -58,12 +58,10 @@ class Outcome:
 
     @property
     def allows_others(self) -> bool:
-        """Whether the checks that need this one can run."""
         return not self.skipped and all(one.weight == "warning" for one in self.findings)
 
     @property
     def state(self) -> str:
-        """The outcome in a word: `error`, `warning`, `skipped` or `ok`."""
         if any(finding.weight == "error" for finding in self.findings):
             return "error"
         if self.findings:
@@ -119,7 +117,6 @@ def found(*rows: tuple[object, Finding]) -> tuple[Finding, ...]:
 
 
 def wrong(where: str, what: str, fix: str, weight: Weight = "error") -> Outcome:
-    """Return the outcome of a check that found one thing."""
     return Outcome(findings=(Finding(where, what, fix, weight),))
 
 

@@ -86,7 +86,6 @@ class Clock:
 
 
 def secret_files(configuration: Configuration) -> Outcome:
-    """Check that nobody else can read the files that contain secrets."""
     named = (configuration.variables.get(f"{name}_file") for name in sorted(secret_names()))
     files = [Path(name) for name in named if name and Path(name).is_file()]
     # Of what is set there, only its owner knows what is secret.

@@ -113,7 +113,6 @@ class ModelChecks:
         return checks
 
     def of_provider(self) -> list[Check]:
-        """Return the checks of the provider and the key alone, which need no council."""
         return [Check(PROVIDER, self._provider), Check(KEY, self._key, needs=(PROVIDER,))]
 
     async def _demonstration(self) -> Outcome:
@@ -293,7 +292,6 @@ class ModelChecks:
 
 
 def gave_nothing(model: str, asked: failures_wording.Target, why: Failure, paid: str) -> Finding:
-    """Return why a model gave no answer when it was asked for one word, and what all calls cost."""
     return Finding(
         model,
         f"it gave no answer: {failures_wording.reason(why, asked)} (all live calls: {paid})",
@@ -321,7 +319,6 @@ def _not_listed(
 
 
 def _unlisted(where: str, target: failures_wording.Target, why: Failure) -> Finding:
-    """Return what is wrong where a server's list can't be had."""
     said = f"{cause(why)}, {why.status}" if why.status else cause(why)
     if (
         why.cause in _NO_LIST

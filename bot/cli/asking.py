@@ -31,7 +31,6 @@ from bot.inputs.limits import DOCUMENT_BYTES
 from bot.service.commands import MOVED, OVERRIDABLE, RunOptions, described
 from bot.service.requests.attachments import one_line
 from bot.terminal.ask import Asker, say, tell_unlisted
-from bot.view.wording import budgets
 from bot.view.wording import cli as wording
 from bot.view.wording import terminal as terminal_wording
 from bot.view.wording.commands import not_asked, of_profiles
@@ -150,7 +149,7 @@ def ask(
     if events and as_json:
         end(wording.ONE_FORM, MISUSED)
     if events and dry_run:
-        end(budgets.NO_EVENTS, MISUSED)
+        end("A dry run asks nothing, so it has no events. Leave out --events, or use --json.", MISUSED)
     people = partial(terminal_ask.people, below=thread)
     surface = terminal_ask.events if events else terminal_ask.document if as_json else people
     try:

@@ -126,7 +126,6 @@ def migrate(
     transfer, told = _transfer(), -1
 
     def tell(done: int, total: int) -> None:
-        """Say how far the copy has come, each tenth of it."""
         nonlocal told
         tenth = 10 * done // total if total else 10
         if tenth > told:

@@ -94,7 +94,6 @@ def with_library(configuration: Configuration, work: Callable[[Library], Awaitab
 
 
 def carry_out(work: Coroutine[object, object, T]) -> T:
-    """Return what the work returns; end with a sentence if it fails."""
     try:
         return asyncio.run(work)
     except ConfigurationError as error:

@@ -47,7 +47,6 @@ class Player:
 
     @property
     def profile(self) -> Profile:
-        """The example's council."""
         return Profile(
             name="example",
             members=tuple(Member(model=model, structured=True) for model in self.example.members),

@@ -50,20 +50,16 @@ class Example:
 
     @property
     def members(self) -> tuple[str, ...]:
-        """The ids of the models that answer."""
         return tuple(self.cast.votes)
 
     @property
     def question(self) -> str:
-        """What the council is asked."""
         return self.text("question.md")
 
     def text(self, *path: str) -> str:
-        """Return one of its texts."""
         return _text(self.name, *path)
 
     def says(self, part: TextKind, model: str, prompt: str) -> str:
-        """Return what a model says when it is asked for a part with this prompt."""
         match part:
             case "answer":
                 return self._of("answers", model)
@@ -155,7 +151,6 @@ def _replies(name: str) -> Mapping[str, Mapping[str, str]]:
 
 @cache
 def example(name: str) -> Example:
-    """Return the example of that name, one of `NAMES`."""
     return Example(name, Cast.model_validate(tomllib.loads(_text(name, "example.toml"))))
 
 

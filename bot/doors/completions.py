@@ -110,7 +110,6 @@ class Rejection(CouncilError):
 
 
 def rejection(error: CouncilError) -> Rejection:
-    """Return a refusal as a program reads it."""
     if isinstance(error, Rejection):
         return error
     for kind, status, code in (
@@ -132,7 +131,6 @@ def rejection(error: CouncilError) -> Rejection:
 
 
 def refused(error: RequestRefusal) -> web.Response:
-    """Return what is answered to what isn't a whole request."""
     said = {
         "too_large": "The request is too large: it may have 54 MB, and 1 MiB without a valid token.",
         NO_ROUTE: "There is no such address here. There are /v1/models, /v1/chat/completions and /mcp.",
@@ -445,7 +443,6 @@ class _Reply:
         await self._end(orjson.dumps(body), is_answer=is_answer)
 
     async def _stream(self) -> None:
-        """Send the stages, the chairman's text as it comes and the notes below it; then how it ended."""
         await self._open("text/event-stream")
         await self._send(_event(self._chunk({"role": "assistant", "content": ""})))
         try:
@@ -574,7 +571,6 @@ def usage(used: Usage | None) -> JsonObject:
 
 
 def about(progress: RunProgress) -> JsonObject:
-    """Return what else is known of an answer: its run, whose words it is, and the chairman's notes."""
     final = progress.view.final if progress.view else None
     said: JsonObject = {"run": progress.run.id, "conversation": progress.run.conversation_id}
     if progress.view and progress.view.profile.demonstration:

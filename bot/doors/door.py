@@ -84,7 +84,6 @@ class Caller:
 
     @classmethod
     def at_terminal(cls, day: float | None) -> "Caller":
-        """Return the agent that asks over standard input and output, on the operator's machine."""
         return cls(id=STDIO, name=STDIO, scope=Scope(TERMINAL, None, None), day=day)
 
     @property
@@ -335,7 +334,6 @@ class Door:
             await tasks.resume([current], self.venue_of)
 
     async def _keyed(self, caller: Caller, key: str) -> tuple[str, RunRow | None]:
-        """Return the entry key of an idempotency key by now, and the run that has it."""
         entry_key = f"program:{caller.id}:key:{hashlib.sha256(key.encode()).hexdigest()}"
         while (earlier := await self._find(caller, entry_key)) and self._runs.recorder.since(
             earlier.created_at

@@ -276,7 +276,6 @@ def link(run: RunRow) -> str | None:
 
 
 def _read(sheet: Sheet) -> JsonObject:
-    """Return past answers as text, with the ids of those that can be shown."""
     looks = [read(choice.about) for choice in sheet.choices if choice.verb == "see"]
     ids = [look.conversation_id for look in looks if isinstance(look, Answer)]
     return {"ids": ids, "untrusted": {"text": render(sheet.message)}, "about": wording.UNTRUSTED}
@@ -360,7 +359,6 @@ class _Exchange:
         return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
-        """Send the beginning of the response, or a part of it, which must be taken in time."""
         try:
             async with asyncio.timeout(SECONDS):
                 if message["type"] == "http.response.start":

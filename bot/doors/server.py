@@ -210,7 +210,6 @@ class Endpoint:
         return answer
 
     async def most_bytes(self, request: web.BaseRequest) -> int:
-        """Return how many bytes a request may have: as many as its pictures need if it has a token."""
         if request.can_read_body and (request.content_length or LARGEST) > STRANGERS:
             with suppress(CouncilError):
                 await self._caller(request)
@@ -246,7 +245,6 @@ class Endpoint:
 
 
 def host_names(given: Iterable[str]) -> frozenset[str]:
-    """Return the names, without their ports, under which it is served beside this machine's."""
     bare = (name.rpartition("//")[2].rstrip("/") for name in given)
     # An address of IPv6 is typed without the brackets that it has in a header.
     found = (_HOST.fullmatch(name) or _HOST.fullmatch(f"[{name}]") for name in bare)

@@ -73,7 +73,6 @@ class EvalPlan:
 
     @property
     def rule(self) -> JsonObject:
-        """What is on record before the first call."""
         rule = {"baseline": self.baseline, "margin": self.margin, "pilot": self.pilot}
         return {**rule, "seed": self.seed, "questions": digest(self.questions)}
 
@@ -222,7 +221,6 @@ class Evaluation:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(guarded(), self._loop))
 
     def _inspected(self, arms: council_eval.Arms) -> EvalLog:
-        """Have Inspect take every question, score and log it, in the thread that calls this."""
         plan, questions = self.plan, {each.id: each for each in self.plan.questions}
         items = {each.id: each.item() for each in plan.questions}
         answered: dict[str, tuple[council_eval.Answers, list[Correction]]] = {}
@@ -274,7 +272,6 @@ class Evaluation:
         return log
 
     async def _pilot(self, arms: council_eval.Arms, items: dict[str, Item]) -> None:
-        """Have every member answer some questions three times, and fix the best of them."""
         plan, room = self.plan, asyncio.Semaphore(AT_ONCE)
         # A resumed evaluation draws the same.
         drawn = Random(plan.seed).sample(plan.questions, min(plan.pilot, len(plan.questions)))  # noqa: S311
@@ -302,7 +299,6 @@ class Evaluation:
         given: council_eval.Answers,
         corrections: list[Correction],
     ) -> Score:
-        """Score each arm's answer, and members' answers before and after their corrections."""
         values: dict[str, float] = {}
         for name, answer in given.items():
             value = None
@@ -323,7 +319,6 @@ class Evaluation:
         return Score(value={**values}, explanation=said)
 
     def _judge(self, arms: council_eval.Arms, item: Item) -> Model | None:
-        """Return the judge of a question as a model of Inspect; without a reply, there is no verdict."""
         if arms.judge is None:
             return None
 
@@ -556,7 +551,6 @@ async def voted_questions(library: Library) -> AsyncIterator[EvalQuestion]:
 
 
 def _wanted(answer: AssistantMessage) -> str | None:
-    """Return what a good answer is by people's votes; `None` where they don't say."""
     for_it = sum(vote.helpful for vote in answer.votes)
     against = len(answer.votes) - for_it
     if for_it == against or (answer.settings or {}).get("example"):

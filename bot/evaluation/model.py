@@ -75,7 +75,6 @@ class CouncilModel(ModelAPI):
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     def max_connections(self) -> int:
-        """Return how many questions of one program a council answers at once."""
         return self._configuration.operations.limits.runs_per_user
 
     async def _open(self, opened: "Future[Door]") -> None:

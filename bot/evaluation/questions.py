@@ -52,7 +52,6 @@ class EvalQuestion:
         return self.scorer == "model_graded_qa"
 
     def item(self) -> Item:
-        """Return the question as the council gets it, with the form of an answer that is checked."""
         prompt = self.asked
         if self.choices:
             prompt = asyncio.run(self._chosen("")).user_prompt.text

@@ -143,7 +143,6 @@ class Extract:
 
 
 def extract(kind: str, content: bytes) -> Extract:
-    """Read a file of a kind; what can't be read is an `Extract` with its `trouble`."""
     readers = {"pdf": _pdf, "picture": _picture, "page": _page, "office": _office}
     return readers[kind](content)
 
@@ -306,7 +305,6 @@ def _office(content: bytes) -> Extract:
 
 
 def bound(kind: str) -> None:
-    """Limit this process; what the system doesn't know is left out."""
     if sys.platform == "linux":
         libc = ctypes.CDLL(None)
         libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: end with the parent

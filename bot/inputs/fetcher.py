@@ -83,7 +83,6 @@ class Fetcher:
     _trusted: ssl.SSLContext | None = field(default=None, init=False)
 
     async def fetch(self, link: str) -> FileContent | Attachment:
-        """Fetch a page, or return why it isn't fetched."""
         try:
             async with asyncio.timeout(self.seconds):
                 for shown, at in _FILES:
@@ -117,7 +116,6 @@ class Fetcher:
         raise _NoPage(wording.TOO_MANY_REDIRECTS)
 
     async def _page(self, address: URL, link: str) -> FileContent | URL:
-        """Return a page's content, or where it is now."""
         addresses = await self._checked(address)
         if self._trusted is None:
             self._trusted = await asyncio.to_thread(self.trust)

@@ -95,7 +95,6 @@ NO_FILES = FilesAsRead()
 
 
 def unread(name: str, why: str, kind: Kind = "text", url: str | None = None) -> Attachment:
-    """Return a file of which nothing is read, with the reason in a few words."""
     return Attachment(name=name, text="", kind=kind, omitted=why, url=url)
 
 

@@ -45,7 +45,6 @@ class PublicPages:
 
 
 def host_of(link: str) -> str:
-    """Return the site that a link leads to, as people name it."""
     try:
         host = urlsplit(link).hostname or link
     except ValueError:

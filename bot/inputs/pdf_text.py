@@ -96,7 +96,6 @@ def page_text(document: _Library, number: int) -> tuple[str, bool]:
 
 
 def _letters(page: _Library) -> list[_Letter]:
-    """Return the letters that a page shows, in the order of its content."""
     text = page.get_textpage()
     left, bottom, right, top = page.get_bbox()
     rect = raw.FS_RECTF()
@@ -191,7 +190,6 @@ def _string(read: Callable[[Any, int], int]) -> str:
 
 
 def _typed(letters: list[_Letter], fields: Sequence[tuple[_Letter, bool]]) -> Iterator[_Line]:
-    """Yield the lines of what was put on a page, of which these letters are shown."""
     for field, is_mark in fields:
         if inside := [letter for letter in letters if letter.is_within(field)]:
             letters = [letter for letter in letters if not letter.is_within(field)]

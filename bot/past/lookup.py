@@ -83,7 +83,6 @@ class Lookup:
         return await self.open(pages.Figures(_number(given.get("days"), commands.DAYS)), here, link)
 
     async def press(self, about: str, here: Source, link: Link, verb: Verb = "see") -> Sheet:
-        """Return what a button opens, if it is in scope here."""
         check("share" if verb == "share" else "look", here)
         try:
             look = read(about)
@@ -172,7 +171,6 @@ class Lookup:
             log.exception("not_scrubbed")
 
     async def _selected(self, about: str, who: Source, *, is_admin: bool) -> tuple[str, Selection]:
-        """Select what somebody wants deleted, if they may have it deleted."""
         scope = Scope.of(who)
         match about:
             case "me":
@@ -242,7 +240,6 @@ def _line(text: str) -> str:
 
 @contextmanager
 def _explained() -> Generator[None]:
-    """Describe in plain words what is wrong with the council's data."""
     try:
         yield
     except ConversationNotFound as error:  # forgotten a moment ago

@@ -245,7 +245,6 @@ def without_marks(excerpt: tuple[tuple[str, bool], ...]) -> tuple[tuple[str, boo
 
 
 def matches(rows: Sequence[IndexRow], found: Whereabouts, *, deletes: bool) -> Sheet:
-    """Return the conversations that fit equally well what somebody typed, to choose from."""
     listed = rows[:LISTED]
     said = past.several(len(listed), more=len(rows) > LISTED)
     entries = (_entry(number, row, found) for number, row in enumerate(listed, 1))
@@ -258,7 +257,6 @@ def matches(rows: Sequence[IndexRow], found: Whereabouts, *, deletes: bool) -> S
 
 
 def answer(conversation: Conversation, row: IndexRow, look: Answer, found: Whereabouts) -> Sheet:
-    """Return one answer of a conversation, by default the last one."""
     runs = run_views(conversation)
     if not runs:
         asked = (Quote(each.question) for each in exchanges(conversation))
@@ -366,7 +364,6 @@ def statistics(found: Statistics, look: Figures) -> Sheet:
         return Sheet(Message("past", (heading, Line(past.NOTHING_ASKED))))
 
     def place(member: MemberStatistics) -> tuple[bool, float]:
-        """Put those first that can be compared, by their average vote."""
         vote = member.mean_rank.value
         return vote is None or member.mean_rank.runs < ENOUGH, vote or 0.0
 
@@ -438,7 +435,6 @@ def _opening(rows: Iterable[IndexRow], first: int = 1) -> Iterator[Choice]:
 def _entry(
     number: int, row: IndexRow, found: Whereabouts, context: tuple[tuple[str, bool], ...] | None = None
 ) -> Entry:
-    """Describe a conversation: who asked and when, and a `context` or how its last answer begins."""
     held = found.conversations.get(row.id)
     answered = held.answers[-1:] if held else []
     facts = (found.askers.get(row.id), past.answers(row.exchanges) if row.exchanges != 1 else None)

@@ -183,7 +183,6 @@ class _Code:
     after: str | None
 
     def diff(self) -> CodeDiff:
-        """Return what changed, with two lines around it."""
         old, new = ((each or "").splitlines() for each in (self.before, self.after))
         hunks = [*unified_diff(old, new, n=2, lineterm="")][2:]
         shown = (" \u2026" if line.startswith("@@") else line for line in hunks)
@@ -198,7 +197,6 @@ class _Apart:
     codes: tuple[str, ...]
 
     def joined(self, numbers: Sequence[int]) -> str:
-        """Return the text with a token in place of each block."""
         first, *others = self.texts
         rest = (f"\n\n{_token(number)}\n\n{text}" for number, text in zip(numbers, others, strict=True))
         return "".join((first, *rest))

@@ -149,7 +149,6 @@ def words(text: str, dialect: ChatDialect, marks: tuple[str, ...] = ()) -> tuple
 
 
 def plain_text(markdown: str, *skipped: str) -> str:
-    """Return Markdown without its markup, one line per block, without `skipped` types of block."""
     tokens, env = parse_blocks(markdown)
     lines, inside = list[str](), 0
     for token in tokens:
@@ -174,13 +173,11 @@ def with_code(text: str, dialect: ChatDialect) -> Iterator[Word]:
 
 
 def listed(items: Iterable[str], dialect: ChatDialect) -> Nest:
-    """Return lines of text as a list."""
     entries = (Nest((Text((*with_code(item, dialect),)),), "- ", "  ", loose=False) for item in items)
     return Nest(tuple(entries), loose=False)
 
 
 def heading(content: Sequence[Word], level: int, *, nested: bool = False) -> Text:
-    """Return a heading, or a bold line if its level is too low for a heading."""
     if level <= DEEPEST_HEADING and not nested:
         return Text(tuple(content), f"{'#' * level} ", leads=True)
     return Text(tuple(_marked(word, "**") for word in content), leads=True)
@@ -191,7 +188,6 @@ def _marked(word: Word, mark: str) -> Word:
 
 
 def code_span(code: str) -> str:
-    """Return code within a line, between enough backticks."""
     if "`" not in code and not (code[:1] == code[-1:] == " "):
         return f"`{code}`"
     runs = {len(run) for run in _TICKS.findall(code)}

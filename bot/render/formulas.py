@@ -157,7 +157,6 @@ def _is_certain(content: str) -> bool:
 
 
 def _begins(state: StateInline, opening: str) -> bool:
-    """Return whether there are two dollars, not more."""
     if opening != "$$":
         return True
     return state.src[state.pos + 2 : state.pos + 3] != "$" and not state.src.endswith("$", 0, state.pos)

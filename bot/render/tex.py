@@ -359,7 +359,6 @@ def _in_parentheses(atoms: Sequence[_Atom]) -> _Atom:
 
 
 def _is_product(atoms: Sequence[_Atom]) -> bool:
-    """Return whether a numerator needs no parentheses."""
     depth = 0
     for number, atom in enumerate(_significant(atoms)):
         depth += (atom.kind == "open") - (atom.kind == "close")

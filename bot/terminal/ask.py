@@ -195,7 +195,6 @@ class Asker:
     async def _run(
         self, question: Question, profile: Profile, start_over: bool
     ) -> AsyncGenerator[RunRow]:
-        """Hold the interrupted run of this question, or a new one."""
         for run in await self.library.journal.undelivered(HERE.platform):
             if run.origin.user != question.source.user:
                 continue

@@ -229,7 +229,6 @@ class _Keyboard(Responder):
         self._offer(sheet)
 
     async def files(self, files: tuple[File, ...], sent: Sent) -> None:
-        """Write a transcript's page where a browser finds it."""
         del sent  # nobody else sees it
         page, *_ = files
         path = Path(self.folder) / page.name

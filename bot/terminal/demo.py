@@ -116,7 +116,6 @@ class _Stage:
     is_left: bool = False
 
     async def play(self, surface: Surface) -> bool:
-        """Carry the run out; return whether there is an answer, and somebody who reads it."""
         with surface(self.run.brief.question, self.run.brief.profile, None) as emit:
             self.playing = asyncio.create_task(self.runs.carry_out(self.run, emit))
             if self.is_left:
@@ -172,7 +171,6 @@ async def _try_out(
 
 
 def _choices(view: RunView, mistaken: str | None) -> tuple[Mapping[str, Callable[[], Message]], Message]:
-    """Return what each number opens, and the message that offers them all."""
     opens: list[Callable[[], Message]] = []
 
     digest, *members = thread(view)
@@ -212,7 +210,6 @@ async def open_examples() -> AsyncGenerator[Library]:
 
 
 async def record(player: Player, library: Library) -> tuple[Runs, RunRow]:
-    """Record a player's question as a run, and return what carries it out with the player's answers."""
     costs = Costs(catalog=Catalog(_no_models), journal=library.journal, store=library.store)
     runs = build_runs(player.ask, costs, library.index)
     asked = Question(
@@ -225,8 +222,6 @@ async def record(player: Player, library: Library) -> tuple[Runs, RunRow]:
 
 
 def nobody(configuration: Configuration, library: Library) -> Council:
-    """Return a council without anybody to ask, for a channel whose answers are only read."""
-
     async def ask(call: Call) -> Reply:
         raise ModelError(Failure(cause="no_server", detail=call.member.model))
 

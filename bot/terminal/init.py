@@ -138,7 +138,6 @@ class Plan:
         }
 
     def shown(self, existing: CurrentSetup) -> tuple[list[str], bool]:
-        """Return the lines that show what will be written, and whether that replaces anything."""
         changes = self.changes(existing)
         before = {name: existing.in_dotenv.get(name.lower(), "") for name in changes}
         lines = [f"\nTo be written to {existing.dotenv}:"] if changes else []
@@ -301,7 +300,6 @@ def _dollars(typed: str) -> str:
 
 
 def tell(text: str) -> None:
-    """Write lines, each broken between words where the terminal is narrower."""
     say(_fitted(text))
 
 
@@ -410,8 +408,6 @@ def _provider(existing: CurrentSetup) -> Provider | None:
 
 
 def _hosted(existing: CurrentSetup, *, is_other: bool) -> Provider | None:
-    """Ask for a provider and its key, and check them; return it with its models, if it is to be used."""
-
     def read(typed: str) -> str:
         if typed or is_other:
             return typed and fit(typed)
@@ -444,7 +440,6 @@ def _hosted(existing: CurrentSetup, *, is_other: bool) -> Provider | None:
 
 
 def _local(server: LocalServer) -> Provider | None:
-    """Return a server on this machine with its models, if it lists any."""
     provider = Provider(server.endpoint, endpoint=server.endpoint)
 
     async def models() -> Mapping[str, ModelListing]:
@@ -463,7 +458,6 @@ def _local(server: LocalServer) -> Provider | None:
 
 
 def _demonstrate(existing: CurrentSetup) -> None:
-    """Report whether the demonstration can answer, or what is used before it."""
     _, origins = given_settings()
     names = ("OPENROUTER_API_KEY", "OPENROUTER_BASE_URL", "COUNCIL_MEMBERS")
     used = [name for name in names if origins[name.lower()] != "default"]
@@ -481,7 +475,6 @@ def _demonstrate(existing: CurrentSetup) -> None:
 
 
 def _choose_members(provider: Provider, plan: Plan) -> None:
-    """Ask who sits on the council, check them if allowed, and plan what that takes."""
     while True:
         profile = _profile(provider)
         brief = Brief(question="?", profile=profile, seed=0, boundary="0" * 16)
@@ -551,7 +544,6 @@ def _profile(provider: Provider) -> Profile:
 
 
 def _models(listings: Mapping[str, ModelListing]) -> Iterator[str]:
-    """Yield the lines that show a provider's models."""
     models = leading(listings)
     has_prices = any(listing.price for listing in listings.values())
     prices = ", with prices in US dollars per million tokens (prompt / reply)" if has_prices else ""
@@ -572,8 +564,6 @@ def _models(listings: Mapping[str, ModelListing]) -> Iterator[str]:
 def _ask_models(
     question: str, by_default: str, listings: Mapping[str, ModelListing], most: int
 ) -> list[str]:
-    """Ask for models until each is one that can be used."""
-
     def read(typed: str) -> list[str]:
         models = [model.strip() for model in typed.split(",") if model.strip()]
         if not 0 < len(models) <= most:

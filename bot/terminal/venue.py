@@ -97,7 +97,6 @@ class TerminalChannel:
             self._write(f"\n{self._saved(self.view.conversation_id)}")
 
     def hear(self, event: events.Event) -> None:
-        """Take in an event; the card shows it with its next frame."""
         self.view = fold(self.view, event, self._clock())
         if self._live is None:
             for line in plain_lines(self.view, event, self._clock()):
@@ -159,7 +158,6 @@ def write(message: m.Message, console: Console) -> None:
 
 
 def plain_lines(view: RunView, event: events.Event, now: float) -> Iterator[str]:
-    """Return an event in plain lines, if it is worth reporting."""
     short = view.names
     match event:
         case events.MemberStarted("stage3", member):
@@ -187,7 +185,6 @@ def plain_lines(view: RunView, event: events.Event, now: float) -> Iterator[str]
 
 
 def drawn(blocks: Iterable[m.Block], console: Console) -> RenderableType:
-    """Return blocks for a terminal of this width, an empty line between each two."""
     parts: list[RenderableType] = []
     level = 1
     for block in blocks:
@@ -243,7 +240,6 @@ def _indented(part: RenderableType) -> Padding:
 
 
 def _columns(columns: tuple[tuple[str, tuple[str, ...]], ...], console: Console) -> RenderableType:
-    """Draw lists side by side or, if a column would be too narrow, one below the other."""
     lists: list[RenderableType] = []
     for title, items in columns:
         entries = RichTable.grid(padding=(0, 1))
@@ -260,7 +256,6 @@ def _columns(columns: tuple[tuple[str, tuple[str, ...]], ...], console: Console)
 
 
 def _table(block: m.Table, console: Console) -> RenderableType:
-    """Draw a table or, if the window is too narrow for it, a line per row."""
     table = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for name in block.header:
         table.add_column(Text(name), no_wrap=True)

@@ -148,7 +148,6 @@ def _exchange(
 
 
 def _rounds(seat: Seat, sections: Mapping[str, tuple[m.Block, ...]]) -> Iterator[dict[str, object]]:
-    """Yield a member's text in each round, with its correction's changes, and what its peers said."""
     previous: Seat | None = None
     for each in seat.view.every_round:
         held, which = each.seat(seat.name), f"{each.number}:{seat.name}"
@@ -185,7 +184,6 @@ def _answers(said: tuple[m.Block, ...], number: int, seat: Seat, previous: Seat 
 
 
 def _texts(seat: Seat, previous: Seat | None) -> tuple[m.Prose | None, m.Prose | None]:
-    """Return a member's text before its correction and after; of a consultation, its long part."""
     if seat.correction is None:
         return None, None
     earlier = (previous and previous.correction) or seat.answer
@@ -244,7 +242,6 @@ def _written(blocks: Iterable[m.Block], under: int, written: Mapping[str, Markup
 
 
 def _spoken(text: str) -> Markup:
-    """Return the attribute that tells a screen reader a text's language, if it isn't the page's."""
     tag = language_tag(text)
     return Markup(' lang="{0}"').format(tag) if tag not in (None, PAGE_LANGUAGE) else Markup("")
 

@@ -7,7 +7,7 @@ from bot.view.card import stored
 from bot.view.message import Block, Heading, Line, Message, Pairs, Quote, Title
 from bot.view.run import RunView, run_views
 from bot.view.thread import record
-from bot.view.wording import card, commands, figures, inputs
+from bot.view.wording import commands, figures, inputs
 from bot.view.wording import transcript as wording
 from council.document.conversation import Conversation, Exchange, exchanges
 from council.text import clip
@@ -17,7 +17,6 @@ LONGEST = 2_000
 
 
 def to_markdown(conversation: Conversation) -> str:
-    """Return every question with its answer, ranking, members' answers and critiques."""
     head = (Title(conversation.title), Line(wording.HEAD.format(conversation.id, begun(conversation))))
     parts = [render(Message("head", head))]
     turns = questions(conversation)
@@ -40,7 +39,6 @@ def begun(conversation: Conversation) -> str:
 
 
 def questions(conversation: Conversation) -> list[tuple[tuple[Block, ...], RunView | None]]:
-    """Return each question, with what was read with it, and the run that answers it, if one does."""
     views = iter(run_views(conversation))
     return [
         # The files are said with the question.
@@ -50,13 +48,12 @@ def questions(conversation: Conversation) -> list[tuple[tuple[Block, ...], RunVi
 
 
 def _asked(asked: Exchange) -> tuple[Block, ...]:
-    """Return a question, the files and what people wrote before it, with their names."""
     messages = asked.context.messages if asked.context else ()
     said = tuple((each.name, clip(" ".join(each.text.split()), LONGEST)) for each in messages)
     return (
         Quote(asked.question),
         *map(Line, inputs.files_read(asked.files, asked.links)),
-        *((Heading(card.THREAD, 3), Pairs(said)) if said else ()),
+        *((Heading("The thread that was read with it", 3), Pairs(said)) if said else ()),
     )
 
 

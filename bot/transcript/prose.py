@@ -27,7 +27,6 @@ _MARKS = ("del", "ins")
 
 
 def html(markdown: str, under: int) -> Markup:
-    """Return Markdown as HTML, its headings below level `under`."""
     return written(tokens(markdown, under))
 
 
@@ -54,7 +53,6 @@ def written(tokens: Sequence[Token]) -> Markup:
 
 
 def _shown(tokens: Iterable[Token]) -> Iterator[Token]:
-    """Return tokens with their code blocks and marked text rendered as the bot's HTML."""
     for token in tokens:
         match token.type:
             case "inline":
@@ -178,7 +176,6 @@ def _read(tokens: Iterable[Token]) -> str:
 
 
 def _leaves(tokens: Iterable[Token]) -> Iterator[Token]:
-    """Yield the tokens that contain readable words, in order, and a line's end after each block."""
     for token in tokens:
         if token.type == "inline":
             yield from (each for each in token.children or () if each.type in _READABLE)
@@ -190,7 +187,6 @@ def _leaves(tokens: Iterable[Token]) -> Iterator[Token]:
 
 
 def _mark(tokens: Iterable[Token], pieces: Sequence[DiffPiece], kind: str, tag: str) -> None:
-    """Note in each token which stretches of its content are only in this text."""
     own = [piece for piece in pieces if piece.kind in ("same", kind)]
     ends = [*accumulate(len(piece.text) for piece in own)]
     found = zip(own, ends, strict=True)

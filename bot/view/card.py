@@ -56,7 +56,6 @@ def card(view: RunView, now: float) -> Message:
 
 
 def title(view: RunView) -> str:
-    """Return the conversation's title, else the question's beginning."""
     return view.title or clip(" ".join(view.question.split()), TITLE_LENGTH)
 
 
@@ -64,7 +63,6 @@ def title(view: RunView) -> str:
 
 
 def progress(view: RunView, now: float) -> Message:
-    """Return the question, a line per stage, a mark per member, and the answer written so far."""
     short, at = view.names, view.position
     place = at and wording.queued(at, is_exact=at <= EXACT_POSITIONS)
     written = view.final.response if view.final else view.text
@@ -80,14 +78,13 @@ def progress(view: RunView, now: float) -> Message:
         Pairs(tuple((short[seat.name], _mark(seat, now)) for seat in view.seats), listed=True),
     ]
     if written:
-        blocks += [Heading(wording.FINAL_ANSWER, 3), Prose(written)]
+        blocks += [Heading("Final answer", 3), Prose(written)]
     if effort := _effort(view, now):
         blocks.append(Footer(SEPARATOR.join(effort) if view.is_over else wording.so_far(effort)))
     return Message("card", tuple(blocks), "running")
 
 
 def asked(view: RunView) -> str:
-    """Return who asked which council."""
     council = wording.council(
         view.profile.name or None,
         _members(view, len(view.seats)),
@@ -96,16 +93,15 @@ def asked(view: RunView) -> str:
     )
     return " ".join(
         (
-            *([wording.BY.format(view.asker)] if view.asker else []),
+            *([f"{wording.ASKED} by {view.asker}."] if view.asker else []),
             council,
-            *([wording.CRITERIA.format(view.criteria)] if view.criteria else []),
-            *([wording.WEB] if view.profile.web else []),
+            *([f"Criteria: {view.criteria}."] if view.criteria else []),
+            *(["Members search the web."] if view.profile.web else []),
         )
     )
 
 
 def origin(view: RunView) -> Iterator[str]:
-    """Return where the texts come from if no real models are asked."""
     if view.profile.demonstration:
         yield wording.DEMONSTRATION
     if view.profile.example:
@@ -113,17 +109,16 @@ def origin(view: RunView) -> Iterator[str]:
 
 
 def expected(view: RunView) -> Iterator[str]:
-    """Return what a question takes there, measured or estimated."""
     if said := wording.expected(view.typical, view.estimated):
         yield said
 
 
 def _members(view: RunView, number: int) -> str:
-    return wording.role(number, consultants=view.profile.answer_format == "structured")
+    consultants = view.profile.answer_format == "structured"
+    return figures.count(number, "consultant" if consultants else "member")
 
 
 def _history(view: RunView) -> Iterator[Line]:
-    """Return what was read with the question: its thread, files and links, and its conversation."""
     if view.context:
         yield Line(wording.thread(view.context))
     if given := view.files:
@@ -137,10 +132,9 @@ def _history(view: RunView) -> Iterator[Line]:
 
 
 def stage_line(view: RunView, stage: StageView, now: float) -> tuple[str, str]:
-    """Return a stage's name and how far it is."""
     name = wording.STAGE_NAMES[stage.stage]
     if stage.stage in ROUND_STAGES:
-        name = wording.stage(name, view.number)
+        name = f"{name}, round {view.number}" if view.number > 1 else name
     # Until a stage says whom it waits for, it is those with an answer.
     states = [
         seat.state(stage.stage)
@@ -153,7 +147,7 @@ def stage_line(view: RunView, stage: StageView, now: float) -> tuple[str, str]:
         said = _writing(view, now)
     elif stage.progress == "running":
         failed = sum(isinstance(state, Failed) for state in states)
-        said = wording.STAGE_RUNNING.format(given + failed, len(states))
+        said = f"{wording.RUNNING}, {given + failed} of {len(states)} done"
     elif stage.progress == "done" and stage.started is not None and stage.ended is not None:
         said = wording.stage_done(stage.ended - stage.started, given, len(states))
     elif (stage.stage, stage.progress) == ("stage2", "waiting") and (
@@ -174,16 +168,15 @@ def _writing(view: RunView, now: float) -> str:
                 said.append(wording.MEMBER_LOST.format(short[name], failures.cause(failure)))
             case Working():
                 doing = _doing(wording.WRITING, state, now)
-                said.append(wording.IS_DOING.format(short[name], doing))
+                said.append(f"{short[name]} is {doing}")
             case _:
-                said.append(wording.HAS_WRITTEN.format(short[name]))
+                said.append(f"{short[name]} has written the answer")
     return ", ".join(said) or wording.RUNNING
 
 
 def _mark(seat: Seat, now: float) -> str:
-    """Return what a member is doing now, or else what it did last."""
     if isinstance(seat.answering, Failed):
-        return wording.MEMBER_FAILED.format(failures.failure(seat.answering.failure))
+        return f"failed: {failures.failure(seat.answering.failure)}"
     stages = (
         (seat.answering, wording.ANSWERING, _answering(seat)),
         (seat.reviewing, wording.REVIEWING, _reviewing(seat)),
@@ -191,7 +184,7 @@ def _mark(seat: Seat, now: float) -> str:
     )
     doing = [_doing(what, state, now) for state, what, _ in stages if isinstance(state, Working)]
     done = [said for state, _, said in stages if isinstance(state, Answered | Failed)]
-    return ", ".join(doing) or (done[-1] if done else wording.WAITING)
+    return ", ".join(doing) or (done[-1] if done else "waiting")
 
 
 def _answering(seat: Seat) -> str:
@@ -202,21 +195,19 @@ def _answering(seat: Seat) -> str:
 
 def _reviewing(seat: Seat) -> str:
     if isinstance(seat.reviewing, Failed):
-        return wording.MEMBER_NOT_REVIEWED.format(failures.cause(seat.reviewing.failure))
+        return f"no review ({failures.cause(seat.reviewing.failure)})"
     if seat.review is None or seat.review.parsed_ranking:
-        return wording.REVIEWED
-    return wording.REVIEW_CUT_OFF if seat.review.truncated else wording.UNREADABLE
+        return "reviewed"
+    return "reviewed, cut off before its vote" if seat.review.truncated else "reviewed, vote unreadable"
 
 
 def correction(seat: Seat) -> str:
-    """Return whether a member changed its answer."""
     if isinstance(seat.correcting, Failed):
         if seat.correcting.failure.cause == "stopped":
-            return wording.NOT_CORRECTED
-        return wording.FELL_BACK.format(
-            failures.cause(seat.correcting.failure), wording.kept_answer(seat.view.number)
-        )
-    return wording.CORRECTED if seat.has_changed else wording.KEPT
+            return "not corrected: the run was stopped"
+        kept = wording.kept_answer(seat.view.number)
+        return f"correction failed ({failures.cause(seat.correcting.failure)}); {kept} kept"
+    return "corrected" if seat.has_changed else "kept its answer"
 
 
 def _doing(what: str, work: Working, now: float) -> str:
@@ -229,7 +220,6 @@ def _doing(what: str, work: Working, now: float) -> str:
 
 
 def answer(view: RunView, final: Stage3Result, now: float) -> tuple[Block, ...]:
-    """Return the final answer: what a reader must know first, its text, notes, facts about the run."""
     return (*cautions(view, final), *_body(view, final, now))
 
 
@@ -241,7 +231,7 @@ def stored(view: RunView) -> tuple[Block, ...]:
     states = [*((seat.name, seat.answering) for seat in view.seats), *view.chair.items()]
     failed = ((short[each], state.failure) for each, state in states if isinstance(state, Failed))
     lost = _by_cause(wording.MEMBER_LOST, ((name, failures.failure(why)) for name, why in failed))
-    said = wording.NO_FINAL if any(seat.answer for seat in view.seats) else wording.NOTHING
+    said = "It has no final answer." if any(seat.answer for seat in view.seats) else "It has no answer."
     return (Line(" ".join(filter(None, (said, wording.sentence(lost))))),)
 
 
@@ -251,20 +241,18 @@ def _body(
     facts = (*_voices(view, final, is_card=note_length is not None), *_effort(view, now))
     return (
         Prose(final.response),
-        *([Line(wording.CUT_OFF)] if final.truncated else []),
+        *([Line("The answer reached its length limit and ends here.")] if final.truncated else []),
         *_notes(view, final.notes, note_length),
         Footer(SEPARATOR.join(filter(None, facts))),
     )
 
 
 def _question(view: RunView) -> Pairs:
-    """Return who asked what, shortened."""
     asked = clip(" ".join(view.question.split()), QUESTION_LENGTH)
-    return Pairs(((wording.asked_by(view.asker), asked),))
+    return Pairs(((f"{view.asker} asked" if view.asker else wording.ASKED, asked),))
 
 
 def _in_sum(view: RunView, final: Stage3Result) -> tuple[Line, ...]:
-    """Return one line: who disagrees, whom reviews corrected, whether anybody objects or asks."""
     facts, notes = list[str](), final.notes or ChairNotes()
     answered = [seat for seat in view.seats if seat.answer]
     if said := notes.dissent:
@@ -272,17 +260,19 @@ def _in_sum(view: RunView, final: Stage3Result) -> tuple[Line, ...]:
             named(said, seat.short, seat.name, seat.name.partition("#")[0].rpartition("/")[2])
             for seat in answered
         )
-        facts.append(wording.disagree(dissent, len(answered)) if dissent else wording.DISSENT_BELOW)
+        disagree = "disagrees" if dissent == 1 else "disagree"
+        facts.append(f"{dissent} of {len(answered)} {disagree}" if dissent else "dissent below")
     # The built-in model finds nothing because it can't.
     are_peers = len(answered) > 1 and not view.profile.demonstration
     if moved := [seat.short for seat in answered if seat.has_changed]:
-        facts.append(wording.were_corrected(moved, len(answered)))
+        whose = listing(moved) if len(moved) < 3 else f"{len(moved)} of {len(answered)}"
+        facts.append(f"reviews corrected {whose}")
     elif are_peers and all(isinstance(seat.correcting, Answered) for seat in answered):
         facts.append(wording.all_kept(len(answered)))
     if are_peers and all(seat.criticism.has_none for seat in answered):
-        facts.append(wording.NO_OBJECTION)
+        facts.append("no objection")
     if notes.ask:
-        facts.append(wording.OPEN_QUESTION)
+        facts.append("one open question")
     return (Line(SEPARATOR.join(facts)),) if facts else ()
 
 
@@ -295,7 +285,7 @@ def _changed_sentence(view: RunView) -> Iterator[tuple[str, str]]:
         found = clearest(seat.passages, points)
         if found:
             before, after = clip(found.before, SENTENCE_LENGTH), clip(found.after, SENTENCE_LENGTH)
-            yield wording.CHANGED_IN.format(seat.short), wording.BECAME.format(before, after)
+            yield f"Changed in {seat.short}'s answer", f"\u201c{before}\u201d \u2192 \u201c{after}\u201d"
 
 
 def _notes(view: RunView, notes: ChairNotes | None, length: int | None) -> tuple[Block, ...]:
@@ -327,20 +317,20 @@ def _weaknesses(view: RunView, final: Stage3Result) -> Iterator[str]:
     """List how an answer falls short of the chairman's after a full run, the worst first."""
     short = view.names
     if final.source == "single":
-        yield wording.ONLY_ANSWER.format(short[final.model])
+        yield f"Only {short[final.model]} answered, so nobody reviewed it."
     given = sum(seat.answer is not None for seat in view.seats)
     absent = [*_failures(view, short, "stage1")]
     if given < len(view.seats) and final.source != "single":
-        absent = [wording.ANSWERED.format(given, _members(view, len(view.seats))), *absent]
+        absent = [f"{given} of {_members(view, len(view.seats))} answered", *absent]
     if said := wording.sentence(_as_many_as_fit(absent)):
         yield said
     yield from _writer(view, final, short)
     if final.answered_by:
-        yield wording.ANSWERED_BY.format(final.answered_by, short[final.model])
+        yield f"The model {final.answered_by} answered in place of {short[final.model]}."
     if final.stopped_early:
-        yield wording.STOPPED_EARLY
+        yield "Stopped early: written from the answers so far."
     if final.truncated:
-        yield wording.CUT_OFF_BELOW
+        yield "The answer is cut off at its length limit."
     lost = [*_failures(view, short, "stage2"), *_failures(view, short, "stage2_5")]
     if said := wording.sentence(_as_many_as_fit(lost)):
         yield said
@@ -348,7 +338,6 @@ def _weaknesses(view: RunView, final: Stage3Result) -> Iterator[str]:
 
 
 def _writer(view: RunView, final: Stage3Result, short: dict[str, str]) -> Iterator[str]:
-    """Return who wrote an answer if it wasn't the chairman."""
     lost = (
         (short[name] + wording.AS_CHAIRMAN * (name in view.members), failures.cause(state.failure))
         for name, state in view.chair.items()
@@ -372,7 +361,7 @@ def _failures(view: RunView, short: dict[str, str], stage: Stage) -> Iterator[st
     ]
     stopped = sum(why.cause == "stopped" for _, why in missed)
     if stopped > 1:
-        yield wording.WERE_STOPPED.format(_members(view, stopped), what)
+        yield f"{_members(view, stopped)} {what} (they were stopped)"
     others = (each for each in missed if each[1].cause != "stopped" or stopped == 1)
     yield from _by_cause(said, ((name, failures.cause(why)) for name, why in others))
     if stage == "stage2":
@@ -383,7 +372,6 @@ def _failures(view: RunView, short: dict[str, str], stage: Stage) -> Iterator[st
 
 
 def _by_cause(said: str, missed: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Return a phrase for each cause, with the members whom it concerns."""
     concerned = defaultdict[str, list[str]](list)
     for name, why in missed:
         concerned[why].append(name)
@@ -395,9 +383,9 @@ def _by_cause(said: str, missed: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 _MISSED: Mapping[Stage, tuple[str, str]] = {
-    "stage1": (wording.ANSWER_FAILED, wording.MEMBER_LOST),
-    "stage2": (wording.REVIEW_FAILED, wording.NO_REVIEW),
-    "stage2_5": (wording.CORRECTION_FAILED, wording.NO_CORRECTION),
+    "stage1": ("failed", wording.MEMBER_LOST),
+    "stage2": ("gave no review", "{} gave no review ({})"),
+    "stage2_5": ("kept their answers", "{}'s correction{s} failed ({})"),
 }
 
 
@@ -413,16 +401,19 @@ def _error(view: RunView, error: RunFailed, now: float) -> tuple[Block, ...]:
     causes = [(listing(map(view.name, names)), why) for names, why in failures.causes(error.failures)]
     return (
         _question(view),
-        Heading(wording.NOT_SAVED if unsaved else wording.NO_ANSWER),
+        Heading("An answer that could not be saved" if unsaved else "No answer"),
         Line(error.message),
         *([Pairs(tuple(causes))] if causes else []),
         *map(Line, origin(view)),
         *(
-            [Line(wording.ONLY_HERE), Prose(unsaved.response)]
+            [
+                Line(f"{wording.NOTHING_ADDED} The answer is kept only here; copy it if you need it."),
+                Prose(unsaved.response),
+            ]
             if unsaved
             else [Line(wording.NOTHING_ADDED)]
         ),
-        Footer(SEPARATOR.join([*_effort(view, now), wording.run(error.run_id)])),
+        Footer(SEPARATOR.join([*_effort(view, now), f"run {error.run_id[:8]}"])),
     )
 
 
@@ -434,11 +425,11 @@ def _voices(view: RunView, final: Stage3Result, *, is_card: bool) -> Iterator[st
     """
     given = sum(seat.answer is not None for seat in view.seats)
     members = _members(view, len(view.seats))
-    yield members if given == len(view.seats) else wording.PART_OF.format(given, members)
+    yield members if given == len(view.seats) else f"{given} of {members}"
     if final.source == "chairman" and not is_card:
-        yield wording.CHAIRMAN.format(view.name(final.model))
+        yield f"chairman {view.name(final.model)}"
     if view.strategy != "consensus" and final.source not in ("verbatim", "single"):
-        yield wording.STRATEGY.format(view.strategy)
+        yield f"strategy {view.strategy}"
     depth, iteration, ranking = view.message.depth, view.message.iteration, view.round.ranking
     if ranking and not (final.notes and final.notes.dissent):
         yield wording.agreement(ranking.agreement_word)
@@ -449,14 +440,13 @@ def _voices(view: RunView, final: Stage3Result, *, is_card: bool) -> Iterator[st
     scored = view.round.scores.answers if view.round.scores else []
     best = next((each for each in scored if not each.is_disqualified), None)
     if best and best.total is not None:
-        yield wording.BEST_BY_CRITERIA.format(view.name(best.model), best.total)
+        yield f"best by criteria: {view.name(best.model)} ({best.total:.1f} of 10)"
     for each in scored:
         if each.is_disqualified:
-            yield wording.disqualified(view.name(each.model), each.failed)
+            yield f"{view.name(each.model)} disqualified ({listing(each.failed)})"
 
 
 def _effort(view: RunView, now: float) -> list[str]:
-    """Return what the run has taken so far: time and cost."""
     elapsed = view.elapsed(now)
     facts = [] if elapsed is None else [figures.duration(elapsed)]
     if view.usage is not None:

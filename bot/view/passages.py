@@ -42,13 +42,11 @@ class Passage:
 
     @property
     def is_pair(self) -> bool:
-        """Whether both are the same sentence, changed."""
         old, new = _words(self.before), _words(self.after)
         return bool(old and new) and len(old & new) >= CLOSE * max(len(old), len(new))
 
     @property
     def news(self) -> set[str]:
-        """The words that are in one of them only."""
         return _words(self.before) ^ _words(self.after)
 
 

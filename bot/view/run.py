@@ -165,19 +165,16 @@ class Seat:
     text: str
 
     def state(self, stage: Stage) -> State:
-        """Return this member's state in one of the members' stages."""
         return {"stage1": self.answering, "stage2": self.reviewing}.get(stage, self.correcting)
 
     @property
     def full_name(self) -> str:
-        """Its model, with its persona, if any, in brackets."""
         model, _, slug = self.name.partition("#")
         persona = self.persona or slug
         return f"{model} ({persona})" if persona else model
 
     @property
     def has_changed(self) -> bool:
-        """Whether the correction is another text than the answer before."""
         made = self.correction
         return made is not None and (made.changed or made.corrected_response != made.original_response)
 
@@ -188,17 +185,14 @@ class Seat:
 
     @property
     def share(self) -> float:
-        """How much of its first answer corrections changed, from 0 to 1."""
         return share_changed(self.first, self.text)
 
     @cached_property
     def passages(self) -> list[Passage]:
-        """The sentences that corrections changed."""
         return passages(self.first, self.text)
 
     @cached_property
     def passage(self) -> Passage | None:
-        """The change that readers would look at first."""
         points = [point for _, points in self.criticism.objections for point in points]
         return gravest(self.passages, points)
 
@@ -287,7 +281,6 @@ class RunView:
 
     @property
     def final(self) -> Stage3Result | None:
-        """The whole final answer, once there is one."""
         return None if self.message.stage3.is_missing else self.message.stage3
 
     @property
@@ -309,12 +302,10 @@ class RunView:
 
     @cached_property
     def every_round(self) -> tuple["RunView", ...]:
-        """The view at the end of each round before, and this one."""
         before = range(1, self.number)
         return (*(_settled(replace(self, number=number)) for number in before), self)
 
     def stage(self, stage: Stage) -> StageView:
-        """Return a stage's view."""
         return self.stages[STAGES.index(stage)]
 
     @cached_property
@@ -330,7 +321,6 @@ class RunView:
 
     @cached_property
     def seats(self) -> tuple[Seat, ...]:
-        """The members, with all that is known of each in this round."""
         answers = {each.model: each for each in self.message.stage1}
         reviews = {each.model: each for each in self.round.reviews}
         corrections = {each.model: each for each in self.round.corrections}
@@ -367,7 +357,6 @@ class RunView:
         return tuple(map(seat, self.members))
 
     def seat(self, name: str) -> Seat | None:
-        """Return the member of this name."""
         return next((seat for seat in self.seats if seat.name == name), None)
 
     @property
@@ -377,7 +366,6 @@ class RunView:
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """Everybody's short name in this run."""
         personas = {name: persona for name, persona in self.members.items() if persona}
         short = short_names(self.members, personas)
         # Members keep their short names when somebody who reads alike takes the chair later.
@@ -388,12 +376,10 @@ class RunView:
         return short
 
     def name(self, member: str) -> str:
-        """Return a member's short name; of others, what they are called."""
         return self.names.get(member, member)
 
     @cached_property
     def by_label(self) -> dict[str, str]:
-        """Each label's member, by its short name."""
         return {label: self.name(name) for label, name in self.round.labels.items()}
 
     def named(self, text: str) -> str:
@@ -465,7 +451,6 @@ def of_document(
 
 
 def run_views(conversation: Conversation) -> list[RunView]:
-    """Return the view of each of a conversation's answers, oldest first."""
     return [
         of_document(
             each.answer, each.question, conversation, each.context, FilesRead.of(each.files, each.links)
@@ -504,7 +489,6 @@ def _with_message(view: RunView, message: AssistantMessage) -> RunView:
 
 
 def _settled(view: RunView) -> RunView:
-    """Record which stages took place, as the document shows."""
     held = view.round
     took_place = {
         "stage1": view.message.stage1,
@@ -545,7 +529,6 @@ _READ: Mapping[type[Event], str] = {
 
 
 def fold(view: RunView, event: Event, now: float) -> RunView:
-    """Return the view after one more event."""
     match event:
         case AnswerStreamed() | AnswerWithdrawn():
             # The text is copied each time, cheaply: 5,000 parts of a 60 kB answer take 0.06 s in all.
@@ -587,7 +570,6 @@ def fold(view: RunView, event: Event, now: float) -> RunView:
 
 
 def _in_round(view: RunView, event: MemberEvent | StageStarted | StageCompleted) -> RunView:
-    """Begin a further round at its first event."""
     if event.stage not in ROUND_STAGES or event.round <= view.number:
         return view
     view = replace(view, number=event.round, rounds=(*view.rounds, _NO_ROUND))

@@ -91,7 +91,6 @@ def _digest(view: RunView, seats: Sequence[Seat]) -> Iterator[Block]:
 
 
 def _in_short(seat: Seat, *, none_at_all: bool) -> Iterator[tuple[str, str]]:
-    """Return a member's rank, the gravest objection to its answer, and what it changed, a line each."""
     said, rank = seat.criticism, seat.rank
     stands = (
         wording.AVERAGE_VOTE.format(figures.position(rank.mean_position)) if rank else wording.NO_RANK
@@ -114,7 +113,6 @@ def _in_short(seat: Seat, *, none_at_all: bool) -> Iterator[tuple[str, str]]:
 
 
 def _change(seat: Seat) -> str:
-    """Return in a line what a member changed."""
     if isinstance(state := seat.correcting, Failed):
         return wording.STOPPED if state.failure.cause == "stopped" else wording.FAILED
     if not any(seat.moved):
@@ -128,7 +126,6 @@ def _change(seat: Seat) -> str:
 
 
 def _changed(passage: Passage, length: int) -> tuple[str, str]:
-    """Return a changed sentence before and after, each cut to where it differs."""
     pairs = zip(passage.before, passage.after, strict=False)
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     start = passage.after.rfind(" ", 0, max(same - length // 2, 0)) + 1
@@ -158,7 +155,6 @@ def _in_full(seat: Seat) -> Iterator[Block]:
 
 
 def opened(view: RunView, number: int) -> Message:
-    """Return all of one member: its changes, its whole response, the original, and reviews of it."""
     seat = view.seats[number] if number < len(view.seats) else None
     if seat is None or seat.answer is None:
         return Message("open", (Line(wording.NO_ANSWER),))
@@ -183,7 +179,6 @@ def _opened(seat: Seat, answer: Stage1Result) -> Iterator[Block]:
 
 
 def _standing(seat: Seat) -> Line:
-    """Return how a member's answer fared, in a line."""
     made, state, said = seat.correction, seat.correcting, list[str]()
     if (rank := seat.rank) and seat.view.round.ranking:
         of = len(seat.view.round.ranking.places)
@@ -209,7 +204,6 @@ def _standing(seat: Seat) -> Line:
 
 
 def _response(seat: Seat) -> Iterator[Block]:
-    """Return a member's answer after its last correction, whole, below its heading."""
     yield Heading(wording.CORRECTED if seat.has_changed else wording.RESPONSE, 3)
     made, answer = seat.correction, seat.answer
     result = made if made and (seat.has_changed or made.consultation) else answer
@@ -238,7 +232,6 @@ def text(
 
 
 def _score_of(answer: Stage1Result | None) -> int | None:
-    """Return how sure a consultant was of its first answer, 1 to 10."""
     return answer.consultation.confidence.score if answer and answer.consultation else None
 
 
@@ -267,13 +260,13 @@ def bar(score: int) -> str:
 
 def _sureness(said: Consultation, before: int | None) -> Iterator[tuple[str, str]]:
     sure = said.confidence
-    earlier = "" if before is None or before == sure.score else card.SCORE_BEFORE.format(before)
+    earlier = "" if before is None or before == sure.score else f" (before: {before})"
     yield card.CONFIDENCE, ". ".join(filter(None, (f"{bar(sure.score)}{earlier}", sure.reasoning)))
     if sure.uncertainty_factors:
         yield card.UNCERTAIN, "; ".join(sure.uncertainty_factors)
     if said.debate:
         changed = said.debate.position_changed
-        yield card.DEBATE, card.POSITION_CHANGED if changed else card.POSITION_KEPT
+        yield "Debate", card.POSITION_CHANGED if changed else card.POSITION_KEPT
 
 
 def _columns(*columns: tuple[str, list[str]]) -> Iterator[Block]:
@@ -284,12 +277,9 @@ def _columns(*columns: tuple[str, list[str]]) -> Iterator[Block]:
 def _debate(view: RunView, debate: Debate | None) -> Iterator[Block]:
     if debate:
         objections = [
-            card.OBJECTION.format(view.name(each.target), each.severity, each.critique)
-            for each in debate.critiques
+            f"{view.name(each.target)} ({each.severity}): {each.critique}" for each in debate.critiques
         ]
-        ideas = [
-            card.IDEA.format(view.name(each.source), each.idea) for each in debate.incorporated_from
-        ]
+        ideas = [f"{view.name(each.source)}: {each.idea}" for each in debate.incorporated_from]
         yield from _columns((card.OBJECTS, objections), (card.TOOK_OVER, ideas))
 
 
@@ -390,7 +380,6 @@ def summary(points: Sequence[ReviewPoint], limit: int = SUMMARY) -> str:
 
 
 def said(point: ReviewPoint) -> str:
-    """Return an objection as a sentence, with its grade."""
     end = "" if point.text.endswith(wording.SENTENCE_ENDS) else "."
     text = wording.graded(point.severity, f"{point.text}{end}")
     return f"({wording.NOT_FOUND}) {text}" if point.found is False else text
@@ -400,7 +389,6 @@ def said(point: ReviewPoint) -> str:
 
 
 def _explained(view: RunView) -> Iterator[Line]:
-    """Return how to read a ranking."""
     if len(view.round.labels) == 2:
         yield Line(wording.OWN_VOTES_OF_TWO)
     if view.round.ranking and (alike := card.agreement(view.round.ranking.agreement_word)):
@@ -408,7 +396,6 @@ def _explained(view: RunView) -> Iterator[Line]:
 
 
 def _missing(view: RunView) -> Iterator[Line]:
-    """Return whose vote is missing from a ranking, and why."""
     for seat in view.seats:
         if isinstance(state := seat.answering, Failed):
             yield Line(wording.UNANSWERED.format(seat.short, failures.failure(state.failure)))
@@ -419,7 +406,6 @@ def _missing(view: RunView) -> Iterator[Line]:
 
 
 def _scores(view: RunView) -> Iterator[Block]:
-    """Return the answers' scores by criterion, if the run has criteria."""
     matrix, criteria = view.round.scores, view.criteria
     if matrix is None or criteria is None:
         return
@@ -481,7 +467,6 @@ def _of_round(view: RunView) -> Iterator[Message]:
 
 
 def _judged(depth: RunDepth, report: JudgeReport) -> Iterator[Block]:
-    """Yield what the judge said of the first answers, and what is known of it afterwards."""
     yield Heading(worth.JUDGED)
     yield Line(worth.verdict(report))
     for point in report.points:
@@ -533,7 +518,6 @@ def _table(view: RunView, places: Sequence[RankedAnswer]) -> Table:
 
 
 def _moves(view: RunView, iteration: IterationState) -> Iterator[Block]:
-    """Return how each answer changed from round to round, and why the rounds ended."""
     yield Heading(wording.ROUNDS)
     yield Line(wording.sentence(card.rounds(iteration)))
     held = view.every_round[: len(iteration.rounds)]

@@ -424,7 +424,6 @@ class Round:
 
 
 def rounds_of(message: AssistantMessage) -> list[Round]:
-    """Return the rounds of a stored answer, however old; one if the document has no others."""
     first = Round(
         message.label_to_model or {},
         message.stage2,

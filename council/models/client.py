@@ -154,7 +154,6 @@ class ModelEndpoint:
         return wants and not self.server.ladder(model, self.refused(model))
 
     def learn(self, model: str, *parts: str, everywhere: bool = False) -> None:
-        """Remember what a refused request has taught."""
         where = EVERY_MODEL if everywhere else model
         self._refused.setdefault(where, {}).update(dict.fromkeys(parts))
         self.requests[model] += 1

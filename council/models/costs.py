@@ -183,7 +183,6 @@ def read_listings(models: Iterable[JsonObject]) -> dict[str, ModelListing]:
 
 
 def find_listing(listings: Mapping[str, ModelListing], model: str) -> ModelListing | None:
-    """Return what a list says of a model; `None` where it doesn't have it."""
     # Variants that only route differently (`:nitro`, `:floor`) aren't listed separately; Gemini's list
     # has `models/gemini-2.5-pro` for `gemini-2.5-pro`; Ollama's `llama3.2:latest` for `llama3.2`
     # (https://github.com/ollama/ollama/blob/main/docs/api.md#model-names).

@@ -303,7 +303,6 @@ def _cause(said: str, codes: Collection[str], status: int, *, is_api: bool) -> C
 
 
 def _parts(error: object, depth: int = DEEPEST) -> Iterator[JsonObject | str]:
-    """Yield the objects and strings of an error, from the outermost in."""
     if isinstance(error, str):
         yield error[:MOST_WORDS]
     elif isinstance(error, list) and depth:

@@ -127,7 +127,6 @@ class Completion:
             self.finish_reason = "stop"
 
     def take_body(self, body: JsonObject) -> None:
-        """Take a plain body, parsed; one that has arrived is complete."""
         self._unparsed = 0
         choice = _first(body.get("choices"))
         self._take(body, choice, as_object(choice.get("message")) or as_object(choice.get("delta")))

@@ -206,7 +206,6 @@ def parse_page(data: bytes) -> object:
 
 
 async def refusal(response: httpx.Response, secrets: Redaction) -> RefusedCall:
-    """Return the error that a response with an error status means."""
     try:
         body = await body_of(response, ERROR_BYTES)
     except (ModelError, httpx.RequestError):

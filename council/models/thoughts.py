@@ -91,11 +91,9 @@ class ThoughtFilter:
 
     @property
     def thoughts(self) -> str:
-        """The end of what the model thought."""
         return "".join(self._thoughts)[-MOST_KEPT:]
 
     def think(self, text: str) -> None:
-        """Take what is known for a thought."""
         self._thoughts.append(text)
 
     def feed(self, piece: str) -> None:
@@ -180,7 +178,6 @@ class ThoughtFilter:
         return len(line) if len(line) <= LONGEST_LINE else len(self._mark.closing)
 
     def _settle(self, line: str) -> None:
-        """Take a line that is over, or taken for it."""
         if self._state != "answering" and (end := self._end(line)):
             self._close(line, *end)
         else:
@@ -202,7 +199,6 @@ class ThoughtFilter:
         return None
 
     def _close(self, text: str, begin: int, end: int) -> None:
-        """End thoughts at a mark in what was said last."""
         was_heard = bool(self._pieces) and not self._is_mute
         self.think("".join((*self._pieces, text[:begin])))
         self._pieces, self._is_mute, self._state = [], False, "answering"

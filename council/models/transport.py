@@ -55,7 +55,6 @@ class Transport(httpx.AsyncBaseTransport):
         self._session: aiohttp.ClientSession | None = None
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request and return its response, whose body is still to be read."""
         began = asyncio.get_running_loop().time()
         seconds = cast("dict[str, float | None]", request.extensions.get("timeout", {}))
         timeout = aiohttp.ClientTimeout(
@@ -236,7 +235,6 @@ def _unpacking(first: bytes, encoding: str) -> _Unpacking:
 
 @contextmanager
 def _as_httpx() -> Generator[None]:
-    """Turn aiohttp's errors into httpx's."""
     try:
         yield
     except aiohttp.ConnectionTimeoutError as error:

@@ -86,7 +86,6 @@ class DepthChoice:
         *,
         reviewed: bool,
     ) -> RunDepth | None:
-        """Return what the document keeps, with the audit's verdict."""
         chosen = self._chosen
         if chosen is None:
             return None
@@ -97,7 +96,6 @@ class DepthChoice:
         return chosen
 
     async def _auto(self, judge: Member | None) -> RunDepth:
-        """Return what `auto` does with these answers, and why."""
         session, names = self._session, [answer.model for answer in self._answers]
         labels = label_answers(names, session.brief.seed)
         texts = {each.model: for_reviewers(each.text, each.consultation) for each in self._answers}

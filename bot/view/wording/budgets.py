@@ -7,8 +7,6 @@ from storage.errors import Used
 from storage.index.statistics import Typical
 from storage.journal.spending import DOLLAR
 
-NOTHING_ASKED = "Nothing was asked."
-NO_EVENTS = "A dry run asks nothing, so it has no events. Leave out --events, or use --json."
 _PARTS: dict[StageName, str] = {
     "stage1": "Answers",
     "judge": "Comparison",
@@ -20,7 +18,6 @@ _PARTS: dict[StageName, str] = {
 
 
 def dry_run(estimate: Estimate, typical: Typical | None) -> str:
-    """Return what a question costs, by stage, and what that assumes."""
     rows = [(_PARTS[stage.stage], *_row(stage)) for stage in estimate.stages]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = (
@@ -37,11 +34,10 @@ def dry_run(estimate: Estimate, typical: Typical | None) -> str:
             worth.IF_THEY_AGREE.format(amount(estimate.agreed_cost) if estimate.cost else NO_COST),
         )
     assumed = f"Each reply is assumed to be {count(estimate.reply_tokens, 'token')} long (max_tokens)."
-    return "\n".join([said, *lines, assumed, *_reasons(estimate), NOTHING_ASKED])
+    return "\n".join([said, *lines, assumed, *_reasons(estimate), "Nothing was asked."])
 
 
 def short_question(estimate: Estimate) -> str:
-    """Return what a question of a few words may cost before any answer is known."""
     if not estimate.cost:
         return "A short question has no cost."
     said = f"A short question costs at most {amount(estimate.cost)}, by the models' prices."
@@ -49,7 +45,6 @@ def short_question(estimate: Estimate) -> str:
 
 
 def unpriced(estimate: Estimate) -> str:
-    """Return what calls without a known price are assumed to cost."""
     calls, each = estimate.unpriced, dollars(estimate.unpriced_call)
     if calls == 1:
         return f"1 call has no known price and is assumed to cost {each}."
@@ -81,10 +76,6 @@ _WHOSE = {
     ("workspace", "day"): "The budget of this server or workspace for today",
     ("workspace", "month"): "The budget of this server or workspace for this month",
 }
-USED_UP = (
-    "The question, with the messages and files that are read with it, may cost more than the budget has "
-    "room for, so no model was asked. Press Continue once there is room, or ask with less text."
-)
 
 
 _ROOM = {"day": "at 00:00 UTC", "month": "on the 1st, at 00:00 UTC"}
@@ -95,7 +86,6 @@ def in_file(key: str) -> str:
 
 
 def over_run(limit: float, needed: float, estimate: Estimate, setter: str) -> str:
-    """Refuse a question that needs more than any question may cost, or than its program lets it."""
     said = f"A question may cost at most {exactly(limit)}; this one needs {amount(needed)}."
     return " ".join([said, *_reasons(estimate), setter])
 

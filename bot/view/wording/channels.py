@@ -56,7 +56,6 @@ def profiles(names: Iterable[str]) -> str:
 
 
 def people(users: Iterable[str], roles: Iterable[str], groups: Iterable[str]) -> str:
-    """List who may ask, by id."""
     named = (("person", users), ("role", roles), ("user group", groups))
     return ", ".join(f"{kind} {one}" for kind, ids in named for one in ids)
 
@@ -110,13 +109,11 @@ def _admin(platform: str) -> str:
 
 
 def profile_closed(name: str, open_: Sequence[str]) -> str:
-    """Refuse a profile, and name those that are open."""
     others = f"Choose {' or '.join(open_)}." if open_ else "No profile is open here."
     return f"The profile {name} isn't open in this channel. {others}"
 
 
 def no_profile(option: str, name: str, guess: str | None, known: Iterable[str]) -> str:
-    """Report that there is no such profile, and which one may be meant or which there are."""
     hint = f"Did you mean {guess}?" if guess else f"Available: {', '.join(known)}."
     return f"{option}: there is no profile \u201c{name}\u201d. {hint}"
 
@@ -128,7 +125,6 @@ def not_among(name: str, open_: Iterable[str]) -> str:
 
 
 def wrong(option: str, value: str, allowed: str, guess: str | None = None) -> str:
-    """Report that a value can't be used, and what can."""
     hint = f"Did you mean {guess}?" if guess else f"It takes {allowed}."
     return f"{option} can't be \u201c{value}\u201d. {hint}"
 
@@ -142,7 +138,6 @@ def days(number: int) -> str:
 
 
 def no_option(key: str, guess: str | None, known: Iterable[str]) -> str:
-    """Report that there is no such setting to reset."""
     hint = f"Did you mean {guess}?" if guess else f"Available: {', '.join(known)}."
     return f"reset: there is no setting \u201c{key}\u201d. {hint}"
 

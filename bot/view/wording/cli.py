@@ -57,6 +57,5 @@ def wrong(detail: ErrorDetails) -> str:
 
 
 def remedy(detail: ErrorDetails) -> str:
-    """Return what to write instead of a value."""
     _, fix = _KINDS.get(detail["type"], ("", "Correct it; docs/configuration.md lists every key"))
     return fix.format(**detail.get("ctx", {}))

@@ -82,7 +82,6 @@ def not_asked(why: str) -> str:
 
 
 def of_profiles(option: str, names: Collection[str]) -> str:
-    """Refuse an option that profiles have now, and name those that can be asked."""
     known = f"This council's profiles: {', '.join(names)}. Choose one with --profile."
     return (
         f"--{option} belongs to a profile now, in council.toml. "
@@ -99,7 +98,6 @@ def twice(option: str) -> str:
 
 
 def unknown(name: str, guess: str | None, known: Sequence[str], *, before_question: bool) -> str:
-    """Report that a flag is unknown, and suggest one or list all."""
     listed = ", ".join(f"--{each}" for each in known)
     hint = f"Did you mean --{guess}?" if guess else f"Available: {listed}."
     where = " Options come before the question." if before_question else ""

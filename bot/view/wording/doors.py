@@ -9,7 +9,6 @@ TOKEN_SCOPES = "terminal, slack:TEAM/CHANNEL or discord:SERVER/CHANNEL, by their
 
 
 def program(name: str) -> str:
-    """Return how a program is called where its questions are shown."""
     return f"{name} (program)"
 
 
@@ -26,14 +25,12 @@ def made(place: str, name: str, limit: float | None, expires_at: str | None) -> 
 
 
 def moment(at: str | None) -> str:
-    """Return a time in ISO 8601 to the minute."""
     return re.sub(r":\d\d(\.\d+)?(Z|\+00:00)$", " UTC", at.replace("T", " ")) if at else "never"
 
 
 def listed(
     name: str, place: str, expires_at: str | None, used_at: str | None, spent: float, limit: float | None
 ) -> str:
-    """Return one token's line."""
     of = f" of {exactly(limit)}" if limit else ", no limit"
     day = f"today {amount(spent) if spent else '$0.00'}{of}"
     return f"{name}: {place}; expires {moment(expires_at)}; last used {moment(used_at)}; {day}"

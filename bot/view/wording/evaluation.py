@@ -54,7 +54,6 @@ def problems(path: str, found: Sequence[str]) -> str:
 
 
 def plan(questions: int, members: int, arms: int, judged: int, cost: float, unpriced: int) -> str:
-    """Return what is about to run and what it will cost, before the first call."""
     by = f", {judged} of them scored by the judge" if judged else ""
     unknown = f"; {count(unpriced, 'call')} without a known price at an estimate" if unpriced else ""
     return (
@@ -69,7 +68,6 @@ def invalid(found: Invalid) -> str:
 
 
 def sentence(arms: Sequence[ArmFigures], best: str, baseline: str) -> str:
-    """Return in one sentence how the council did beside the baseline, and what it cost."""
     other = next(each for each in arms if each.name == baseline)
     rest = [each for each in arms if each is not other] or [other]
     council = max(rest, key=lambda each: (each.name == FULL, each.name in COUNCILS))
@@ -99,7 +97,6 @@ def _right(arm: ArmFigures) -> str:
 
 
 def line(arm: ArmFigures, baseline: str) -> str:
-    """Return one arm in words."""
     if arm.invalid:
         return f"{arm.name}: invalid, {invalid(arm.invalid)}."
     said = f"{arm.name}: right on {_right(arm)}"
@@ -133,7 +130,6 @@ def notes(
     is_stopped: bool,
     judged_by_member: bool,
 ) -> Iterator[str]:
-    """Yield what else came out, and what that can't show."""
     for name, found in flips.items():
         mended, spoilt, unknown = found.values()
         changed = f"; nobody can say of {unknown} more" if unknown else ""

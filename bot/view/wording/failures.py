@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.errors import NothingRead
-from bot.view.wording.budgets import USED_UP
 from council.errors import Failure, NoAnswers, RunForgotten, RunStopped
 from council.profile import Member
 from council.text import clip
@@ -62,7 +61,11 @@ def explain(
                 "Repair it or move it away."
             )
         case BudgetExceeded():
-            return USED_UP
+            return (
+                "The question, with the messages and files that are read with it, may cost more than "
+                "the budget has room for, so no model was asked. Press Continue once there is room, or "
+                "ask with less text."
+            )
         case StorageError():
             advice = (
                 ""
@@ -124,7 +127,6 @@ def _quoted(why: Failure) -> str:
 
 
 def cause(why: Failure) -> str:
-    """Return why a call gave nothing, in a few words."""
     if why.cause == "only_thoughts" and why.limit:
         return f"it thought until its limit of {why.limit:,} tokens"
     return why.reason.clause

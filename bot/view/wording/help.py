@@ -93,7 +93,6 @@ def so_far(spent: Spent) -> str:
 
 
 def cost(lately: Typical | None, estimate: Estimate) -> str:
-    """Return what a short question takes here, as a card says it."""
     said = expected(lately, estimate.cost)
     return f"{said[:1].upper()}{said[1:]} for a short question." if said else f"{NO_COST}."
 
@@ -112,7 +111,6 @@ def seats(
 
 
 def seat(models: Iterable[str], persona: str | None) -> str:
-    """Name one seat's model and its fallbacks."""
     named = " or ".join(models)
     return f"{named} as {persona}" if persona else named
 

@@ -68,7 +68,6 @@ def too_large_together(most: int) -> str:
 
 
 def pages_read(read: int, pages: int) -> str:
-    """Report that a document is longer than is read."""
     left = f"pages {read + 1:,}\u2013{pages:,}" if pages > read + 1 else f"page {pages:,}"
     return f"{left} left out"
 
@@ -78,7 +77,6 @@ def characters_read(characters: int) -> str:
 
 
 def only_pictures(pages: Sequence[int]) -> str:
-    """Name the pages that have no text."""
     named = listing([*_spans(pages)])
     if len(pages) == 1:
         return f"page {named} holds only a picture"
@@ -86,14 +84,12 @@ def only_pictures(pages: Sequence[int]) -> str:
 
 
 def not_in_letters(pages: Sequence[int]) -> str:
-    """Name the pages that show more than can be read of them as text."""
     if len(pages) == 1:
         return f"page {pages[0]:,} says something that can't be read as text"
     return f"pages {listing([*_spans(pages)])} say something that can't be read as text"
 
 
 def not_shown(pages: Sequence[int]) -> str:
-    """Name the pages whose pictures aren't sent to anybody."""
     return f"{'page' if len(pages) == 1 else 'pages'} {listing([*_spans(pages)])} not shown"
 
 
@@ -108,7 +104,6 @@ def _spans(pages: Sequence[int]) -> Iterator[str]:
 
 
 def left_out(files: Sequence[tuple[str, str]]) -> str:
-    """Report which of a question's files aren't read, by their reasons."""
     reasons: dict[str, list[str]] = {}
     for name, why in files:
         reasons.setdefault(why, []).append(name)
@@ -120,7 +115,6 @@ def left_out(files: Sequence[tuple[str, str]]) -> str:
 
 
 def nothing_read(files: Sequence[FileRecord], links: Sequence[LinkRecord]) -> str:
-    """Report that a question holds nothing that can be read, so that nobody was asked."""
     unread = [f"{file.name}: {file.omitted}" for file in files if file.omitted]
     unread += [f"{link.url}: {link.omitted}" for link in links if link.words is None]
     said = "Nothing that came with the question can be read, so nobody was asked and nothing paid."
@@ -128,7 +122,6 @@ def nothing_read(files: Sequence[FileRecord], links: Sequence[LinkRecord]) -> st
 
 
 def is_unread(file: FileRecord) -> bool:
-    """Return whether nothing of a file was read."""
     return file.omitted is not None and not file.characters and not file.seen_by
 
 

@@ -73,7 +73,6 @@ def statistics_title(days: int) -> str:
 
 
 def totals(found: Statistics) -> str:
-    """Return how a channel's runs ended, what they cost, and how long half of the answers took."""
     said = [f"{runs(found)}."]
     if found.tokens:
         said.append(f"{count(found.tokens, 'token')}.")
@@ -111,18 +110,15 @@ ASK = "Delete {}?"
 
 
 def extent(conversations: int, runs: int) -> str:
-    """Return how much would be deleted."""
     counted = listing((count(conversations, "conversation"), count(runs, "run")))
     return f"That is {counted}: questions, answers, and everything the models wrote."
 
 
 def revoked(tokens: Sequence[str]) -> str:
-    """Name the programs' tokens that open this channel no more."""
     return f"{count(len(tokens), 'token')} of programs will be revoked: {listing(tokens)}."
 
 
 def read_by_others(questions: int, *, beside: bool) -> str:
-    """Report that messages read for others' questions are deleted, `beside` what is listed above."""
     asked = f"{count(questions, 'question')} asked by others"
     said = f"Thread messages that were read for {asked} will be deleted"
     return f"{said}, too." if beside else f"{said}."

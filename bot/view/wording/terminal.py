@@ -77,7 +77,6 @@ def hint(ask: str, past: Iterable[str], forget: str, config: str, help_: str) ->
 
 
 def unknown_command(line: str, near: str | None) -> str:
-    """Answer what is no command, with the one that may be meant."""
     if near is None and not line.startswith(("/", "@")):
         return f"To ask, begin with /council: /council {clip(line, 60)}"
     meant = f"Did you mean {near}?" if near else "/council-help lists what there is."
@@ -85,7 +84,6 @@ def unknown_command(line: str, near: str | None) -> str:
 
 
 def as_page(conversation_id: str) -> str:
-    """Return how to get a transcript."""
     start = conversation_id[:8]
     return f"Its transcript as a page: council export {start} --format html > council-{start}.html"
 
@@ -161,7 +159,6 @@ SEATS = 3
 
 
 def offer(server: "LocalServer", file: str) -> str:
-    """Offer a server's models, with the lines that set them."""
     is_one = len(server.models) == 1
     return (
         f"There is a model server on this machine, probably {server.name}, with "
@@ -188,6 +185,5 @@ def _seats(server: "LocalServer") -> Iterator[str]:
 
 
 def seat(model: str, endpoint: str | None, persona: str | None = None) -> str:
-    """Write a seat as `council.toml` has it."""
     keys = {"model": model, "persona": persona, "endpoint": endpoint}
     return "{ " + ", ".join(f'{key} = "{value}"' for key, value in keys.items() if value) + " }"

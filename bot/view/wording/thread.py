@@ -120,7 +120,6 @@ def objection_by(critic: str, *, holds: bool | None) -> str:
 
 
 def reply(reason: str, *, holds: bool, is_kept: bool) -> str:
-    """Return an author's reply to an objection."""
     if not holds:
         return f"doesn't hold: {reason}" if reason else "doesn't hold."
     verdict = "it holds, but nothing was changed." if is_kept else "it holds."
@@ -132,7 +131,6 @@ FOUND_ITSELF = "found an error itself: {}"
 
 
 def point(said: str, quote: str | None, reply: str) -> str:
-    """Return what a critic says, the words that it is about, and the author's reply."""
     quoted = f" (\u201c{quote}\u201d)" if quote else ""
     answered = f" \u2192 {reply}" if reply else ""
     return f"{said}{quoted}{answered}"
@@ -159,7 +157,6 @@ NO_REVIEW = "{} gave no review: {}."
 
 
 def not_counted(name: str, *, truncated: bool) -> str:
-    """Report that a member's vote is not counted, and why."""
     if truncated:
         return f"{name}'s review reached its length limit before its vote, so no vote is counted."
     return f"{name}'s vote is not counted: its review has no ranking of two or more answers."

@@ -46,19 +46,16 @@ def words(number: int) -> str:
 
 
 def votes(number: int | None) -> str:
-    """Head the drawing of the votes, with the round if there were several."""
     which = "" if number is None else f", round {number}"
     return f"Where each reviewer put each answer{which}"
 
 
 def moves(*, several: bool) -> str:
-    """Head the drawing of the corrections' sizes."""
     whose = "member\u2019s corrections" if several else "correction"
     return f"How much each {whose} changed"
 
 
 def votes_of(name: str, votes: Iterable[tuple[str, int]], mean: float | None) -> str:
-    """Return what the drawing of an answer's votes shows."""
     said = ", ".join(f"{place} by {letter}" for letter, place in votes) or "no vote"
     return f"{name}: {said}, mean {position(mean)}"
 
@@ -68,6 +65,5 @@ def move_of(name: str, removed: int, added: int) -> str:
 
 
 def sure_of(name: str, before: int | None, after: int | None) -> str:
-    """Return what the drawing of a member's confidence shows."""
     first, last = ("no score" if score is None else str(score) for score in (before, after))
     return f"{name}: {first} before, {last} after"

@@ -20,7 +20,6 @@ IF_THEY_AGREE = "If the answers agree, reviews are skipped: {}."
 
 
 def verdict(report: JudgeReport) -> str:
-    """Say what the judge made of the first answers."""
     read = f"{report.model} read the first answers, without their authors' names."
     if report.agree:
         return f"{read} They recommend the same and differ in nothing important."
@@ -30,12 +29,10 @@ def verdict(report: JudgeReport) -> str:
 
 
 def point(differing: DifferingPoint) -> str:
-    """Return a point, and whether a source or a calculation would settle it."""
     return f"\u2022 {differing.text}{' (can be checked)' if differing.checkable else ''}"
 
 
 def known_since(depth: RunDepth) -> str:
-    """Return what an audit shows of the judge's verdict; empty where nothing does."""
     if depth.audited and depth.changed is not None:
         did = "changed" if depth.changed else "didn't change"
         return f"Reviewed all the same, as a check: the reviews {did} the recommendation."
@@ -43,7 +40,6 @@ def known_since(depth: RunDepth) -> str:
 
 
 def judge(*, is_member: bool) -> str:
-    """Say what the judge reads, beside the members and the chairman."""
     own = " It is also a member, so it judges its own answer." if is_member else ""
     return f"Where depth is auto, the judge reads all answers, without their authors' names.{own}"
 
@@ -120,7 +116,6 @@ def percent(fraction: float) -> str:
 
 
 def depths(quick: int, auto: int, skipped: int, full: int) -> str:
-    """Return how many runs went how deep."""
     said = [f"{full:,} full"] if full else []
     said += [f"{auto:,} auto ({skipped:,} without reviews)"] if auto else []
     said += [f"{quick:,} quick"] if quick else []
@@ -128,7 +123,6 @@ def depths(quick: int, auto: int, skipped: int, full: int) -> str:
 
 
 def audit(changed: int, of: int, undecided: int, low: float, high: float) -> str:
-    """Return what skipping reviews loses, as far as the audit knows."""
     unknown = f" Of {undecided:,} more, the judge couldn't tell." if undecided else ""
     if of < COMPARED:
         return f"Audited so far: {of:,}, too few to say what skipping loses.{unknown}"
