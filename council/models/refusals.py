@@ -2,24 +2,26 @@
 
 Errors come in many shapes: `{"error": {…}}` or `{"error": "text"}`, flat, as a list, nested in
 `message` or `detail`, as Cloudflare's `errors`, as HTML, and inside a 200. A code says more than a
-sentence, and what a sentence says depends on the status: `REFUSALS` is read from top to bottom. Several
-words in quotation marks don't count: there, a server may repeat the question.
+sentence, and what a sentence says depends on the status: `refusals.toml` is read from top to bottom.
+Several words in quotation marks don't count: there, a server may repeat the question.
 """
 
 import math
 import re
+import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from http import HTTPStatus
 from http.client import responses
 from itertools import product
+from pathlib import Path
 from typing import Literal, cast
 
 import orjson
+from pydantic import BaseModel
 
 from council.errors import Cause, Failure, ModelError
 from council.profile import THINKING_FIELDS
@@ -46,160 +48,41 @@ NO_SECRETS = Redaction(())
 SYSTEM, PICTURES, FORMATTED_STREAM = "system role", "shown pictures", "stream of a format"
 """Parts of a request that are no field of it; no field's name has a blank."""
 
-_MUCH = r"(?: token)?(?: count| length| size| tokens?)?(?: of)?(?: [\d,]+(?: tokens)?| \([^()]*\))?"
-_WAIT = r"please (?:wait|slow)|throttl(?:ed|ing)|rate limit|tokens per (?:minute|day)"
-"""What says that it was too much at once, as Bedrock's *Too many tokens, please wait* does."""
-_TOO_LONG = (  # earendil-works/pi (overflow.ts), litellm (exception_mapping_utils.py)
-    rf"\b(?:input|prompt|request){_MUCH} (?:is )?too (?:long|large)"
-    rf"|\b(?:input|prompt|context window){_MUCH} (?:(?:cannot )?exceed|is (?:longer|greater) than)"
-    r"|max(?:imum)? (?:\w+ )?(?:context|input|prompt|sequence|model|message) (?:length|token)"
-    r"|exceed(?:s|ed)? (?:[\w']+ ){0,4}(?:context (?:size|window|length|limit)|model token limit)"
-    r"|context (?:length|window|size) exceeded|(?:longer|greater|less) than the .{0,8}context length"
-    r"|context_length_exceeded|exceed_context_size|tokens_limit|too many (?:input |prompt )?tokens"
-    r"|tokens in request more than max|tokens? in the prompt cannot exceed|prompt has [\d,]+ tokens, but"
-    r"|must have less than [\d,]+ tokens|inputs?`? tokens \+ .{0,40}max_new_tokens"
-    r"|input length and `?max_tokens`? exceed|reduce the length of the (?:messages|prompt|input)"
-    r"|current length is \d+ while limit is|trying to keep the first \d+ tokens"
-    r"|range of input length should be|prompt ?\u8d85\u957f|\u957f\u5ea6\u8d85[\u9650\u8fc7\u51fa]"
-)
-"""What says that a request is longer than its model reads, in each server's words."""
-_RETRY_IN = r"\b(?:retry|try again|available again)\s+(?:after|in)\s+(?=\d)"
 
-
-@dataclass(frozen=True, slots=True)
-class Sign:
+class Sign(BaseModel, extra="forbid", frozen=True):
     """One way in which servers refuse: in words, or by any of some codes.
 
     `cause` is what it means, beside one of `statuses` if there are any.
     """
 
     cause: Cause
-    words: str = ""
-    statuses: Collection[int] = ()
-    codes: str = ""
+    words: tuple[str, ...] = ()
+    statuses: tuple[int, ...] = ()
+    codes: frozenset[str] = frozenset()
 
 
-_BAD = (200, 400, 422)
-_PAID = (200, 400, 402, 403, 422, 429)
-_IS = "(?:(?:is|are|was|has been|have been) )?"
-REFUSALS = (
-    # Codes: of several in one error, the one that says more counts: who is asked, or how it is meant.
-    Sign("moderated", codes="content_filter content_policy_violation responsibleaipolicyviolation"),
-    Sign("moderated", codes="data_inspection_failed datainspectionfailed moderation_blocked 1301"),
-    Sign("moderated", codes="flagged"),
-    Sign("data_policy", codes="privacy_restricted"),
-    Sign("key_limit", codes="openrouter_key_limit budget_exceeded"),
-    Sign("forbidden", codes="region_restricted key_model_access_denied team_model_access_denied"),
-    Sign("forbidden", codes="unsupported_country_region_territory"),
-    Sign("rate_limited", codes="openrouter_in_flight_budget capacity_exhausted 1302 1303 1305 3040"),
-    Sign("rate_limited", codes="3505 throttlingexception throttling throttling.ratequota"),
-    Sign("rate_limited", codes="throttling.allocationquota"),
-    # Some come as a 429, though no waiting helps: OpenAI's, Moonshot's, Zhipu's, Cloudflare's.
-    Sign("credit", codes="insufficient_quota credit_balance_exhausted exceeded_current_quota_error"),
-    Sign("credit", codes="billing_hard_limit_reached billing_not_active billing_error"),
-    Sign("credit", codes="insufficient_balance insufficient_credits arrearage 1113 3036 4006"),
-    Sign("key", codes="invalid_api_key incorrect_api_key api_key_invalid invalidapikey no_api_key"),
-    Sign("key", codes="invalid_authentication_error"),
-    # Longer than a model reads: earendil-works/pi (overflow.ts), litellm (exception_mapping_utils.py).
-    Sign("too_long", codes="context_length_exceeded exceed_context_size_error tokens_limit_reached"),
-    Sign("too_long", codes="context_window_exceeded request_too_large string_above_max_length 1261"),
-    Sign("too_long", r"(?:\A|: )request too large\b"),  # Groq, OpenAI: under the code of a rate limit
-    Sign("too_long", rf"\A(?!.*(?:{_WAIT})).*(?:{_TOO_LONG})"),
-    Sign("no_api", codes="unknown_url"),
-    Sign("not_found", codes="not_found model_not_found model_deprecated model_not_available"),
-    Sign("not_found", codes="model_not_supported modelnotfound model_not_exist invalid_model"),
-    Sign("not_found", codes="deploymentnotfound 5007 1211"),
-    Sign("malformed", codes="json_validate_failed"),  # Groq: what the model wrote isn't the JSON
-    Sign("unavailable", codes="overloaded_error engine_overloaded_error server_is_overloaded"),
-    Sign("unavailable", codes="slow_down provider_unavailable provider_overloaded"),
-    # Words, each beside the statuses under which it was seen.
-    Sign("rate_limited", _RETRY_IN, (429,)),
-    Sign("credit", r"credit limit exceeded|reached its billing limit", (402,)),
-    Sign("credit", r"depleted your .{0,40}credits", (402,)),
-    Sign("key", r"(?:incorrect|invalid|wrong|missing|no|expired) api[ _-]?key", _BAD),
-    Sign("key", r"(?:incorrect|invalid|wrong|missing|no|expired) authentication", _BAD),
-    Sign("key", r"(?:incorrect|invalid|wrong|missing|no|expired) credentials", _BAD),
-    Sign("key", r"api[ _-]?key (?:is |was )?(?:not (?:valid|found)|in(?:valid|correct))", _BAD),
-    Sign("key", r"api[ _-]?key (?:is |was )?(?:expired|missing)", _BAD),
-    Sign("key", r"\bno connected db\b", _BAD),  # LiteLLM without a database
-    Sign("key_limit", rf"\b(?:key|budget) (?:total )?limit {_IS}(?:exceeded|reached)", _PAID),
-    Sign("key_limit", rf"\b(?:spend(?:ing)?|usage) limit {_IS}(?:exceeded|reached)", _PAID),
-    Sign("key_limit", r"budget has been exceeded", _PAID),
-    Sign("key_limit", r"exceeded (?:your|its|the) (?:\w+ly )?(?:budget|spending limit)", _PAID),
-    Sign("too_dear", r"fewer max_tokens|max_tokens|can only afford", (402,)),
-    Sign("too_dear", r"this request (?:requires|costs|would|may|needs)", (402,)),
-    Sign("credit", r"insufficient (?:account )?(?:balance|credits?|funds|quota)", _PAID),
-    Sign("credit", r"(?:no|out of) credits?\b", _PAID),
-    Sign("credit", rf"credits? (?:balance )?{_IS}(?:too low|exhausted|depleted|used up)", _PAID),
-    Sign("credit", r"used all available credits", _PAID),
-    Sign("credit", r"(?:exceeded|exhausted) your (?:monthly |included |prepaid )*credits", _PAID),
-    Sign("credit", r"exceeded your current quota, please check", _PAID),
-    Sign("credit", r"balance is (?:too low|negative|empty)|negative balance", _PAID),
-    Sign("credit", r"account is (?:suspended|overdue|in arrears|not active)|in good standing", _PAID),
-    Sign("credit", r"(?:visit|check|update) your billing|no balance|please recharge", _PAID),
-    Sign("credit", r"never purchased credits", _PAID),
-    Sign("moderated", r"content (?:filter|management policy|policy)|safety system", (403, *_BAD)),
-    Sign("moderated", r"inappropriate content|usage (?:policy|policies|guidelines)", (403, *_BAD)),
-    Sign("moderated", r"requires moderation", (403, *_BAD)),
-    Sign("moderated", rf"\b(?:input|prompt|request|content) {_IS}flagged", (403, *_BAD)),
-    Sign("moderated", rf"\b(?:input|prompt|request|content) {_IS}considered high risk", (403, *_BAD)),
-    Sign("not_found", r"\bmodel\b.{0,100}\b(?:not exist|not found|is not valid)", _BAD),
-    Sign("not_found", r"\bmodel\b.{0,100}\bnot supported by any|is not a valid model", _BAD),
-    Sign("not_found", r"invalid model name|model identifier is invalid", _BAD),
-    Sign("not_found", r"\bmodel:? \S{1,100} is (?:unknown|(?:currently )?unavailable)", _BAD),
-    Sign("not_found", r"\bmodel:? \S{1,100} is (?:currently )?not available", _BAD),
-    Sign("not_found", r"\b(?:invalid|unsupported) model(?: id)?\s*(?::|['\"`]|$)", _BAD),
-    Sign("not_found", r"unknown model|no such model|try pulling it|invocation of model id", _BAD),
-    Sign("forbidden", r"location is not supported|(?:country|region).{0,60}not supported", _BAD),
-    Sign("rate_limited", _WAIT, _BAD),
-    Sign("data_policy", r"data policy|privacy settings?\b|guardrail restrictions", (404,)),
-    Sign("no_api", r"invalid url|unknown request url|no route\b|route .{0,60}not found", (404,)),
-    Sign("no_api", r"unexpected endpoint|cannot post|file not found|resource not found", (404,)),
-    Sign("no_api", r"method not allowed", (404,)),
-    Sign("no_api", r"\A\W*(?:404:? ?)?(?:page |url |path )?not found\W*\Z", (404,)),
-    Sign("no_api", r"unexpected endpoint", (200,)),  # LM Studio
-    # Codes that say no more than a status does, and less than a sentence.
-    Sign("key", codes="authentication_error", statuses=(200,)),
-    Sign("forbidden", codes="permission_error permission_denied access_denied", statuses=(200,)),
-    Sign("not_found", codes="not_found_error resource_not_found_error no_endpoints", statuses=(200,)),
-    Sign("rate_limited", codes="rate_limit_error rate_limit_exceeded", statuses=(200,)),
-    Sign("bad_request", codes="invalid_request_error", statuses=(200,)),
+class _Table(BaseModel, extra="forbid", frozen=True):
+    """What `refusals.toml` says: signs, what says that a part isn't taken, what a status means."""
+
+    parts: dict[str, list[str]]
+    signs: tuple[Sign, ...]
+    not_taken: dict[Literal["system", "pictures", "format", "thinking", "stream"], tuple[str, ...]]
+    by_status: dict[int, Cause]
+
+
+_TABLE = _Table.model_validate(
+    tomllib.loads(Path(__file__).with_name("refusals.toml").read_text("utf-8"))
 )
-_SYSTEM = "(?:system|developer) (?:role|messages?|prompts?|instructions?)"
-NOT_TAKEN: tuple[tuple[Literal["system", "pictures", "format", "thinking", "stream"], str], ...] = (
-    ("system", rf"{_SYSTEM}\b.{{0,40}}\b(?:not|n't|un\w*ed)\b"),
-    ("system", rf"(?:not|n't|un\w*ed)\b.{{0,40}}\b{_SYSTEM}\b"),
-    ("system", r"(?:only|must be) \W*user\W* (?:and|or) \W*(?:assistant|model)\b"),
-    ("system", r"roles must alternate"),
-    # "No endpoints found that support image input" (OpenRouter, 404), "image input is not supported by
-    # this server" (llama.cpp, 500), "is not a multimodal model" (vLLM), "unknown variant `image_url`,
-    # expected `text`" (DeepSeek), "content must be a string" (Groq)
-    ("pictures", r"\bimages?\b|image_url|multi-?modal|\bvision\b"),
-    ("pictures", r"\bcontent\b.{0,40}\b(?:must|should) be\b.{0,20}\bstr(?:ing)?\b"),
-    ("pictures", r"\bcontent\b.{0,40}\b(?:expected|valid)\b.{0,20}\bstr(?:ing)?\b"),
-    ("format", r"response[_ ]?format|json[_ ]?schema|structured[_ ]outputs?"),
-    ("format", r"guided[_ ](?:decoding|json)|\bgrammar\b|schema fields"),
-    ("format", r"handle the requested parameters"),
-    ("thinking", r"\b(?:thinking|reasoning)\b"),
-    ("stream", r"[\"'`]stream[\"'`]"),
-    ("stream", r"\bstream(?:ing)?\b.{0,30}(?:unsupported|disabled)"),
-    ("stream", r"\bstream(?:ing)?\b.{0,30}not (?:supported|available|allowed|enabled)"),
-    ("stream", r"(?:n't|not|cannot|only|disable)\b(?: support)?.{0,20}\b(?:non-)?stream(?:ing)?\b"),
-)
-"""What says that a part of a request isn't taken; a field is most often named (`refused_part`)."""
-_BY_STATUS: dict[int, Cause] = {
-    401: "key",
-    402: "too_dear",  # of one request, unless it says that the account is empty
-    403: "forbidden",
-    404: "not_found",
-    405: "no_api",
-    408: "unavailable",
-    409: "unavailable",  # OpenAI's lock timeout: its own clients try again
-    412: "credit",  # Fireworks: the account is suspended
-    413: "too_long",
-    429: "rate_limited",
-    498: "unavailable",  # Groq: no capacity
-}
+
+
+@cache
+def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
+    found = "|".join(words)
+    for name, part in _TABLE.parts.items():
+        found = found.replace(f"<{name}>", "|".join(part))
+    return re.compile(found, re.IGNORECASE | re.DOTALL)
+
+
 _QUOTED = re.compile(
     "|".join(
         # An apostrophe inside a word ends no quotation; one that isn't ended goes on to the end.
@@ -283,16 +166,15 @@ def is_out_of_form(failure: Failure) -> bool:
 def _cause(said: str, codes: Collection[str], status: int, *, is_api: bool) -> Cause:
     # A single word in quotation marks names a field or a model.
     words = _QUOTED.sub(lambda each: " " if len(each[0].split()) > 1 else each[0], said[:TOLD_LENGTH])
-    for row in REFUSALS:
+    for row in _TABLE.signs:
         if row.statuses and status not in row.statuses:
             continue
-        has_code = not {*row.codes.split()}.isdisjoint(codes)
-        if has_code or (row.words and re.search(row.words, words, re.IGNORECASE | re.DOTALL)):
+        if not row.codes.isdisjoint(codes) or (row.words and _pattern(row.words).search(words)):
             return row.cause
     if status == HTTPStatus.NOT_FOUND and not is_api:
         return "no_api"
-    if status in _BY_STATUS:
-        return _BY_STATUS[status]
+    if status in _TABLE.by_status:
+        return _TABLE.by_status[status]
     if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
         return "no_api"  # a redirect: the address is wrong, and a key isn't sent after it
     is_bad = HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR
@@ -380,7 +262,7 @@ def _wait(layers: list[JsonObject], said: str) -> float | None:
         value = layer.get("retry_after")
         if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf:
             return float(value)
-    found = re.search(_RETRY_IN, said[:EXCERPT_LENGTH], re.IGNORECASE)
+    found = _pattern(("<retry_in>",)).search(said[:EXCERPT_LENGTH])
     if found is None:
         return None
     seconds, at = 0.0, found.end()
@@ -412,7 +294,7 @@ def refused_part(error: object, failure: Failure, body: JsonObject) -> tuple[str
 
 def _named(layers: list[JsonObject], words: str, body: JsonObject) -> Iterator[str]:
     """Find the parts of a request that a refusal names: in `param` or `loc`, else in its words."""
-    says = {part for part, said in NOT_TAKEN if re.search(said, words, re.IGNORECASE | re.DOTALL)}
+    says = {part for part, said in _TABLE.not_taken.items() if _pattern(said).search(words)}
     messages = cast("list[JsonObject]", body["messages"])
     if "system" in says and any(message["role"] == "system" for message in messages):
         yield SYSTEM
