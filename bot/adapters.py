@@ -19,7 +19,7 @@ from bot.service.delivery.outbox import Outbox, SharedRateLimits
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
 from bot.service.shared_queue import Worker
-from council.task_group import first_of
+from council.tasks import first_of
 from storage.database import Database
 from storage.errors import DatabaseError, StorageError
 

@@ -27,7 +27,7 @@ from bot.service.shared_queue import Claims, SharedQueue
 from bot.view.wording import cli as wording
 from council.accounts import Directory
 from council.profile import Profile
-from council.task_group import beside
+from council.tasks import beside
 from storage.errors import DatabaseError, StorageError
 from storage.forgetting import Forgetting
 from storage.index.index import Index

@@ -25,7 +25,7 @@ from bot.service.metrics import Metrics
 from bot.service.run_tasks import RunQueue
 from bot.service.shared_queue import Worker
 from bot.upkeep import maintain
-from council.task_group import beside, first_of
+from council.tasks import beside, first_of
 from storage.errors import StorageError
 from storage.processes.locks import LOOK_SECONDS, SHARED
 from storage.work import Do, Kind

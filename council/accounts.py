@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from council.calls import Call
-from council.cancel import Cancellation
 from council.errors import Failure, ModelError
 from council.profile import Member, Profile
+from council.tasks import Cancellation
 
 
 class Directory:

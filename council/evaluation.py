@@ -19,13 +19,13 @@ from typing import Literal, NamedTuple
 from council import consultation_calls
 from council.brief import Brief
 from council.calls import Ask, AskAgain, Call, Outcome, Reply, Steps
-from council.cancel import Stop
 from council.document.conversation import AssistantMessage
 from council.document.results import Stage1Result, was_skipped
 from council.errors import Failure, NoAnswers
 from council.profile import Member, Profile
 from council.run import deliberate
 from council.session import Request, Session
+from council.tasks import Stop
 from council.usage import Usage, total
 from council.worth.intervals import Interval, exact_share, mean_difference
 

@@ -19,7 +19,6 @@ from council.document.conversation import Round
 from council.document.results import Stage1Result, Stage2_5Result, Stage2Result
 from council.errors import Cause, Failure
 from council.events import StageCompleted, StageStarted
-from council.offload import offload
 from council.profile import Member
 from council.prompts.opening import shorten
 from council.prompts.prompts import FAULTS, Prompts, labels_only
@@ -30,7 +29,7 @@ from council.reviews.extraction import extract_critiques_from_rankings
 from council.reviews.labels import label_answers, reading_orders
 from council.reviews.ranking import aggregate, score
 from council.session import Request, Session, StageCancellation
-from council.task_group import TaskGroup
+from council.tasks import TaskGroup, offload
 from council.text import FEWEST, language, script
 from council.text.json_objects import JsonObject
 

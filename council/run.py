@@ -16,7 +16,6 @@ from functools import partial
 from council import consultation_calls
 from council.brief import Brief
 from council.calls import Ask, AskAgain, Reply, Steps
-from council.cancel import Cancellation, Stop
 from council.consultation import chairman_view
 from council.document import results
 from council.document.changes import dropped
@@ -26,7 +25,6 @@ from council.errors import Failure, NoAnswers, RunStopped
 from council.events import DepthChosen, Emit, StageCompleted, StageStarted, TitleCompleted
 from council.models.costs import PriceOf
 from council.notes import has_no_answer, read_notes
-from council.offload import offload
 from council.profile import Member
 from council.prompts.chair import Material
 from council.prompts.opening import shorten
@@ -34,7 +32,7 @@ from council.reviews.labels import label_answers
 from council.reviews.ranking import counted, disagreements
 from council.rounds import ReviewResult, review_and_correct
 from council.session import Request, Session
-from council.task_group import TaskGroup
+from council.tasks import Cancellation, Stop, TaskGroup, offload
 from council.text import clip
 from council.worth.depth import DepthChoice
 

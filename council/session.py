@@ -14,14 +14,13 @@ from council import calls, events
 from council.accounts import Accounts
 from council.brief import Brief
 from council.calls import Ask, AskAgain, Call, Meter, Outcome, Prompt, Read, Reply, Steps
-from council.cancel import Cancellation, Stop
 from council.document.conversation import FailedCall, RunUsage
 from council.errors import CouncilError, Failure, ModelError
 from council.events import Emit, Stage, StageResult
 from council.notes import AnswerStream
-from council.offload import offload
 from council.profile import Member, Profile
 from council.prompts.builtin import prompts_of
+from council.tasks import Cancellation, Stop, offload
 from council.text.fence import stripped, unmarked
 from council.text.json_objects import JsonObject
 from council.usage import Usage, total

@@ -37,9 +37,9 @@ from bot.view.run import RunView, run_view
 from bot.view.wording import commands
 from bot.view.wording import doors as wording
 from council.brief import Attachment, Ceilings, History
-from council.cancel import Stop
 from council.document.conversation import Source, timestamp
 from council.estimate import Estimate
+from council.tasks import Stop
 from storage.errors import ConversationNotFound, StorageError
 from storage.journal.journal import Journal
 from storage.journal.rows import OpenRun, RunRow

@@ -37,7 +37,7 @@ from bot.service.runs import Runs
 from bot.terminal.ask import say
 from bot.view.wording import doors as wording
 from council.errors import CouncilError
-from council.task_group import beside
+from council.tasks import beside
 from storage.errors import StorageError
 from storage.tokens import PREFIX, Tokens
 

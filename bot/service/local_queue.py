@@ -20,9 +20,9 @@ from bot.service.admission.limits import Limits, channel_of, user_of
 from bot.service.run_tasks import HandOver, RunCounts, RunTasks, VenueOf
 from bot.view.run import EXACT_POSITIONS
 from bot.view.wording import commands
-from council.cancel import Stop
 from council.document.conversation import Source
 from council.errors import ModelError
+from council.tasks import Stop
 from storage.errors import StorageError
 from storage.journal.journal import Journal
 from storage.journal.rows import RunRow

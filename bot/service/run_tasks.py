@@ -25,10 +25,9 @@ from bot.service.waits import until_written
 from bot.service.work import FIRST_WAIT, WorkLoop
 from bot.view.run import RunView
 from bot.view.wording import commands
-from council.cancel import Stop
 from council.document.conversation import Source
 from council.events import RunAdmitted, RunQueued
-from council.task_group import TaskGroup
+from council.tasks import Stop, TaskGroup
 from storage.database import Statement
 from storage.documents.conversations import Conversations
 from storage.errors import RunSuperseded, StorageError

@@ -36,7 +36,6 @@ from bot.service.waits import Acknowledgements, DurableSteps, keep, until_writte
 from bot.view.wording.failures import explain
 from council.brief import Brief, Discussion
 from council.calls import Ask, Call, Reply
-from council.cancel import Stop
 from council.document.conversation import AssistantMessage, Conversation, Source, timestamp
 from council.errors import CouncilError, ModelError, RunError, RunForgotten, RunStopped
 from council.estimate import Estimate
@@ -44,6 +43,7 @@ from council.events import ContextRead, Emit, HistoryShortened, RunCompleted, Ru
 from council.profile import Profile
 from council.prompts.opening import recent, room_beside, turns
 from council.run import deliberate
+from council.tasks import Stop
 from storage.documents.conversations import Conversations, Stored
 from storage.errors import (
     BudgetExceeded,

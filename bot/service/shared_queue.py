@@ -26,11 +26,10 @@ from bot.service.run_tasks import RunCounts, RunTasks, VenueOf
 from bot.service.runs import Runs
 from bot.view.wording import commands, failures
 from bot.view.wording.commands import NOTHING_SENT
-from council.cancel import Stop
 from council.document.conversation import Source
 from council.errors import RunStopped
 from council.events import RunAdmitted, RunQueued
-from council.task_group import beside
+from council.tasks import Stop, beside
 from storage.errors import StorageError
 from storage.journal.journal import Journal
 from storage.journal.rows import RunRow

@@ -16,7 +16,7 @@ from functools import partial
 import structlog
 
 from bot.errors import Revoked, Unreachable, VenueError
-from council.task_group import TaskGroup, first_of
+from council.tasks import TaskGroup, first_of
 from storage.database import Statement
 from storage.errors import StorageError
 from storage.processes.locks import Locks

@@ -38,10 +38,10 @@ from bot.view.message import Line, Message, escaped, printable
 from bot.view.wording import budgets, failures, inputs
 from bot.view.wording import terminal as wording
 from council.brief import Attachment
-from council.cancel import Stop
 from council.document.conversation import Source
 from council.events import Emit, Event, RunCompleted, RunFailed, to_json
 from council.profile import Profile
+from council.tasks import Stop
 from council.text import clip
 from storage.errors import StorageError
 from storage.index.statistics import Typical

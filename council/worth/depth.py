@@ -24,18 +24,17 @@ from statistics import fmean
 from typing import Any, cast
 
 from council.calls import AskAgain, Reply, object_schema
-from council.cancel import Cancellation
 from council.consultation import for_reviewers
 from council.document import results
 from council.document.results import Comparison, RunDepth
 from council.errors import Failure
 from council.models.costs import PriceOf, search_cost
-from council.offload import offload
 from council.profile import Depth, Member
 from council.prompts.prompts import COMPARE_AGAIN
 from council.reviews.ballot_text import by_letter, label_named
 from council.reviews.labels import label_answers
 from council.session import Request, Session
+from council.tasks import Cancellation, offload
 from council.text import clip
 from council.text.json_objects import JsonObject, objects, out_of_string
 from council.usage import Usage, tokens

@@ -9,12 +9,12 @@ from datetime import UTC, datetime, timedelta
 
 from council.brief import Brief
 from council.calls import Call, MemorySteps, Reply
-from council.cancel import Stop
 from council.errors import Cause, Failure, ModelError
 from council.events import Event
 from council.models.costs import PriceOf
 from council.profile import Member, Persona, Profile
 from council.run import Deliberation, deliberate
+from council.tasks import Stop
 from council.usage import Usage
 
 FOUR = ("openai/gpt-5", "anthropic/claude", "google/gemini", "x-ai/grok")

@@ -7,10 +7,10 @@ from typing import cast
 import pytest
 
 from council.calls import MemorySteps
-from council.cancel import Stop
 from council.events import AnswerStreamed, AnswerWithdrawn, Event
 from council.models.client import ModelClient
 from council.run import Deliberation, deliberate
+from council.tasks import Stop
 from council.text.json_objects import JsonObject
 from tests.council.scripted import Clock, ScriptedCouncil, as_called
 from tests.model_server import Exchange, ModelServer, Turn, corrected, council_member

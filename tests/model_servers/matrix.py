@@ -14,13 +14,13 @@ from typing import cast
 
 from council.accounts import Directory
 from council.calls import MemorySteps
-from council.cancel import Stop
 from council.document.conversation import AssistantMessage
 from council.errors import Cause, RunError
 from council.events import AnswerStreamed, Event
 from council.models.client import ModelClient, Retries
 from council.profile import Profile
 from council.run import deliberate
+from council.tasks import Stop
 from tests.council.scripted import Clock, ScriptedCouncil
 from tests.model_server import Exchange, Json
 from tests.model_servers.stand_in import (

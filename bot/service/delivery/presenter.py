@@ -30,8 +30,7 @@ from bot.view.thread import PartKind, ThreadPart, record, thread
 from bot.view.wording import commands as wording
 from council.document.results import was_skipped
 from council.events import Event, MemberStarted, RunAdmitted, RunCompleted, RunFailed, RunQueued
-from council.offload import offload_slowly
-from council.task_group import TaskGroup
+from council.tasks import TaskGroup, offload_slowly
 from storage.errors import StorageError
 from storage.journal.progress import Posts
 from storage.journal.rows import Delivery, RunRow

@@ -10,7 +10,7 @@ from bot.service.waits import Acknowledgements
 from bot.transcript.html import to_html
 from bot.transcript.markdown import to_markdown
 from council.document.conversation import Conversation, Source
-from council.offload import offload_slowly
+from council.tasks import offload_slowly
 from storage.documents.conversations import Conversations
 from storage.errors import StorageError
 from storage.journal.journal import Journal

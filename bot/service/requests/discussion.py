@@ -14,7 +14,7 @@ from bot.view.wording.card import took_too_long
 from bot.view.wording.figures import COLLEAGUE
 from council.brief import Brief, Discussion, SentFile, ThreadMessage
 from council.prompts.opening import newest
-from council.task_group import TaskGroup
+from council.tasks import TaskGroup
 
 log = structlog.get_logger()
 

@@ -8,8 +8,8 @@ from bot.app import Library
 from bot.doors.door import ProgramQueue
 from bot.errors import OverLimit
 from bot.service.admission.limits import Limits
-from council.cancel import Stop
 from council.document.conversation import Source, timestamp
+from council.tasks import Stop
 from storage.journal.rows import RunRow
 from tests.storage.journal.test_journal import BRIEF
 

@@ -22,7 +22,6 @@ from bot.service.requests.question import Question
 from bot.service.runs import Runs, Sources, build_runs
 from council.brief import Brief, Discussion, ThreadMessage
 from council.calls import Call, Reply
-from council.cancel import Stop
 from council.document.conversation import Source, UserMessage
 from council.errors import Cause, Failure, ModelError
 from council.events import (
@@ -38,6 +37,7 @@ from council.events import (
 from council.models.costs import Catalog
 from council.profile import Member, Profile
 from council.prompts.opening import turns
+from council.tasks import Stop
 from council.usage import Usage
 from storage.documents.conversations import Conversations, Stored
 from storage.errors import ConversationNotFound

@@ -10,8 +10,8 @@ import pytest
 from bot.service.admission.limits import Limits
 from bot.service.runs import Runs
 from bot.service.shared_queue import Claims, SharedQueue
-from council.cancel import Stop
 from council.document.conversation import Source
+from council.tasks import Stop
 from storage.errors import DatabaseError
 from storage.journal.journal import Journal
 from storage.journal.rows import RunRow

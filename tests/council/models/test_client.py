@@ -13,7 +13,6 @@ import pytest
 from pytest_socket import SocketConnectBlockedError
 
 from council.calls import MemorySteps, RetryBudget
-from council.cancel import Stop
 from council.errors import Cause, Failure, ModelError
 from council.events import AnswerStreamed, Event
 from council.models import stream as streams
@@ -22,6 +21,7 @@ from council.models.servers import is_own
 from council.models.transport import LINES_AT_ONCE, MOST_CONNECTIONS
 from council.profile import DialectName, Member, Profile
 from council.run import deliberate
+from council.tasks import Stop
 from council.text.json_objects import JsonObject
 from council.usage import Price, Usage
 from tests.council.models.scene import (

@@ -6,11 +6,11 @@ import pytest
 
 from council.brief import Brief
 from council.calls import Call, MemorySteps
-from council.cancel import Stop
 from council.document.results import Comparison, DifferingPoint
 from council.errors import Failure
 from council.profile import Member
 from council.session import Session
+from council.tasks import Stop
 from council.worth.depth import compare, read_comparison
 from tests.council.scripted import Clock, ScriptedCouncil, failure, profile
 

@@ -1,16 +1,114 @@
-"""Task groups: a typed error leaves them as it is."""
+"""Calls end with a cause, a typed error leaves a group as it is, and long texts leave the loop free."""
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
-from council.errors import CouncilError, Failure, NoAnswers
-from council.task_group import TaskGroup, first_of
+from council.errors import CouncilError, Failure, ModelError, NoAnswers
+from council.tasks import AT_ONCE, Cancellation, Stop, TaskGroup, first_of, offload, offload_slowly
 
 REFUSED = NoAnswers({"a": Failure(cause="key")})
+
+
+async def forever() -> str:
+    """Never return."""
+    await asyncio.Event().wait()
+    return "late"
+
+
+async def at_once() -> str:
+    """Return at once."""
+    return "here"
+
+
+async def test_a_call_that_returns_keeps_its_result() -> None:
+    """Nothing else happens."""
+    assert await Cancellation().guard(at_once()) == "here"
+
+
+async def test_a_call_in_flight_is_ended_with_the_cause() -> None:
+    """As a failure of one attempt."""
+    cancellation = Cancellation()
+    call = asyncio.create_task(cancellation.guard(forever()))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    cancellation.cancel("straggler")
+    with pytest.raises(ModelError) as caught:
+        await call
+    assert caught.value.failure.cause == "straggler"
+    assert caught.value.failure.attempts == 1
+
+
+async def test_no_call_starts_after_the_cancellation() -> None:
+    """It wasn't attempted at all."""
+    cancellation = Cancellation()
+    cancellation.cancel("stopped")
+    with pytest.raises(ModelError) as caught:
+        await cancellation.guard(at_once())
+    assert caught.value.failure.attempts == 0
+
+
+async def test_the_first_cause_stays() -> None:
+    """Whatever comes after it."""
+    cancellation = Cancellation()
+    cancellation.cancel("stopped")
+    cancellation.cancel("straggler")
+    assert cancellation.cause == "stopped"
+
+
+async def test_cancelling_an_outer_scope_cancels_the_inner_one() -> None:
+    """Even one that is created afterwards; never the other way round."""
+    outer = Cancellation()
+    before = Cancellation(outer)
+    before_alone = Cancellation(outer)
+    before_alone.cancel("stage_deadline")
+    assert outer.cause is None
+    outer.cancel("stopped")
+    assert (before.cause, Cancellation(outer).cause) == ("stopped", "stopped")
+    assert before_alone.cause == "stage_deadline"
+
+
+async def test_a_closed_scope_has_no_timers() -> None:
+    """A stage that is over can't run out of time."""
+    cancellation = Cancellation()
+    cancellation.expire("stage_deadline", after=0.001)
+    cancellation.close()
+    await asyncio.sleep(0.003)
+    assert cancellation.cause is None
+
+
+async def test_cancelling_the_waiter_cancels_the_call() -> None:
+    """Nothing is left running."""
+    ended = asyncio.Event()
+
+    async def call() -> None:
+        try:
+            await forever()
+        finally:
+            ended.set()
+
+    guarded = asyncio.create_task(Cancellation().guard(call()))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    guarded.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await guarded
+    assert ended.is_set()
+
+
+async def test_a_second_press_ends_everything() -> None:
+    """The first one ends only the members' calls."""
+    stop = Stop()
+    stop.press()
+    assert stop.pressed
+    assert stop.everything.cause is None
+    stop.press()
+    assert stop.everything.cause == "stopped"
 
 
 async def fail(error: Exception) -> None:
@@ -164,3 +262,32 @@ async def test_the_first_of_several_ends_the_others() -> None:
     with pytest.raises(CouncilError):
         await first_of(partial(wait, "late", 60), refuse)
     assert ended.count("late") == 2
+
+
+async def test_short_texts_are_worked_on_at_once() -> None:
+    """A thread would cost more than it saves."""
+    assert await offload(AT_ONCE, threading.get_ident) == threading.get_ident()
+
+
+async def test_long_texts_are_worked_on_in_a_thread() -> None:
+    """With the same result."""
+    assert await offload(AT_ONCE + 1, threading.get_ident) != threading.get_ident()
+    assert await offload(AT_ONCE + 1, str.upper, "long") == "LONG"
+
+
+async def test_what_comes_after_an_answer_rests_as_long_as_it_took(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Between two pieces the loop has the interpreter for itself, whoever asks for them."""
+    rests: list[float] = []
+    busy = iter((0.0, 3.0, 3.0, 4.0, 4.0, 5.0))  # CPU at the beginning and at the end of each piece
+    times = iter((10.0, 13.0, 14.0, 17.0, 2.0, 3.0))  # the last one after the clock was set back
+    clock = SimpleNamespace(
+        thread_time=lambda: next(busy), perf_counter=lambda: next(times), sleep=rests.append
+    )
+    monkeypatch.setattr("council.tasks.time", clock)
+    monkeypatch.setattr("council.tasks._LAST", {"took": 0.0, "ended": 0.0})
+    threads = {await offload_slowly(threading.get_ident) for _ in range(3)}
+    assert len(threads) == 1
+    assert threads != {threading.get_ident()}
+    assert rests == [0.0, 2.0, 1.0]
