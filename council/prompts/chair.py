@@ -1,7 +1,12 @@
 """What the chairman is asked: how it weighs the answers, and what notes it adds."""
 
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+from pydantic import TypeAdapter
 
 from council.brief import Brief
 from council.calls import ChatMessage
@@ -43,49 +48,16 @@ REPEATED = 600
 class _Synthesis:
     """How the chairman makes one answer of many; with `reads_reviews`, it reads the reviews, too."""
 
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
     instruction: str
     begins_with: str = "the answer"
     reads_reviews: bool = False
 
 
-STRATEGIES: Mapping[Strategy, _Synthesis] = {
-    "consensus": _Synthesis(
-        "Build on what is best supported, settle differences by their merits and not by counting "
-        "heads, and where real dissent remains say who holds what and why instead of averaging it "
-        "away."
-    ),
-    "coverage": _Synthesis(
-        "Bring together everything the members found: every distinct point once, ordered by subject, "
-        "however few raised it. Merge points that say the same. Where only one member raised a point, "
-        "name that member beside it. A point you hold to be wrong stays in, with the reason you doubt "
-        "it."
-    ),
-    "risk_averse": _Synthesis(
-        "Judge every option by how badly it can end. State the risks first, with each option's worst "
-        "case, who bears it, and whether it can be undone. Recommend the option whose worst case does "
-        "the least harm, even where another promises more, and say what the team would have to know "
-        "to dare that one.",
-        begins_with="the risks",
-    ),
-    "security_first": _Synthesis(
-        "Put security before everything else: what can be attacked, leaked or lost, how badly, and "
-        "what closes the hole. Recommend nothing that a member or a reviewer called insecure without "
-        "saying so right there, with what would make it acceptable. All other aims come after.",
-        begins_with="the security findings",
-        reads_reviews=True,
-    ),
-    "cost_capped": _Synthesis(
-        "Look for the simplest and cheapest way that still meets the need: in money, in work, and in "
-        "upkeep. Recommend that way, say plainly what is given up for it, and name the point from which "
-        "spending more would be right."
-    ),
-    "compare_only": _Synthesis(
-        "Set the options side by side and judge each by the same points: what it is, what speaks for "
-        "and against it, what it costs, whom it suits. Use a table where it helps. Give no verdict, no "
-        "order of merit and no recommendation: the team decides by itself.",
-        begins_with="the comparison",
-    ),
-}
+STRATEGIES = TypeAdapter(dict[Strategy, _Synthesis]).validate_python(
+    tomllib.loads(Path(__file__).with_name("strategies.toml").read_text("utf-8"))
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
