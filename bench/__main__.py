@@ -22,7 +22,7 @@ from bench import peer
 from bench.bombs import slowest, worst
 from bench.burst import Waits, acknowledgements, beside
 from bench.load import BALLOT, PROFILE, QUESTION, Engine, Load, measure, no_models, p99, silent
-from bench.past_answers import CONVERSATIONS, Measured, on_postgres
+from bench.past_answers import CONVERSATIONS, Measurement, on_postgres
 from bench.past_answers import measure as measure_past_answers
 from bench.resume import resumption
 from bench.streams import AT_ONCE, behind, by_bare_httpx, many, reading, served, serving
@@ -78,7 +78,7 @@ def main() -> None:
         "bombs": bombs,
     }
     logs.configure(level=logging.CRITICAL, secrets=())
-    logging.disable(logging.CRITICAL)  # a bot that is killed at the end breaks off what it is told
+    logging.disable(logging.CRITICAL)  # a bot that is killed at the end breaks off what it is sent
     chosen = sys.argv[1:] or [*groups]
     if unknown := {*chosen} - {*groups}:
         sys.exit(f"There is no group {', '.join(sorted(unknown))}. There is: {', '.join(groups)}.")
@@ -89,29 +89,29 @@ def main() -> None:
 
 def past_answers() -> None:
     """Time the index over many past answers, and what people read there."""
-    told = asyncio.run(measure_past_answers())
-    row(f"{of_size(told)}: index rebuilt", f"{sum(told.rebuild):.0f} s", "60 s")
-    row("  its CPU, on all cores together", f"{told.rebuild_cpu:.0f} s")
-    row("  its second half against its first", f"{told.rebuild[1] / told.rebuild[0]:.2f} x")
-    row("  the loop's lag meanwhile, p99", f"{p99(told.lags) * 1000:.0f} ms")
-    row("  size of the database", f"{told.database_bytes / 1e6:.0f} MB")
-    row("  a page of history, p99", f"{p99(told.history) * 1000:.1f} ms", "2 ms")
-    row("  a search with its contexts, p99", f"{p99(told.search) * 1000:.1f} ms", "25 ms")
-    row("  showing one, p99", f"{p99(told.show) * 1000:.1f} ms", "5 ms")
+    measured = asyncio.run(measure_past_answers())
+    row(f"{of_size(measured)}: index rebuilt", f"{sum(measured.rebuild):.0f} s", "60 s")
+    row("  its CPU, on all cores together", f"{measured.rebuild_cpu:.0f} s")
+    row("  its second half against its first", f"{measured.rebuild[1] / measured.rebuild[0]:.2f} x")
+    row("  the loop's lag meanwhile, p99", f"{p99(measured.lags) * 1000:.0f} ms")
+    row("  size of the database", f"{measured.database_bytes / 1e6:.0f} MB")
+    row("  a page of history, p99", f"{p99(measured.history) * 1000:.1f} ms", "2 ms")
+    row("  a search with its contexts, p99", f"{p99(measured.search) * 1000:.1f} ms", "25 ms")
+    row("  showing one, p99", f"{p99(measured.show) * 1000:.1f} ms", "5 ms")
 
 
 def past_answers_postgres() -> None:
     """Time the same in PostgreSQL."""
-    told = on_postgres(CONVERSATIONS)
-    row(f"{of_size(told)}, in PostgreSQL: index rebuilt", f"{sum(told.rebuild):.0f} s")
-    row("  a page of history, p99", f"{p99(told.history) * 1000:.1f} ms")
-    row("  a search with its contexts, p99", f"{p99(told.search) * 1000:.1f} ms")
-    row("  showing one, p99", f"{p99(told.show) * 1000:.1f} ms")
+    measured = on_postgres(CONVERSATIONS)
+    row(f"{of_size(measured)}, in PostgreSQL: index rebuilt", f"{sum(measured.rebuild):.0f} s")
+    row("  a page of history, p99", f"{p99(measured.history) * 1000:.1f} ms")
+    row("  a search with its contexts, p99", f"{p99(measured.search) * 1000:.1f} ms")
+    row("  showing one, p99", f"{p99(measured.show) * 1000:.1f} ms")
 
 
-def of_size(told: Measured) -> str:
+def of_size(measured: Measurement) -> str:
     """Return how many conversations there are, and how long."""
-    return f"{CONVERSATIONS:,} conversations of {told.document_bytes / CONVERSATIONS / 1000:.0f} kB"
+    return f"{CONVERSATIONS:,} conversations of {measured.document_bytes / CONVERSATIONS / 1000:.0f} kB"
 
 
 async def same_latency() -> None:
@@ -146,7 +146,7 @@ async def same_latency() -> None:
 
 
 def streams() -> None:
-    """Measure replies of 1,000 events: what reading them costs, and how soon their text is heard."""
+    """Measure replies of 1,000 events: what reading them costs, and how soon their text arrives."""
     row(f"{AT_ONCE} replies of 1,000 events over 2 s: CPU an event", "")
     spent = {
         name: statistics.median(values)
@@ -162,7 +162,7 @@ def streams() -> None:
     row("    against httpx", f"{spent['ours'] / spent['httpx']:.2f} x", "0.5 x")
     row("    against aiohttp", f"{spent['ours'] / spent['aiohttp']:.2f} x", "1 x")
     late = asyncio.run(behind(1_000, 2.0))
-    row("  text heard after it was sent: p50", f"{statistics.median(late) * 1000:.0f} ms")
+    row("  text arrives after it was sent: p50", f"{statistics.median(late) * 1000:.0f} ms")
     row("    p99", f"{p99(late) * 1000:.0f} ms", "150 ms")
     for count in STREAMED_RUNS:
         figures = asyncio.run(many(count, 1_000, 10.0))

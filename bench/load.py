@@ -113,10 +113,10 @@ class Models:
 
 
 class SilentVenue(Venue):
-    """Takes everything and shows nothing; tells when the asker would have been told."""
+    """Takes everything and shows nothing; tells when the asker would have been notified."""
 
     def __init__(self) -> None:
-        self.told = asyncio.Event()
+        self.notified = asyncio.Event()
 
     async def read_discussion(self, brief: Brief, room: int) -> Discussion:
         """Return a thread without messages."""
@@ -172,7 +172,7 @@ class SilentVenue(Venue):
     async def mention(self, mention: Mention, digest: Part | None = None, *, link: bool = True) -> None:
         """Tell the asker."""
         del digest, link
-        self.told.set()
+        self.notified.set()
         await mention.sent(mention.text)
 
     async def repost(self, card: Card, mention: Mention, placed: Sent) -> bool:
@@ -278,7 +278,7 @@ def runs_of(library: Library, ask: Ask) -> Runs:
 
 
 def dispatcher_of(library: Library, ask: Ask, at_once: int) -> Dispatcher:
-    """Build a dispatcher for this many runs at once, whoever asks and wherever."""
+    """Build a dispatcher for this many runs at once, for any asker and place."""
     return Dispatcher(
         runs=runs_of(library, ask),
         journal=library.journal,
@@ -307,7 +307,7 @@ async def journalled(runs: Runs, number: int) -> None:
 
 
 async def shown(dispatcher: Dispatcher, number: int) -> None:
-    """Carry a run out as on a platform: accepted, queued, shown, the asker told."""
+    """Carry a run out as on a platform: accepted, queued, shown, the asker notified."""
     venue = SilentVenue()
     run = await dispatcher.accept(
         Question(
@@ -321,7 +321,7 @@ async def shown(dispatcher: Dispatcher, number: int) -> None:
     if run is None:
         sys.exit("a question of the benchmark was taken for another")
     dispatcher.tasks.begin(run, venue)
-    await venue.told.wait()
+    await venue.notified.wait()
 
 
 async def watch(lags: list[float]) -> None:

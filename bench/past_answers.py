@@ -42,7 +42,7 @@ MODELS = ["openai/gpt-5", "anthropic/claude", "google/gemini", "x-ai/grok"]
 
 
 @dataclass
-class Measured:
+class Measurement:
     """Seconds: of the rebuild by part of the documents, of each read, and the loop's lag meanwhile.
 
     `rebuild_cpu` is that of all threads together, which compares between busy machines.
@@ -58,13 +58,13 @@ class Measured:
     document_bytes: int = 0
 
 
-async def measure(conversations: int = CONVERSATIONS, address: str | None = None) -> Measured:
+async def measure(conversations: int = CONVERSATIONS, address: str | None = None) -> Measurement:
     """Write the documents, half of them first, index each half, then read what people would.
 
     With an address, all of it is in that PostgreSQL database.
     """
     tune_interpreter()
-    measured = Measured()
+    measured = Measurement()
     rng = random.Random(7)  # noqa: S311 - a benchmark
     words = Words(rng)
     with tempfile.TemporaryDirectory() as folder:
@@ -233,7 +233,7 @@ async def lag_of_the_loop(lags: list[float]) -> AsyncGenerator[None]:
             await watching
 
 
-def on_postgres(conversations: int) -> Measured:
+def on_postgres(conversations: int) -> Measurement:
     """Measure in a PostgreSQL that syncs its writes."""
     with serve(*SYNCING, within=None) as server, server.schema() as address:
         return asyncio.run(measure(conversations, address))
@@ -247,9 +247,10 @@ def main() -> None:
     parser.add_argument("--postgres", action="store_true")
     given = cast("dict[str, object]", vars(parser.parse_args()))
     count = cast("int", given["conversations"])
-    told = on_postgres(count) if given["postgres"] else asyncio.run(measure(count))
-    print(f"rebuilt in {sum(told.rebuild):.1f} s")
-    for name, times in (("history", told.history), ("search", told.search), ("show", told.show)):
+    measured = on_postgres(count) if given["postgres"] else asyncio.run(measure(count))
+    print(f"rebuilt in {sum(measured.rebuild):.1f} s")
+    for name in ("history", "search", "show"):
+        times: list[float] = getattr(measured, name)
         late = statistics.quantiles(times, n=100)[98]
         print(f"{name}: {statistics.median(times) * 1000:.1f}, p99 {late * 1000:.1f}")
 

@@ -165,12 +165,12 @@ async def by_aiohttp(url: str) -> None:
 
 
 async def by_us(url: str) -> None:
-    """Ask as a stage does: the text of a reply is put together and heard piece by piece."""
+    """Ask as a stage does: the text of a reply is put together and passed on piece by piece."""
     await _ask(url, lambda _: None)
 
 
 async def behind(events: int, seconds: float) -> list[float]:
-    """Return how many seconds each piece of a stage's replies was heard after it was sent."""
+    """Return how many seconds each piece of a stage's replies arrived after it was sent."""
     late: list[float] = []
 
     def hear(piece: str) -> None:

@@ -38,7 +38,7 @@ AGREED = '{"differences": [], "recommendation": "same", "steering": [], "better"
 
 
 @dataclass(slots=True)
-class Counted:
+class TokenCount:
     """What one run read and wrote, by stage, and how much of each prompt its model had read before."""
 
     read: dict[str, int] = field(default_factory=lambda: defaultdict(int))
@@ -62,9 +62,9 @@ def text(length: int, number: int) -> str:
     return said[:length]
 
 
-async def counted(members: int, length: int, depth: Depth = "full", attached: int = 0) -> Counted:
+async def counted(members: int, length: int, depth: Depth = "full", attached: int = 0) -> TokenCount:
     """Run a council whose replies are so long, and count."""
-    found, seen, numbers = Counted(), defaultdict[str, list[str]](list), iter(range(10_000))
+    found, seen, numbers = TokenCount(), defaultdict[str, list[str]](list), iter(range(10_000))
 
     async def ask(call: Call) -> Reply:
         stage = call.step.partition(".")[0]

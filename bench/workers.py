@@ -61,7 +61,7 @@ CONNECTED = "SELECT count(*) AS bench FROM pg_stat_activity WHERE application_na
 TURNS = f"{_CALLS} WHERE query LIKE 'COMMIT%'"
 
 
-class Shared(BaseModel):
+class Figures(BaseModel):
     """What came out: seconds by the clock; milliseconds of CPU, statements and transactions a run.
 
     `cpu_ms` is that of all our processes, `server_ms` that of PostgreSQL. `connections` is how many
@@ -83,15 +83,15 @@ class Shared(BaseModel):
     refused: int = 0
 
 
-class Asked(BaseModel):
-    """What a process that asks is told: how many questions, which workers there are, and the server."""
+class Order(BaseModel):
+    """What a process that asks is given: how many questions, which workers there are, and the server."""
 
     runs: int
     workers: list[int]
     server: int
 
 
-def measure(runs: int, workers: Sequence[int], call: float) -> list[Shared]:
+def measure(runs: int, workers: Sequence[int], call: float) -> list[Figures]:
     """Measure as many runs at once with each number of workers."""
     with serve(*SYNCING, *COUNTING, within=None) as server:
         with psycopg.connect(server.address(), autocommit=True) as connection:
@@ -101,8 +101,8 @@ def measure(runs: int, workers: Sequence[int], call: float) -> list[Shared]:
 
 async def _measure(
     server: PostgresServer, runs: int, workers: Sequence[int], call: float
-) -> list[Shared]:
-    found: list[Shared] = []
+) -> list[Figures]:
+    found: list[Figures] = []
     for number in workers:
         async with (
             serving("tests.model_server", "--latency", str(call)) as models,
@@ -114,7 +114,7 @@ async def _measure(
                     environment |= {"DATABASE_URL": address}
                 async with working(number, environment) as numbers:
                     assert server.process  # noqa: S101 - it runs
-                    asked = Asked(runs=runs, workers=numbers, server=server.process.pid)
+                    asked = Order(runs=runs, workers=numbers, server=server.process.pid)
                     found.append(await asking(asked, environment))
     return found
 
@@ -170,7 +170,7 @@ async def working(workers: int, environment: dict[str, str]) -> AsyncGenerator[l
             sys.exit(f"a worker failed:\n{log.read().decode()}")
 
 
-async def asking(asked: Asked, environment: dict[str, str]) -> Shared:
+async def asking(asked: Order, environment: dict[str, str]) -> Figures:
     """Ask in a process of its own."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "bench.workers", "ask", asked.model_dump_json()),
@@ -180,7 +180,7 @@ async def asking(asked: Asked, environment: dict[str, str]) -> Shared:
     out, _ = await process.communicate()
     if process.returncode:
         sys.exit("questions of the benchmark failed")
-    return Shared.model_validate_json(out)
+    return Figures.model_validate_json(out)
 
 
 def work() -> None:
@@ -196,7 +196,7 @@ def work() -> None:
     council()
 
 
-async def ask(asked: Asked) -> Shared:
+async def ask(asked: Order) -> Figures:
     """Ask all questions, and measure until every run is shown."""
     configuration = load()
     tune_interpreter()
@@ -223,14 +223,14 @@ async def ask(asked: Asked) -> Shared:
     return shared
 
 
-async def on_sqlite(asked: Asked, dispatcher: Dispatcher) -> Shared:
+async def on_sqlite(asked: Order, dispatcher: Dispatcher) -> Figures:
     """Measure one process that does everything."""
     venues = [SilentVenue() for _ in range(asked.runs)]
     began, busy = time.perf_counter(), time.process_time()
     refused = await ask_all(dispatcher, venues)
-    await asyncio.gather(*(venue.told.wait() for venue in venues))
+    await asyncio.gather(*(venue.notified.wait() for venue in venues))
     await dispatcher.tasks.settled()
-    return Shared(
+    return Figures(
         runs=asked.runs,
         workers=0,
         wall=time.perf_counter() - began,
@@ -241,8 +241,8 @@ async def on_sqlite(asked: Asked, dispatcher: Dispatcher) -> Shared:
 
 
 async def on_postgres(
-    asked: Asked, dispatcher: Dispatcher, counting: "psycopg.AsyncConnection[TupleRow]"
-) -> Shared:
+    asked: Order, dispatcher: Dispatcher, counting: "psycopg.AsyncConnection[TupleRow]"
+) -> Figures:
     """Measure workers that are processes of their own, and the one that asks."""
 
     async def look(sql: str) -> TupleRow:
@@ -275,7 +275,7 @@ async def on_postgres(
         most = max(most, (await look(CONNECTED))[0])
     wall = time.perf_counter() - began
     spent = time.process_time() - busy + sum(map(cpu, asked.workers)) - workers
-    return Shared(
+    return Figures(
         runs=asked.runs,
         workers=len(asked.workers),
         wall=wall,
@@ -347,7 +347,7 @@ def main() -> None:
         return
     logs.configure(level=logging.ERROR, secrets=())
     if sys.argv[1] == "ask":
-        print(asyncio.run(ask(Asked.model_validate_json(sys.argv[2]))).model_dump_json())
+        print(asyncio.run(ask(Order.model_validate_json(sys.argv[2]))).model_dump_json())
         return
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runs", type=int)

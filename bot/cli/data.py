@@ -123,13 +123,13 @@ def migrate(
     folder, address = configuration.settings.council_data_dir, configuration.database
     if address is None:
         end("DATABASE_URL isn't set: it names the database to copy to or from.", MISUSED)
-    transfer, told = _transfer(), -1
+    transfer, reported = _transfer(), -1
 
     def tell(done: int, total: int) -> None:
-        nonlocal told
+        nonlocal reported
         tenth = 10 * done // total if total else 10
-        if tenth > told:
-            told = tenth
+        if tenth > reported:
+            reported = tenth
             warn(f"{done:,} of {count(total, 'conversation')} copied")
 
     if back:

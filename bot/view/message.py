@@ -1,6 +1,6 @@
 """Messages as every platform gets them: a few kinds of block, without markup.
 
-Our own words and other people's texts are told apart by type. `Prose` and `Quote` hold Markdown
+Our own words and other people's texts differ by type. `Prose` and `Quote` hold Markdown
 that a model or a person wrote: it is contained by each dialect. All other blocks are plain text
 of one line, ours or a name or a title, and each dialect escapes them. No block holds a control
 character, so no text can steer a terminal.

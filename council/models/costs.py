@@ -74,7 +74,7 @@ class ModelListing:
 class Catalog:
     """The model list, fetched at most once an hour and by one caller at a time.
 
-    `takes_schema` says whether a member's server takes a JSON schema, told what the list says of that.
+    `takes_schema` says whether a member's server takes a JSON schema, given what the list says of that.
     Without a list nothing fails, but prices are unknown.
     """
 

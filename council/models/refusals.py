@@ -372,7 +372,7 @@ def _field(name: str, body: Collection[str]) -> str | None:
     return snake if snake in body and snake not in ("model", "messages") else None
 
 
-# What is told of it -------------------------------------------------------------------------------
+# What is said of it -------------------------------------------------------------------------------
 
 
 def shorten(text: str, secrets: Redaction = NO_SECRETS) -> str:

@@ -5,7 +5,7 @@ Nothing here does I/O. Shapes: OpenAI's chat completions
 (https://openrouter.ai/docs/api-reference/errors), and the pages that a web search found, as annotations
 (https://openrouter.ai/docs/features/web-search); Perplexity and xAI list them beside the choices
 (https://docs.perplexity.ai/api-reference/chat-completions-post). Thoughts come in the content, in parts
-of it, or beside it: they are counted, and neither heard nor part of a reply.
+of it, or beside it: they are counted, and neither passed on nor part of a reply.
 """
 
 import re
@@ -47,9 +47,9 @@ _HALF_PAIR = re.compile("[\ud800-\udbff]$")
 class Completion:
     """One reply, put together from a stream's chunks or from one plain body.
 
-    `heard` gets the answer piece by piece, never a thought that is known for one; `withdrawn` is called
-    when what was heard turns out to have been thought. `waits_for_tag` says that the model is known to
-    end its thoughts by a tag that no opening one announces: its answer is heard from there on.
+    `on_text` gets the answer piece by piece, never a thought that is known for one; `withdrawn` is
+    called when what was sent on turns out to have been thought. `waits_for_tag` says that the model is
+    known to end its thoughts by a tag that no opening one announces: its answer is sent on from there.
     `unpriced_call` is what a call without a known price is taken to cost, in US dollars.
 
     Raises `ModelError` as soon as the provider reports an error or sends anything but what the API
@@ -58,7 +58,7 @@ class Completion:
 
     def __init__(
         self,
-        heard: Callable[[str], None] | None = None,
+        on_text: Callable[[str], None] | None = None,
         withdrawn: Callable[[], None] | None = None,
         *,
         waits_for_tag: bool = False,
@@ -69,7 +69,7 @@ class Completion:
         self.refusal = ""
         self.usage: JsonObject | None = None
         self._citations: dict[str, Citation] = {}
-        self._filter = ThoughtFilter(heard, withdrawn, waits_for_tag=waits_for_tag)
+        self._filter = ThoughtFilter(on_text, withdrawn, waits_for_tag=waits_for_tag)
         self._is_sent = False
         self._has_begun = False
         self._unpriced_call = unpriced_call

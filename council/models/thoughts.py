@@ -32,7 +32,7 @@ MARKS = (
     Mark("<|channel|>analysis<|message|>", "<|channel|>final<|message|>"),
     Mark("<|channel|>commentary<|message|>", "<|channel|>final<|message|>"),
     Mark("<|channel|>final<|message|>", ""),
-    # What models were told to write: johnbean393/Sidekick#75, ephraimduncan/opencode-cursor#12
+    # What models were asked to write: johnbean393/Sidekick#75, ephraimduncan/opencode-cursor#12
     Mark("<thinking>", "</thinking>", needs_line_end=True),
     Mark("<thought>", "</thought>", needs_line_end=True),
     Mark("<reasoning>", "</reasoning>", needs_line_end=True),
@@ -58,22 +58,22 @@ _SPAN = r"(?<!`)(?P<run>`{1,9})(?!`)(?:[^`\n]+(?=[`\n]|\Z)|(?!(?P=run)(?!`))`+(?
 class ThoughtFilter:
     """Takes a reply's text piece by piece; `answer` is what isn't thought.
 
-    `heard` gets the answer as it comes. A text that began without an opening mark is heard until a
-    closing one shows that it was thought: then `withdrawn` is called, and what was heard is void. With
-    `waits_for_tag`, for models known to leave the opening tag out, nothing is heard before the closing
+    `on_text` gets the answer as it comes. A text that began without an opening mark is sent on until a
+    closing one shows that it was thought: then `withdrawn` is called, and what was sent is void. With
+    `waits_for_tag`, for models known to leave the opening tag out, nothing is sent on before the closing
     one, or the end.
     """
 
     def __init__(
         self,
-        heard: Callable[[str], None] | None = None,
+        on_text: Callable[[str], None] | None = None,
         withdrawn: Callable[[], None] | None = None,
         *,
         waits_for_tag: bool = False,
     ) -> None:
         self.closed_without_opening = False
         """Whether a closing tag ended thoughts that no opening tag began."""
-        self._heard = heard
+        self._on_text = on_text
         self._withdrawn = withdrawn
         self._is_mute = waits_for_tag
         self._state: Literal["beginning", "undecided", "answering"] = "beginning"
@@ -166,7 +166,7 @@ class ThoughtFilter:
             self._answer(rest[settled:])
 
     def _unsettled(self, line: str) -> int:
-        """Return how much of an open line, at its end, may still become a mark or be told from one."""
+        """Return how much of an open line, at its end, may still become a mark or differ from one."""
         if not self._opening:
             begun = line.lstrip(_MARGIN).lower()
             is_fence = begun[:3] in ("", "`", "``", "```", "~", "~~", "~~~")
@@ -199,11 +199,11 @@ class ThoughtFilter:
         return None
 
     def _close(self, text: str, begin: int, end: int) -> None:
-        was_heard = bool(self._pieces) and not self._is_mute
+        was_sent = bool(self._pieces) and not self._is_mute
         self.think("".join((*self._pieces, text[:begin])))
         self._pieces, self._is_mute, self._state = [], False, "answering"
         self.closed_without_opening = not self._opening
-        if was_heard and self._withdrawn is not None:
+        if was_sent and self._withdrawn is not None:
             self._withdrawn()
         self._answer(text[end:])
 
@@ -221,8 +221,8 @@ class ThoughtFilter:
     def _say(self, text: str) -> None:
         if text:
             self._pieces.append(text)
-            if self._heard is not None and not self._is_mute:
-                self._heard(text)
+            if self._on_text is not None and not self._is_mute:
+                self._on_text(text)
 
 
 @cache

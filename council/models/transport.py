@@ -106,7 +106,7 @@ class Transport(httpx.AsyncBaseTransport):
 
 NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE})
 TURNS_TO_HEAR = 2
-"""Turns of the event loop until it has heard what the kernel has received."""
+"""Turns of the event loop until it knows what the kernel has received."""
 MOST_CONNECTIONS = 3
 """How many are tried for one request: a server may close every new one."""
 

@@ -1,4 +1,4 @@
-"""What a question may cost, and what people are told of budgets."""
+"""What a question may cost, and what people read of budgets."""
 
 from bot.view.wording import worth
 from bot.view.wording.figures import NO_COST, count, dollars, expected

@@ -1,4 +1,4 @@
-"""What programs are told, and what the operator is told of their tokens."""
+"""What programs read, and what the operator reads of their tokens."""
 
 import re
 

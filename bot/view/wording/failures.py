@@ -1,4 +1,4 @@
-"""Why a call or a run failed, for whoever asked, and what an operator can do about it."""
+"""Why a call or a run failed, for the asker, and what an operator can do about it."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ def explain(
     """Return what happened and what to do; for an unknown error, show only the run's id.
 
     The error knows why each member failed. Only `at_terminal` are file paths and operators' `remedies`
-    told; there is no button to press there, or for a program. `admin_knows` says that an admin was told.
+    shown; there is no button to press there, or for a program. `admin_knows`: an admin was notified.
     """
     retry = f"run: council retry {run_id}" if at_terminal else "press Continue."
     again = "Ask again to start over." if at_terminal else "Press Start over to ask again."
@@ -42,8 +42,8 @@ def explain(
         operator = "An admin of the council was told."
     match error:
         case NoAnswers():
-            told = remedies if at_terminal else ()
-            advice = _advice(error.failures, told, retry, operator)
+            shown = remedies if at_terminal else ()
+            advice = _advice(error.failures, shown, retry, operator)
             return f"No member of the council answered. {advice}"
         case RunStopped(enough=True):
             return f"The run was stopped before there was a final answer. {go_on}"
