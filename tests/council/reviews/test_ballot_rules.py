@@ -19,7 +19,6 @@ from tests.pairs import data, rows
 
 THREE = ("Response A", "Response B", "Response C")
 TWO = THREE[:2]
-REMARK = {"type": "string"}
 
 
 def strict(**properties: object) -> dict[str, object]:
