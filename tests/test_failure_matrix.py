@@ -98,6 +98,8 @@ async def told(folder: Path, turn: Turn, *troubled: str) -> Told:
             message = await runs.carry_out(
                 (await runs.recorder.record(question, seats)).run, channel.hear
             )
+    if message is not None:
+        message.check()
     return Told(message, out.getvalue(), len(bad.history))
 
 
@@ -132,6 +134,7 @@ async def test_stage_1(scope: Scope, trouble: str, tmp_path: Path) -> None:
         assert result.message.stage3.source == "single"
         assert f"Only {short(FOUR[3])} answered, so nobody reviewed it. " in first_line(result)
         assert result.message.stage3.response == result.message.stage1[0].response
+        assert (result.message.stage2, result.message.stage2_5) == ([], None)
     else:
         assert result.message.stage3.source == "chairman"
         why = f"{short(FOUR[0])} failed ({cause})"
@@ -145,7 +148,9 @@ async def test_stage_2(scope: Scope, trouble: str, tmp_path: Path) -> None:
     result = await told(tmp_path, turn, *steps("stage2", *AFFECTED[scope]))
     assert result.message is not None
     assert len(result.message.stage2) == 4 - len(AFFECTED[scope])
-    assert len(result.message.stage2_5 or []) == 4
+    heard = [each.peer_critiques for each in result.message.stage2_5 or []]
+    assert len(heard) == 4
+    assert not any(f"from {model}:" in each for model in AFFECTED[scope] for each in heard)
     assert result.message.stage3.source == "chairman"
     for model in AFFECTED[scope]:
         assert f"{short(model)} gave no review: {cause}" in result.text
@@ -158,8 +163,9 @@ async def test_stage_2_5(scope: Scope, trouble: str, tmp_path: Path) -> None:
     turn, cause = TROUBLES[trouble]
     result = await told(tmp_path, turn, *steps("stage2_5", *AFFECTED[scope]))
     assert result.message is not None
-    fallen = [each.model for each in result.message.stage2_5 or [] if each.fallback]
-    assert fallen == [*AFFECTED[scope]]
+    fallen = [each for each in result.message.stage2_5 or [] if each.fallback]
+    assert [each.model for each in fallen] == [*AFFECTED[scope]]
+    assert all(each.corrected_response == each.original_response for each in fallen)
     assert result.message.stage3.source == "chairman"
     for model in AFFECTED[scope]:
         assert f"{short(model)} kept its first answer: {cause}" in result.text
