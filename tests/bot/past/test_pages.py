@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from bot.discord import text as discord_text
 from bot.past import pages
@@ -56,18 +57,13 @@ def labels(sheet: Sheet) -> list[str]:
     return [choice.label for choice in sheet.choices]
 
 
-def test_a_page_of_the_history_says_who_asked_when_and_how_the_answer_begins() -> None:
+def test_a_page_of_the_history_says_who_asked_when_and_how_the_answer_begins(
+    snapshot: SnapshotAssertion,
+) -> None:
     """With the link to the thread, and a button for each; no id has to be typed."""
     older, newer = Cursor("2026-01-20", ROW.id), Cursor("2026-01-21", OTHER.id)
     sheet = pages.history(Page((OTHER, ROW), older, newer), HistoryPage(2), FOUND)
-    assert render(sheet.message) == (
-        "## Past answers\n\n"
-        "**1. \\<@1> \\`x\\` @everyone**  \n"
-        "2026-01-20 10:30 UTC · 2 answers · [Go to it](https://chat.example/3)\n\n"
-        "**2. Cron or Temporal for nightly jobs**  \n"
-        "2026-01-20 10:30 UTC · Ada · [Go to it](https://chat.example/3)  \n"
-        f"{BEGINNING}\n"
-    )
+    assert render(sheet.message) == snapshot
     assert sheet.choices == (
         Choice("Open 1", "see", str(Answer(OTHER.id))),
         Choice("Open 2", "see", str(Answer(ROW.id))),
@@ -155,19 +151,10 @@ def test_an_excerpt_shows_no_markdown(found: tuple[tuple[str, bool], ...], shown
     assert [text for text, marked in excerpt if marked] == [found[1][0]]
 
 
-def test_one_answer_shows_its_question_and_links_to_its_details() -> None:
+def test_one_answer_shows_its_question_and_links_to_its_details(snapshot: SnapshotAssertion) -> None:
     """Each button contains the conversation's id and the place of the answer in it, nothing else."""
     sheet = pages.answer(CONVERSATION, ROW, Answer(ROW.id), FOUND)
-    assert render(sheet.message) == (
-        "# Cron or Temporal for nightly jobs\n\n"
-        "**Asked by Ada.**  \n"
-        "2026-01-20 10:30 UTC · [Go to it](https://chat.example/3)\n\n"
-        f"> {QUESTION}\n\n"
-        "3 of 4 members answered; grok-4 failed (the provider was too busy). "
-        "gemini-2.5-pro (The Pragmatist)'s correction failed (it took too long).\n\n"
-        f"{FINAL.response}\n\n"
-        "_3 of 4 members · chairman claude-opus-4.1 · 44 s · $0.019_\n"
-    )
+    assert render(sheet.message) == snapshot
     assert sheet.choices == (
         Choice("Open", "see", str(Detail(ROW.id, 0))),
         Choice("Transcript", "transcript", ROW.id),
@@ -241,23 +228,11 @@ COUNTED = Statistics(
 )
 
 
-def test_statistics_are_four_columns_of_text_best_first() -> None:
+def test_statistics_are_four_columns_of_text_best_first(snapshot: SnapshotAssertion) -> None:
     """A figure without a run is a dash, one of few runs a count; a second table has the rest."""
     member, counted = MEMBER, COUNTED
     sheet = pages.statistics(counted, Figures(30))
-    assert render(sheet.message) == (
-        "## Statistics of this channel, last 30 days\n\n"
-        "12 answers, 1 run failed, $0.30 where prices are known. 4,500 tokens. "
-        "Half of the answers took less than 44 s (12).\n\n"
-        "| Member | Runs | Average vote | Cost |\n"
-        "| --- | --- | --- | --- |\n"
-        "| one | 12 | 1.33 | $0.0021 |\n\n"
-        "Average vote: the mean place that the reviewers gave its answers, 1 is best. Cost: per run.\n\n"
-        "| Member | First | Changed | Failed | Time |\n"
-        "| --- | --- | --- | --- | --- |\n"
-        "| one | 50 % | \u2013 | 0 % | 4 s |\n\n"
-        "First: ranked first. Changed: its answer, after reviews. Failed: in a call. Time: per call.\n"
-    )
+    assert render(sheet.message) == snapshot
     better = replace(member, member="b/two", mean_rank=Figure(1.25, 3), cost=Figure(None, 0))
     seldom = replace(member, member="c/three", runs=2, mean_rank=Figure(1.0, 2))
     unranked = replace(member, member="d/four", mean_rank=Figure(None, 0))

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from bot.render import changes as module
 from bot.render.changes import CodeDiff, changed_lines, diff
@@ -48,16 +49,9 @@ def shown(before: str, after: str) -> list[str]:
     ]
 
 
-def test_lines_that_stayed_the_same_are_one_ellipsis() -> None:
+def test_lines_that_stayed_the_same_are_one_ellipsis(snapshot: SnapshotAssertion) -> None:
     """Readers who look for changes skip them."""
-    assert shown(BEFORE, AFTER) == [
-        "\u2026",
-        "[-Two-] {+Three+} things matter:",
-        "\u2026",
-        "{+Leave room for dead rows.+}",
-        "\u2026",
-        "Measure it{+, then swap+}.",
-    ]
+    assert shown(BEFORE, AFTER) == snapshot
 
 
 def test_a_text_that_is_new_throughout_has_no_ellipsis() -> None:
@@ -83,21 +77,14 @@ c = 3
 Done."""
 
 
-def test_code_stays_code_and_is_compared_line_by_line() -> None:
+def test_code_stays_code_and_is_compared_line_by_line(snapshot: SnapshotAssertion) -> None:
     """A block that nothing is like is removed or added as a whole; unchanged ones are left out."""
     before = CODE.format(middle="Then this.", last="rm x")
-    assert shown(before, CODE.format(middle="Then that.", last="rm x").replace("b = 2", "b = 5")) == [
-        "\u2026",
-        " a = 1\n-b = 2\n+b = 5\n c = 3",
-        "Then [-this-] {+that+}.",
-        "\u2026",
-    ]
-    assert shown(before, CODE.format(middle="Then this.", last="mv x y")) == [
-        "\u2026",
-        "-rm x",
-        "+mv x y",
-        "\u2026",
-    ]
+    assert (
+        shown(before, CODE.format(middle="Then that.", last="rm x").replace("b = 2", "b = 5"))
+        == snapshot
+    )
+    assert shown(before, CODE.format(middle="Then this.", last="mv x y")) == snapshot
     assert shown("Only words.", "Only words.\n\n```\nnow code\n```") == ["\u2026", "+now code"]
 
 

@@ -3,6 +3,7 @@
 import io
 
 from rich.console import Console
+from syrupy.assertion import SnapshotAssertion
 
 from bot.discord import text as discord_text
 from bot.render.markdown import render
@@ -84,20 +85,9 @@ WHOLE = (
 )
 
 
-def test_a_consultation_by_exact_text() -> None:
+def test_a_consultation_by_exact_text(snapshot: SnapshotAssertion) -> None:
     """In short first, then the answer, its case and its doubts; a correction with what the debate moved."""
-    assert render(member(stored(consultation(), debated(score=6)))) == (
-        "## google/gemini-2.5-pro (The Pragmatist)\n\n"
-        "Ranked 2nd of 3. It kept its answer.\n\n"
-        f"### Original response\n\n{WHOLE}"
-        "### Corrected response\n\n"
-        "The same, word for word.\n\n"
-        "- Confidence: \u25b0\u25b0\u25b0\u25b0\u25b0\u25b0\u25b1\u25b1\u25b1\u25b1 6 of 10 (before: 8). The load is known.\n"
-        "- Uncertain because: Next year's growth\n"
-        "- Debate: says it changed its position\n\n"
-        "**Objects to**\n\n- claude-sonnet-4.5 (major): Backups were left out\n\n"
-        "**Adopted**\n\n- gpt-5: A test of the restore\n"
-    )
+    assert render(member(stored(consultation(), debated(score=6)))) == snapshot
 
 
 def test_a_changed_answer_is_shown_whole() -> None:

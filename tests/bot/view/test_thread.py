@@ -5,6 +5,7 @@ from functools import partial
 
 from hypothesis import given
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from bot.render.markdown import render
 from bot.view.message import Message
@@ -79,23 +80,9 @@ def test_a_members_message_knows_its_seat_and_is_bounded() -> None:
     ]
 
 
-def test_the_first_message_is_enough() -> None:
+def test_the_first_message_is_enough(snapshot: SnapshotAssertion) -> None:
     """The ranking, then for each member the gravest objection and what it changed; whose voice is missing."""
-    assert text(seen(), "ranking") == (
-        "## Ranking\n\n"
-        "Average vote (1 is best) beside each name.\n\n"
-        "grok-4 did not answer: the provider was too busy, after 3 attempts "
-        "(\u201cRate limit reached for grok-4\u201d).\n\n"
-        "- 1st claude-sonnet-4.5: average vote 1\n"
-        "- Gravest objection: not divided; see Open\n"
-        "- Changed: no, it kept its answer\n\n<!-- -->\n\n"
-        "- 2nd gemini-2.5-pro (The Pragmatist): average vote 1.5\n"
-        "- Gravest objection, by gpt-5: gemini-2.5-pro (The Pragmatist) solves overlap, not recovery.\n"
-        "- Changed: no, its correction failed\n\n<!-- -->\n\n"
-        "- 3rd gpt-5: average vote 2\n"
-        "- Gravest objection, by claude-sonnet-4.5: gpt-5 forgets who runs the cluster.\n"
-        "- Changed: rewritten; now \u201cMove the jobs that must recover half-way.\u2026\u201d\n"
-    )
+    assert text(seen(), "ranking") == snapshot
 
 
 def test_the_built_in_models_ties_are_no_ranking() -> None:
@@ -117,20 +104,11 @@ def test_the_built_in_models_ties_are_no_ranking() -> None:
     assert "- 1st" in text(replace(seen(), profile=tiny), "ranking")
 
 
-def test_a_corrected_answer_is_below_its_objections_and_what_changed() -> None:
+def test_a_corrected_answer_is_below_its_objections_and_what_changed(
+    snapshot: SnapshotAssertion,
+) -> None:
     """A line a critic beside the gravest, which the digest has; what changed, the corrected response."""
-    assert text(seen(), f"member:{GPT}") == (
-        "## gpt-5\n\n"
-        "Ranked 3rd of 3. Rewritten.\n\n"
-        "### Objections\n\n"
-        "- gemini-2.5-pro (The Pragmatist): gpt-5 oversells.\n\n"
-        "<!-- -->\n\n"
-        "- Changed from: Move them. Temporal retries each step and shows its\u2026\n"
-        "- to: Move the jobs that must recover half-way. Start with\u2026\n\n"
-        "### Corrected response\n\n"
-        "Move the jobs that must recover half-way.\n\n"
-        "1. Start with one job.\n2. Let a managed service run the cluster.\n"
-    )
+    assert text(seen(), f"member:{GPT}") == snapshot
 
 
 LONG = " ".join(f"Sentence {number} of a long answer says something." for number in range(60))
@@ -375,7 +353,7 @@ def test_pages_have_numbers_where_the_text_names_them() -> None:
     )
 
 
-def test_open_shows_all_of_a_member() -> None:
+def test_open_shows_all_of_a_member(snapshot: SnapshotAssertion) -> None:
     """Its changes first, its whole response, the original; then the reviews of it, with names."""
     reviews = [
         REVIEWS[CLAUDE].model_copy(
@@ -391,29 +369,7 @@ def test_open_shows_all_of_a_member() -> None:
         ),
         REVIEWS[GEMINI].model_copy(update={"points": [point(label="Response A")], "truncated": True}),
     ]
-    assert shown(stored(stage2=reviews), GPT) == (
-        "## gpt-5\n\n"
-        "Ranked 3rd of 3. Rewritten.\n\n"
-        "### Changes\n\n"
-        "Removed words are struck through, added ones bold.\n\n"
-        "Move ~~them. Temporal retries each step and shows its history~~ "
-        "**the jobs that must recover half-way.**\n\n"
-        "**Start with one job.**\n\n"
-        "**Let a managed service run the cluster**.\n\n"
-        "### Corrected response\n\n"
-        "Move the jobs that must recover half-way.\n\n"
-        "1. Start with one job.\n2. Let a managed service run the cluster.\n\n"
-        "### Original response\n\n"
-        "Move them. Temporal retries each step and shows its history.\n\n"
-        "### By claude-sonnet-4.5\n\n"
-        "**Strengths**\n\n- Clear.\n\n"
-        "**Faults**\n\n"
-        "- Serious: No tests. (\u201cMove them\u201d)\n- Minor: Beats claude-sonnet-4.5's Response API.\n\n"
-        "Scores: Cost 3.\n\n"
-        "### By gemini-2.5-pro (The Pragmatist)\n\n"
-        "No objections.\n\n"
-        "The review reached its length limit and ends here.\n"
-    )
+    assert shown(stored(stage2=reviews), GPT) == snapshot
 
 
 def test_open_offers_nothing_that_is_not_there() -> None:
