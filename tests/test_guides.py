@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bot.config.configuration import load
-from bot.discord.invite import PERMISSIONS
+from bot.discord.checks import PERMISSIONS
 from tests.bot.doctor.scene import BOT_TOKEN, GOOD_KEY, KEY, PRICES
 from tests.discord_server import DiscordServer
 from tests.launcher import Process, start

@@ -89,7 +89,7 @@ def slack(
     ] = None,
 ) -> None:
     """Print the manifest for creating the Slack app."""
-    from bot.slack.manifest import PLACEHOLDER, app_manifest
+    from bot.slack.client import PLACEHOLDER, app_manifest
 
     if url is not None and not (url.startswith("https://") and urlsplit(url).hostname):
         wanted = "the public address of your proxy, such as https://council.example.com"
@@ -103,7 +103,7 @@ def slack(
 
 def discord() -> None:
     """Print the address that invites the bot to a Discord server."""
-    from bot.discord.invite import discord_invite
+    from bot.discord.checks import discord_invite
 
     token = configured().settings.discord_token
     if token is None:

@@ -8,6 +8,7 @@ Source: https://discord.com/developers/docs/events/gateway
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from types import TracebackType
 from typing import Any, Self, cast
 
@@ -28,6 +29,7 @@ from bot.discord.listeners import DiscordListeners, DiscordQuestions
 from bot.discord.replies import DiscordPlaces, link
 from bot.errors import ConfigurationError, Problem
 from bot.past.lookup import Lookup
+from bot.service.delivery.mentions import notify
 from bot.service.delivery.outbox import Outbox
 from bot.service.delivery.venue import Venue
 from bot.service.dispatcher import Dispatcher
@@ -218,7 +220,7 @@ class DiscordBot:
         try:
             await log_in(self._client, self._token, self._api_base)
             if operators := self._dispatcher.operators:  # runs that are resumed may have news for admins
-                operators.sends["discord"] = self._chat.notify
+                operators.sends["discord"] = partial(notify, self._chat)
             if self._listens:
                 await self.listen()
         except BaseException:

@@ -10,21 +10,21 @@ https://discord.com/developers/docs/topics/threads#editing--deleting-threads
 """
 
 import asyncio
-import hashlib
 import io
+import re
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, Self, TypeVar, cast
 
 import discord
 import structlog
+from discord import ui
 
-from bot.discord.card import embed_of, embeds_of, view_of
 from bot.discord.client import (
     ARCHIVED,
     NOBODY,
@@ -36,12 +36,13 @@ from bot.discord.client import (
     classify,
     code_of,
 )
+from bot.discord.commands import UUID
 from bot.discord.incoming import Location, fetch, lacking, read_discussion
+from bot.discord.text import CardText, pages, units
 from bot.discord.text import card as text_of
-from bot.discord.text import pages, units
 from bot.errors import Gone, Malformed, NotAllowed, Unreachable, VenueError
-from bot.service.admission.operator_notices import Notice
 from bot.service.delivery.chat import (
+    LABELS,
     Button,
     Card,
     Drawing,
@@ -53,16 +54,75 @@ from bot.service.delivery.chat import (
     Spot,
 )
 from bot.service.delivery.outbox import Repeat, Urgency, UrgencyNow
-from bot.service.delivery.receipts import NONCE_SECONDS
-from bot.view.message import Message
+from bot.view.message import Message, Tone
 from bot.view.wording import discord as wording
 from bot.view.wording.commands import SEE_THE_CARD
 from bot.view.wording.discord import A_PERMISSION, CHANNEL, PERMISSIONS, THREAD
 from council.brief import Brief, Discussion, SentFile
 from council.calls import JsonObject
 from council.document.conversation import Source
-from storage.journal.rows import MentionState
 from storage.work import Work
+
+PRESSED = "council_button"
+"""The client's event for a pressed button, with the interaction and the `Button`."""
+_COLOURS: Mapping[Tone, discord.Colour] = {
+    "running": discord.Colour.blurple(),
+    "answered": discord.Colour.green(),
+    "weakened": discord.Colour.gold(),
+    "failed": discord.Colour.red(),
+}
+
+
+class CardButton(
+    ui.DynamicItem[ui.Button[ui.View]],
+    template=rf"council:(?P<action>{'|'.join(LABELS)}):(?P<value>{UUID}(?::\d{{1,3}})?)",
+):
+    """A button that carries its action and run, so that a restarted bot still answers it."""
+
+    def __init__(self, button: Button) -> None:
+        style = discord.ButtonStyle.danger if button.action == "stop" else discord.ButtonStyle.secondary
+        custom_id = f"council:{button.action}:{button.value}"
+        super().__init__(ui.Button(label=button.label, custom_id=custom_id, style=style))
+        self.button = button
+
+    @classmethod
+    async def from_custom_id(
+        cls, interaction: discord.Interaction[Any], item: ui.Item[Any], match: re.Match[str], /
+    ) -> Self:
+        """Read a pressed button."""
+        del interaction, item  # part of the interface
+        return cls(Button.read(match["action"], match["value"]))
+
+    async def callback(self, interaction: discord.Interaction[Any]) -> None:
+        """Pass the press on to whoever listens to the client."""
+        interaction.client.dispatch(PRESSED, interaction, self.button)
+
+
+def view_of(buttons: Iterable[Button]) -> ui.View:
+    """Return the buttons below a message."""
+    view = ui.View(timeout=None)
+    for button in buttons:
+        view.add_item(CardButton(button))
+    view.stop()  # discord.py forgets a view that has ended; the client's own items handle the buttons
+    return view
+
+
+def embed_of(text: CardText, tone: Tone | None = None) -> discord.Embed:
+    """Return a text as an embed, in the colour of its state."""
+    embed = discord.Embed(
+        title=text.title or None,
+        description=text.description or None,
+        colour=_COLOURS[tone] if tone else None,
+    )
+    if text.footer:
+        embed.set_footer(text=text.footer)
+    return embed
+
+
+def embeds_of(part: Part) -> list[discord.Embed]:
+    """Return a part's embeds."""
+    return [discord.Embed.from_dict(block) for block in part.blocks]
+
 
 log = structlog.get_logger()
 
@@ -132,7 +192,9 @@ class DiscordChat:
         sending = "send_messages_in_threads" if spot.thread else "send_messages"
         needed = PERMISSIONS[_PERMISSION_OF.get(kind, sending)]
         return await self.transport.send(
-            kind if kind == "direct" else f"{'post' if kind == 'file' else kind} {_number(spot)}",
+            f"direct {spot.channel}"
+            if kind == "direct"
+            else f"{'post' if kind == 'file' else kind} {_number(spot)}",
             request,
             run=run,
             urgency=urgency,
@@ -319,27 +381,6 @@ class DiscordChat:
             )
         except VenueError as refused:
             log.info("not_told", reason=refused)
-
-    async def notify(self, notice: Notice) -> None:
-        """Send somebody a direct message once, by its nonce; later, by its beginning."""
-        nonce = hashlib.sha256(notice.key.encode()).hexdigest()[:25]
-        tried = float("-inf") if notice.telling.begun else None
-
-        async def attempt() -> None:
-            nonlocal tried
-            direct = await self.client.create_dm(discord.Object(int(notice.to)))
-            if tried is not None and self.clock() - tried > NONCE_SECONDS:
-                async for message in direct.history(limit=LOOKED_THROUGH):
-                    if message.author == self.client.user and message.content.startswith(notice.subject):
-                        await notice.sent(str(message.id))
-                        return
-            tried = self.clock() if tried is None else tried
-            await notice.note(MentionState(begun=1))
-            posted = await direct.send(notice.text, nonce=nonce, allowed_mentions=NOBODY)
-            await notice.sent(str(posted.id))
-
-        # In a lane of its own: one that hangs holds up nobody's question.
-        await self.transport.send(f"notice {notice.to}", attempt, run=notice.key, urgency=Urgency.THREAD)
 
     # ── what the bot and others may see ──────────────────────────────────────────────────────
 

@@ -4,6 +4,8 @@ Nothing connects to the gateway, and nothing is changed.
 Source: https://discord.com/developers/docs/resources/application
 """
 
+import base64
+import binascii
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from types import SimpleNamespace
@@ -19,14 +21,42 @@ from bot.checks.check import Advice, Check, Finding, Outcome, found, unanswered,
 from bot.config.configuration import Configuration
 from bot.discord.client import classify, single_attempts
 from bot.discord.commands import command_tree, shapes
-from bot.discord.invite import PERMISSIONS, application_id
-from bot.errors import ConfigurationError, Unreachable, VenueError
+from bot.errors import ConfigurationError, Problem, Unreachable, VenueError
 from bot.service.admission.access import Rules
 from bot.service.commands import COMMANDS, Given, OptionKind
 from bot.view.message import escaped_line
 from bot.view.wording import discord as wording
 from bot.view.wording.figures import count, listing
 from storage.scope import Scope
+
+PERMISSIONS = 309237763072
+"""View, send, send in threads, create public threads, embed links, attach files, read history."""
+
+
+def discord_invite(token: str) -> str:
+    """Return the address that adds the bot with just the permissions it needs.
+
+    Raises `ConfigurationError` if it isn't a bot token.
+    """
+    return (
+        "https://discord.com/oauth2/authorize"
+        f"?client_id={application_id(token)}&scope=bot+applications.commands&permissions={PERMISSIONS}"
+    )
+
+
+def application_id(token: str) -> str:
+    """Return the application's id, the beginning of a bot token. Raises `ConfigurationError`."""
+    head = token.partition(".")[0]
+    try:
+        application = base64.b64decode(head + "=" * (-len(head) % 4)).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        application = ""
+    if not application.isdigit():
+        raise ConfigurationError(
+            [Problem("DISCORD_TOKEN", "it isn't a bot token", "Copy it from the application's Bot page")]
+        )
+    return application
+
 
 TOKEN, APPLICATION = "Discord token", "Discord application"
 REGISTERED, SERVERS = "Discord commands", "Discord servers"

@@ -154,8 +154,8 @@ def _name(shape: dict[str, Any]) -> tuple[int, str]:
 
 
 _WHY, _FOLLOW = "council-why", "council-follow"
-_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-_SUBMITTED = re.compile(rf"{_WHY}:(?P<why>{_UUID})|{_FOLLOW}:(?P<follow>{_UUID}):(?P<opened>\d{{1,20}})")
+UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_SUBMITTED = re.compile(rf"{_WHY}:(?P<why>{UUID})|{_FOLLOW}:(?P<follow>{UUID}):(?P<opened>\d{{1,20}})")
 _REASON, _TEXT, _PROFILE, _FILES = "reason", "text", "profile", "files"
 _MOST_OPTIONS = 25
 

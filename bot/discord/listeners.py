@@ -16,7 +16,7 @@ import structlog
 from discord import app_commands
 
 from bot.actions import Action, Actions, Incoming, Payload, past
-from bot.discord.card import CardButton
+from bot.discord.chat import CardButton
 from bot.discord.client import ALREADY_ANSWERED, NOBODY, TOO_LATE
 from bot.discord.commands import Answer, Propose, Submission, command_tree, fitting, submission
 from bot.discord.incoming import (

@@ -18,8 +18,7 @@ from discord import app_commands, ui
 
 from bot.actions import Actor
 from bot.discord import text as discord_text
-from bot.discord.card import embed_of, embeds_of, view_of
-from bot.discord.chat import DiscordChat, upload
+from bot.discord.chat import DiscordChat, embed_of, embeds_of, upload, view_of
 from bot.discord.client import NOBODY, DiscordTransport
 from bot.discord.commands import modal
 from bot.discord.incoming import Location

@@ -13,6 +13,7 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Self, cast
@@ -31,6 +32,7 @@ from bot.actions import Actions
 from bot.errors import VenueError
 from bot.http_server import Handler, RequestRefusal, serving
 from bot.past.lookup import Lookup
+from bot.service.delivery.mentions import notify
 from bot.service.delivery.outbox import Outbox
 from bot.service.delivery.venue import Venue
 from bot.service.dispatcher import Dispatcher
@@ -38,6 +40,8 @@ from bot.service.waits import LOOKUP_SECONDS
 from bot.slack.chat import SlackChat
 from bot.slack.client import (
     ASK_AGAIN_SECONDS,
+    PATH,
+    REQUIRED,
     Installation,
     Json,
     asking_client,
@@ -47,7 +51,6 @@ from bot.slack.client import (
 )
 from bot.slack.incoming import DiscussionReader, Reader
 from bot.slack.listeners import SlackListeners, SlackQuestions
-from bot.slack.manifest import PATH, REQUIRED
 from bot.slack.replies import SlackPlaces, linked
 from bot.view.wording.slack import REVOKED
 from storage.journal.rows import RunRow
@@ -196,7 +199,7 @@ class SlackBot:
             await stack.enter_async_context(self._outbox)
             await self._introduce(session)
             if operators := self._dispatcher.operators:  # runs that are resumed may have news for admins
-                operators.sends["slack"] = self._chat.notify
+                operators.sends["slack"] = partial(notify, self._chat)
                 stack.callback(operators.sends.pop, "slack", None)
             interrupted = await self._dispatcher.tasks.undelivered("slack")
             if self._listens and self._access.app_token:

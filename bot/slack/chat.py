@@ -27,7 +27,6 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.errors import Gone, NotAllowed, Unreachable, VenueError
-from bot.service.admission.operator_notices import Notice
 from bot.service.delivery.chat import (
     Button,
     Card,
@@ -39,12 +38,10 @@ from bot.service.delivery.chat import (
     Scheduler,
     Spot,
 )
-from bot.service.delivery.mentions import Mention, MentionSender
 from bot.service.delivery.outbox import Lane, Outbox, Repeat, Urgency, UrgencyNow
-from bot.service.delivery.receipts import Ledger
 from bot.slack import text as slack_text
 from bot.slack.client import Json, by_status, classified, code_of, granted
-from bot.slack.draw import action_id, blocks_with_buttons
+from bot.slack.text import action_id, blocks_with_buttons
 from bot.view.message import Line, Message
 from bot.view.wording.commands import SEE_THE_CARD
 from bot.view.wording.slack import NO_ANSWER
@@ -399,16 +396,6 @@ class SlackChat:
         """Show the asker alone a line where it was asked."""
         del nonce
         await ephemerally(self.asking, where)(line(text))
-
-    async def notify(self, notice: Notice) -> None:
-        """Send somebody a direct message at least once and at most twice, like a mention."""
-        spot, run = Spot(""), notice.key
-        opened = partial(self.open_direct, notice.to)
-        spot = Spot(await self.send("direct", spot, opened, run=run, urgency=Urgency.THREAD))
-        mention = Mention(notice.text, notice.sent, Ledger(notice.telling, notice.note))
-        sender = MentionSender(self, run, Urgency.THREAD)
-        if not await sender.is_over(mention):
-            await sender.send(Part(notice.text), spot, mention)
 
     def why_no_thread(self, where: Source) -> str | None:
         """Return that direct messages have none of a card's own."""

@@ -15,8 +15,17 @@ from bot.checks.check import Advice, Check, Finding, Outcome, Weight, needs, una
 from bot.checks.machine import port
 from bot.config.configuration import Configuration
 from bot.errors import Malformed, NotAllowed, Revoked, VenueError
-from bot.slack.client import Installation, Introduction, Json, granted, introduced, sending_client
-from bot.slack.manifest import OPTIONAL, REQUIRED, THREADS
+from bot.slack.client import (
+    OPTIONAL,
+    REQUIRED,
+    THREADS,
+    Installation,
+    Introduction,
+    Json,
+    granted,
+    introduced,
+    sending_client,
+)
 from bot.view.message import escaped_line
 from bot.view.wording import slack
 from bot.view.wording.figures import count

@@ -31,8 +31,7 @@ from bot.service.requests.attachments import admitted, one_line
 from bot.service.requests.discussion import Written
 from bot.service.waits import LOOKUP_SECONDS
 from bot.slack.chat import AT_ONCE, BURST, TIER_3
-from bot.slack.client import Json, granted
-from bot.slack.manifest import THREADS
+from bot.slack.client import THREADS, Json, granted
 from bot.view.wording import slack as wording
 from bot.view.wording.commands import GROUPS_UNKNOWN, NO_NAME
 from bot.view.wording.figures import CHANNEL, COLLEAGUE, GROUP, called, listing

@@ -29,11 +29,10 @@ from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.receipts import Post, Poster, unrecorded
 from bot.service.requests.question import Question
 from bot.slack.chat import ephemerally, is_direct
-from bot.slack.client import Json
-from bot.slack.draw import FIRST, FOLLOW_UP, WHY, OpenedModal, action_id, submitted
+from bot.slack.client import SHORTCUT, Json
 from bot.slack.incoming import SAID, installed_in, plain, words
-from bot.slack.manifest import SHORTCUT
 from bot.slack.replies import PRESSED, SlackPlaces, SlackReply, direct, privately, verb, why_not
+from bot.slack.text import FIRST, FOLLOW_UP, WHY, OpenedModal, action_id, submitted
 from bot.view.wording.commands import NO_QUESTION, NO_TEXT, NOT_HERE
 from council.brief import Discussion
 

@@ -36,8 +36,8 @@ from bot.service.waits import LOOKUP_SECONDS
 from bot.slack import text as slack_text
 from bot.slack.chat import SlackChat, Tell, ephemerally, is_direct, line
 from bot.slack.client import Json, granted
-from bot.slack.draw import OpenedModal, actions, modal
 from bot.slack.incoming import Reader
+from bot.slack.text import OpenedModal, actions, modal
 from bot.view.message import Message
 from bot.view.wording.commands import ALREADY_ASKED, ASKED_BELOW, TRANSCRIPT
 from bot.view.wording.failures import UNEXPECTED

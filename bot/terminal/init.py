@@ -25,7 +25,6 @@ from bot.config import settings
 from bot.config.configuration import Configuration, Operations, load, unreadable
 from bot.config.editing import with_table, with_variables
 from bot.config.settings import OPENROUTER, Settings, address, given_settings, header, variables
-from bot.discord.invite import discord_invite
 from bot.errors import ConfigurationError, Problem
 from bot.service.commands import DEFAULT
 from bot.terminal.ask import say, warn
@@ -258,6 +257,8 @@ def init() -> bool:
         return False
     load()
     if plan.discord_token:
+        from bot.discord.checks import discord_invite
+
         tell(f"\nInvite the bot to your Discord server:\n  {discord_invite(plan.discord_token)}")
     if plan.has_slack:
         tell("\nIn Slack, type /invite @council in a channel.")

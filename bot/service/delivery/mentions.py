@@ -10,16 +10,20 @@ https://docs.slack.dev/reference/methods/chat.scheduledMessages.list,
 https://github.com/slackapi/java-slack-sdk/issues/852 (`client_msg_id` isn't for apps)
 """
 
+import hashlib
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
 
 import structlog
 
 from bot.errors import Gone, NotAllowed, Unreachable, VenueError
+from bot.service.admission.operator_notices import Notice
 from bot.service.delivery.chat import Chat, Part, Scheduler, Spot
 from bot.service.delivery.outbox import Repeat, Urgency
-from bot.service.delivery.receipts import Ledger, Sent, may_be_done
+from bot.service.delivery.receipts import NONCE_SECONDS, Ledger, Sent, may_be_done
 from storage.journal.rows import MentionState
 
 log = structlog.get_logger()
@@ -213,3 +217,42 @@ class MentionSender:
         """Count the asker as told: one more mention might be the third."""
         log.warning("mention_unsure", run=self._run)
         await mention.sent("")
+
+
+NOTICED_SECONDS = 2 * 86_400
+"""How far back an earlier attempt is looked for: a notice's text begins with its day."""
+
+
+async def notify(chat: Chat, notice: Notice) -> None:
+    """Send an admin a direct message: once by its nonce, later by its beginning; else like a mention.
+
+    Raises `VenueError`.
+    """
+    send = partial(chat.send, run=notice.key, urgency=Urgency.THREAD)
+    spot = Spot(await send("direct", Spot(notice.to), lambda: chat.open_direct(notice.to)))
+    if not chat.knows_nonces:
+        sender = MentionSender(chat, notice.key, Urgency.THREAD)
+        mention = Mention(notice.text, notice.sent, Ledger(notice.telling, notice.note))
+        if not await sender.is_over(mention):
+            await sender.send(Part(notice.text), spot, mention)
+        return
+    nonce = hashlib.sha256(notice.key.encode()).hexdigest()[:25]
+    tried = float("-inf") if notice.telling.begun else None
+
+    async def attempt() -> None:
+        nonlocal tried
+        if tried is not None and chat.clock() - tried > NONCE_SECONDS:
+            since = datetime.fromtimestamp(chat.now() - NOTICED_SECONDS, UTC).isoformat()
+            found = (
+                one.id
+                for one in await chat.find(spot, since)
+                if one.part.text.startswith(notice.subject)
+            )
+            if there := next(found, ""):
+                return await notice.sent(there)
+        tried = chat.clock() if tried is None else tried
+        await notice.note(MentionState(begun=1))
+        [message] = await chat.post(spot, Part(notice.text), nonce=nonce)
+        return await notice.sent(message)
+
+    await send("post", spot, attempt)

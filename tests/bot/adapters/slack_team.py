@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 from typing_extensions import override
 
 from bot.service.dispatcher import Dispatcher
-from bot.slack.manifest import SHORTCUT, THREADS
+from bot.slack.client import SHORTCUT, THREADS
 from tests.bot.adapters.teams import QUESTION, Files, Lost, Team
 from tests.bot.shown import blocks_text
 from tests.bot.slack.test_bot import Place, at_work, cards_in, labels, restarted

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from typing_extensions import override
 
 from bot.service.commands import ACTION
-from bot.slack.manifest import SHORTCUT
+from bot.slack.client import SHORTCUT
 from tests.bot.adapters.discord_team import DiscordTeam
 from tests.bot.adapters.slack_team import SlackTeam
 from tests.bot.adapters.teams import AnyTeam

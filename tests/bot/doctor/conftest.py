@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 from discord.http import Route
 
-from bot.discord.invite import PERMISSIONS
+from bot.discord.checks import PERMISSIONS
 from tests.bot.doctor.scene import BOT_TOKEN, GOOD_KEY, KEY, MEMBERS, PRICES, Scene, refusals
 from tests.discord_server import DiscordServer
 from tests.library import open_library

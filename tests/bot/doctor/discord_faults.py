@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from bot.discord.invite import PERMISSIONS
+from bot.discord.checks import PERMISSIONS
 from tests.bot.doctor.scene import NOWHERE, Scene, allowed, setting
 from tests.discord_server import NEW_GUILD, Fault, Intent, Permission
 

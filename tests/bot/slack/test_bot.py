@@ -20,8 +20,7 @@ from bot.service.admission.channels import Operator
 from bot.service.admission.limits import Limits
 from bot.service.dispatcher import Dispatcher
 from bot.slack.bot import SlackAccess, SlackBot, Timing
-from bot.slack.client import granted
-from bot.slack.manifest import SHORTCUT
+from bot.slack.client import SHORTCUT, granted
 from bot.view.wording.commands import NOT_HERE
 from storage.journal.rows import RunRow
 from tests.bot import dispatching

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from bot.slack.client import THREADS
 from bot.slack.incoming import MOST_PAGES, PAGE
-from bot.slack.manifest import THREADS
 from tests.bot.prompts import read_by
 from tests.bot.slack.test_bot import Place, at_work
 from tests.slack_server import Channel, Message, User

@@ -3,7 +3,7 @@
 from typing import Any
 
 from bot.service.commands import ACTION, COMMANDS
-from bot.slack.manifest import EVENTS, OPTIONAL, REQUIRED, SHORTCUT, app_manifest
+from bot.slack.client import EVENTS, OPTIONAL, REQUIRED, SHORTCUT, app_manifest
 
 Json = dict[str, Any]
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from bot.slack.client import THREADS
 from bot.slack.incoming import MOST_NAMES
-from bot.slack.manifest import THREADS
 from bot.view.wording.slack import lacks_scope
 from tests.bot.slack.test_bot import Place, at_work, restarted
 from tests.bot.slack.test_discussion import read_by
