@@ -31,7 +31,7 @@ from bot.service.requests.question import Question
 from bot.service.requests.votes import ReasonForm
 from bot.view.message import Line, Message
 from bot.view.wording.commands import NOT_OFFERED
-from bot.view.wording.past import NOTHING_DELETED, done
+from bot.view.wording.past import done
 from council.brief import Discussion, SentFile
 from council.document.conversation import Source
 from storage.journal.rows import RunRow
@@ -313,7 +313,7 @@ class Actions:
 
     async def _cancel(self, incoming: Incoming, reply: Responder) -> None:
         del incoming  # anybody may leave things as they are
-        nothing = Message("past", (Line(NOTHING_DELETED),))
+        nothing = Message("past", (Line("Nothing was deleted."),))
         await reply.show(Sheet(nothing), turned=True)
 
     # ── a run's buttons and forms ────────────────────────────────────────────────────────────

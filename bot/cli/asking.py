@@ -32,9 +32,8 @@ from bot.service.commands import MOVED, OVERRIDABLE, RunOptions, described
 from bot.service.requests.attachments import one_line
 from bot.terminal.ask import Asker, say, tell_unlisted
 from bot.view.wording import cli as wording
-from bot.view.wording import terminal as terminal_wording
+from bot.view.wording import to_install
 from bot.view.wording.commands import not_asked, of_profiles
-from bot.view.wording.evaluation import NO_EXTRA
 from bot.view.wording.figures import listing
 
 LONGEST_LINE = 4095
@@ -184,7 +183,7 @@ def ask(
 
     is_answered = _at_terminal(configuration, run)
     if configuration is not own:
-        say(f"\n{terminal_wording.SET_UP}")
+        say(f"\n{'To ask them every time: make init'}")
     if not is_answered:
         raise typer.Exit(FAILED)
 
@@ -254,7 +253,7 @@ def eval_(
     1 stopped or no valid arm, 2 a file or an option can't be used.
     """
     if find_spec("inspect_ai") is None:
-        end(NO_EXTRA, MISUSED)
+        end(f"Evaluations need the extra eval: {to_install('eval')}", MISUSED)
     from bot.evaluation.command import EvalOptions, evaluate
 
     options = EvalOptions(

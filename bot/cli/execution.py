@@ -20,6 +20,7 @@ from bot.errors import ConfigurationError
 from bot.terminal.ask import warn
 from bot.view.wording import terminal as wording
 from bot.view.wording.failures import explain
+from bot.view.wording.figures import listing
 from council.errors import CouncilError
 from council.text.redaction import Redaction
 
@@ -76,7 +77,8 @@ def offer_servers(configuration: Configuration, *, may_ask: bool = False) -> Con
         if may_ask and (council := server.council()):
             # Ollama lists what runs in its cloud, too: https://docs.ollama.com/cloud
             is_here = not any(each.endswith("cloud") for each in server.models)
-            if typer.confirm(wording.ask_once(server), default=is_here):
+            named = listing(each.removesuffix(":latest") for each in server.models)
+            if typer.confirm(f"Ask {named} on {server.name}?", default=is_here):
                 return replace(configuration, profiles={council.name: council})
         else:
             warn(wording.offer(server, str(configuration.settings.council_config)))

@@ -124,7 +124,7 @@ class Evaluation:
         """Answer every question by every arm, as far as that wasn't done before. Raises `Refusal`."""
         async with self.library.locks.acquire(self.plan.id) as held:
             if not held:
-                raise Refusal(wording.RUNS_ELSEWHERE)
+                raise Refusal("This evaluation is running in another process.")
             run = await self._recorded()
             log = await asyncio.to_thread(self._inspected, await self._arms(run))
             # It can always be continued: by other arms, for what failed, with more money.
@@ -133,7 +133,7 @@ class Evaluation:
         if self._failed:
             raise self._failed
         if log.error and not self.stopped:
-            raise Refusal(wording.FAILED.format(log.error.message))
+            raise Refusal(f"Inspect couldn't go on: {log.error.message}")
 
     async def _recorded(self) -> RunRow:
         """Return the evaluation's run; its rule is on record before anything is asked."""
@@ -366,7 +366,10 @@ async def evaluate(configuration: Configuration, library: Library, options: Eval
         await council.runs.costs.catalog.refresh()
         warn(_priced(plan, council.runs))
         if options.max_cost is not None and plan.profile.max_tokens is None:
-            warn(wording.LONGER_REPLIES.format(REPLY_TOKENS, dollars(options.max_cost)))
+            warn(
+                f"Without max_tokens a reply is taken to be {REPLY_TOKENS:,} tokens long: longer ones "
+                f"can pass {dollars(options.max_cost)} by the difference."
+            )
         if sys.stdin.isatty() and options.max_cost is None and not options.yes:
             warn(wording.ASK)
             if (read_line() or "").strip().casefold() not in ("y", "yes"):
@@ -375,7 +378,7 @@ async def evaluate(configuration: Configuration, library: Library, options: Eval
 
         def tell(done: int) -> None:
             if done == len(questions) or done % max(1, len(questions) // 10) == 0:
-                warn(wording.PROGRESS.format(done, len(questions)))
+                warn(f"{done} of {len(questions)} questions")
 
         evaluation = Evaluation(
             plan=plan, runs=council.runs, library=library, tell=tell, max_cost=options.max_cost
@@ -389,16 +392,21 @@ async def evaluate(configuration: Configuration, library: Library, options: Eval
             for number in SIGNALS:
                 loop.remove_signal_handler(number)
     if evaluation.stopped == "max_cost":
-        warn(wording.STOPPED_FOR_COST.format(dollars(options.max_cost or 0)))
+        warn(
+            f"Stopped before {dollars(options.max_cost or 0)} were passed; the same command with a "
+            "higher --max-cost continues."
+        )
     elif evaluation.stopped:
-        warn(wording.STOPPED)
+        warn("Stopped; the same command continues.")
     return await asyncio.to_thread(_tell, evaluation, as_json=options.as_json)
 
 
 def _with_judge(configuration: Configuration, options: EvalOptions) -> Configuration:
     profile = configuration.profiles.get(options.profile)
     if profile is None and not configuration.is_demonstration:
-        raise UsageError(wording.NO_PROFILE.format(options.profile, ", ".join(configuration.profiles)))
+        raise UsageError(
+            f"There is no profile {options.profile}; there are {', '.join(configuration.profiles)}."
+        )
     if profile is None or options.judge is None:
         return configuration
     named = (seat for seat in profile.seats if options.judge in (seat.model, seat.name))
@@ -417,9 +425,12 @@ def _planned(questions: tuple[EvalQuestion, ...], profile: Profile, options: Eva
         raise UsageError(str(error)) from error
     arms = chosen if baseline in chosen else (baseline, *chosen)
     if profile.judge is None and any(question.is_judged for question in questions):
-        raise UsageError(wording.NEEDS_JUDGE)
+        raise UsageError(
+            "Some answers can only be judged by a model: set judge_model in council.toml, or use "
+            "--judge."
+        )
     if profile.judge is None and council_eval.AUTO in arms:
-        raise UsageError(wording.AUTO_NEEDS_JUDGE)
+        raise UsageError("The arm auto needs a judge: set judge_model in council.toml, or use --judge.")
     return EvalPlan(
         name=options.file.stem if options.file else "history",
         questions=questions,
@@ -495,7 +506,8 @@ def _tell(evaluation: Evaluation, *, as_json: bool) -> bool:
         say(orjson.dumps(found, option=orjson.OPT_INDENT_2).decode())
     else:
         lines = [wording.line(each, plan.baseline) for each in arms]
-        opened = wording.OPEN.format(evaluation.log, Path(evaluation.log).parent)
+        folder = Path(evaluation.log).parent
+        opened = f"Every answer is in {evaluation.log}; to read them: inspect view --log-dir {folder}"
         say("\n".join([says[0], "", *lines, "", *says[1:], opened]))
     return stopped is None and any(each.n for each in arms)
 
@@ -523,12 +535,15 @@ def _arm(arm: council_eval.ArmFigures) -> dict[str, object]:
 async def _questions(library: Library, options: EvalOptions) -> tuple[EvalQuestion, ...]:
     if options.from_history:
         if options.file is not None:
-            raise UsageError(wording.FILE_AND_HISTORY)
+            raise UsageError("Name a file of questions or use --from-history, not both.")
         if not (voted := tuple([question async for question in voted_questions(library)])):
-            raise UsageError(wording.NO_HISTORY)
+            raise UsageError(
+                "No question asked in this terminal has people's votes yet: there is nothing to "
+                "evaluate."
+            )
         return voted
     if options.file is None:
-        raise UsageError(wording.NO_FILE)
+        raise UsageError("Name a file of questions, or use --from-history.")
     return await asyncio.to_thread(read_questions, options.file)
 
 
@@ -558,5 +573,6 @@ def _wanted(answer: AssistantMessage) -> str | None:
     if for_it > against:
         return answer.stage3.response
     reasons = [vote.reason for vote in answer.votes if vote.reason and not vote.helpful]
-    faults = (wording.FAULT.format(reason) for reason in reasons)
-    return "\n".join([wording.BETTER_THAN.format(answer.stage3.response), *faults])
+    faults = (f"It doesn't have this fault that somebody named: {reason}" for reason in reasons)
+    better = "It is more helpful than this answer, which people voted against:"
+    return "\n".join([f"{better} {answer.stage3.response}", *faults])

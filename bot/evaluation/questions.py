@@ -122,7 +122,7 @@ def read_questions(path: Path) -> tuple[EvalQuestion, ...]:
             problems.append(wording.IN_ROW.format(number, error))
             return []
         if question.id in questions:
-            problems.append(wording.IN_ROW.format(number, wording.TWICE.format(question.id)))
+            problems.append(wording.IN_ROW.format(number, f"its id, {question.id}, is an earlier row's"))
         else:
             questions[question.id] = question
         return []
@@ -140,11 +140,11 @@ def read_questions(path: Path) -> tuple[EvalQuestion, ...]:
             wording.UNREADABLE.format(path, (error.strerror or str(error)).lower())
         ) from error
     except UnicodeDecodeError as error:
-        raise UsageError(wording.UNREADABLE.format(path, wording.NOT_UTF8)) from error
+        raise UsageError(wording.UNREADABLE.format(path, "it isn't UTF-8")) from error
     except ValueError as error:  # of a row that is none: the reader names its place
         problems.append(str(error).removeprefix(f"{path} "))
     if problems or not questions:
-        raise UsageError(wording.problems(str(path), problems or [wording.NO_QUESTION]))
+        raise UsageError(wording.problems(str(path), problems or ["it has no question"]))
     return tuple(questions.values())
 
 
@@ -156,21 +156,23 @@ def _question(row: Mapping[str, object], number: int) -> EvalQuestion:
     targets = _several(row.get("target", row.get("answer")))
     choices, found_by = _several(row.get("choices"), "|,"), str(row.get("pattern") or "") or None
     if not (isinstance(asked, str) and asked.strip()):
-        raise ValueError(wording.NO_INPUT)
+        raise ValueError("it has no question, for which there is the column question or input")
     if not targets:
-        raise ValueError(wording.NO_TARGET)
+        raise ValueError("it has no right answer, for which there is the column answer or target")
     if choices:
         letters = dict(zip(ascii_uppercase, choices, strict=False))
         targets = [next((key for key in letters if each in (letters[key], key)), "") for each in targets]
         if not all(targets) or len(choices) > len(ascii_uppercase):
-            raise ValueError(wording.NO_CHOICE)
+            raise ValueError("its right answer is none of its choices, or there are more than 26")
     named = str(row.get("scorer") or "") or _scorer_for(targets, choices, found_by)
     if named not in SCORERS or (named == "choice") != bool(choices):
-        raise ValueError(wording.NO_SCORER.format(named, ", ".join(SCORERS)))
+        raise ValueError(
+            f"it can't be scored by {named}; there are {', '.join(SCORERS)}, and choice is for choices"
+        )
     if named == "match":
         targets = [_PERCENT.sub("", each) for each in targets]
     if found_by and not re.compile(found_by).groups:
-        raise ValueError(wording.NO_GROUP)
+        raise ValueError("its pattern has no group that holds the answer")
     id_ = row.get("id")
     named_id = str(number if id_ in (None, "") else id_)
     return EvalQuestion(named_id, asked.strip(), tuple(targets), tuple(choices), named, found_by)

@@ -51,7 +51,7 @@ _REFRESH = re.compile(
 )
 """Leads to another page within ten seconds; what only reloads has no address."""
 _HEADERS = {
-    "User-Agent": wording.USER_AGENT,
+    "User-Agent": "council-bot (reads a page that somebody asked about)",
     "Accept": "text/html, application/xhtml+xml, text/plain, application/pdf;q=0.9, */*;q=0.1",
     "Accept-Encoding": "gzip, deflate",
 }
@@ -94,12 +94,12 @@ class Fetcher:
         except _NoPage as error:
             why = str(error)
         except TimeoutError:
-            why = wording.PAGE_TOO_SLOW
+            why = "the site took longer than 10 seconds"
         except zlib.error:
             why = wording.UNKNOWN_ENCODING
         except (aiohttp.ClientError, OSError, ValueError) as error:
             log.info("page_not_fetched", reason=type(error).__name__)
-            why = wording.NO_CONNECTION
+            why = "the site can't be reached"
         return unread(link, why, "page", link)
 
     async def _followed(self, start: str, link: str) -> FileContent:
@@ -113,7 +113,7 @@ class Fetcher:
                     raise _NoPage(wording.NEEDS_LOGIN if is_login else wording.ASKS_FOR_COOKIES)
                 return found
             address = found
-        raise _NoPage(wording.TOO_MANY_REDIRECTS)
+        raise _NoPage("the site redirects too often")
 
     async def _page(self, address: URL, link: str) -> FileContent | URL:
         addresses = await self._checked(address)
@@ -140,12 +140,12 @@ class Fetcher:
                 raise _NoPage(wording.NEEDS_LOGIN)
             # Some sites send the whole as one part (RFC 9110, 15.3.7).
             if response.status not in (200, 203, 206):
-                raise _NoPage(wording.answered(response.status))
+                raise _NoPage(f"the site answers with status {response.status}")
             part = re.match(
                 r"bytes (\d+)-(\d+)/(\d+)", response.headers.get("Content-Range", "bytes 0-0/1")
             )
             if not part or part[1] != "0" or int(part[2]) + 1 < int(part[3]):
-                raise _NoPage(wording.PART_OF_PAGE)
+                raise _NoPage("the site sent only a part of it")
             content = await _content(response)
             media = response.headers.get("Content-Type", "").lower()
             head = _SKIPPED.sub("", content[:_HEAD].decode(errors="replace")) if "html" in media else ""
@@ -159,17 +159,17 @@ class Fetcher:
         """Return the addresses that may be connected to: none, unless all of a name's are public."""
         host, port = address.raw_host, address.port
         if address.scheme not in ("http", "https") or not host:
-            raise _NoPage(wording.NOT_HTTP)
+            raise _NoPage("not a web address")
         if address.raw_user is not None or address.raw_password is not None:
-            raise _NoPage(wording.HOLDS_NAME)
+            raise _NoPage("the address holds a name or password")
         if port not in (80, 443):
-            raise _NoPage(wording.OTHER_PORT)
+            raise _NoPage("only ports 80 and 443 are asked")
         try:
             addresses = [str(ip_address(host))]
         except ValueError:
             addresses = [*await self.resolve(host, port)]
         if not addresses or not all(map(is_public, addresses)):
-            raise _NoPage(wording.NOT_PUBLIC)
+            raise _NoPage("not a public address")
         return addresses
 
 

@@ -28,6 +28,7 @@ from bot.inputs.child import OUT_OF_MEMORY, Extract, PictureExtract
 from bot.inputs.kinds import Extractable, Kind, kind_of, page_kind, text_of, why_unread
 from bot.view.message import printable
 from bot.view.wording import inputs as wording
+from bot.view.wording import to_install
 from council.brief import Attachment, Picture
 
 MOST_TOGETHER = 150_000
@@ -47,26 +48,27 @@ Mishap = Literal["too_slow", "too_much_memory", "damaged"]
 
 _PAGE = re.compile(r"^\[p\. (\d{1,6})\]$", re.MULTILINE)
 
+_INSTALL_OFFICE = f"send it as PDF, or install the extra office: {to_install('office')}"
 _KINDS: Mapping[Kind, tuple[int, str, str]] = {
     "text": (limits.TEXT_BYTES, "", ""),
     "pdf": (limits.DOCUMENT_BYTES, "pypdfium2", wording.INSTALL_INPUTS),
-    "office": (limits.DOCUMENT_BYTES, "markitdown", wording.INSTALL_OFFICE),
+    "office": (limits.DOCUMENT_BYTES, "markitdown", _INSTALL_OFFICE),
     "picture": (limits.PICTURE_BYTES, "PIL", wording.INSTALL_INPUTS),
     "page": (limits.DOCUMENT_BYTES, "trafilatura", wording.INSTALL_INPUTS),
 }
 """By kind of file: the most bytes, and the library that it needs, with how to install that."""
 _WHY: Mapping[str, str] = {
-    "encrypted": wording.ENCRYPTED,
-    "damaged": wording.DAMAGED,
-    "too_many_pixels": wording.TOO_MANY_PIXELS,
-    "no_text": wording.NO_TEXT,
-    "not_a_page": wording.NOT_A_PAGE,
+    "encrypted": "encrypted",
+    "damaged": "damaged or incomplete",
+    "too_many_pixels": "more than 50 megapixels",
+    "no_text": "no text in it",
+    "not_a_page": "no readable text on the page",
     "needs_login": wording.NEEDS_LOGIN,
-    "needs_javascript": wording.NEEDS_JAVASCRIPT,
+    "needs_javascript": "needs JavaScript",
     "checks_for_robots": wording.CHECKS_FOR_ROBOTS,
     "asks_for_cookies": wording.ASKS_FOR_COOKIES,
-    "too_slow": wording.TOO_SLOW,
-    "too_much_memory": wording.TOO_MUCH_MEMORY,
+    "too_slow": "took longer than 10 seconds to read",
+    "too_much_memory": "took more than 512 MB to read",
 }
 
 
@@ -241,7 +243,7 @@ class FileReader:
         if len(file.content) > most:
             return unread(file.name, wording.too_large(most), kind, file.url), (), ()
         if file.url and kind in ("text", "page") and not text.strip():
-            return unread(file.name, wording.EMPTY_PAGE, kind, file.url), (), ()
+            return unread(file.name, "the page is empty", kind, file.url), (), ()
         if kind == "text":
             read = Attachment(name=file.name, text=text, sha256=digest, omitted=guessed, url=file.url)
             return read, (), ()
@@ -312,6 +314,6 @@ def _cut(file: Attachment, room: int) -> Attachment:
     else:
         why = wording.characters_read(len(text))
     if not text:
-        why = wording.NO_ROOM
+        why = "no room left beside the other files"
     said = "; ".join(filter(None, (file.omitted if text else None, why)))
     return file.model_copy(update={"text": text, "omitted": said or file.omitted})

@@ -25,7 +25,7 @@ _PICTURE = re.compile(
 )
 """Pictures that Pillow reads; AVIF names itself among several brands (ISO 14496-12)."""
 _OTHERS = (
-    (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", wording.OLD_OFFICE),
+    (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an Office file of before 2007; send it as PDF"),
     (rb"(?s:.{4})ftyp(?:hei|hev|mif1|msf1)", wording.other_picture("HEIC")),
     (rb"\xff\x0a|\0\0\0\x0cJXL ", wording.other_picture("JPEG XL")),
     (rb"\0\0\0\x0cjP  |\xff\x4f\xff\x51", wording.other_picture("JPEG 2000")),
@@ -110,7 +110,8 @@ def page_kind(text: str, media: str) -> Kind:
 
 
 def why_unread(content: bytes) -> str:
-    return next((why for sign, why in _OTHERS if re.match(sign, content)), wording.UNKNOWN_KIND)
+    known = (why for sign, why in _OTHERS if re.match(sign, content))
+    return next(known, "neither text, PDF nor a picture")
 
 
 def text_of(content: bytes, media: str = "") -> tuple[str, str | None] | None:

@@ -69,10 +69,11 @@ class Lookup:
         if command is commands.SEARCH:
             words = _line(str(given["words"]))
             if not words:
-                raise Refusal(past.NO_WORDS)
+                raise Refusal("There are no words to search for.")
             # Discord's strictest count of a button's text.
             if len(words.encode("utf-16-le")) > 2 * commands.LONGEST_WORDS:
-                raise Refusal(past.TOO_MANY_WORDS.format(commands.LONGEST_WORDS))
+                most = commands.LONGEST_WORDS
+                raise Refusal(f"That is more than {most} characters. Search for the words that matter.")
             return await self.open(pages.Search(words), here, link)
         if command is commands.SHOW:
             with _explained():
@@ -177,13 +178,14 @@ class Lookup:
                 check("forget own", who)
                 # On Discord a person is the same everywhere, on Slack within a workspace.
                 workspace = None if who.platform == "discord" else who.workspace
-                what = past.ALL_OF_MINE
+                what = "everything you asked"
                 selection = await self._forgetting.select.user(
                     who.platform, str(who.user), workspace=workspace
                 )
             case "channel":
                 check("forget channel", who, is_admin=is_admin)
-                what, selection = past.ALL_OF_CHANNEL, await self._forgetting.select.channel(scope)
+                what = "this channel's whole history"
+                selection = await self._forgetting.select.channel(scope)
             case _ if about.startswith(USER):
                 check("forget person", who, is_admin=is_admin)
                 user = about.removeprefix(USER)
@@ -196,10 +198,10 @@ class Lookup:
             case _:
                 row = await self._row(scope, printable(about))
                 check("forget answer", who, is_admin=is_admin, asker=row.user)
-                what = past.ONE_ANSWER.format(clip(" ".join(row.title.split()), 80))
+                what = f"\u201c{clip(' '.join(row.title.split()), 80)}\u201d"
                 selection = await self._forgetting.select.conversation(scope, row.id)
         if selection.is_empty:
-            raise Refusal(past.NOTHING)
+            raise Refusal("There is nothing to delete.")
         return what, selection
 
     async def _matching(self, wanted: str, here: Source) -> list[IndexRow]:

@@ -188,7 +188,7 @@ class Sheet:
 
 def shared(sheet: Sheet, by: str) -> Sheet:
     """Return a sheet as the whole channel sees it: with who shared it and without page buttons."""
-    blocks = (Line(past.SHARED_BY.format(by)), *sheet.message.blocks)
+    blocks = (Line(f"{by} shared this from the council's past answers."), *sheet.message.blocks)
     choices = tuple(choice for choice in sheet.choices if choice.verb in ("see", "transcript"))
     return replace(sheet, message=Message("shared", blocks), choices=choices)
 
@@ -196,7 +196,8 @@ def shared(sheet: Sheet, by: str) -> Sheet:
 def history(page: Page, look: HistoryPage, found: Whereabouts) -> Sheet:
     if not page.rows:
         is_first = look.before is None and look.after is None
-        said = past.NONE_YET if is_first else past.NOTHING_HERE
+        said = "There is no answer here yet. Ask with /council."
+        said = said if is_first else "There is nothing here."
         return Sheet(Message("past", (Heading(past.HISTORY), Line(said))))
     newer = HistoryPage(look.count, after=page.newer) if page.newer else None
     older = HistoryPage(look.count, before=page.older) if page.older else None
@@ -211,9 +212,9 @@ def history(page: Page, look: HistoryPage, found: Whereabouts) -> Sheet:
 
 
 def search(hits: Hits, look: Search, found: Whereabouts) -> Sheet:
-    heading = Heading(past.RESULTS.format(look.words))
+    heading = Heading(f"Results for \u201c{look.words}\u201d")
     if not hits.rows:
-        said = past.NOTHING_FOUND if look.offset == 0 else past.NO_MORE
+        said = "No more results." if look.offset else "No answer in this channel has all these words."
         return Sheet(Message("past", (heading, Line(said))))
     first, last = look.offset + 1, look.offset + len(hits.rows)
     said = past.page(first, last, hits.found, RANKED)
@@ -260,14 +261,14 @@ def answer(conversation: Conversation, row: IndexRow, look: Answer, found: Where
     runs = run_views(conversation)
     if not runs:
         asked = (Quote(each.question) for each in exchanges(conversation))
-        unanswered = (Title(conversation.title), *asked, Line(past.NO_ANSWER))
+        unanswered = (Title(conversation.title), *asked, Line("It has no answer."))
         return Sheet(Message("past", unanswered))
     turn = len(runs) - 1 if look.turn is None else min(look.turn, len(runs) - 1)
     view = runs[turn]
     asker = found.askers.get(row.id)
-    facts = [past.QUESTION.format(turn + 1, len(runs))] if len(runs) > 1 else []
+    facts = [f"Question {turn + 1} of {len(runs)}."] if len(runs) > 1 else []
     if asker:
-        facts.append(past.STARTED_BY.format(asker) if len(runs) > 1 else past.ASKED_BY.format(asker))
+        facts.append(f"Started by {asker}." if len(runs) > 1 else f"{past.ASKED} by {asker}.")
     at = _moment(view.message.finished_at) or _moment(row.updated_at)
     blocks = (
         Title(conversation.title),
@@ -300,13 +301,14 @@ def detail(conversation: Conversation, look: Detail) -> Sheet:
     view = runs[look.turn] if look.turn < len(runs) else None
     seats = [seat for seat in view.ranked if seat.answer] if view else []
     if not view or look.rank >= len(seats):
-        return Sheet(Message("past", (Title(conversation.title), Line(past.NOT_ON_RECORD))))
+        missing = Line("This is not on record for this answer.")
+        return Sheet(Message("past", (Title(conversation.title), missing)))
     others = [
         Choice(clip(seat.short, LABEL), "turn", str(replace(look, rank=rank)))
         for rank, seat in enumerate(seats)
         if rank != look.rank
     ]
-    left_out = past.MEMBERS_LEFT_OUT.format(shown=MOST_MEMBERS, of=len(seats))
+    left_out = f"Buttons show {MOST_MEMBERS} of {len(seats)} members; the transcript has them all."
     blocks = (
         Title(conversation.title),
         *opened(view, view.seats.index(seats[look.rank])).blocks,
@@ -330,38 +332,49 @@ def ask_to_forget(
 
     `row` is the conversation it is about, distinguished from others with its title by date and id.
     """
-    has_asked = selection.conversations or selection.shared or selection.runs
-    conversations = len(selection.conversations) + len(selection.shared)
-    others = max(len(selection.heard), len(selection.read))
-    beside = bool(selection.runs or selection.conversations)
     which: list[Entry] = []
     if row:
         title, at = clip(row.question, card.TITLE_LENGTH), _moment(row.updated_at)
         which.append(Entry(title, past.short_id(row.id), at))
-    blocks = (
-        Heading(past.ASK.format(what)),
-        *which,
-        *([Line(past.extent(conversations, len(selection.runs)))] if has_asked else []),
-        *([Line(past.SHARED)] if selection.shared else []),
-        *([Line(past.read_by_others(others, beside=beside))] if others else []),
-        *([Line(commands.deleted(selection.votes))] if selection.votes else []),
-        *([Line(past.revoked(selection.tokens))] if selection.tokens else []),
-        *([Line(past.STOPPED_FIRST)] if selection.running else []),
-        *([] if at_terminal else [Line(past.MESSAGES_TOO)]),
-        *([Line(past.SETTINGS_STAY)] if selection.what == "channel" else []),
-        Line(past.FOR_GOOD),
-    )
+    lines = map(Line, _consequences(selection, at_terminal=at_terminal))
+    blocks = (Heading(f"Delete {what}?"), *which, *lines)
     choices = (
         Choice(figures_wording.DELETE, "forget", about),
-        Choice(figures_wording.CANCEL, "cancel", about),
+        Choice("Cancel", "cancel", about),
     )
     return Sheet(Message("past", blocks), choices)
 
 
+def _consequences(selection: Selection, *, at_terminal: bool) -> Iterator[str]:
+    number, own, shared = figures_wording.count, selection.conversations, selection.shared
+    if own or shared or selection.runs:
+        yield past.extent(len(own) + len(shared), len(selection.runs))
+    if shared:
+        yield "Where others have asked in the same conversation, their questions and answers stay."
+    if others := max(len(selection.heard), len(selection.read)):
+        yield past.read_by_others(others, beside=bool(selection.runs or own))
+    if selection.votes:
+        yield f"{number(selection.votes, 'vote')} on other people's answers will be deleted."
+    if tokens := selection.tokens:
+        named = figures_wording.listing(tokens)
+        yield f"{number(len(tokens), 'token')} of programs will be revoked: {named}."
+    if selection.running:
+        yield "Runs in progress will be stopped first."
+    if not at_terminal:
+        yield (
+            "The council's own messages about it are deleted, too: cards, threads, and what was shared. "
+            "What people have written stays, and so do transcripts that somebody has saved, and backups."
+        )
+    if selection.what == "channel":
+        yield "The channel's settings stay; /council-config resets them."
+    yield "This can't be undone."
+
+
 def statistics(found: Statistics, look: Figures) -> Sheet:
-    heading = Heading(past.statistics_title(look.days))
+    days = "day" if look.days == 1 else f"{look.days:,} days"
+    heading = Heading(f"Statistics of this channel, last {days}")
     if not (found.answered or found.failed or found.stopped):
-        return Sheet(Message("past", (heading, Line(past.NOTHING_ASKED))))
+        return Sheet(Message("past", (heading, Line("Nothing was asked here in this period."))))
 
     def place(member: MemberStatistics) -> tuple[bool, float]:
         vote = member.mean_rank.value
@@ -378,10 +391,10 @@ def statistics(found: Statistics, look: Figures) -> Sheet:
 
 def _votes(statistics: Statistics) -> tuple[Block, ...]:
     rows = tuple(
-        (each.name or commands.NO_PROFILE, commands.counted(each.helpful, each.unhelpful))
+        (each.name or "profile not on record", commands.counted(each.helpful, each.unhelpful))
         for each in statistics.by_profile
     )
-    return (Heading(commands.BY_PROFILE, 3), Pairs(rows)) if rows else ()
+    return (Heading("Readers' votes by profile", 3), Pairs(rows)) if rows else ()
 
 
 def _members(counted: Sequence[MemberStatistics]) -> tuple[Block, ...]:
@@ -407,9 +420,13 @@ def _members(counted: Sequence[MemberStatistics]) -> tuple[Block, ...]:
     )
     return (
         Table(past.HEADER, tuple(rows)),
-        Line(past.HOW_TO_READ),
+        Line(
+            "Average vote: the mean place that the reviewers gave its answers, 1 is best. Cost: per run."
+        ),
         Table(past.REST, tuple(rest)),
-        Line(past.REST_READ),
+        Line(
+            "First: ranked first. Changed: its answer, after reviews. Failed: in a call. Time: per call."
+        ),
     )
 
 
@@ -424,7 +441,7 @@ def _rate(rate: Figure) -> str:
 def _vote(vote: Figure) -> str:
     if vote.value is None:
         return past.UNKNOWN
-    return figures_wording.position(vote.value) if vote.runs >= ENOUGH else past.TOO_FEW
+    return figures_wording.position(vote.value) if vote.runs >= ENOUGH else "too few to compare"
 
 
 def _opening(rows: Iterable[IndexRow], first: int = 1) -> Iterator[Choice]:
@@ -437,7 +454,8 @@ def _entry(
 ) -> Entry:
     held = found.conversations.get(row.id)
     answered = held.answers[-1:] if held else []
-    facts = (found.askers.get(row.id), past.answers(row.exchanges) if row.exchanges != 1 else None)
+    answers = figures_wording.count(row.exchanges, "answer") if row.exchanges else "no answer"
+    facts = (found.askers.get(row.id), answers if row.exchanges != 1 else None)
     said = tuple((first_sentence(each.stage3.response), False) for each in answered)
     return Entry(
         f"{number}. {clip(row.title, card.TITLE_LENGTH)}",
@@ -466,9 +484,10 @@ def _moment(timestamp: str | None) -> datetime | None:
 
 def _worth(found: Statistics) -> tuple[Block, ...]:
     """Return what corrections and skipped reviews were worth, from 3 runs on; from 10 in percent."""
-    heading = Heading(worth.HEADING, 3)
+    heading = Heading("What the council was worth", 3)
     if found.answered < worth.COMPARED:
-        return (heading, Line(worth.TOO_FEW))
+        few = "Fewer than 3 answers: too few to say what reviews and corrections were worth."
+        return (heading, Line(few))
     made = sum(each.objections for each in found.members)
     objections = [worth.objections(made, sum(each.held for each in found.members))] if made else []
     said = [*map(Line, (*objections, *_depth(found)))]
@@ -488,6 +507,10 @@ def _depth(found: Statistics) -> Iterator[str]:
     if depth.skipped:
         yield worth.saved_in_all(depth.saved, depth.priced, depth.skipped)
     if depth.judged_by_member:
-        yield worth.member_judged(depth.judged_by_member)
+        judged = f"In {figures_wording.count(depth.judged_by_member, 'run')} {worth.JUDGED_BY_MEMBER}"
+        yield f"{judged}: read these figures with that in mind."
     if depth.audited >= worth.MEASURED and low > TOLERATED:
-        yield worth.leave_auto(low, high)
+        yield (
+            f"Set depth to full: where auto would skip the reviews, they change {low * 100:.0f} to "
+            f"{high * 100:.0f} % of the recommendations."
+        )

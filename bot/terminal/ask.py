@@ -122,11 +122,13 @@ class Asker:
         """Repeat a run that has no answer; return what `ask` returns. Raises `Refusal`."""
         run = await self.library.journal.get(run_id)
         if run is None or run.origin.platform != HERE.platform:
-            raise Refusal(wording.NO_RUN.format(run_id))
+            raise Refusal(f"No run from this terminal has the id {run_id}.")
         async with self._data_stays(), self.library.locks.acquire(run_id) as held:
             reopened = await self.library.journal.reopen(run_id) if held else None
             if reopened is None:
-                raise Refusal(wording.NOTHING_TO_RETRY)
+                raise Refusal(
+                    "This run has its answer or is still running, so there is nothing to retry."
+                )
             return await self._show(reopened, surface)
 
     async def _show(self, run: RunRow, surface: Surface, typical: Typical | None = None) -> str | None:
@@ -145,7 +147,11 @@ class Asker:
             presses.append(asyncio.create_task(self._record_stop(run.id)))
 
         def lose(error: OSError) -> None:
-            warn(wording.output_lost(error.strerror, run.conversation_id))
+            warn(
+                f"The output can no longer be written ({error.strerror}). "
+                "The run continues, and its answer will be kept:\n"
+                f"  council export {run.conversation_id[:8]}"
+            )
 
         loop = asyncio.get_running_loop()
         with (
@@ -159,7 +165,10 @@ class Asker:
             except asyncio.CancelledError:
                 if not left:
                     raise
-                warn(wording.left(run.id))
+                warn(
+                    "Stopped before the end. To resume, ask the same question again, or:\n"
+                    f"  council retry {run.id}"
+                )
                 return None
             finally:
                 loop.remove_signal_handler(signal.SIGINT)
@@ -188,7 +197,10 @@ class Asker:
             return
         async with self.library.locks.acquire(SHARED, wait=LOOK_SECONDS, shared=True) as stays:
             if not stays:
-                raise Refusal(wording.DATA_MOVES)
+                raise Refusal(
+                    "What the database holds is being copied or replaced, so nothing was asked. Try "
+                    "again when council migrate or council restore has ended."
+                )
             yield
 
     @asynccontextmanager
@@ -206,7 +218,10 @@ class Asker:
                 if self.runs.recorder.age(current) > self.resume_within and not current.is_over:
                     await self._close(current)
                 elif not start_over and _asks(current, question, profile):
-                    warn(wording.RESUMING)
+                    warn(
+                        "Resuming this question's interrupted run with the settings it was asked with. "
+                        "Answers it already has aren't paid for again. To start over, use --new."
+                    )
                     yield current
                     return
         run_id = str(self.runs.recorder.new_id())
@@ -219,9 +234,15 @@ class Asker:
         await self.library.journal.deliver(run.id, "shown")
         question = clip(" ".join(run.brief.question.split()), 80)
         if ended.status == "answered":
-            warn(wording.HAD_ITS_ANSWER.format(question=question, conversation_id=run.conversation_id))
+            warn(
+                f"An interrupted run already had its answer: {question}\nTo read it:\n"
+                f"  council export {run.conversation_id}"
+            )
         else:
-            warn(wording.TOO_OLD.format(question=question, run_id=run.id))
+            warn(
+                f"A run was interrupted too long ago to resume by itself: {question}\nTo resume it:\n"
+                f"  council retry {run.id}"
+            )
 
 
 def _question(text: str, files: FilesAsRead, after: str | None = None) -> Question:
@@ -290,7 +311,7 @@ def warn(text: str) -> None:
 
 
 def tell_unlisted(model: str, near: str | None) -> None:
-    warn(wording.unlisted(model, near))
+    warn(f"The provider doesn't list {model}." + (f" Did you mean {near}?" if near else ""))
 
 
 def show(document: str) -> None:
@@ -332,7 +353,7 @@ def read_line() -> str | None:
             try:
                 return sys.stdin.buffer.readline().decode(sys.stdin.encoding) or None
             except UnicodeDecodeError:
-                say(wording.NOT_UTF8)
+                say("That isn't UTF-8 text; nothing was asked.")
     except KeyboardInterrupt:
         return None
     finally:

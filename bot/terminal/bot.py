@@ -39,7 +39,7 @@ from bot.terminal.demo import folder, nobody, open_examples
 from bot.upkeep import repair_index
 from bot.view.message import Line, Message, Pairs
 from bot.view.wording import terminal as wording
-from bot.view.wording.commands import AT_TERMINAL, NOT_OFFERED, NOTHING_TO_VOTE_ON
+from bot.view.wording.commands import NOT_OFFERED, NOTHING_TO_VOTE_ON
 from bot.view.wording.figures import DELETE, HELPFUL, UNHELPFUL
 from bot.view.wording.past import OPEN
 from council import demonstration
@@ -68,7 +68,11 @@ async def chat(configuration: Configuration, library: Library) -> None:
 async def chat_in_memory(configuration: Configuration) -> None:
     """Read commands in a channel that holds examples, and of which nothing is kept."""
     async with open_examples() as library:
-        paragraph(wording.IN_MEMORY)
+        paragraph(
+            "No model is set up. This channel holds four examples, written by hand, to try the commands "
+            "on: /council-history lists them. Nothing that you do here is kept. To set up models of "
+            "your own: make init"
+        )
         await _hold(configuration, library, is_kept=False)
 
 
@@ -105,7 +109,10 @@ async def _hold(configuration: Configuration, library: Library, *, is_kept: bool
                         await keyboard.show_buttons(answered)
                         if is_kept:
                             say(wording.as_page(answered))
-                        say(AT_TERMINAL)
+                        say(
+                            "To vote on the answer, type Helpful, or Not helpful with a reason after it "
+                            "if you like."
+                        )
                 elif word and not await keyboard.handle(word, line.strip()):
                     near = get_close_matches(word, [f"/{each.name}" for each in (ASK, *COMMANDS)], 1)
                     paragraph(wording.unknown_command(line.strip(), near[0] if near else None))
@@ -156,7 +163,8 @@ class Choices:
 
     def listed(self) -> Message:
         rows = tuple((str(number), each.label) for number, each in self._by_number.items())
-        return Message("choices", (Pairs(rows) if rows else Line(wording.NOTHING_TO_CHOOSE),))
+        nothing = Line("There is nothing to choose now. /council-history lists past answers.")
+        return Message("choices", (Pairs(rows) if rows else nothing,))
 
 
 @dataclass(slots=True)
@@ -224,7 +232,8 @@ class _Keyboard(Responder):
         del turned
         message = sheet.message
         if sheet.compares and self.with_examples:
-            message = Message(message.key, (*message.blocks, Line(wording.OF_EXAMPLES)))
+            counted = Line("The examples, written by hand, are counted here.")
+            message = Message(message.key, (*message.blocks, counted))
         display(message)
         self._offer(sheet)
 

@@ -54,7 +54,8 @@ def choose() -> scenario.Example | None:
         return examples[0]
     offered = tuple((str(number), each.cast.offer) for number, each in enumerate(examples, 1))
     console = Console()
-    console.print(drawn((Line(wording.CHOOSE), Pairs(offered)), console))
+    which = Line("Four examples, written by hand. Which one do you want to watch?")
+    console.print(drawn((which, Pairs(offered)), console))
     while True:
         say(wording.choice(len(examples)))
         typed = read_line()
@@ -83,7 +84,12 @@ async def _show(player: Player, stage: "_Stage") -> bool:
     is_watched = sys.stdin.isatty() and sys.stdout.isatty()
     console = Console()
     takes = figures.duration(SECONDS / player.speed)
-    _tell(console, wording.INTRODUCTION.format(members=len(player.example.members), takes=takes))
+    _tell(
+        console,
+        f"Watch a council work, in about {takes}: {len(player.example.members)} members answer a "
+        "question, review each other without knowing who wrote what, and correct themselves. Then a "
+        "chairman writes the answer. Ctrl-C leaves.",
+    )
     shown: list[TerminalChannel] = []
 
     @contextmanager
@@ -167,7 +173,8 @@ async def _try_out(
         if page:
             say(page.as_uri())  # in one piece, however narrow the window
         if chosen:
-            channel.show(Message("again", (Line(wording.AGAIN),)))
+            again = Line("Type another number, ? to list them, or press Enter to leave.")
+            channel.show(Message("again", (again,)))
 
 
 def _choices(view: RunView, mistaken: str | None) -> tuple[Mapping[str, Callable[[], Message]], Message]:
@@ -176,13 +183,14 @@ def _choices(view: RunView, mistaken: str | None) -> tuple[Mapping[str, Callable
     digest, *members = thread(view)
     transcript = Message("transcript", (Line(wording.TRANSCRIPT_OPENED),))
     opens += (lambda: digest.message, lambda: transcript)
-    names, hints = [wording.RANKING, wording.TRANSCRIPT], list[Block]()
+    names, hints = ["Ranking", "Transcript, a page for your browser"], list[Block]()
     for part in members:
         seat = view.seats[part.seat]
         opens.append(partial(opened, view, part.seat))
         names.append(seat.short)
         if seat.name == mistaken:
-            hints.append(Line(wording.mistake(seat.short, len(opens))))
+            wrong = f"{seat.short}'s first answer was wrong, and its peers noticed"
+            hints.append(Line(f"{wrong}: {len(opens)} shows what it changed."))
     rows = tuple((str(number), name) for number, name in enumerate(names, 1))
     blocks = (Line(wording.LEAD), Pairs(rows), *hints)
     return {str(number): each for number, each in enumerate(opens, 1)}, Message("example", blocks)

@@ -161,7 +161,7 @@ def plain_lines(view: RunView, event: events.Event, now: float) -> Iterator[str]
     short = view.names
     match event:
         case events.MemberStarted("stage3", member):
-            yield terminal.writing(short[member])
+            yield f"{short[member]} is writing the final answer."
         case events.MemberAnswered():
             seat, took = view.seat(event.member), figures.duration(event.latency_ms / 1000)
             said = terminal.GAVE[event.stage].format(took=took)
@@ -170,7 +170,7 @@ def plain_lines(view: RunView, event: events.Event, now: float) -> Iterator[str]
             yield f"{short[event.member]} {said}."
         case events.MemberRetried():
             why = failures.cause(event.failure)
-            yield terminal.again(short[event.member], event.wait, why)
+            yield f"{short[event.member]} is asked again in {figures.duration(event.wait)}: {why}."
         case events.MemberFailed():
             lacked, seat = terminal.LACKED[event.stage], view.seat(event.member)
             if event.stage == "stage2_5" and seat:
@@ -213,7 +213,7 @@ def _draw(block: m.Block, level: int, console: Console) -> RenderableType:
                 grid.add_row(Text(name), Text(said))
             return _indented(grid) if block.listed else grid
         case m.Entry(text, said, at):
-            facts = (figures.here(at) if at else "", said)
+            facts = (at.astimezone().strftime("%Y-%m-%d %H:%M %Z") if at else "", said)
             found = Text.assemble(*((part, "bold" if marked else "") for part, marked in block.excerpt))
             lines = (Text(text, style="bold"), *map(Text, facts), found)
             return Text("\n").join(line for line in lines if line)

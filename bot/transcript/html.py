@@ -172,7 +172,7 @@ def _answers(said: tuple[m.Block, ...], number: int, seat: Seat, previous: Seat 
         heading = max(place for place in range(at) if isinstance(said[place], m.Heading))
         said = (*said[:heading], m.Heading(wording.before(number), PART), before, *said[heading:])
     removed, added = words_changed(before.markdown, after.markdown)
-    counted = Markup("{0}").format(wording.ONLY_FORM)
+    counted = Markup("{0}").format("Only the formatting changed, not the words.")
     if removed or added:
         counted = Markup("{0} <del>{1}</del> {2}, {3} <ins>{4}</ins> {5}.").format(
             *(wording.words(removed), wording.REMOVED, wording.ABOVE),
@@ -288,13 +288,16 @@ def drawings(view: RunView) -> Iterator[Chart]:
     for each in view.every_round:
         if each.round.ranking and each.round.ranking.ballots:
             title = wording.votes(each.number if several else None)
-            yield Chart(title, _positions([*_standings(each)]), wording.VOTES_NOTE)
+            note = "A circle is a vote, with its reviewer\u2019s letter; the triangle is the mean."
+            yield Chart(title, _positions([*_standings(each)]), f"{note} 1, on the left, is best.")
     answered = [seat for seat in view.ranked if seat.answer]
     if any(any(seat.moved) for seat in answered):
-        yield Chart(wording.moves(several=several), _moves(answered), wording.MOVES_NOTE)
+        note = "Words removed to the left, words added to the right."
+        yield Chart(wording.moves(several=several), _moves(answered), note)
     scores = ((seat.short, _score(seat.answer), _score(seat.correction)) for seat in view.ranked)
     if sure := [each for each in scores if any(each[1:])]:
-        yield Chart(wording.SURE, _confidences(sure), wording.SURE_NOTE)
+        note = "Its own rating from 1 to 10: the ring before its peers\u2019 critiques, the dot after."
+        yield Chart("How sure each member was", _confidences(sure), note)
 
 
 def _score(given: MemberAnswer | None) -> int | None:
@@ -368,7 +371,7 @@ def _moves(seats: Sequence[Seat]) -> Markup:
                 yield RECT.format(middle, top, right, _BAR, "added")
                 yield TEXT.format(middle + right + 6, top + 10, "right", f"+{added}")
             if not removed and not added:
-                yield TEXT.format(middle + 6, top + 10, "right", wording.NO_CHANGE)
+                yield TEXT.format(middle + 6, top + 10, "right", "no change")
             yield LINE.format(middle, top - 5, middle, top + _BAR + 5, "axis")
 
     said = (wording.move_of(seat.short, *seat.moved) for seat in seats)

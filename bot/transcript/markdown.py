@@ -17,13 +17,14 @@ LONGEST = 2_000
 
 
 def to_markdown(conversation: Conversation) -> str:
-    head = (Title(conversation.title), Line(wording.HEAD.format(conversation.id, begun(conversation))))
+    started = Line(f"Conversation {conversation.id}, started {begun(conversation)}.")
+    head = (Title(conversation.title), started)
     parts = [render(Message("head", head))]
     turns = questions(conversation)
     for number, (asked, view) in enumerate(turns, 1):
         which = wording.question(number, of_several=len(turns) > 1)
         parts.append(render(Message("question", (Heading(which), *asked))))
-        said = (Heading(wording.ANSWER), *answered(view)) if view else (Line(wording.NO_ANSWER),)
+        said = (Heading("Answer"), *answered(view)) if view else (Line(wording.NO_ANSWER),)
         parts.append(render(Message("answer", said)))
         parts += [render(message, under=1) for message in record(view)] if view else []
     return "\n".join(parts)
@@ -65,7 +66,7 @@ def answered(view: RunView) -> tuple[Block, ...]:
     rows = tuple((figures.UNHELPFUL, each.reason) for each in votes if each.reason and not each.helpful)
     return (
         *stored(view),
-        Heading(commands.VOTES, 3),
+        Heading("Readers' votes", 3),
         Line(f"{commands.counted(helpful, len(votes) - helpful)}."),
         *([Pairs(rows)] if rows else []),
     )

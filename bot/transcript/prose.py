@@ -15,7 +15,6 @@ from markupsafe import Markup
 
 from bot.render.changes import DiffPiece, diff
 from bot.render.parsing import Env, label_of, parse_blocks, parse_inline, same
-from bot.view.wording import transcript as wording
 
 DEEPEST_HEADING = 6
 _SCHEMES = ("http://", "https://", "mailto:")
@@ -90,7 +89,7 @@ def _tamed(tokens: Iterable[Token], env: Env) -> Iterator[Token]:
                 if style in _ALIGNED:
                     token.attrSet("class", _ALIGNED[style])
             case "table_open":
-                yield _written(_WIDE.format(wording.TABLE))
+                yield _written(_WIDE.format("Table"))
             case "inline":
                 children = [*parse_inline(token.content, env)]
                 for child in children:
@@ -121,7 +120,7 @@ def _links(tokens: Iterable[Token]) -> Iterator[Token]:
 def _unlinked(token: Token) -> Token:
     """Return a part of a link's text: links can't be nested."""
     if token.type == "image":
-        return _said(_plain(token.children or ()) or wording.PICTURE)
+        return _said(_plain(token.children or ()) or "picture")
     return _said(token.content) if token.type == "bare_url" else token
 
 

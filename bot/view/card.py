@@ -153,7 +153,7 @@ def stage_line(view: RunView, stage: StageView, now: float) -> tuple[str, str]:
     elif (stage.stage, stage.progress) == ("stage2", "waiting") and (
         is_judged and view.stage("stage1").progress == "done"
     ):
-        said = worth.COMPARING
+        said = "the judge compares the answers"
     else:
         said = stage.progress
     return name, said

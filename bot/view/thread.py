@@ -78,7 +78,8 @@ def _digest(view: RunView, seats: Sequence[Seat]) -> Iterator[Block]:
     if view.is_undecided:
         yield Line(wording.UNDECIDED)
     elif view.round.ranking and view.round.ranking.ballots:
-        yield Line(" ".join((wording.BESIDE_NAMES, *(line.text for line in _explained(view)))))
+        explained = (line.text for line in _explained(view))
+        yield Line(" ".join((f"{wording.AVERAGE} beside each name.", *explained)))
     else:
         yield Line(wording.NOT_RANKED)
     yield from _missing(view)
@@ -92,9 +93,7 @@ def _digest(view: RunView, seats: Sequence[Seat]) -> Iterator[Block]:
 
 def _in_short(seat: Seat, *, none_at_all: bool) -> Iterator[tuple[str, str]]:
     said, rank = seat.criticism, seat.rank
-    stands = (
-        wording.AVERAGE_VOTE.format(figures.position(rank.mean_position)) if rank else wording.NO_RANK
-    )
+    stands = f"average vote {figures.position(rank.mean_position)}" if rank else "not ranked"
     verdicts = [each.holds for (critic, _), each in said.replies.items() if critic != seat.short]
     if verdicts:
         stands = f"{stands}; {wording.replied(len(verdicts), sum(verdicts))}"
@@ -105,9 +104,9 @@ def _in_short(seat: Seat, *, none_at_all: bool) -> Iterator[tuple[str, str]]:
         by = wording.objection_by(critic, holds=reply.holds if reply else None)
         yield by, summary([point], SUMMARY - len(by))
     elif said.undivided:
-        yield wording.OBJECTION, wording.NOT_TOLD
+        yield wording.OBJECTION, "not divided; see Open"
     elif said.clear and not none_at_all:
-        yield wording.OBJECTION, wording.NOBODY
+        yield wording.OBJECTION, "none"
     if seat.correction:
         yield wording.CHANGED, _change(seat)
 
@@ -122,7 +121,7 @@ def _change(seat: Seat) -> str:
         return much
     before, after = _changed(passage, SENTENCE)
     how = (wording.NOW if before else wording.ADDED) if after else wording.DROPPED
-    return wording.changed(much, how, after or before)
+    return f"{much}; {how.lower()} \u201c{after or before}\u201d"
 
 
 def _changed(passage: Passage, length: int) -> tuple[str, str]:
@@ -150,14 +149,14 @@ def _in_full(seat: Seat) -> Iterator[Block]:
         yield from whole
     else:
         name = wording.CORRECTED if seat.has_changed else wording.RESPONSE
-        yield Heading(f"{name}: {wording.BEGINNING}", 3)
+        yield Heading(f"{name}: how it begins", 3)
         yield Prose(begun)
 
 
 def opened(view: RunView, number: int) -> Message:
     seat = view.seats[number] if number < len(view.seats) else None
     if seat is None or seat.answer is None:
-        return Message("open", (Line(wording.NO_ANSWER),))
+        return Message("open", (Line("This member's answer is not on record."),))
     return Message("open", tuple(_opened(seat, seat.answer)))
 
 
@@ -165,8 +164,8 @@ def _opened(seat: Seat, answer: Stage1Result) -> Iterator[Block]:
     yield Heading(seat.short)
     yield _standing(seat)
     if any(seat.moved):
-        yield Heading(wording.CHANGES, 3)
-        yield Line(wording.MARKED)
+        yield Heading("Changes", 3)
+        yield Line("Removed words are struck through, added ones bold.")
         yield Diff(answer.response, seat.text)
     yield from _response(seat)
     if seat.has_changed:
@@ -185,21 +184,23 @@ def _standing(seat: Seat) -> Line:
         said.append(wording.standing(figures.ordinal(rank.number), of, tied=rank.shared))
     scored = seat.view.round.scores.answers if seat.view.round.scores else []
     if failed := next((each.failed for each in scored if each.model == seat.name), None):
-        said.append(wording.FAILS.format(listing(failed)))  # one must-have that it fails is enough
+        # One must-have that it fails is enough.
+        said.append(f"Disqualified: it fails {listing(failed)}.")
     if isinstance(state, Failed) and state.failure.cause == "stopped":
         said.append(wording.NOT_CORRECTED)
     elif isinstance(state, Failed):
-        kept = wording.kept_text(seat.view.number)
-        said.append(wording.correction_failed(failures.failure(state.failure), kept))
+        kept = "The original response" if seat.view.number == 1 else "The previous round's response"
+        said.append(f"The correction failed: {failures.failure(state.failure)}. {kept} is kept.")
     elif any(seat.moved):
         said.append(wording.changed_much(seat.share))
     elif made:
-        said.append(wording.NOT_REVISED if made.maintained else wording.KEPT)
+        maintained = "Nobody objected, so it wasn't revised."
+        said.append(maintained if made.maintained else "It kept its answer.")
     for what, result in (("answer", seat.answer), ("correction", made)):
         if result and result.answered_by:
-            said.append(wording.FALLBACK.format(what, result.answered_by))
+            said.append(f"The {what} is by its fallback {result.answered_by}.")
     if made and not (isinstance(state, Failed) or made.maintained or seat.criticism.points):
-        said.append(wording.OWN_REVIEW)
+        said.append("No peer's review came back, so it reviewed its own answer.")
     return Line(" ".join(said))
 
 
@@ -220,14 +221,14 @@ def text(
     else:
         yield Prose(said)
     if result.unstructured:
-        yield Line(wording.UNSTRUCTURED.format(result.unstructured))
+        yield Line(f"Shown as plain text because it didn't follow the form: {result.unstructured}.")
     if result.truncated:
-        yield Line(wording.CUT_OFF)
+        yield Line("It reached its length limit and ends here.")
     if result.citations:  # numbered if the text names numbers; titles are others' words
         titles = [clip(cited.title, 100) or urlsplit(cited.url).netloc for cited in result.citations]
         if _REFERENCE.search(said):
             titles = [f"[{number}] {title}" for number, title in enumerate(titles, 1)]
-        yield Line(wording.SOURCES)
+        yield Line("Sources on the web:")
         yield Pairs(tuple(zip(titles, (cited.url for cited in result.citations), strict=True)))
 
 
@@ -292,12 +293,12 @@ def _objections(seat: Seat) -> Iterator[Block]:
     rows = tuple(_rows(seat))
     blocks: list[Block] = [Pairs(rows, together=True)] if rows else []
     if said.undivided:
-        blocks.append(Line(wording.undivided(said.undivided)))
+        blocks.append(Line(f"Not divided: {listing(said.undivided)} (Open)"))
     others = seat.correction.peer_critiques if seat.correction else ""
     if others and not said.points:  # another program's words
         blocks.append(Prose(beginning(others)))
     if blocks:
-        yield Heading(wording.OBJECTIONS, 3)
+        yield Heading("Objections", 3)
         yield from blocks
 
 
@@ -309,7 +310,7 @@ def _rows(seat: Seat) -> Iterator[tuple[str, str]]:
         if is_first and (reply := held.replies.get((critic, points[0].text))):
             yield (
                 seat.short,
-                wording.TO_GRAVEST.format(critic, _reply(seat, reply, clip(reply.reason, REASON))),
+                f"to the gravest, by {critic}: {_reply(seat, reply, clip(reply.reason, REASON))}",
             )
         shown = fitting(points[is_first:])
         replies = [held.replies.get((critic, each.text)) for each in shown]
@@ -345,7 +346,7 @@ def _reviewed(seat: Seat, *, forms_only: bool = False) -> Iterator[Block]:
         else:
             yield Prose(seat.view.named(review.ranking))
         if scores := review.scores.get(label):
-            yield Line(wording.scored(scores))
+            yield Line(f"Scores: {', '.join(f'{name} {score}' for name, score in scores.items())}.")
         if review.truncated:
             yield Line(wording.REVIEW_CUT_OFF)
     for critic, error in replies:
@@ -390,7 +391,7 @@ def said(point: ReviewPoint) -> str:
 
 def _explained(view: RunView) -> Iterator[Line]:
     if len(view.round.labels) == 2:
-        yield Line(wording.OWN_VOTES_OF_TWO)
+        yield Line("With two answers, each member's vote on its own counts too.")
     if view.round.ranking and (alike := card.agreement(view.round.ranking.agreement_word)):
         yield Line(wording.sentence(alike))
 
@@ -398,9 +399,9 @@ def _explained(view: RunView) -> Iterator[Line]:
 def _missing(view: RunView) -> Iterator[Line]:
     for seat in view.seats:
         if isinstance(state := seat.answering, Failed):
-            yield Line(wording.UNANSWERED.format(seat.short, failures.failure(state.failure)))
+            yield Line(f"{seat.short} did not answer: {failures.failure(state.failure)}.")
         if isinstance(state := seat.reviewing, Failed):
-            yield Line(wording.NO_REVIEW.format(seat.short, failures.failure(state.failure)))
+            yield Line(f"{seat.short} gave no review: {failures.failure(state.failure)}.")
         if seat.review and seat.name not in view.votes:
             yield Line(wording.not_counted(seat.short, truncated=seat.review.truncated))
 
@@ -409,9 +410,9 @@ def _scores(view: RunView) -> Iterator[Block]:
     matrix, criteria = view.round.scores, view.criteria
     if matrix is None or criteria is None:
         return
-    yield Heading(wording.SCORES, 3)
+    yield Heading("Scores by criterion", 3)
     if not matrix.ballots:
-        yield Line(wording.NO_SCORES)
+        yield Line("No reviewer gave scores that could be read.")
         return
 
     def cells(number: int, each: ScoredAnswer) -> tuple[str, ...]:
@@ -426,10 +427,16 @@ def _scores(view: RunView) -> Iterator[Block]:
     first = (wording.SCORES_PLACE, wording.SCORES_MEMBER)
     header = (*first, *map(str, criteria.criteria), wording.SCORES_TOTAL)
     yield Table(header, tuple(cells(*each) for each in enumerate(matrix.answers, 1)))
-    yield Line(wording.HOW_SCORED)
+    yield Line(
+        "Reviewers' mean scores, 1 to 10, without scores for their own answers. The number after a "
+        "criterion is its weight; ! marks a must-have."
+    )
     for each in matrix.answers:
         if each.is_disqualified:
-            yield Line(wording.disqualified_here(view.name(each.model), each.failed))
+            said = (
+                f"most reviewers score it below 4 for {listing(each.failed)}. It is still shown below."
+            )
+            yield Line(f"{view.name(each.model)}'s answer is disqualified: {said}")
 
 
 # ── the record ───────────────────────────────────────────────────────────────────────────────────
@@ -467,10 +474,10 @@ def _of_round(view: RunView) -> Iterator[Message]:
 
 
 def _judged(depth: RunDepth, report: JudgeReport) -> Iterator[Block]:
-    yield Heading(worth.JUDGED)
+    yield Heading("What the judge found")
     yield Line(worth.verdict(report))
     for point in report.points:
-        yield Line(worth.point(point))
+        yield Line(f"\u2022 {point.text}{' (can be checked)' if point.checkable else ''}")
     if said := worth.known_since(depth):
         yield Line(said)
 
@@ -478,13 +485,13 @@ def _judged(depth: RunDepth, report: JudgeReport) -> Iterator[Block]:
 def _ranking(view: RunView) -> Iterator[Block]:
     yield Heading(f"{wording.RANKING}{wording.of_round(view.number)}")
     if view.round.ranking is None:
-        yield Line(wording.RESULT_LOST)
+        yield Line("The votes as they were cast, best first; the result is not on record.")
         cast = (
             (seat.short, ", ".join(map(view.named, view.votes.get(seat.name, ()))))
             for seat in view.seats
             if seat.review
         )
-        yield Pairs(tuple((name, vote or wording.NOT_COUNTED) for name, vote in cast))
+        yield Pairs(tuple((name, vote or "not counted") for name, vote in cast))
     elif not view.round.ranking.ballots:
         yield Line(wording.NOT_RANKED)
     elif view.is_undecided:
@@ -513,19 +520,19 @@ def _table(view: RunView, places: Sequence[RankedAnswer]) -> Table:
         )
         for place in places
     )
-    reviewers = (wording.BY.format(view.name(reviewer)) for reviewer, _ in ballots)
+    reviewers = (f"by {view.name(reviewer)}" for reviewer, _ in ballots)
     return Table((*wording.RECORD_HEADER, *reviewers), tuple(rows))
 
 
 def _moves(view: RunView, iteration: IterationState) -> Iterator[Block]:
-    yield Heading(wording.ROUNDS)
+    yield Heading("Rounds")
     yield Line(wording.sentence(card.rounds(iteration)))
     held = view.every_round[: len(iteration.rounds)]
     answered = [seat for seat in view.seats if seat.answer]
     if held and answered:
         heads = (wording.ROUND.format(each.number) for each in held)
         rows = ((seat.short, *(_move(each.seat(seat.name)) for each in held)) for seat in answered)
-        yield Table((wording.MEMBER, *heads), tuple(rows))
+        yield Table(("Member", *heads), tuple(rows))
 
 
 def _move(seat: Seat | None) -> str:
@@ -543,7 +550,7 @@ def _member(seat: Seat, answer: Stage1Result) -> Iterator[Block]:
         if seat.has_changed:
             yield from text(seat.view, made.corrected_response, made, answer)
         else:
-            yield Line(wording.SAME)
+            yield Line("The same, word for word.")
             if made.consultation:
                 yield Pairs((*_sureness(made.consultation, _score_of(answer)),))
                 yield from _debate(seat.view, made.consultation.debate)
@@ -557,7 +564,7 @@ def _reviews(seat: Seat) -> Iterator[Block]:
         return
     yield Heading(f"{wording.REVIEWS_OF.format(seat.short)}{wording.of_round(seat.view.number)}")
     if seat.label and not handed:
-        yield Line(wording.LABEL.format(seat.label))
+        yield Line(f"Reviewers saw it as \u201c{seat.label}\u201d, without a name.")
     yield from blocks
 
 
@@ -570,7 +577,8 @@ def _prose_reviews(view: RunView) -> Iterator[Block]:
         return
     yield Heading(f"{wording.REVIEWS}{wording.of_round(view.number)}")
     if view.by_label:
-        yield Line(wording.labels(view.by_label.items()))
+        labels = [f"{label} is {name}" for label, name in view.by_label.items()]
+        yield Line(f"Reviewers saw no names: {listing(labels)}.")
     for critic, review in written:
         yield Heading(wording.REVIEW_BY.format(critic), 3)
         yield Prose(review.ranking)

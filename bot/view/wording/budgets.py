@@ -1,6 +1,5 @@
 """What a question may cost, and what people read of budgets."""
 
-from bot.view.wording import worth
 from bot.view.wording.figures import NO_COST, count, dollars, expected
 from council.estimate import Estimate, StageEstimate, StageName
 from storage.errors import Used
@@ -29,9 +28,10 @@ def dry_run(estimate: Estimate, typical: Typical | None) -> str:
         f"{count(estimate.calls, 'call')}, about {count(estimate.tokens, 'token')}."
     )
     if estimate.may_skip:
+        agreed = amount(estimate.agreed_cost) if estimate.cost else NO_COST
         lines = (
             *lines,
-            worth.IF_THEY_AGREE.format(amount(estimate.agreed_cost) if estimate.cost else NO_COST),
+            f"If the answers agree, reviews are skipped: {agreed}.",
         )
     assumed = f"Each reply is assumed to be {count(estimate.reply_tokens, 'token')} long (max_tokens)."
     return "\n".join([said, *lines, assumed, *_reasons(estimate), "Nothing was asked."])

@@ -9,15 +9,11 @@ CHANNEL = "this channel"
 BUILT_IN = ""
 """Where a value comes from that nobody has set."""
 HEADING = "Settings of this channel"
-NO_LIMIT = "no limit"
-KEPT = "kept until deleted"
 APPLY_NEXT = "Changes apply from the next question; runs in progress keep the settings they began with."
 OPERATOR_LIMITS = "Whoever runs the bot also limits who may ask, under [access] in council.toml."
 UNCHANGED = "Nothing changed: it was already set that way."
 NOTHING_CHANGED = "Nothing was changed."
 NOT_SET = "not set"
-NOT_AT_TERMINAL = "At the terminal, nothing limits who may ask or what a question may cost."
-NOBODY_NAMED = "Mention at least one person, role or user group, or write everyone or nobody"
 WHO = "everyone, nobody, or mentions of people, roles or user groups"
 DOLLARS = "dollars, such as 5 or 2.50"
 
@@ -61,11 +57,13 @@ def people(users: Iterable[str], roles: Iterable[str], groups: Iterable[str]) ->
 
 
 def budget(limit: float | None) -> str:
-    return NO_LIMIT if limit is None else amount(limit)
+    return "no limit" if limit is None else amount(limit)
 
 
 def retention(days: int | None) -> str:
-    return KEPT if days is None else f"deleted {count(days, 'day')} after the last answer"
+    if days is None:
+        return "kept until deleted"
+    return f"deleted {count(days, 'day')} after the last answer"
 
 
 def changed(label: str, before: str, after: str) -> str:
@@ -130,7 +128,10 @@ def wrong(option: str, value: str, allowed: str, guess: str | None = None) -> st
 
 
 def nobody_of(value: str) -> str:
-    return f"who: \u201c{value}\u201d names nobody. {NOBODY_NAMED}."
+    return (
+        f"who: \u201c{value}\u201d names nobody. Mention at least one person, role or user group, or "
+        "write everyone or nobody."
+    )
 
 
 def days(number: int) -> str:
@@ -158,4 +159,7 @@ def not_changed(problems: Iterable[str]) -> str:
 
 
 def not_here(names: Iterable[str]) -> str:
-    return f"{NOT_AT_TERMINAL} So {listing(names)} can't be set here."
+    return (
+        "At the terminal, nothing limits who may ask or what a question may cost. "
+        f"So {listing(names)} can't be set here."
+    )

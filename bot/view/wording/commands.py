@@ -141,11 +141,6 @@ def asked(link: str) -> str:
     return f"Your follow-up was asked: {link}"
 
 
-VOTES = "Readers' votes"
-BY_PROFILE = "Readers' votes by profile"
-NO_PROFILE = "profile not on record"
-"""Heads the votes on an answer that no chairman wrote."""
-
 COUNTED_HELPFUL = "Your vote: helpful. Press the other button to change it."
 COUNTED_UNHELPFUL = "Your vote: not helpful. Press the other button to change it."
 REASON_KEPT = "Your vote: not helpful. Your reason is kept with the answer, without your name."
@@ -155,8 +150,6 @@ WHY_LABEL = "Why? (your vote is already counted)"
 WHY_HINT = "Optional. It is kept with the answer and shown without your name."
 SEND = "Send"
 CANCEL = "Cancel"
-
-AT_TERMINAL = "To vote on the answer, type Helpful, or Not helpful with a reason after it if you like."
 
 
 def counted(helpful: int, unhelpful: int) -> str:
@@ -168,10 +161,6 @@ def _counts(helpful: int, unhelpful: int) -> Iterator[str]:
         yield f"{helpful:,} helpful"
     if unhelpful:
         yield f"{unhelpful:,} not helpful"
-
-
-def deleted(votes: int) -> str:
-    return f"{count(votes, 'vote')} on other people's answers will be deleted."
 
 
 NOT_SAVED = (

@@ -2,42 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from bot.view.wording import to_install
 from bot.view.wording.figures import count, dollars, duration
 from council.evaluation import BEST, COUNCILS, FULL, LEAST_DECIDED, Against, ArmFigures, Invalid, Missing
 
-NO_EXTRA = f"Evaluations need the extra eval: {to_install('eval')}"
-RUNS_ELSEWHERE = "This evaluation is running in another process."
-NO_FILE = "Name a file of questions, or use --from-history."
-FILE_AND_HISTORY = "Name a file of questions or use --from-history, not both."
-NO_HISTORY = "No question asked in this terminal has people's votes yet: there is nothing to evaluate."
-NEEDS_JUDGE = (
-    "Some answers can only be judged by a model: set judge_model in council.toml, or use --judge."
-)
-AUTO_NEEDS_JUDGE = "The arm auto needs a judge: set judge_model in council.toml, or use --judge."
-NO_PROFILE = "There is no profile {}; there are {}."
 ASK, NOT_ASKED = "Go on? [y/N]", "Nothing was asked."
-FAILED = "Inspect couldn't go on: {}"
 UNREADABLE = "{} can't be read: {}."
 IN_ROW = "row {}: {}"
-TWICE = "its id, {}, is an earlier row's"
-NOT_UTF8 = "it isn't UTF-8"
-NO_QUESTION = "it has no question"
-NO_INPUT = "it has no question, for which there is the column question or input"
-NO_TARGET = "it has no right answer, for which there is the column answer or target"
-NO_CHOICE = "its right answer is none of its choices, or there are more than 26"
-NO_GROUP = "its pattern has no group that holds the answer"
-NO_SCORER = "it can't be scored by {}; there are {}, and choice is for choices"
-PROGRESS = "{} of {} questions"
-OPEN = "Every answer is in {}; to read them: inspect view --log-dir {}"
-BETTER_THAN = "It is more helpful than this answer, which people voted against: {}"
-FAULT = "It doesn't have this fault that somebody named: {}"
-LONGER_REPLIES = (
-    "Without max_tokens a reply is taken to be {:,} tokens long: longer ones can pass {} by the "
-    "difference."
-)
-STOPPED = "Stopped; the same command continues."
-STOPPED_FOR_COST = "Stopped before {} were passed; the same command with a higher --max-cost continues."
 _WHY: dict[Missing, str] = {
     "no_answer": "have no answer",
     "no_review": "have no review",

@@ -112,11 +112,6 @@ def when(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
-def here(moment: datetime) -> str:
-    """Write a moment in the time zone of this machine: `2026-01-20 11:30 CET`."""
-    return moment.astimezone().strftime("%Y-%m-%d %H:%M %Z")
-
-
 COLLEAGUE, CHANNEL, GROUP = "a colleague", "a channel", "a group"
 """What somebody, a channel and a group are called whose names aren't known."""
 
@@ -172,4 +167,3 @@ PREVIOUS, NEXT = "Previous", "Next"
 EARLIER, LATER = "Earlier question", "Later question"
 SHARE = "Share here"
 DELETE = "Delete"
-CANCEL = "Cancel"

@@ -23,8 +23,6 @@ _HOW_TO_ASK: Mapping[str, str] = {
     "slack": "/council and your question; in a thread, mention me; or message me.",
     _TERMINAL: "/council and your question.",
 }
-_IN_THREAD = "press Follow up, or mention me in the thread."
-_AT_TERMINAL = "@council and your question."
 FOUND = "/council-history, /council-search, /council-show."
 DELETED = "/council-forget, with a title, or me for all you asked."
 _SEEN = "your question, its files, the conversation before it"
@@ -60,7 +58,8 @@ def how_to_ask(platform: str) -> str:
 
 
 def how_to_follow_up(platform: str) -> str:
-    return _AT_TERMINAL if platform == _TERMINAL else _IN_THREAD
+    in_thread = "press Follow up, or mention me in the thread."
+    return "@council and your question." if platform == _TERMINAL else in_thread
 
 
 def seen(messages: int | None) -> str:

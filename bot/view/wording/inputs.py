@@ -10,39 +10,16 @@ from bot.view.wording.figures import count, listing
 from council.document.conversation import FileRecord, LinkRecord
 
 INSTALL_INPUTS = f"needs the extra inputs: {to_install('inputs')}"
-INSTALL_OFFICE = f"send it as PDF, or install the extra office: {to_install('office')}"
 
 NAMED = 3
 """How many files that aren't read for one reason are named; the rest is counted."""
-USER_AGENT = "council-bot (reads a page that somebody asked about)"
-"""How sites see who asks."""
-ENCRYPTED = "encrypted"
-DAMAGED = "damaged or incomplete"
-TOO_MANY_PIXELS = "more than 50 megapixels"
-NO_TEXT = "no text in it"
-NOT_A_PAGE = "no readable text on the page"
-EMPTY_PAGE = "the page is empty"
-PART_OF_PAGE = "the site sent only a part of it"
-TOO_SLOW = "took longer than 10 seconds to read"
-TOO_MUCH_MEMORY = "took more than 512 MB to read"
-OLD_OFFICE = "an Office file of before 2007; send it as PDF"
-UNKNOWN_KIND = "neither text, PDF nor a picture"
-PAGE_TOO_SLOW = "the site took longer than 10 seconds"
-NO_CONNECTION = "the site can't be reached"
-TOO_MANY_REDIRECTS = "the site redirects too often"
 NEEDS_LOGIN = "needs a login"
-NEEDS_JAVASCRIPT = "needs JavaScript"
 CHECKS_FOR_ROBOTS = "the site checks for robots"
 ASKS_FOR_COOKIES = "asks for consent to cookies first"
-NOT_HTTP = "not a web address"
-HOLDS_NAME = "the address holds a name or password"
-OTHER_PORT = "only ports 80 and 443 are asked"
-NOT_PUBLIC = "not a public address"
 UNKNOWN_ENCODING = "packed in an unknown way"
 LINKS_FORBIDDEN = "links: whoever runs the bot has turned them off for this council."
 LINKS_OFF = "links aren't read here; an admin can allow them"
 NOT_GIVEN = "it can't be fetched"
-NO_ROOM = "no room left beside the other files"
 NOBODY_SEES = "no member of this council sees pictures"
 
 
@@ -53,10 +30,6 @@ def too_large(most: int) -> str:
 
 def other_picture(kind: str) -> str:
     return f"a picture in {kind}; send it as JPEG or PNG"
-
-
-def answered(status: int) -> str:
-    return f"the site answers with status {status}"
 
 
 def too_many(most: int, what: str) -> str:

@@ -5,28 +5,11 @@ from collections.abc import Iterable
 from bot.view.wording.figures import count, position
 
 _PLATFORMS = {"discord": "on Discord", "slack": "on Slack", "terminal": "in the terminal"}
-
-ANSWER = "Answer"
 NO_ANSWER = "It has no answer."
 ASKED, BEGUN, MEMBERS, RANKING = "Asked", "Started", "Members", "Ranking"
 COST, TOKENS, CONVERSATION = "Cost", "Tokens", "Conversation"
-
-ORIGINAL = "Original response"
-ONLY_FORM = "Only the formatting changed, not the words."
 REMOVED, ADDED = "removed", "added"
 ABOVE, HERE = "above", "here"
-
-VOTES_NOTE = (
-    "A circle is a vote, with its reviewer\u2019s letter; the triangle is the mean. "
-    "1, on the left, is best."
-)
-MOVES_NOTE = "Words removed to the left, words added to the right."
-SURE = "How sure each member was"
-SURE_NOTE = "Its own rating from 1 to 10: the ring before its peers\u2019 critiques, the dot after."
-NO_CHANGE = "no change"
-TABLE = "Table"
-PICTURE = "picture"
-HEAD = "Conversation {}, started {}."
 
 
 def place(platform: str, user: str | None) -> str:
@@ -38,7 +21,7 @@ def question(number: int, *, of_several: bool) -> str:
 
 
 def before(number: int) -> str:
-    return ORIGINAL if number == 1 else f"Response of round {number - 1}"
+    return "Original response" if number == 1 else f"Response of round {number - 1}"
 
 
 def words(number: int) -> str:

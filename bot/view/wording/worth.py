@@ -1,7 +1,7 @@
 """How deep a run went and what the council was worth: on the card, and in a channel's statistics."""
 
 from bot.view.wording.figures import count, dollars
-from council.document.results import DifferingPoint, JudgeReport, RunDepth, Savings
+from council.document.results import JudgeReport, RunDepth, Savings
 
 AGAIN_IN_FULL = "Ask again in full"
 NO_JUDGE = (
@@ -10,13 +10,7 @@ NO_JUDGE = (
 )
 NEEDS_JUDGE = "depth auto needs a judge, which compares the answers"
 SET_JUDGE = "Set judge_model (COUNCIL_JUDGE_MODEL), or a title_model that isn't a member's model"
-QUICK = "Reviews skipped, as asked: nobody has checked the answers."
-COMPARING = "the judge compares the answers"
 JUDGED_BY_MEMBER = "the judge is one of the members"
-
-
-JUDGED = "What the judge found"
-IF_THEY_AGREE = "If the answers agree, reviews are skipped: {}."
 
 
 def verdict(report: JudgeReport) -> str:
@@ -26,10 +20,6 @@ def verdict(report: JudgeReport) -> str:
     if not report.points:
         return f"{read} It named no point, but didn't find that they agree."
     return f"{read} They differ in {count(len(report.points), 'important point')}:"
-
-
-def point(differing: DifferingPoint) -> str:
-    return f"\u2022 {differing.text}{' (can be checked)' if differing.checkable else ''}"
 
 
 def known_since(depth: RunDepth) -> str:
@@ -49,7 +39,7 @@ def skipped(depth: RunDepth, *, by_member: bool) -> str:
     if depth.ran != "quick":
         return ""
     if depth.reason == "asked":
-        return QUICK
+        return "Reviews skipped, as asked: nobody has checked the answers."
     if depth.reason != "agreed":
         return ""
     said = saving(depth.saved) if depth.saved else ""
@@ -96,9 +86,6 @@ def _two_digits(number: int) -> int:
     return round(number / step) * step
 
 
-HEADING = "What the council was worth"
-TOO_FEW = "Fewer than 3 answers: too few to say what reviews and corrections were worth."
-
 COMPARED, MEASURED = 3, 10
 """From so many runs on figures are counted, and given as percentages."""
 
@@ -143,17 +130,6 @@ def saved_in_all(cost: float, priced: int, skipped: int) -> str:
     return f"Skipping saved {about(cost)} in {some}, the judge's calls subtracted{rest}."
 
 
-def member_judged(runs: int) -> str:
-    return f"In {count(runs, 'run')} {JUDGED_BY_MEMBER}: read these figures with that in mind."
-
-
 def objections(made: int, held: int) -> str:
     of_them = f" ({percent(held / made)})" if made >= MEASURED else ""
     return f"Corrections: {count(made, 'objection')} made, {held:,} held{of_them}."
-
-
-def leave_auto(low: float, high: float) -> str:
-    return (
-        f"Set depth to full: where auto would skip the reviews, they change {low * 100:.0f} to "
-        f"{high * 100:.0f} % of the recommendations."
-    )
