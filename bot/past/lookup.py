@@ -194,7 +194,8 @@ class Lookup:
                 )
                 run = await self._journal.get(selection.runs[-1]) if selection.runs else None
                 name = clip(_line((run and run.brief.asker) or ""), 80) or user
-                what = past.all_of(name, who.platform if who.workspace else None)
+                here = {"discord": " on this server", "slack": " in this workspace"}
+                what = f"everything {name} asked{here.get(who.platform, '') if who.workspace else ''}"
             case _:
                 row = await self._row(scope, printable(about))
                 check("forget answer", who, is_admin=is_admin, asker=row.user)

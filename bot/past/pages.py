@@ -247,7 +247,8 @@ def without_marks(excerpt: tuple[tuple[str, bool], ...]) -> tuple[tuple[str, boo
 
 def matches(rows: Sequence[IndexRow], found: Whereabouts, *, deletes: bool) -> Sheet:
     listed = rows[:LISTED]
-    said = past.several(len(listed), more=len(rows) > LISTED)
+    some = f"More than {LISTED}" if len(rows) > LISTED else len(rows)
+    said = f"{some} answers fit. Pick one, or type more words."
     entries = (_entry(number, row, found) for number, row in enumerate(listed, 1))
     buttons = (
         [Choice(f"{figures_wording.DELETE} {n}", "ask", row.id) for n, row in enumerate(listed, 1)]
@@ -335,7 +336,7 @@ def ask_to_forget(
     which: list[Entry] = []
     if row:
         title, at = clip(row.question, card.TITLE_LENGTH), _moment(row.updated_at)
-        which.append(Entry(title, past.short_id(row.id), at))
+        which.append(Entry(title, f"id {row.id[:8]}", at))
     lines = map(Line, _consequences(selection, at_terminal=at_terminal))
     blocks = (Heading(f"Delete {what}?"), *which, *lines)
     choices = (
@@ -348,11 +349,14 @@ def ask_to_forget(
 def _consequences(selection: Selection, *, at_terminal: bool) -> Iterator[str]:
     number, own, shared = figures_wording.count, selection.conversations, selection.shared
     if own or shared or selection.runs:
-        yield past.extent(len(own) + len(shared), len(selection.runs))
+        runs, held = number(len(selection.runs), "run"), number(len(own) + len(shared), "conversation")
+        yield f"That is {held} and {runs}: questions, answers, and everything the models wrote."
     if shared:
         yield "Where others have asked in the same conversation, their questions and answers stay."
     if others := max(len(selection.heard), len(selection.read)):
-        yield past.read_by_others(others, beside=bool(selection.runs or own))
+        asked = f"{number(others, 'question')} asked by others"
+        too = ", too" if selection.runs or own else ""
+        yield f"Thread messages that were read for {asked} will be deleted{too}."
     if selection.votes:
         yield f"{number(selection.votes, 'vote')} on other people's answers will be deleted."
     if tokens := selection.tokens:
@@ -380,10 +384,16 @@ def statistics(found: Statistics, look: Figures) -> Sheet:
         vote = member.mean_rank.value
         return vote is None or member.mean_rank.runs < ENOUGH, vote or 0.0
 
+    totals = [f"{figures_wording.runs(found)}."]
+    if found.tokens:
+        totals.append(f"{figures_wording.count(found.tokens, 'token')}.")
+    if found.seconds.value is not None:
+        half = f"{figures_wording.duration(found.seconds.value)} ({found.seconds.runs:,})"
+        totals.append(f"Half of the answers took less than {half}.")
     members = sorted(found.members, key=place)
     table = _members(members) if members else ()
     return Sheet(
-        Message("past", (heading, Line(past.totals(found)), *table, *_votes(found), *_worth(found))),
+        Message("past", (heading, Line(" ".join(totals)), *table, *_votes(found), *_worth(found))),
         (Choice(figures_wording.SHARE, "share", str(look)),),
         compares=bool(members),
     )

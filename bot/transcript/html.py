@@ -11,19 +11,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from itertools import groupby, starmap
+from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
 from bot.transcript import prose
-from bot.transcript.markdown import answered, begun, questions
+from bot.transcript.markdown import NO_ANSWER, answered, begun, question, questions
 from bot.view import message as m
 from bot.view.run import RunView, Seat
 from bot.view.thread import record
 from bot.view.wording import figures
-from bot.view.wording import transcript as wording
 from bot.view.wording.card import agreement
 from bot.view.wording.doors import program
 from council.consultation import HIGHEST
@@ -99,21 +98,23 @@ def _facts(conversation: Conversation, views: list[RunView]) -> Iterator[tuple[s
     if source := conversation.source:
         by = None if source.platform in NAMED_BY_ID else source.user
         by = program(source.program) if source.program is not None else by
-        yield wording.ASKED, wording.place(source.platform, by)
-    yield wording.BEGUN, begun(conversation)
+        where = {"terminal": "in the terminal", "discord": "on Discord", "slack": "on Slack"}
+        place = where.get(source.platform, f"on {source.platform}")
+        yield "Asked", f"{place} by {by}" if by else place
+    yield "Started", begun(conversation)
     seated = dict.fromkeys(seat.short for view in views for seat in view.seats)
     if seated:
-        yield wording.MEMBERS, ", ".join(seated)
+        yield "Members", ", ".join(seated)
     alike = dict.fromkeys(
         agreement(view.round.ranking.agreement_word) for view in views if view.round.ranking
     )
     if said := ", then ".join(filter(None, alike)):
-        yield wording.RANKING, said
+        yield "Ranking", said
     if spent := [view.usage for view in views if view.usage]:
         free = all(view.profile.demonstration or view.profile.example for view in views)
-        yield wording.COST, figures.NO_COST if free else figures.money(total(spent))
-        yield wording.TOKENS, figures.tokens(total(spent))
-    yield wording.CONVERSATION, conversation.id
+        yield "Cost", figures.NO_COST if free else figures.money(total(spent))
+        yield "Tokens", figures.tokens(total(spent))
+    yield "Conversation", conversation.id
 
 
 def _exchange(
@@ -123,12 +124,10 @@ def _exchange(
     this = f"question-{number}"
     sections = {each.key: each.blocks for each in record(view)} if view else {}
     common = [(key, html(said, under=UNDER)) for key, said in sections.items() if key.count(":") < 2]
-    said = (
-        html(answered(view), under=UNDER + 1) if view else html([m.Line(wording.NO_ANSWER)], under=UNDER)
-    )
+    said = html(answered(view), under=UNDER + 1) if view else html([m.Line(NO_ANSWER)], under=UNDER)
     return {
         "id": this,
-        "heading": wording.question(number, of_several=of_several),
+        "heading": question(number, of_several=of_several),
         "question": html(asked, under=UNDER + 1),
         "answer": said,
         "sections": [shown for key, shown in common if not key.startswith("reviews")],
@@ -170,13 +169,13 @@ def _answers(said: tuple[m.Block, ...], number: int, seat: Seat, previous: Seat 
     marked_before, marked_after = prose.correction(before.markdown, after.markdown, UNDER + PART)
     if before not in said:
         heading = max(place for place in range(at) if isinstance(said[place], m.Heading))
-        said = (*said[:heading], m.Heading(wording.before(number), PART), before, *said[heading:])
+        earlier = "Original response" if number == 1 else f"Response of round {number - 1}"
+        said = (*said[:heading], m.Heading(earlier, PART), before, *said[heading:])
     removed, added = words_changed(before.markdown, after.markdown)
     counted = Markup("{0}").format("Only the formatting changed, not the words.")
     if removed or added:
-        counted = Markup("{0} <del>{1}</del> {2}, {3} <ins>{4}</ins> {5}.").format(
-            *(wording.words(removed), wording.REMOVED, wording.ABOVE),
-            *(wording.words(added), wording.ADDED, wording.HERE),
+        counted = Markup("{0} <del>removed</del> above, {1} <ins>added</ins> here.").format(
+            figures.count(removed, "word"), figures.count(added, "word")
         )
     facts = Markup('<p class="facts">{0}</p>\n').format(counted)
     written = {before.markdown: marked_before, after.markdown: facts + marked_after}
@@ -287,13 +286,15 @@ def drawings(view: RunView) -> Iterator[Chart]:
     several = view.number > 1
     for each in view.every_round:
         if each.round.ranking and each.round.ranking.ballots:
-            title = wording.votes(each.number if several else None)
+            which = f", round {each.number}" if several else ""
+            title = f"Where each reviewer put each answer{which}"
             note = "A circle is a vote, with its reviewer\u2019s letter; the triangle is the mean."
             yield Chart(title, _positions([*_standings(each)]), f"{note} 1, on the left, is best.")
     answered = [seat for seat in view.ranked if seat.answer]
     if any(any(seat.moved) for seat in answered):
         note = "Words removed to the left, words added to the right."
-        yield Chart(wording.moves(several=several), _moves(answered), note)
+        whose = "member\u2019s corrections" if several else "correction"
+        yield Chart(f"How much each {whose} changed", _moves(answered), note)
     scores = ((seat.short, _score(seat.answer), _score(seat.correction)) for seat in view.ranked)
     if sure := [each for each in scores if any(each[1:])]:
         note = "Its own rating from 1 to 10: the ring before its peers\u2019 critiques, the dot after."
@@ -342,7 +343,12 @@ def _positions(standings: Sequence[Standing]) -> Markup:
         for place in range(1, last + 1):
             yield TEXT.format(across(place), len(standings) * _ROW + 10, "tick", place)
 
-    return _drawn(len(standings) * _ROW + 16, starmap(wording.votes_of, standings), marks())
+    said = (
+        f"{name}: {', '.join(f'{place} by {letter}' for letter, place in votes) or 'no vote'}, "
+        f"mean {figures.position(mean)}"
+        for name, votes, mean in standings
+    )
+    return _drawn(len(standings) * _ROW + 16, said, marks())
 
 
 def _places(votes: Sequence[tuple[str, int]]) -> list[tuple[int, list[str]]]:
@@ -374,7 +380,8 @@ def _moves(seats: Sequence[Seat]) -> Markup:
                 yield TEXT.format(middle + 6, top + 10, "right", "no change")
             yield LINE.format(middle, top - 5, middle, top + _BAR + 5, "axis")
 
-    said = (wording.move_of(seat.short, *seat.moved) for seat in seats)
+    moved = ((seat.short, *seat.moved) for seat in seats)
+    said = (f"{name}: {figures.count(away, 'word')} removed, {new:,} added" for name, away, new in moved)
     return _drawn(len(seats) * _ROW, said, marks())
 
 
@@ -399,7 +406,9 @@ def _confidences(sure: Sequence[tuple[str, int | None, int | None]]) -> Markup:
         for score in (1, 5, HIGHEST):
             yield TEXT.format(across(score), len(sure) * _ROW + 10, "tick", score)
 
-    return _drawn(len(sure) * _ROW + 16, starmap(wording.sure_of, sure), marks())
+    none = "no score"
+    said = (f"{name}: {first or none} before, {last or none} after" for name, first, last in sure)
+    return _drawn(len(sure) * _ROW + 16, said, marks())
 
 
 def _label(name: str, row: int) -> Markup:

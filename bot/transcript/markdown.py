@@ -8,12 +8,17 @@ from bot.view.message import Block, Heading, Line, Message, Pairs, Quote, Title
 from bot.view.run import RunView, run_views
 from bot.view.thread import record
 from bot.view.wording import commands, figures, inputs
-from bot.view.wording import transcript as wording
 from council.document.conversation import Conversation, Exchange, exchanges
 from council.text import clip
 
 LONGEST = 2_000
 """How much of one message of a human thread is shown."""
+
+NO_ANSWER = "It has no answer."
+
+
+def question(number: int, *, of_several: bool) -> str:
+    return f"Question {number}" if of_several else "Question"
 
 
 def to_markdown(conversation: Conversation) -> str:
@@ -22,9 +27,9 @@ def to_markdown(conversation: Conversation) -> str:
     parts = [render(Message("head", head))]
     turns = questions(conversation)
     for number, (asked, view) in enumerate(turns, 1):
-        which = wording.question(number, of_several=len(turns) > 1)
+        which = question(number, of_several=len(turns) > 1)
         parts.append(render(Message("question", (Heading(which), *asked))))
-        said = (Heading("Answer"), *answered(view)) if view else (Line(wording.NO_ANSWER),)
+        said = (Heading("Answer"), *answered(view)) if view else (Line(NO_ANSWER),)
         parts.append(render(Message("answer", said)))
         parts += [render(message, under=1) for message in record(view)] if view else []
     return "\n".join(parts)

@@ -149,7 +149,8 @@ def stage_line(view: RunView, stage: StageView, now: float) -> tuple[str, str]:
         failed = sum(isinstance(state, Failed) for state in states)
         said = f"{wording.RUNNING}, {given + failed} of {len(states)} done"
     elif stage.progress == "done" and stage.started is not None and stage.ended is not None:
-        said = wording.stage_done(stage.ended - stage.started, given, len(states))
+        part = f", {given} of {len(states)}" if given < len(states) else ""
+        said = f"done in {figures.duration(stage.ended - stage.started)}{part}"
     elif (stage.stage, stage.progress) == ("stage2", "waiting") and (
         is_judged and view.stage("stage1").progress == "done"
     ):
@@ -188,9 +189,9 @@ def _mark(seat: Seat, now: float) -> str:
 
 
 def _answering(seat: Seat) -> str:
-    took = seat.answering.latency_ms if isinstance(seat.answering, Answered) else None
-    cut_off = bool(seat.answer and seat.answer.truncated)
-    return wording.member_answered(None if took is None else took / 1000, cut_off=cut_off)
+    latency = seat.answering.latency_ms if isinstance(seat.answering, Answered) else None
+    took = "" if latency is None else f" in {figures.duration(latency / 1000)}"
+    return f"answered{took}{' (cut off)' if seat.answer and seat.answer.truncated else ''}"
 
 
 def _reviewing(seat: Seat) -> str:
@@ -268,7 +269,7 @@ def _in_sum(view: RunView, final: Stage3Result) -> tuple[Line, ...]:
         whose = listing(moved) if len(moved) < 3 else f"{len(moved)} of {len(answered)}"
         facts.append(f"reviews corrected {whose}")
     elif are_peers and all(isinstance(seat.correcting, Answered) for seat in answered):
-        facts.append(wording.all_kept(len(answered)))
+        facts.append(f"{'both' if len(answered) == 2 else f'all {len(answered)}'} kept their answers")
     if are_peers and all(seat.criticism.has_none for seat in answered):
         facts.append("no objection")
     if notes.ask:
@@ -346,7 +347,7 @@ def _writer(view: RunView, final: Stage3Result, short: dict[str, str]) -> Iterat
     failed = [*_by_cause(wording.MEMBER_LOST, lost)]
     why = listing(failed) if failed else ""
     if final.source in ("fallback", "best_ranked"):
-        yield wording.replaced_chairman(short[final.model], why)
+        yield f"Written by {short[final.model]}{f'; {why}' if why else ''}."
     elif final.source == "verbatim":
         yield wording.verbatim(short[final.model], why, ranked=view.rank(final.model) is not None)
 

@@ -101,7 +101,8 @@ def _in_short(seat: Seat, *, none_at_all: bool) -> Iterator[tuple[str, str]]:
     if found := said.gravest:
         critic, point = found
         reply = said.replies.get((critic, point.text))
-        by = wording.objection_by(critic, holds=reply.holds if reply else None)
+        verdict = "" if reply is None else " (it holds)" if reply.holds else " (doesn't hold)"
+        by = f"{wording.OBJECTION}, by {critic}{verdict}"
         yield by, summary([point], SUMMARY - len(by))
     elif said.undivided:
         yield wording.OBJECTION, "not divided; see Open"
@@ -192,7 +193,8 @@ def _standing(seat: Seat) -> Line:
         kept = "The original response" if seat.view.number == 1 else "The previous round's response"
         said.append(f"The correction failed: {failures.failure(state.failure)}. {kept} is kept.")
     elif any(seat.moved):
-        said.append(wording.changed_much(seat.share))
+        much = wording.much(seat.share)
+        said.append("Rewritten." if much == wording.REWRITTEN else f"Changed {much}.")
     elif made:
         maintained = "Nobody objected, so it wasn't revised."
         said.append(maintained if made.maintained else "It kept its answer.")
@@ -403,7 +405,10 @@ def _missing(view: RunView) -> Iterator[Line]:
         if isinstance(state := seat.reviewing, Failed):
             yield Line(f"{seat.short} gave no review: {failures.failure(state.failure)}.")
         if seat.review and seat.name not in view.votes:
-            yield Line(wording.not_counted(seat.short, truncated=seat.review.truncated))
+            why = "vote is not counted: its review has no ranking of two or more answers."
+            if seat.review.truncated:
+                why = "review reached its length limit before its vote, so no vote is counted."
+            yield Line(f"{seat.short}'s {why}")
 
 
 def _scores(view: RunView) -> Iterator[Block]:

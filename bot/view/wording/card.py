@@ -48,10 +48,6 @@ _NO_FURTHER_ROUND: Mapping[TerminationReason, str] = {
 }
 
 
-def all_kept(number: int) -> str:
-    return f"{'both' if number == 2 else f'all {number}'} kept their answers"
-
-
 def council(profile: str | None, members: str, *, rounds: int, strategy: str) -> str:
     """Return which council was asked; the one called `default` needs no name."""
     name = "" if profile in (None, "default") else f"Council \u201c{profile}\u201d, "
@@ -70,20 +66,12 @@ def expected(typical: Typical | None, estimated: float) -> str:
     return f"{said[:1].upper()}{said[1:]}." if said else ""
 
 
-def replaced_chairman(name: str, why: str) -> str:
-    return f"Written by {name}{_instead(why)}."
-
-
 def verbatim(name: str, why: str, *, ranked: bool) -> str:
     first = ", ranked first" if ranked else ""
     if not why:
         return f"No chairman available: {name}'s answer{first}, unedited."
     as_member = " as a member" if f"{name}{AS_CHAIRMAN}" in why else ""
     return f"{why}, so this is {name}'s answer{as_member}{first}, unedited."
-
-
-def _instead(why: str) -> str:
-    return f"; {why}" if why else ""
 
 
 MEMBER_LOST = "{} failed ({})"
@@ -110,15 +98,6 @@ def rounds(iteration: IterationState) -> str:
     why = _NO_FURTHER_ROUND[reason] if reason else ""
     held = len(iteration.rounds)
     return f"{count(held, 'review round') if held else 'no review rounds'}{why}"
-
-
-def stage_done(seconds: float, given: int, of: int) -> str:
-    return f"done in {duration(seconds)}{f', {given} of {of}' if given < of else ''}"
-
-
-def member_answered(seconds: float | None, *, cut_off: bool) -> str:
-    took = "" if seconds is None else f" in {duration(seconds)}"
-    return f"answered{took}{' (cut off)' if cut_off else ''}"
 
 
 def kept_answer(number: int) -> str:

@@ -1,7 +1,6 @@
 """What people read of past answers: lists, statistics, and what deleting one says before and after."""
 
-from bot.view.wording.figures import count, duration, listing, runs
-from storage.index.statistics import Statistics
+from bot.view.wording.figures import count, listing
 from storage.work import Left
 
 OPEN = "Open"
@@ -26,45 +25,9 @@ def page(first: int, last: int, found: int, ranked: int) -> str:
     return f"{some} of {found}"
 
 
-def several(number: int, *, more: bool) -> str:
-    return f"{f'More than {number}' if more else number} answers fit. Pick one, or type more words."
-
-
-def short_id(conversation_id: str) -> str:
-    return f"id {conversation_id[:8]}"
-
-
 HEADER = ("Member", "Runs", "Average vote", "Cost")
 UNKNOWN = "\u2013"
 REST = ("Member", "First", "Changed", "Failed", "Time")
-
-
-def totals(found: Statistics) -> str:
-    said = [f"{runs(found)}."]
-    if found.tokens:
-        said.append(f"{count(found.tokens, 'token')}.")
-    if found.seconds.value is not None:
-        half = f"{duration(found.seconds.value)} ({found.seconds.runs:,})"
-        said.append(f"Half of the answers took less than {half}.")
-    return " ".join(said)
-
-
-_WORKSPACES = {"discord": " on this server", "slack": " in this workspace"}
-
-
-def all_of(name: str, platform: str | None) -> str:
-    return f"everything {name} asked{_WORKSPACES.get(platform or '', '')}"
-
-
-def extent(conversations: int, runs: int) -> str:
-    counted = listing((count(conversations, "conversation"), count(runs, "run")))
-    return f"That is {counted}: questions, answers, and everything the models wrote."
-
-
-def read_by_others(questions: int, *, beside: bool) -> str:
-    asked = f"{count(questions, 'question')} asked by others"
-    said = f"Thread messages that were read for {asked} will be deleted"
-    return f"{said}, too." if beside else f"{said}."
 
 
 def done(what: str, left: Left | None = None) -> str:

@@ -44,18 +44,8 @@ def much(share: float) -> str:
     return next(word for below, word in _SHARES if share < below)
 
 
-def changed_much(share: float) -> str:
-    word = much(share)
-    return "Rewritten." if word == REWRITTEN else f"Changed {word}."
-
-
 def graded(severity: str | None, text: str) -> str:
     return f"{_GRADES[severity]}: {text}" if severity in _GRADES else text
-
-
-def objection_by(critic: str, *, holds: bool | None) -> str:
-    verdict = {None: "", True: " (it holds)", False: " (doesn't hold)"}[holds]
-    return f"{OBJECTION}, by {critic}{verdict}"
 
 
 def reply(reason: str, *, holds: bool, is_kept: bool) -> str:
@@ -77,12 +67,6 @@ def point(said: str, quote: str | None, reply: str) -> str:
 def replied(objections: int, hold: int) -> str:
     holding = f"{hold} holds" if hold == 1 else f"{hold} hold"
     return f"{count(objections, 'objection')}, {holding}"
-
-
-def not_counted(name: str, *, truncated: bool) -> str:
-    if truncated:
-        return f"{name}'s review reached its length limit before its vote, so no vote is counted."
-    return f"{name}'s vote is not counted: its review has no ranking of two or more answers."
 
 
 REVIEWS_OF = "Reviews of {}"
