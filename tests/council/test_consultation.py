@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -22,48 +23,7 @@ from council.document.conversation import AssistantMessage
 from tests.council.consultations import DEBATE, REPLY, consultation, faults
 from tests.pairs import rows
 
-SEED_EXAMPLE = {
-    "consultant": "Gemini",
-    "model": "gemini-2.5-pro",
-    "persona": "The Architect",
-    "response": {
-        "summary": "I recommend using a Repository pattern to separate data access logic from business logic, improving testability and maintainability.",
-        "detailed": "The Repository pattern provides an abstraction between business logic and the persistence layer...",
-        "approach": "Repository Pattern",
-        "code_snippets": [
-            {
-                "language": "python",
-                "code": "class UserRepository:\n    def __init__(self, db_session):\n        self.session = db_session\n    \n    def get_by_id(self, user_id: int) -> User:\n        return self.session.query(User).get(user_id)",
-                "description": "Basic Repository implementation",
-            }
-        ],
-        "pros": [
-            "Better separation of concerns",
-            "Facilitates testing with mocks",
-            "Easily supports database switching",
-        ],
-        "cons": [
-            "Adds an abstraction layer",
-            "May seem like over-engineering for small projects",
-        ],
-        "alternatives": [
-            {"name": "Active Record", "reason_not_chosen": "Greater coupling with the database"}
-        ],
-        "caveats": ["Requires dependency injection for tests"],
-        "references": ["https://martinfowler.com/eaaCatalog/repository.html"],
-    },
-    "confidence": {
-        "score": 8,
-        "reasoning": "Well-established pattern with extensive documentation. Score not 9-10 because it depends on project complexity.",
-        "uncertainty_factors": ["Project size is unknown"],
-    },
-    "metadata": {
-        "tokens_used": 1250,
-        "latency_ms": 1850,
-        "model_version": "gemini-2.5-pro",
-        "timestamp": "2024-01-14T12:34:56Z",
-    },
-}
+SEED_EXAMPLE = json.loads(Path(__file__).with_name("seed_example.json").read_text("utf-8"))
 """The complete example of the consultants' schema, word for word."""
 
 # The vocabulary of draft-07, https://json-schema.org/draft-07, without what nothing here could use.

@@ -16,7 +16,7 @@ from council.events import AnswerStreamed, MemberRetried
 from council.notes import LONGEST, AnswerStream, read_notes
 from council.usage import Usage
 from tests.council.scripted import FOUR, ScriptedCouncil, failure, profile, twins
-from tests.pairs import rows
+from tests.pairs import data, rows
 
 MARK = "5ca1ab1e0ddba11s"
 LABELS = {"Response A": "openai/gpt-5", "Response B": "x-ai/grok-4:free"}
@@ -124,47 +124,12 @@ def test_the_last_mark_counts() -> None:
 
 @rows(
     ("closing", "notes"),
-    [
-        ("dissent: GPT 5 would wait.", ChairNotes(dissent="GPT 5 would wait.")),
-        ("**ONLY:** `gpt-5` saw the lock.", ChairNotes(only="`gpt-5` saw the lock.")),
-        ("- **CHANGED**: **openai/gpt-5** left X.", ChairNotes(changed="openai/gpt-5 left X.")),
-        ("1. **CHANGED: grok-4 left X.**", ChairNotes(changed="grok-4 left X.")),
-        ("ONLY\uff1agpt-5\u8ba4\u4e3a", ChairNotes(only="gpt-5\u8ba4\u4e3a")),
-        ("ASK: \u4ec0\u4e48\uff1f", ChairNotes(ask="\u4ec0\u4e48\uff1f")),
-        (
-            "DISSENT: gpt-5 would wait,\nbecause of the load.\nONLY: none",
-            ChairNotes(dissent="gpt-5 would wait, because of the load."),
-        ),
-        (
-            "DISSENT:\n- gpt-5 would wait.\n- Others agree.\n- grok-4 would not.\n\nThat is all.",
-            ChairNotes(dissent="gpt-5 would wait.\ngrok-4 would not."),
-        ),
-        (
-            "ONLY: gpt-5 saw A.\nASK: Which?\nONLY: grok-4 saw B.",
-            ChairNotes(only="gpt-5 saw A.\ngrok-4 saw B.", ask="Which?"),
-        ),
-        ("DISSENT: Response B would wait.", ChairNotes(dissent="x-ai/grok-4:free would wait.")),
-        ("DISSENT: gpt-5 (Response A) waits.", ChairNotes(dissent="gpt-5 (Response A) waits.")),
-        ("DISSENT: none\nONLY: n/a\nCHANGED: -\nASK: none", None),
-        ("DISSENT: Some would wait.\nASK: The number.", ChairNotes(ask="The number.")),
-        ("ASK: テナントの数を教えてください", ChairNotes(ask="テナントの数を教えてください")),
-        ("ASK: Сколько арендаторов", ChairNotes(ask="Сколько арендаторов")),
-        ("ASK: Notre charge par jour", ChairNotes(ask="Notre charge par jour")),
-        ("ASK: 无停机迁移是否可行", ChairNotes(ask="无停机迁移是否可行")),
-        ("ONLY: GPT5だけが気づいた", ChairNotes(only="GPT5だけが気づいた")),
-        ("ONLY: มีเพียงgpt-5ที่เห็น", ChairNotes(only="มีเพียงgpt-5ที่เห็น")),
-        ("ONLY: وgpt-5ـ وحده", ChairNotes(only="وgpt-5ـ وحده")),
-        ("DISSENT: Response Bは待つ", ChairNotes(dissent="x-ai/grok-4:freeは待つ")),
-        ("ONLY: gpt-50, gpt-5-mini, gpt-5.1 and grok-4x saw it.", None),
-        *(
-            (f"ASK: {none}", None)
-            for none in ("Keine.", "No open question.", "特になし", "无。", "Нет", "")
-        ),
-    ],
+    data(__file__, "notes_are_read_leniently_and_never_guessed"),
 )
-def test_notes_are_read_leniently_and_never_guessed(closing: str, notes: ChairNotes | None) -> None:
+def test_notes_are_read_leniently_and_never_guessed(closing: str, notes: dict[str, str]) -> None:
     """Keywords may have any markup; a statement without a member and a point that is no question are left out."""
-    assert read(f"{ANSWER}\n\n{MARK}\n{closing}") == (ANSWER, notes)
+    known = ChairNotes.model_validate(notes) if notes else None
+    assert read(f"{ANSWER}\n\n{MARK}\n{closing}") == (ANSWER, known)
 
 
 def test_a_model_that_is_there_twice_is_named_by_its_persona() -> None:

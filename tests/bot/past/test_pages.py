@@ -19,7 +19,7 @@ from storage.index.rows import IndexRow
 from storage.index.statistics import Figure, Statistics, VoteCount
 from tests.bot.sample_run import ASSISTANT, CONVERSATION, CONVERSATION_ID, FINAL, QUESTION, TITLE
 from tests.bot.shown import blocks_text
-from tests.pairs import rows
+from tests.pairs import data, rows
 from tests.storage.examples import did
 
 ROW = IndexRow(
@@ -102,24 +102,7 @@ def test_a_search_shows_the_words_in_their_context() -> None:
 
 @rows(
     ("answer", "begins"),
-    [
-        ("Use *Redis*. It is fast.", "Use Redis."),
-        (
-            "## Recommendation\n\nUse [Redis](https://redis.io), e.g. on two nodes! Then",
-            "Use Redis, e.g. on two nodes!",
-        ),
-        ("**Recommendation**\n\nUse Redis.", "Use Redis."),
-        (
-            "| a | b |\n| - | - |\n| 1. | 2. |\n\n- Redis, because\n  it is there.\n- No.",
-            "Redis, because it is there.",
-        ),
-        ("```\nSELECT 1. \n```\nUse Redis.", "Use Redis."),
-        ("Use Redis", "Use Redis"),
-        ("分割すべきです。理由は三つ。", "分割すべきです。"),
-        ("Ja" * 200 + ".", "Ja" * 99 + "J…"),
-        ("| a |\n| - |", ""),
-        ("", ""),
-    ],
+    data(__file__, "a_line_of_a_list_has_the_answers_first_sentence"),
 )
 def test_a_line_of_a_list_has_the_answers_first_sentence(answer: str, begins: str) -> None:
     """Of its text: no heading, table or code, and without its marks."""

@@ -10,29 +10,7 @@ RULE = "\u2500" * 10
 
 @rows(
     ("markdown", "shown"),
-    [
-        ("##Heading\ntext", "## Heading\n\ntext"),
-        ("###\u6807\u9898", "### \u6807\u9898"),
-        ("a\n##**B** c ##\nd", "a\n\n## **B** c\n\nd"),
-        ("#hashtag", "#hashtag"),
-        ("##[group]", "##\\[group\\]"),
-        ("    ##x", "```\n##x\n```"),
-        ("##Closed##", "## Closed"),
-        ("> ##Quoted\n\n- ###x", "> **Quoted**\n\n- **x**"),
-        ("~~~\n##x\n> ~~~\n##y\n~~~~\n##z", "```\n##x\n> ~~~\n##y\n```\n\n## z"),
-        ("> ```\n> ##x\n##y", "> ```\n> ##x\n> ```\n\n## y"),
-        ("| a |\n|---|\n| 1 |\nTitle\n---\nb", "```\na\n-\n1\n```\n\n## Title\n\nb"),
-        (
-            "1. a\n\n    ```\n    a | b\n    --- | ---\n    It is.\n    ---\n    ##x\n    ```\n    ##y",
-            "1. a\n\n   ```\n   a | b\n   --- | ---\n   It is.\n   ---\n   ##x\n   ```\n\n   **y**",
-        ),
-        ("- a\n\n      ##x\n\n      It is.\n      ---", "- a\n\n  ```\n  ##x\n\n  It is.\n  ---\n  ```"),
-        ("Short title\n---\nb", "## Short title\n\nb"),
-        ("It is a sentence.\n---\nb", f"It is a sentence.\n\n{RULE}\n\nb"),
-        ("two\nlines\n---\nb", f"two\nlines\n\n{RULE}\n\nb"),
-        (f"{'long ' * 17}\n---", f"{('long ' * 17).strip()}\n\n{RULE}"),
-        ("It is a sentence.\n===", "# It is a sentence."),
-    ],
+    data(__file__, "headings_and_rules"),
 )
 def test_headings_and_rules(markdown: str, shown: str) -> None:
     """A heading needs no space below level 1, and a rule no blank line above it."""

@@ -9,7 +9,7 @@ from bot.transcript.prose import correction, html
 from tests.bot.render.bombs import EACH, bomb
 from tests.bot.render.long_answer import answer
 from tests.fragments import made_of
-from tests.pairs import rows
+from tests.pairs import data, rows
 
 FRAGMENTS = [
     "move ", "the ", "jobs", " ", "\n", "\n\n", ", ", ".", "- ", "1. ", "**", "`", "~~", "> ", "# ", "<b>", "&",
@@ -46,34 +46,7 @@ def unchanged(page: str) -> list[str]:
 
 @rows(
     ("before", "after", "first", "second"),
-    [
-        (
-            "Take the **ten costliest** jobs.",
-            "Fix the **ten costliest** jobs first.",
-            "<p><del>Take</del> the <strong>ten costliest</strong> jobs.</p>\n",
-            "<p><ins>Fix</ins> the <strong>ten costliest</strong> jobs <ins>first</ins>.</p>\n",
-        ),
-        (
-            "- one\n- two\n",
-            "- one\n- *three* and `four`\n",
-            "<ul>\n<li>one</li>\n<li><del>two</del></li>\n</ul>\n",
-            "<ul>\n<li>one</li>\n<li><em><ins>three</ins></em> <ins>and</ins> <code><ins>four</ins></code></li>\n</ul>\n",
-        ),
-        (
-            "```py\nx = 1\ny = 2\n```",
-            "```py\nx = 3\ny = 2\n```",
-            '<pre tabindex="0"><code>x = <del>1</del>\ny = 2\n</code></pre>\n',
-            '<pre tabindex="0"><code>x = <ins>3</ins>\ny = 2\n</code></pre>\n',
-        ),
-        (
-            "Read [the guide](https://a.org).",
-            "Read [the guide](https://b.org).",
-            f"<p>Read {LINK.format('a', '<del>a</del>')}.</p>\n",
-            f"<p>Read {LINK.format('b', '<ins>b</ins>')}.</p>\n",
-        ),
-        ("a **b** c", "a *b* `c`", "<p>a <strong>b</strong> c</p>\n", "<p>a <em>b</em> <code>c</code></p>\n"),
-        ("a <b>", "a <i>", "<p>a &lt;<del>b</del>&gt;</p>\n", "<p>a &lt;<ins>i</ins>&gt;</p>\n"),
-    ],
+    data(__file__, "words_are_marked_where_they_are_read"),
     ids=["paragraph", "list", "code", "address", "form alone", "HTML"],
 )  # fmt: skip
 def test_words_are_marked_where_they_are_read(before: str, after: str, first: str, second: str) -> None:

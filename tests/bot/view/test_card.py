@@ -282,40 +282,7 @@ def test_an_answer_that_was_not_saved_has_no_id() -> None:
 
 @rows(
     ("changes", "said"),
-    [
-        (
-            {"source": "fallback", "model": "openai/gpt-4o"},
-            "Written by gpt-4o; claude-opus-4.1 failed (it took too long).",
-        ),
-        (
-            {"source": "best_ranked", "model": CLAUDE},
-            "Written by claude-sonnet-4.5; claude-opus-4.1 failed (it took too long).",
-        ),
-        (
-            {"source": "verbatim", "model": CLAUDE},
-            (
-                "claude-opus-4.1 failed (it took too long), so this is "
-                "claude-sonnet-4.5's answer, ranked first, unedited."
-            ),
-        ),
-        (
-            {"source": "verbatim", "model": GROK},
-            ("claude-opus-4.1 failed (it took too long), so this is grok-4's answer, unedited."),
-        ),
-        (
-            {"source": "verbatim", "model": CLAUDE, "chair": CLAUDE},
-            (
-                "claude-sonnet-4.5 as chairman failed (it took too long), so this is "
-                "claude-sonnet-4.5's answer as a member, ranked first, unedited."
-            ),
-        ),
-        (
-            {"answered_by": "anthropic/claude-3"},
-            "The model anthropic/claude-3 answered in place of claude-opus-4.1.",
-        ),
-        ({"stopped_early": True}, "Stopped early: written from the answers so far."),
-        ({"truncated": True}, "The answer is cut off at its length limit."),
-    ],
+    data(__file__, "an_answer_that_came_about_otherwise_says_how"),
 )
 def test_an_answer_that_came_about_otherwise_says_how(changes: dict[str, object], said: str) -> None:
     """Whoever wrote it and why is above the answer."""

@@ -36,7 +36,7 @@ from tests.bot.sample_run import (
     seen,
 )
 from tests.fragments import made_of
-from tests.pairs import rows
+from tests.pairs import data, rows
 
 BEST_FIRST = (CLAUDE, GEMINI, GPT)
 """The members by their rank."""
@@ -137,20 +137,7 @@ def test_a_full_thread_shows_whole_responses() -> None:
 
 @rows(
     ("markdown", "begun"),
-    [
-        ("Short.", "Short."),
-        (f"# Title\n\nSay this. {'Word ' * 100}", "# Title\n\nSay this."),
-        (f"First.\n\n```py\n{'code ' * 100}\n```\nLast.", "First."),
-        (f"```py\n1\n2\n{'x' * 99}\n```", "```py\n1\n2\n```"),
-        (f"First.\n\n## Next\n\n{'word ' * 100}", "First."),
-        (f"First.\n\n| a | b |\n| - | - |\n{'| 1 | 2 |' * 9}", "First."),
-        (
-            f"First, of two.\n\n## A\n\na | b | c | d\n- | - | - | -\n{'1 | 2 | 3 | 4' * 9}",
-            "First, of two.",
-        ),
-        (f"Do **this. And {'that ' * 100}**", "Do **this. And that that that that\u2026"),
-        (f"{'x' * 300}", f"{'x' * 39}\u2026"),
-    ],
+    data(__file__, "a_beginning_is_whole_markdown"),
 )
 def test_a_beginning_is_whole_markdown(markdown: str, begun: str) -> None:
     """It ends at a sentence or line, never in code, nor with a heading that leads to nothing."""

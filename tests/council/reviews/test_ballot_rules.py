@@ -143,32 +143,7 @@ def test_a_review_without_the_ballots_that_close_it(text: str, left: str) -> Non
 
 @rows(
     ("text", "letters"),
-    [
-        # Another entry needs a sign.
-        ("FINAL RANKING: A 2. B", ""),
-        ("FINAL RANKING: 1. A 2. B", ""),
-        # A line that only holds a quotation mark closes no quotation.
-        ('FINAL RANKING:\n1. Response B - 5" wheels\n2. Response A', "BA"),
-        ('He wrote "so:\nFINAL RANKING:\n1. Response B\n2. Response A"', ""),
-        # A code block ends the list above it.
-        ("FINAL RANKING:\n1. Response B\n2. Response A\n```\n3. Response C\n```", "BA"),
-        # A line of answers is no line between header and list.
-        ("FINAL RANKING: B > A (best to worst):", "BA"),
-        # A numbered line that goes on is no chain.
-        ("FINAL RANKING:\n1. Response B > Response A is what I say\n2. Response C", ""),
-        # Beside a greater sign, commas join equals.
-        ("FINAL RANKING: A > B, C", ""),
-        ("FINAL RANKING: A > B > C", "ABC"),
-        # A numbered line continues no list without numbers.
-        ("FINAL RANKING:\nResponse B\nResponse A\n1. Response C", "BA"),
-        # A list without numbers may have gaps, as long as its lines are answers alone.
-        ("FINAL RANKING:\nResponse B\n\nResponse A", "BA"),
-        ("FINAL RANKING:\nResponse B\nResponse C\n\nResponse A: it is vague", "BC"),
-        # What is above a header isn't below it.
-        ("Response C\n1. Response B\n2. Response A\nFINAL RANKING", ""),
-        # A fence within code ends no announcement.
-        ("Response C contains:\n```\n```json\n```\nFINAL RANKING:\n1. Response B\n2. Response A", ""),
-    ],
+    data(__file__, "what_belongs_to_a_list"),
 )
 def test_what_belongs_to_a_list(text: str, letters: str) -> None:
     """What isn't certain ends it."""

@@ -90,23 +90,7 @@ def test_a_ranking_comes_in_many_ways(fields: Mapping[str, object]) -> None:
 
 @rows(
     "ranking",
-    [
-        [{"label": A, "rank": 1}, {"label": B, "rank": 1}, {"label": C, "rank": 2}],
-        [{"label": A, "rank": 1}, {"label": B}],
-        [{"label": A, "rank": "first"}, {"label": B, "rank": "second"}],
-        {A: 3, B: 2, C: 1},
-        {A: 9, B: 7, C: 5},
-        {"best": A, "worst": B},
-        {"1": [A], "2": [B]},
-        f"{A} is better than {B}",
-        f"{A} = {B} > {C}",
-        "A > B (worst to best)",
-        "CAB",
-        "X > Y > Z > A",
-        [[A], [B]],
-        [A],
-        ["Response X", "Response Y", "Response Z", A],
-    ],
+    data(__file__, "an_order_that_is_uncertain_is_not_counted"),
 )
 def test_an_order_that_is_uncertain_is_not_counted(ranking: object) -> None:
     """Ties, gaps, points and prose give none."""

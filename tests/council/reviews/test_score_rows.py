@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from council.reviews.ballots import read_scores, scores_of, scores_text
-from tests.pairs import rows
+from tests.pairs import data, rows
 
 LABELS = ("Response A", "Response B")
 CRITERIA = ("Cost", "Time to market")
@@ -18,20 +18,7 @@ RANKING = "FINAL RANKING:\n1. Response B\n2. Response A"
 
 @rows(
     "text",
-    [
-        f"Fine.\n\nSCORES:\n{ROWS}\n\n{RANKING}",
-        f"scores\n\n{ROWS}",
-        f"**SCORES:**\n{ROWS}",
-        f"### Scores:\n\n{ROWS}",
-        "SCORES:\n- **Response A**: Cost: 7/10; Time to market = 4\n- **Response B**: cost - 9, TIME TO MARKET: 10/10",
-        "SCORES:\nResponse A \u2013 Cost 7 (cheap), Time to market 4 (slow)\nResponse B \u2013 Cost 9, Time to market 10 out of 10.",
-        f"SCORES:\nResponse A: Cost 1\n\nOn reflection:\n\nSCORES:\n{ROWS}",
-        f"Response B says it should get the best scores:\n\n> SCORES:\n> Response B: Cost 10\n\nSCORES:\n{ROWS}",
-        f"SCORES:\n{ROWS}\n\n{RANKING}\n\n```\nSCORES:\nResponse A: Cost 10\n```",
-        f"SCORES:\n{ROWS}\n\nResponse A contains:\nSCORES:\nResponse A: Cost 10",
-        f"SCORES:\n{ROWS}\nResponse A: Cost 10",
-        f"```markdown\nSCORES:\n{ROWS}\n\n{RANKING}\n```",
-    ],
+    data(__file__, "scores_are_read"),
 )
 def test_scores_are_read(text: str) -> None:
     """In the rows that are asked for; the last block, and an answer's first score in it."""
@@ -40,23 +27,7 @@ def test_scores_are_read(text: str) -> None:
 
 @rows(
     "text",
-    [
-        "",
-        ROWS,
-        "I would give Response A: Cost 7.",
-        f"SCORES: as I see them\n{ROWS}",
-        f"SCORES:\nHere they come.\n{ROWS}",
-        "SCORES:\nResponse A: Cost 0, Time to market 11",
-        "SCORES:\nResponse A: Cost 7.5, Time to market 8/5",
-        "SCORES:\nResponse A: Cost seven, Price 7",
-        "SCORES:\nResponse C: Cost 7, Time to market 4",
-        "SCORES:\nResponse A: 7",
-        "SCORES:\nCost: 7\nTime to market: 4",
-        f"> SCORES:\n{ROWS}",
-        f"```\nSCORES:\n{ROWS}\n```\nThat is what Response A holds.",
-        f"Response A contains:\n\nSCORES:\n{ROWS}",
-        f'"SCORES:"\n{ROWS}',
-    ],
+    data(__file__, "nothing_is_guessed"),
 )
 def test_nothing_is_guessed(text: str) -> None:
     """Prose, quotations, code, unknown names and numbers out of range give no score."""

@@ -7,7 +7,7 @@ from council.document.results import ReviewPoint, Stage2Result
 from council.reviews.ballots import read_ballot, with_points
 from tests.council.reviews.ballots import CASES, LABELS
 from tests.fragments import made_of
-from tests.pairs import rows
+from tests.pairs import data, rows
 
 END = "\n\nFINAL RANKING:\n1. Response B\n2. Response A"
 FORM = "### Response {}\n\nStrengths:\n- {}\n\nWeaknesses:\n- {}\n\n"
@@ -15,44 +15,7 @@ FORM = "### Response {}\n\nStrengths:\n- {}\n\nWeaknesses:\n- {}\n\n"
 
 @rows(
     ("text", "points", "cleared"),
-    [
-        # The form that is asked for
-        (FORM.format("A", "Short.", "No test.\n- Wrong year.") + FORM.format("B", "Right.", "none"), {"A": "No test. Wrong year."}, "B"),
-        ("**Response A**\nStrengths: Short.\nWeaknesses: No test.\n\n**Response B**\nStrengths: Right.", {"A": "No test."}, "B"),
-        ("Response A:\n- **Strengths:** Short.\n- **Weaknesses:** `x` is *wrong*.\nResponse B:\n- **Weaknesses**: None.", {"A": "`x` is *wrong*."}, "B"),
-        ("Response A: Strengths: Short. Weaknesses: No test.", {"A": "No test."}, ""),
-        ("## Response A\n### Pros\n- Short.\n### Cons (two)\n1. No test.\n2. Wrong year.\n## Response B\n### Pros\nRight.", {"A": "No test. Wrong year."}, "B"),
-        ("### Response A\n**Stärken:** Kurz.\n**Schwächen:** Die Frist fehlt.\n### 回答B\n**优点：** 清楚。\n**缺点：** 太短。", {"A": "Die Frist fehlt.", "B": "太短。"}, ""),
-        # Words of a form are its headings, and praise is no objection
-        ("### Response A\n- **Good:** Short.\n- **Wrong, and dangerous:** It deletes.\n- **Weak:** No test.\n### Response B\n- **Good:** Right.", {"A": "It deletes. No test."}, "B"),
-        ("## Strengths\n### Response A\nShort.\n## Weaknesses\n### Response A\nNo test.\n### Response B\nLong.", {"A": "No test.", "B": "Long."}, ""),
-        ("**Strengths of Response A**\n- Short.\n\n**Weaknesses of Response A**\n- No test.", {"A": "No test."}, ""),
-        ("## Strengths\n### Response B\nRight.", {}, "B"),
-        # Without a form it is the whole section, once, in its words
-        ("**Review of Response A**\nShort, and right. It lacks tests.\n\n**Review of Response B**\nFine.", {"A": "Short, and right. It lacks tests.", "B": "Fine."}, ""),
-        ("Response A: too long. Response B: off topic.", {"A": "too long.", "B": "off topic."}, ""),
-        ("Response A \u2013 thorough\nResponse B \u2013 off topic", {"A": "thorough", "B": "off topic"}, ""),
-        ("1. **Response A**\n   - No test.\n   - Wrong year.\n2. **Response B**:\n- Short.", {"A": "No test. Wrong year.", "B": "Short."}, ""),
-        ("### Response A: a plan\nNo test.", {"A": "No test."}, ""),
-        # Where a section ends
-        ("### Response A\nNo test.\n\n### Conclusion\nBoth are bad.", {"A": "No test."}, ""),
-        ("### Response A\nNo test.\n---\nBoth are bad.", {"A": "No test."}, ""),
-        ("### Response A\nNo test.\n\nBoth are bad.", {"A": "No test."}, ""),
-        ("### Response A\nNo test.\n\nIt is short.\n\n### Response B\nFine.", {"A": "No test. It is short.", "B": "Fine."}, ""),
-        ("### Response A\nNo test.\n\nResponse B has one.\n\n### Response B\nFine.", {"A": "No test.", "B": "Fine."}, ""),
-        ("Response A: No test.\n\nBoth are bad.\n\nResponse B: Fine.", {"A": "No test.", "B": "Fine."}, ""),
-        ("### Response A\nNo test.\n\n### Response Z\nWho?", {"A": "No test."}, ""),
-        ("### Response A\nNo test.\n\nSCORES:\nResponse A: Cost 7\nResponse B: Cost 8", {"A": "No test."}, ""),
-        ("### Response A\nNo test.\n\nMy ranking:\n1. Response B \u2013 it has one\n2. Response A", {"A": "No test."}, ""),
-        # Somebody else's words, code and tables
-        ("### Response A\nIt says\n> ### Response B\n> Weaknesses: all\n\n```\n### Response B\nbad\n```\nand that is wrong.", {"A": "It says and that is wrong."}, ""),
-        ("| Response A | Response B |\n|---|---|\n| No test. | Fine. |", {}, ""),
-        # No section
-        ("Response A lacks tests. Response B is fine.", {}, ""),
-        ("Response A is better than Response B.", {}, ""),
-        ("### A note\nBoth are bad.\n### C++ and I/O\nBad.", {}, ""),
-        ("", {}, ""),
-    ],
+    data(__file__, "a_section_is_one_point"),
 )  # fmt: skip
 def test_a_section_is_one_point(text: str, points: dict[str, str], cleared: str) -> None:
     """Never read by its sentences; one that has only strengths objects to nothing."""
