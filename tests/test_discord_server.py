@@ -619,9 +619,9 @@ async def test_a_fault_may_be_bound_to_a_channel_its_threads_or_a_person(
         await bot.get_partial_messageable(thread.id).send("x")
     personal = server.fail("POST /users/@me/channels", 403, code=50007, user=ada.id)
     bob = server.member(guild, "bob")
-    await (await bot.fetch_user(bob.id)).create_dm()
+    await bot.create_dm(discord.Object(bob.id))
     with pytest.raises(discord.Forbidden):
-        await (await bot.fetch_user(ada.id)).create_dm()
+        await bot.create_dm(discord.Object(ada.id))
     assert [exactly.hits, within.hits, personal.hits] == [1, 1, 1]
 
 

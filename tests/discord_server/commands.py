@@ -11,11 +11,11 @@ from typing import Any
 from . import errors, limits, wire
 from .errors import Impossible
 from .permissions import Permission, in_channel
-from .rest import Call, body_of, route
+from .rest import Call, route
 from .state import Attachment, Channel, ChannelType, Json, Role, User, World
 
 CHAT_INPUT, USER_MENU, MESSAGE_MENU = 1, 2, 3
-SUBCOMMAND, GROUP, STRING, INTEGER, BOOLEAN = 1, 2, 3, 4, 5
+STRING, INTEGER, BOOLEAN = 3, 4, 5
 USER, CHANNEL, ROLE, MENTIONABLE, NUMBER, ATTACHMENT = 6, 7, 8, 9, 10, 11
 CAPS = {CHAT_INPUT: 100, USER_MENU: 15, MESSAGE_MENU: 15}
 _NAME = re.compile(r"^[-_'\w]{1,32}$")
@@ -36,14 +36,12 @@ _PYTHON: dict[int, tuple[type, ...]] = {
 
 
 @route("GET /applications/{application_id}/commands")
-@route("GET /applications/{application_id}/guilds/{guild_id}/commands")
 def list_commands(call: Call) -> list[Json]:
     """Return the commands of one scope."""
     return list(_scope(call)[1].values())
 
 
 @route("PUT /applications/{application_id}/commands")
-@route("PUT /applications/{application_id}/guilds/{guild_id}/commands")
 def overwrite_commands(call: Call) -> list[Json]:
     """Replace all commands of a scope; those that stay keep their ids."""
     place, held = _scope(call)
@@ -61,58 +59,10 @@ def overwrite_commands(call: Call) -> list[Json]:
     return list(held.values())
 
 
-@route("POST /applications/{application_id}/commands")
-@route("POST /applications/{application_id}/guilds/{guild_id}/commands")
-def create_command(call: Call) -> Json:
-    """Add a command, or replace the one of that name."""
-    place, held = _scope(call)
-    body = body_of(call)
-    _check(body, "")
-    key = (body.get("type", CHAT_INPUT), body["name"])
-    old = next((entry for entry in held.values() if (entry["type"], entry["name"]) == key), None)
-    return _store(call.world, place, held, body, old)
-
-
-@route("GET /applications/{application_id}/commands/{command_id}")
-@route("GET /applications/{application_id}/guilds/{guild_id}/commands/{command_id}")
-def get_command(call: Call) -> Json:
-    """Return one command."""
-    return _known(call)[2]
-
-
-@route("PATCH /applications/{application_id}/commands/{command_id}")
-@route("PATCH /applications/{application_id}/guilds/{guild_id}/commands/{command_id}")
-def edit_command(call: Call) -> Json:
-    """Change fields of a command."""
-    place, held, old = _known(call)
-    body = {key: old[key] for key in ("name", "description", "type", "options")} | body_of(call)
-    _check(body, "")
-    return _store(call.world, place, held, body, old)
-
-
-@route("DELETE /applications/{application_id}/commands/{command_id}")
-@route("DELETE /applications/{application_id}/guilds/{guild_id}/commands/{command_id}")
-def delete_command(call: Call) -> None:
-    """Remove a command."""
-    _, held, old = _known(call)
-    del held[int(old["id"])]
-
-
 def _scope(call: Call) -> tuple[int | None, dict[int, Json]]:
     if call.id("application_id") != call.world.application_id:
         raise errors.ApiError(403, 20012, "You are not authorized to perform this action")
-    place = None
-    if "guild_id" in call.parameters:
-        place = call.world.guild(call.id("guild_id")).id
-    return place, call.world.commands.setdefault(place, {})
-
-
-def _known(call: Call) -> tuple[int | None, dict[int, Json], Json]:
-    place, held = _scope(call)
-    command = held.get(call.id("command_id"))
-    if command is None:
-        raise errors.unknown_command()
-    return place, held, command
+    return None, call.world.commands.setdefault(None, {})
 
 
 def _store(world: World, place: int | None, held: dict[int, Json], body: Json, old: Json | None) -> Json:
@@ -216,26 +166,16 @@ class Filled:
 
 def fill(
     command: Json,
-    words: list[str],
     values: Mapping[str, Any],
     channel: Channel,
     focused: str | None = None,
 ) -> Filled:
-    """Type values into the options of a command or of its subcommand (`words`).
+    """Type values into the options of a command.
 
     A value that the client wouldn't send (unknown option, wrong type, too long, not among the choices,
     missing) raises `Impossible`. While completing (`focused`) options may be missing.
     """
     options: list[Json] = command["options"]
-    if words:
-        inner = next((option for option in options if option["name"] == words[0]), None)
-        if inner is None or inner["type"] not in {SUBCOMMAND, GROUP}:
-            raise Impossible(f"no subcommand {words[0]!r}")
-        inside = fill({"options": inner.get("options", [])}, words[1:], values, channel, focused)
-        nested = {"name": inner["name"], "type": inner["type"], "options": inside.options}
-        return Filled([nested], inside.resolved)
-    if any(option["type"] in {SUBCOMMAND, GROUP} for option in options):
-        raise Impossible("this command needs a subcommand")
     declared = {option["name"]: option for option in options}
     if unknown := set(values) - set(declared):
         raise Impossible(f"no option {sorted(unknown)}; there is {sorted(declared)}")

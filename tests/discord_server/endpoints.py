@@ -3,7 +3,7 @@
 from . import errors, posting, wire
 from .permissions import Permission, in_channel, in_guild
 from .rest import Call, body_of, route
-from .state import Channel, ChannelType, Json, Message, User, World, iso
+from .state import Channel, ChannelType, Json, Message, User, World
 
 
 def visible(world: World, number: int) -> Channel:
@@ -86,15 +86,6 @@ def dm(world: World, person: User) -> Channel:
     return channel
 
 
-@route("GET /users/{user_id}")
-def get_user(call: Call) -> Json:
-    """Return an account."""
-    person = call.world.users.get(call.id("user_id"))
-    if person is None:
-        raise errors.unknown_user()
-    return wire.user(person)
-
-
 @route("GET /guilds/{guild_id}")
 def get_guild(call: Call) -> Json:
     """Return a guild."""
@@ -107,12 +98,6 @@ def get_channels(call: Call) -> list[Json]:
     return [wire.channel(entry) for entry in call.world.guild(call.id("guild_id")).channels.values()]
 
 
-@route("GET /guilds/{guild_id}/roles")
-def get_roles(call: Call) -> list[Json]:
-    """Return a guild's roles."""
-    return wire.roles(call.world.guild(call.id("guild_id")))
-
-
 @route("GET /guilds/{guild_id}/members/{user_id}")
 def get_member(call: Call) -> Json:
     """Return a member."""
@@ -120,23 +105,6 @@ def get_member(call: Call) -> Json:
     if member is None:
         raise errors.unknown_member()
     return wire.member(member)
-
-
-@route("GET /guilds/{guild_id}/threads/active")
-def get_active_threads(call: Call) -> Json:
-    """Return the guild's active threads that the bot can see."""
-    world, guild = call.world, call.world.guild(call.id("guild_id"))
-    threads = [
-        entry
-        for entry in world.channels.values()
-        if entry.guild is guild and entry.is_thread and not entry.archived
-    ]
-    seen = [entry for entry in threads if in_channel(entry, world.bot)]
-    joined = [entry for entry in seen if world.bot.id in entry.joined]
-    return {
-        "threads": [wire.thread(entry) for entry in seen],
-        "members": [wire.thread_member(entry, world.bot.id) for entry in joined],
-    }
 
 
 @route("GET /channels/{channel_id}")
@@ -163,26 +131,6 @@ def edit_channel(call: Call) -> Json:
     channel.auto_archive = body.get("auto_archive_duration", channel.auto_archive)
     posting.archive(world, channel, archived=archived, locked=body.get("locked"))
     return wire.channel(channel)
-
-
-@route("DELETE /channels/{channel_id}")
-def delete_channel(call: Call) -> Json:
-    """Delete a channel or thread; the bot needs MANAGE_THREADS even for its own threads."""
-    world = call.world
-    channel = visible(world, call.id("channel_id"))
-    if channel.guild is None:
-        raise errors.not_in_a_dm()
-    permission = Permission.MANAGE_THREADS if channel.is_thread else Permission.MANAGE_CHANNELS
-    need(channel, world, permission)
-    body = wire.channel(channel)
-    posting.remove_channel(world, channel)
-    return body
-
-
-@route("POST /channels/{channel_id}/typing")
-def typing(call: Call) -> None:
-    """Show that the bot is writing."""
-    visible(call.world, call.id("channel_id"))
 
 
 @route("GET /channels/{channel_id}/messages")
@@ -284,48 +232,6 @@ def thread_from_message(call: Call) -> Json:
     return wire.thread(thread) | {"member": wire.thread_member(thread, world.bot.id)}
 
 
-@route("POST /channels/{channel_id}/threads")
-def thread_alone(call: Call) -> Json:
-    """Open a thread without a message, or in a forum a post with its first message."""
-    world, body = call.world, body_of(call)
-    parent = visible(world, call.id("channel_id"))
-    if parent.type is ChannelType.DM or parent.is_thread:
-        raise errors.wrong_channel_type()
-    forum = parent.type is ChannelType.FORUM
-    private = not forum and body.get("type", 12) == ChannelType.PRIVATE_THREAD
-    permission = Permission.CREATE_PUBLIC_THREADS
-    if private:
-        permission = Permission.CREATE_PRIVATE_THREADS
-    need(parent, world, Permission.SEND_MESSAGES if forum else permission)
-    if forum and not isinstance(body.get("message"), dict):
-        raise errors.invalid("message", "BASE_TYPE_REQUIRED", "This field is required")
-    thread = posting.open_thread(
-        world,
-        parent,
-        body.get("name", ""),
-        world.bot,
-        private=private,
-        auto_archive=body.get("auto_archive_duration") or 1440,
-    )
-    reply = wire.thread(thread) | {"member": wire.thread_member(thread, world.bot.id)}
-    if forum:
-        message = posting.post(world, thread, world.bot, body["message"], call.uploads, by="bot")
-        reply["message"] = wire.message(message, world)
-    return reply
-
-
-@route("PUT /channels/{channel_id}/thread-members/@me")
-def join_thread(call: Call) -> None:
-    """Let the bot join a thread."""
-    _join(call, call.world.bot.id)
-
-
-@route("PUT /channels/{channel_id}/thread-members/{user_id}")
-def add_thread_member(call: Call) -> None:
-    """Add somebody to a thread."""
-    _join(call, call.id("user_id"))
-
-
 @route("GET /channels/{channel_id}/thread-members/{user_id}")
 def get_thread_member(call: Call) -> Json:
     """Return somebody's membership of a thread."""
@@ -333,10 +239,3 @@ def get_thread_member(call: Call) -> Json:
     if person not in thread.joined:
         raise errors.unknown_member()
     return wire.thread_member(thread, person)
-
-
-def _join(call: Call, person: int) -> None:
-    thread = visible(call.world, call.id("channel_id"))
-    if thread.archived:
-        raise errors.archived()
-    thread.joined.setdefault(person, iso(call.world.clock.now()))

@@ -33,7 +33,6 @@ OBSERVED: dict[str, tuple[int, float]] = {
     "DELETE /channels/{channel_id}/messages/{message_id}": (5, 1.0),
     "GET /channels/{channel_id}/messages": (5, 1.0),
     "POST /channels/{channel_id}/messages/{message_id}/threads": (50, 300.0),
-    "POST /channels/{channel_id}/threads": (50, 300.0),
     "POST /webhooks/{webhook_id}/{token}": (5, 2.0),
     "PATCH /webhooks/{webhook_id}/{token}/messages/@original": (5, 2.0),
 }
@@ -44,7 +43,6 @@ other bots (discord/discord-api-docs#7816, #8082).
 """
 BY_GUILD = {
     "POST /channels/{channel_id}/messages/{message_id}/threads",
-    "POST /channels/{channel_id}/threads",
 }
 
 

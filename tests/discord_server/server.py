@@ -246,19 +246,17 @@ class DiscordServer:
     # ── people ───────────────────────────────────────────────────────────────────────────────
 
     def slash(self, channel: Channel, user: User, name: str, **options: Any) -> Interaction:
-        """Return a slash command, subcommands after spaces (`"council config"`)."""
-        root, *words = name.split(" ")
-        command = commands.find(self.world, channel, user, root, commands.CHAT_INPUT)
-        filled = commands.fill(command, words, options, channel)
+        """Use a slash command."""
+        command = commands.find(self.world, channel, user, name, commands.CHAT_INPUT)
+        filled = commands.fill(command, options, channel)
         return self._interact(SLASH, channel, user, _called(command, filled))
 
     def autocomplete(
         self, channel: Channel, user: User, name: str, option: str, typed: str, **options: Any
     ) -> Interaction:
         """Type into an option that completes; the bot's proposals end up in `.choices`."""
-        root, *words = name.split(" ")
-        command = commands.find(self.world, channel, user, root, commands.CHAT_INPUT)
-        filled = commands.fill(command, words, options | {option: typed}, channel, focused=option)
+        command = commands.find(self.world, channel, user, name, commands.CHAT_INPUT)
+        filled = commands.fill(command, options | {option: typed}, channel, focused=option)
         return self._interact(AUTOCOMPLETE, channel, user, _called(command, filled))
 
     def menu(self, name: str, message: Message, user: User) -> Interaction:

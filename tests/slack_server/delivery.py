@@ -192,17 +192,6 @@ class Courier:
         if not future.done():
             future.set_result(None)
 
-    async def refresh(self) -> None:
-        """Ask every socket to reconnect, as Slack does from time to time."""
-        for socket in list(self._sockets):
-            socket.retiring = True
-            frame: Json = {
-                "type": "disconnect",
-                "reason": "refresh_requested",
-                "debug_info": {"host": "applink-1"},
-            }
-            await socket.ws.send_json(frame)
-
     async def drop(self) -> None:
         """Break every socket without a goodbye."""
         for socket in list(self._sockets):

@@ -383,10 +383,6 @@ class SlackServer:
         self.world.app_revoked = error
         self.changes.happened()
 
-    async def refresh_sockets(self) -> None:
-        """Ask the bot to reopen its sockets."""
-        await self.courier.refresh()
-
     async def drop_sockets(self) -> None:
         """Cut the bot's sockets."""
         await self.courier.drop()

@@ -52,7 +52,6 @@ class WebApi:
             "chat.update": Method(self._update, ("chat:write",), 3),
             "chat.delete": Method(self._delete, ("chat:write",), 3),
             "chat.postEphemeral": Method(self._post_ephemeral, ("chat:write",), 4),
-            "chat.getPermalink": Method(self._permalink),
             "chat.scheduleMessage": Method(self._schedule, ("chat:write",), 3),
             "chat.scheduledMessages.list": Method(self._scheduled, (), 3),
             "conversations.replies": Method(self._replies, (), 3),
@@ -330,16 +329,6 @@ class WebApi:
         thread_ts = arguments.get("thread_ts")
         shown = self.board.show(channel.id, user.id, content, "chat.postEphemeral", thread_ts)
         return {"message_ts": shown.ts}
-
-    def _permalink(self, team: Team, arguments: Json) -> Json:
-        channel = self.board.visible(team, arguments)
-        message = channel.messages.get(str(arguments.get("message_ts")))
-        if message is None or message.deleted_at is not None:
-            raise Refused("message_not_found")
-        link = f"https://{team.domain}.slack.com/archives/{channel.id}/p{message.ts.replace('.', '')}"
-        if message.thread_ts:
-            link += f"?thread_ts={message.thread_ts}&cid={channel.id}"
-        return {"channel": channel.id, "permalink": link}
 
     def _replies(self, team: Team, arguments: Json) -> Json:
         channel = self.board.readable(team, arguments)
