@@ -227,7 +227,10 @@ class FileReader:
                     )
                 )
             unseen = [page for page in bare if page not in {each.page for each in taken}]
-            omitted = [attachment.omitted, wording.not_shown(unseen) if unseen else None]
+            omitted = [
+                attachment.omitted,
+                f"{wording.named_pages(unseen)} not shown" if unseen else None,
+            ]
             update = {"pictures": tuple(shown), "omitted": "; ".join(filter(None, omitted)) or None}
             attachments.append(attachment.model_copy(update=update))
         return FilesAsRead(tuple(attachments), pictures)
@@ -278,9 +281,11 @@ def _looked_at(file: FileContent) -> tuple[Kind | None, str, str, str | None]:
 def _omitted(found: Extract) -> list[str]:
     said: list[str] = []
     if found.bare:
-        said.append(wording.only_pictures(found.bare))
+        hold = "holds only a picture" if len(found.bare) == 1 else "hold only pictures"
+        said.append(f"{wording.named_pages(found.bare)} {hold}")
     if found.garbled:
-        said.append(wording.not_in_letters(found.garbled))
+        say = "says" if len(found.garbled) == 1 else "say"
+        said.append(f"{wording.named_pages(found.garbled)} {say} something that can't be read as text")
     if found.pages is not None and found.read is not None and found.read < found.pages:
         said.append(wording.pages_read(found.read, found.pages))
     elif found.cut:

@@ -49,21 +49,8 @@ def characters_read(characters: int) -> str:
     return f"only the first {characters:,} characters"
 
 
-def only_pictures(pages: Sequence[int]) -> str:
-    named = listing([*_spans(pages)])
-    if len(pages) == 1:
-        return f"page {named} holds only a picture"
-    return f"pages {named} hold only pictures"
-
-
-def not_in_letters(pages: Sequence[int]) -> str:
-    if len(pages) == 1:
-        return f"page {pages[0]:,} says something that can't be read as text"
-    return f"pages {listing([*_spans(pages)])} say something that can't be read as text"
-
-
-def not_shown(pages: Sequence[int]) -> str:
-    return f"{'page' if len(pages) == 1 else 'pages'} {listing([*_spans(pages)])} not shown"
+def named_pages(pages: Sequence[int]) -> str:
+    return f"{'page' if len(pages) == 1 else 'pages'} {listing([*_spans(pages)])}"
 
 
 def _spans(pages: Sequence[int]) -> Iterator[str]:
