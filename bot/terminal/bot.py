@@ -40,21 +40,21 @@ from bot.upkeep import repair_index
 from bot.view.message import Line, Message, Pairs
 from bot.view.wording import terminal as wording
 from bot.view.wording.commands import NOT_OFFERED, NOTHING_TO_VOTE_ON
-from bot.view.wording.figures import DELETE, HELPFUL, UNHELPFUL
+from bot.view.wording.figures import DELETE, HELPFUL, UNHELPFUL, listing
 from bot.view.wording.past import OPEN
 from council import demonstration
 from council.profile import Profile
+from council.text import clip
 from storage.errors import ConversationNotFound
 from storage.index.rows import IndexRow
 from storage.journal.rows import RunRow
 
 _ASK = f"/{ASK.name}"
-HINT = wording.hint(
-    _ASK,
-    (f"/{each.name} {usage(each)}" for each in PAST),
-    f"/{FORGET.name} {usage(FORGET)}",
-    f"/{CONFIG.name}",
-    f"/{HELP.name}",
+_PAST = listing(f"/{each.name} {usage(each)}" for each in PAST)
+HINT = (
+    f"{_ASK} QUESTION asks; @council QUESTION continues the conversation; {_PAST} show past answers; "
+    f"/{FORGET.name} {usage(FORGET)} deletes them; /{CONFIG.name} shows and changes the settings; "
+    f"/{HELP.name} explains; Ctrl-D leaves."
 )
 _LISTED = re.compile(rf"(?:{OPEN}|{DELETE}) (\d+)")
 _VOTE = re.compile(rf"{HELPFUL}|{UNHELPFUL}(?:[:,.]?\s+(?P<reason>.+))?", re.IGNORECASE | re.DOTALL)
@@ -108,14 +108,21 @@ async def _hold(configuration: Configuration, library: Library, *, is_kept: bool
                     if answered := await terminal.ask(profile, question, people, after=after):
                         await keyboard.show_buttons(answered)
                         if is_kept:
-                            say(wording.as_page(answered))
+                            page = f"{answered[:8]} --format html > council-{answered[:8]}.html"
+                            say(f"Its transcript as a page: council export {page}")
                         say(
                             "To vote on the answer, type Helpful, or Not helpful with a reason after it "
                             "if you like."
                         )
                 elif word and not await keyboard.handle(word, line.strip()):
                     near = get_close_matches(word, [f"/{each.name}" for each in (ASK, *COMMANDS)], 1)
-                    paragraph(wording.unknown_command(line.strip(), near[0] if near else None))
+                    if near or word.startswith(("/", "@")):
+                        meant = (
+                            f"Did you mean {near[0]}?" if near else "/council-help lists what there is."
+                        )
+                        paragraph(f"{line.split(maxsplit=1)[0]} isn't a command here. {meant}")
+                    else:
+                        paragraph(f"To ask, begin with /council: /council {clip(line.strip(), 60)}")
             except Refusal as refusal:
                 say(str(refusal))
 

@@ -1,11 +1,10 @@
 """What the terminal says: `council chat` and `ask`, the demonstration, servers on this machine."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from bot.view.wording.figures import listing
 from council.profile import PRESETS
-from council.text import clip
 
 TINY_MODEL = (
     "A tiny model that comes with the program answers: it shows how a council works, and no more. Don't "
@@ -24,26 +23,6 @@ LACKED = {
     "stage2_5": "could not be corrected",
     "stage3": "could not write the final answer",
 }
-
-
-def hint(ask: str, past: Iterable[str], forget: str, config: str, help_: str) -> str:
-    return (
-        f"{ask} QUESTION asks; @council QUESTION continues the conversation; "
-        f"{listing(past)} show past answers; {forget} deletes them; {config} shows and changes the "
-        f"settings; {help_} explains; Ctrl-D leaves."
-    )
-
-
-def unknown_command(line: str, near: str | None) -> str:
-    if near is None and not line.startswith(("/", "@")):
-        return f"To ask, begin with /council: /council {clip(line, 60)}"
-    meant = f"Did you mean {near}?" if near else "/council-help lists what there is."
-    return f"{line.split(maxsplit=1)[0]} isn't a command here. {meant}"
-
-
-def as_page(conversation_id: str) -> str:
-    start = conversation_id[:8]
-    return f"Its transcript as a page: council export {start} --format html > council-{start}.html"
 
 
 def buttons(numbers: Sequence[int], named: Sequence[tuple[int, str]]) -> str:
