@@ -34,7 +34,6 @@ from bot.service.requests.votes import ReasonForm
 from bot.service.run_tasks import RunTasks
 from bot.view.wording import commands, figures
 from bot.view.wording.commands import ALREADY_ASKED, ASKED_HERE, asked
-from bot.view.wording.past import short_id
 from council.document.conversation import Source
 from council.text import clip
 from storage.index.rows import IndexRow
@@ -219,7 +218,7 @@ def proposals(rows: Sequence[IndexRow]) -> list[app_commands.Choice[str]]:
 
 def _proposal(row: IndexRow) -> str:
     """Label a conversation so that it differs from others with the same title."""
-    told_by = f" \u00b7 {figures.moment(row.updated_at)} \u00b7 {short_id(row.id)}"
+    told_by = f" \u00b7 {figures.moment(row.updated_at)} \u00b7 id {row.id[:8]}"
     return f"{clip(' '.join(row.title.split()), LONGEST_CHOICE - len(told_by))}{told_by}"
 
 
