@@ -19,7 +19,11 @@ from tests.discord_server import Channel, DiscordServer, Interaction, Message, P
 from tests.discord_server.state import Intent, shown
 
 SEND = "POST /channels/{channel_id}/messages"
-ROUTES = {"edit": "PATCH /channels/{channel_id}/messages/{message_id}", "post": SEND}
+ROUTES = {
+    "edit": "PATCH /channels/{channel_id}/messages/{message_id}",
+    "post": SEND,
+    "read": "GET /channels/{channel_id}/messages",
+}
 ALWAYS = 1 << 31
 
 

@@ -19,7 +19,7 @@ from tests.slack_server.faults import ALWAYS
 from tests.slack_server.modals import View
 from tests.slack_server.workspace import StoredFile
 
-METHODS = {"edit": "chat.update", "post": "chat.postMessage"}
+METHODS = {"edit": "chat.update", "post": "chat.postMessage", "read": "conversations.replies"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,7 +158,7 @@ class Team(ABC, Generic[Card, Note, Form, Sent]):
 
     @abstractmethod
     def fail(self, what: str, **fault: Any) -> "Lost":
-        """Let requests fail: `edit`, `post`, or the platform's own name of them; see the fakes' `fail`."""
+        """Let requests fail: `edit`, `post`, `read`, or the platform's own name of them; see the fakes' `fail`."""
 
     @abstractmethod
     def hide(self, *, direct: bool = False) -> None:

@@ -1,6 +1,7 @@
 """The council reads the human thread in which it is asked, where it may."""
 
 import re
+from typing import Any
 
 import pytest
 
@@ -206,3 +207,32 @@ async def test_who_is_mentioned_there_has_a_name(talks: AnyTalks) -> None:
     await talks.ask_in(talks.begin(f"Ask <@{team.bob}> first."), "Why?")
     [read] = read_by(team.council)
     assert read == (f"Message by {team.name('ada')}", f"Ask @{team.name('bob')} first.")
+
+
+@pytest.mark.parametrize(
+    ("team", "fault", "why"),
+    [
+        ("Discord, reading", {"status": 403, "code": 50001}, "the bot has no access to this thread"),
+        ("Discord, reading", {"status": 403, "code": 50013}, "the bot lacks Read Message History"),
+        ("Discord, reading", {"status": 404, "code": 10003}, "the thread is gone"),
+        *(
+            ("Slack, reading", {"error": error}, why)
+            for error, why in (
+                ("channel_not_found", "the channel doesn't exist, or the bot isn't in it"),
+                ("not_in_channel", "the bot isn't in this channel"),
+                ("thread_not_found", "the thread was deleted"),
+                ("internal_error", "Slack is having problems"),
+            )
+        ),
+    ],
+    indirect=["team"],
+)
+async def test_a_run_continues_without_a_refused_thread(
+    talks: AnyTalks, fault: dict[str, Any], why: str
+) -> None:
+    """And the card says why."""
+    thread = talks.discuss(5)
+    talks.team.fail("read", **fault, times=1 << 31)
+    card = await talks.ask_in(thread, "What now?")
+    assert f"Read only the question, not this thread: {why}" in talks.team.text(card)
+    assert read_by(talks.team.council) == []

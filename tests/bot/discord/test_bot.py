@@ -1,27 +1,17 @@
 """Discord end to end: the real discord.py client, real storage, scripted models."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import discord
 import pytest
-import pytest_asyncio
-from discord.http import Route
 
 from bot.app import open_lookup
 from bot.discord.bot import DiscordBot
-from bot.discord.chat import DiscordChat
-from bot.discord.client import DiscordTransport, single_attempts
-from bot.discord.incoming import Location
-from bot.errors import ConfigurationError, Gone, Malformed, NotAllowed, VenueError
+from bot.errors import ConfigurationError
 from bot.service.commands import ACTION, COMMANDS
-from bot.service.delivery.chat import File, Part
-from bot.service.delivery.receipts import unrecorded
-from bot.service.delivery.venue import Venue
 from bot.view.wording.discord import HINT
-from tests.bot.discord.office import HELD, Office, impatient
+from tests.bot.discord.office import HELD, Office
 from tests.bot.inputs.pdfs import lines, pdf
-from tests.bot.sample_run import accepted
 from tests.council.scripted import FOUR, ScriptedCouncil, failure
 from tests.discord_server import (
     Channel,
@@ -549,64 +539,3 @@ async def test_the_card_is_left_alone_for_about_a_second(
         await council.until_called(HELD["Final answer"])
         assert len(card.history) == 1
         await quiet.dispatcher.tasks.drain(0)
-
-
-# ── the venue alone ──────────────────────────────────────────────────────────────────────────
-
-
-@pytest_asyncio.fixture
-async def client(server: DiscordServer, quiet: Office) -> AsyncIterator[discord.Client]:
-    """A client that can post, without a gateway connection."""
-    Route.BASE = server.url  # put back by `server`
-    client = discord.Client(intents=discord.Intents.none(), http_trace=single_attempts())
-    async with client:
-        await client.login(quiet.server.world.token)
-        yield client
-
-
-def venue(client: discord.Client, team: Office) -> Venue:
-    """A run's venue in the channel, without a card."""
-    assert team.general.guild is not None
-    where = Location(team.general.id, team.general.guild.id).source(team.ada.id)
-    return Venue.of(DiscordChat(client, DiscordTransport(impatient())), accepted(where))
-
-
-async def test_a_file_is_posted_once_with_its_note(
-    server: DiscordServer, quiet: Office, client: discord.Client
-) -> None:
-    """Even if the confirmation of the first attempt was lost."""
-    server.fail(SEND, 503, applied=True)
-    await venue(client, quiet).attach(
-        "The transcript.", unrecorded("any"), File("council.md", "# Größe")
-    )
-    [message] = server.messages(quiet.general)
-    assert message.content == "The transcript."
-    assert [(file.filename, file.data.decode()) for file in message.attachments] == [
-        ("council.md", "# Größe")
-    ]
-
-
-@pytest.mark.parametrize(
-    ("status", "code", "kind", "said"),
-    [
-        (404, 10003, Gone, "the channel is gone"),
-        (403, 50001, NotAllowed, "the bot has no access to this channel"),
-        (403, 50013, NotAllowed, "the bot lacks Send Messages"),
-        (403, 160005, NotAllowed, "the thread is locked"),
-        (400, 50035, Malformed, "Discord doesn't accept its content"),
-    ],
-)
-async def test_refusals_are_put_into_words(
-    server: DiscordServer,
-    quiet: Office,
-    client: discord.Client,
-    status: int,
-    code: int,
-    kind: type[VenueError],
-    said: str,
-) -> None:
-    """No discord.py error leaves the adapter."""
-    server.fail(SEND, status, code=code, times=2)
-    with pytest.raises(VenueError) as caught:
-        await venue(client, quiet).post(Part("Ranking"), "ranking.0", unrecorded("any"))
-    assert (type(caught.value), str(caught.value)) == (kind, said)

@@ -12,7 +12,7 @@ from discord.http import Route
 from bot.discord.chat import DiscordChat
 from bot.discord.client import DiscordTransport, single_attempts
 from bot.discord.incoming import Location
-from bot.errors import NotAllowed
+from bot.errors import Gone, Malformed, NotAllowed, VenueError
 from bot.service.delivery.chat import Button, Card, File, Part
 from bot.service.delivery.mentions import Mention
 from bot.service.delivery.outbox import Urgency
@@ -391,3 +391,40 @@ async def test_of_two_runs_in_one_place_each_has_its_own_transcript(alone: Bench
         theirs.name,
         ours.name,
     ]
+
+
+async def test_a_file_is_posted_once_with_its_note(
+    alone: Bench,
+) -> None:
+    """Even if the confirmation of the first attempt was lost."""
+    alone.server.fail(SEND, 503, applied=True)
+    await alone.venue().attach("The transcript.", unrecorded, File("council.md", "# Größe"))
+    [message] = alone.server.messages(alone.channel)
+    assert message.content == "The transcript."
+    assert [(file.filename, file.data.decode()) for file in message.attachments] == [
+        ("council.md", "# Größe")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "kind", "said"),
+    [
+        (404, 10003, Gone, "the channel is gone"),
+        (403, 50001, NotAllowed, "the bot has no access to this channel"),
+        (403, 50013, NotAllowed, "the bot lacks Send Messages"),
+        (403, 160005, NotAllowed, "the thread is locked"),
+        (400, 50035, Malformed, "Discord doesn't accept its content"),
+    ],
+)
+async def test_refusals_are_put_into_words(
+    alone: Bench,
+    status: int,
+    code: int,
+    kind: type[VenueError],
+    said: str,
+) -> None:
+    """No discord.py error leaves the adapter."""
+    alone.server.fail(SEND, status, code=code, times=2)
+    with pytest.raises(VenueError) as caught:
+        await alone.venue().post(Part("Ranking"), "ranking.0", unrecorded)
+    assert (type(caught.value), str(caught.value)) == (kind, said)

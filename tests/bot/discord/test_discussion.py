@@ -97,22 +97,3 @@ async def test_without_the_permission_only_the_mention_is_read(reading: Office) 
     card = await asked(reading, thread, "What now?")
     assert "not this thread: the bot lacks Read Message History." in card
     assert read_by(reading.council) == []
-
-
-@pytest.mark.parametrize(
-    ("fault", "why"),
-    [
-        ({"status": 403, "code": 50001}, "the bot has no access to this thread"),
-        ({"status": 403, "code": 50013}, "the bot lacks Read Message History"),
-        ({"status": 404, "code": 10003}, "the thread is gone"),
-    ],
-)
-async def test_the_run_continues_without_a_refused_thread(
-    reading: Office, fault: dict[str, int], why: str
-) -> None:
-    """And the card says why."""
-    thread, _ = discuss(reading, 5)
-    reading.server.fail(MESSAGES, times=99, **fault)  # pyright: ignore[reportArgumentType]
-    card = await asked(reading, thread, "What now?")
-    assert f"Read only the question, not this thread: {why}" in card
-    assert read_by(reading.council) == []

@@ -68,25 +68,6 @@ class TestThread:
 class TestTrouble:
     """Slack doesn't return the thread."""
 
-    @pytest.mark.parametrize(
-        ("error", "why"),
-        [
-            ("channel_not_found", "the channel doesn't exist, or the bot isn't in it"),
-            ("not_in_channel", "the bot isn't in this channel"),
-            ("thread_not_found", "the thread was deleted"),
-            ("internal_error", "Slack is having problems"),
-        ],
-    )
-    async def test_the_run_continues_without_it(self, tmp_path: Path, error: str, why: str) -> None:
-        """And the card says why."""
-        async with at_work(tmp_path, scopes=frozenset(THREADS)) as place:
-            place.slack.fail("conversations.replies", error, times=ALWAYS)
-            first, people = discuss(place, 5)
-            await place.slack.mention(place.general, people[0], "What now?", thread_ts=first.ts)
-            card = (await card_in(place, place.general, first.ts)).text
-            assert f"Read only the question, not this thread: {why}" in card
-            assert read_by(place.council) == []
-
     async def test_an_endless_rate_limit_is_not_waited_for(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
