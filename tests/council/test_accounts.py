@@ -10,6 +10,7 @@ from council.errors import Cause, Failure, ModelError, NoAnswers
 from council.events import MemberFailed
 from council.profile import Member, Persona, Profile
 from tests.council.scripted import FOUR, ScriptedCouncil, failure, profile
+from tests.pairs import rows
 
 HERE = "http://127.0.0.1:8000/v1"
 THERE = "http://127.0.0.1:9000/v1"
@@ -191,9 +192,7 @@ async def test_a_call_that_is_not_made_is_told_but_not_recorded() -> None:
     assert not any(step.startswith("stage3") for step in council.steps.outcomes)
 
 
-@pytest.mark.parametrize(
-    "step", ["stage1.1:x/a", "stage2.1:x/a", "stage2_5.1:x/a", "stage3.1:chair/man"]
-)
+@rows("step", ["stage1.1:x/a", "stage2.1:x/a", "stage2_5.1:x/a", "stage3.1:chair/man"])
 async def test_a_replay_ends_as_the_run_did(step: str) -> None:
     """Nothing is asked again, and the same accounts are refused."""
     seats = seated("x/a", "x/b", own("c"), own("d"))

@@ -70,7 +70,7 @@ def test_the_last_whole_consultation_counts(around: str) -> None:
     assert read_opinion(around.format(whole=FIRST, second=second), Opinion).opinion == WHOLE
 
 
-@pytest.mark.parametrize(
+@rows(
     ("reply", "pros"),
     [
         (changed("response", pros="Cheap"), ["Cheap"]),

@@ -9,7 +9,7 @@ from council import Criterion, EvaluationCriteria
 from tests.pairs import rows
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         "Cost:3, Security:2!, Speed",

@@ -4,8 +4,6 @@ import tomllib
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from council.calls import Call, MemorySteps
 from council.document.conversation import AssistantMessage
 from council.document.results import Stage2_5Result
@@ -178,7 +176,7 @@ async def test_authors_are_shown_no_ranking() -> None:
     message.check()
 
 
-@pytest.mark.parametrize(
+@rows(
     "reply",
     [
         (

@@ -146,7 +146,7 @@ def test_more_of_anything_never_costs_less(text: str, seats: int, rounds: int, l
     assert small.cost == pytest.approx(sum(stage.cost for stage in small.stages))
 
 
-@pytest.mark.parametrize(
+@rows(
     ("settings", "calls"),
     [
         ({"depth": "quick"}, {"stage1": 4, "stage3": 1}),

@@ -126,7 +126,7 @@ async def test_arms_share_their_calls_and_the_second_look_asks_for_no_review() -
     assert models.calls - again == {"stage3": 1}
 
 
-@pytest.mark.parametrize(
+@rows(
     ("broken", "missing"),
     [
         ("stage1", dict.fromkeys(("best", "second_look", "full_without_2_5", "full"), "no_answer")),
@@ -204,14 +204,14 @@ def test_a_tie_is_a_tie() -> None:
     assert found.interval.low < 0 < found.interval.high
 
 
-@pytest.mark.parametrize(("count", "pairs"), [(2, None), (3, 3), (9, 9)])
+@rows(("count", "pairs"), [(2, None), (3, 3), (9, 9)])
 def test_few_questions_compare_nothing_or_decide_nothing(count: int, pairs: int | None) -> None:
     against = figures({"best": [0.0] * count, "full": [1.0] * count})["full"].against
     assert (against and against.pairs) == pairs
     assert against is None or against.decision == "undecided"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("low", "high", "decision"),
     [
         (-0.04, 0.05, "within_margin"),

@@ -12,7 +12,7 @@ from council.document.conversation import AssistantMessage
 from council.document.results import IterationState
 from tests.council.consultations import AGAIN, FIRST, faults
 from tests.council.scripted import FOUR, ScriptedCouncil, labels_in, profile
-from tests.pairs import pairs
+from tests.pairs import pairs, rows
 
 MEMBERS = FOUR[:3]
 STRUCTURED = {"answer_format": "structured"}
@@ -110,7 +110,7 @@ def timeless(message: AssistantMessage) -> str:
     return re.sub(r'"20\d\d-[^"]*Z"', '"then"', json.dumps(message.dump(), sort_keys=True))
 
 
-@pytest.mark.parametrize("mode", MODES)
+@rows("mode", MODES)
 async def test_the_document_is_sound_and_a_replay_is_free(mode: str) -> None:
     """In any combination, everything is in the message where it belongs, and nothing is asked twice."""
     settings = MODES[mode]

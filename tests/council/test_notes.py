@@ -47,7 +47,7 @@ def test_the_closing_part_is_separated_from_the_answer() -> None:
     assert read(WHOLE) == (ANSWER, BOTH)
 
 
-@pytest.mark.parametrize("fence", ["```\n{}\n```", "```text\n\n{}\n```\n", "~~~\n{}", "{}\n```"])
+@rows("fence", ["```\n{}\n```", "```text\n\n{}\n```\n", "~~~\n{}", "{}\n```"])
 def test_notes_in_a_code_block_are_read_as_bare_ones(fence: str) -> None:
     """The block belongs to nothing, and none of it is shown."""
     reply = f"{ANSWER}\n\n{MARK}\n{fence.format(NOTES)}"
@@ -70,7 +70,7 @@ def test_notes_without_their_mark_are_told_by_three_keywords(closing: str) -> No
     assert read(f"{ANSWER}\n\n{closing}") == (ANSWER, BOTH)
 
 
-@pytest.mark.parametrize(
+@rows(
     "reply",
     [
         f"{ANSWER}\n\n{NOTES}",

@@ -110,7 +110,7 @@ def test_a_reply_within_a_code_block_is_read() -> None:
     assert (read.verdicts, read.answer) == ({1: (True, "yes.")}, "Twelve.")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("fields", "verdicts", "answer"),
     [
         (
@@ -145,7 +145,7 @@ def test_the_same_is_read_from_json(
         assert (read.verdicts, read.answer) == (verdicts, answer)
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         '{"replies": [{"objection": 1, "holds": true, "reason": "so"}], "ans',
@@ -260,9 +260,7 @@ async def test_an_answer_is_kept_although_something_holds() -> None:
     assert [each.holds for each in of(message).replies or ()] == [True, True]
 
 
-@pytest.mark.parametrize(
-    "said", ["Just another answer.", "1. holds: yes.\n\nTwelve.", "KEEP: it is right."]
-)
+@rows("said", ["Just another answer.", "1. holds: yes.\n\nTwelve.", "KEEP: it is right."])
 async def test_a_reply_without_the_mark_is_asked_for_once_more(said: str) -> None:
     """Then the answer is kept, with its cause; the mark is given again."""
     scripted = council({STEP: said, f"{STEP}:again": replying("holds", "Twelve.")})

@@ -9,6 +9,7 @@ from council.document.conversation import AssistantMessage, peer_critiques
 from council.document.results import IterationState, TerminationReason
 from council.events import StageCompleted, StageStarted, to_json
 from tests.council.scripted import FOUR, Script, ScriptedCouncil, failure, labels_in, profile
+from tests.pairs import rows
 
 MEMBERS = FOUR[:3]
 SAID = {
@@ -104,7 +105,7 @@ def reasons() -> list[tuple[TerminationReason, dict[str, Script], dict[str, obje
     ]
 
 
-@pytest.mark.parametrize(("reason", "script", "settings", "rounds"), reasons())
+@rows(("reason", "script", "settings", "rounds"), reasons())
 async def test_every_reason_ends_the_rounds(
     reason: TerminationReason, script: dict[str, Script], settings: dict[str, object], rounds: int
 ) -> None:

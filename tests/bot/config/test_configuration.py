@@ -13,6 +13,7 @@ from bot.config.settings import given_secrets
 from bot.errors import ConfigurationError
 from council.profile import PRESETS, Persona
 from council.text.redaction import Redaction
+from tests.pairs import rows
 
 Write = Callable[..., None]
 
@@ -255,7 +256,7 @@ def test_opt_in_is_on_or_off(env: Write) -> None:
     assert problem.endswith(". Write true or false, without quotes")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "said"),
     [
         ("members = [", "council.toml: it can't be read as TOML"),
@@ -284,9 +285,7 @@ def test_an_endpoints_key_must_be_set(env: Write) -> None:
     assert "secret" in configuration.secrets  # so that no log shows it
 
 
-@pytest.mark.parametrize(
-    "endpoint", ["htp://user:secret@127.0.0.1/v1", "http://", "http://127.0.0.1:99999/v1", "llama:1"]
-)
+@rows("endpoint", ["htp://user:secret@127.0.0.1/v1", "http://", "http://127.0.0.1:99999/v1", "llama:1"])
 def test_an_endpoint_is_an_address(endpoint: str) -> None:
     """A wrong one is found at the start, and isn't repeated: it may contain a password."""
     toml(f'[profiles.default]\nmembers = [{{ model = "llama", endpoint = "{endpoint}" }}]')
@@ -341,7 +340,7 @@ PLATFORM_VARIABLES = [
 ]
 
 
-@pytest.mark.parametrize("variable", [*PLATFORM_VARIABLES, "discord_token"])
+@rows("variable", [*PLATFORM_VARIABLES, "discord_token"])
 def test_a_platforms_token_is_no_models_key(variable: str) -> None:
     """Whether it is set or not."""
     toml(OWN_KEY.format(variable))

@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.config.editing import with_table, with_variables
+from tests.pairs import rows
 
 MEMBERS, CHAIRMAN = '[\n    "a/x",\n    { model = "b/y" },\n]', '"c/z"'
 DEFAULT = ("profiles", "default"), {"members": MEMBERS, "chairman": CHAIRMAN}
 COUNCIL = f"[profiles.default]\nmembers = {MEMBERS}\nchairman = {CHAIRMAN}\n"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("before", "after"),
     [
         ("", "KEY=1\n"),
@@ -60,7 +61,7 @@ def test_a_variable_is_written_above_a_quotation_that_never_ends() -> None:
     assert with_variables("A=1\nB='", {"KEY": "*"}) == "KEY='*'\nA=1\nB='"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("before", "after"),
     [
         ("", COUNCIL),
@@ -81,7 +82,7 @@ def test_changing_members_changes_nothing_else(before: str, after: str) -> None:
     assert tomllib.loads(after)["profiles"]["default"]["chairman"] == "c/z"
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         'profiles.default.members = ["m"]\n',

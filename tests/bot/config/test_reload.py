@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 from bot.config.configuration import Configuration, load
 from bot.serve import compare, reload, watch
 from storage.errors import DatabaseError
+from tests.pairs import rows
 
 FILE = Path("council.toml")
 ONE = '[profiles.default]\nmembers = [{ model = "a", endpoint = "http://127.0.0.1:1/v1" }]\n'
@@ -60,7 +61,7 @@ async def test_a_valid_file_is_taken_over() -> None:
     assert [entry["event"] for entry in logs] == ["configuration_changed"]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "said"),
     [
         (ONE + "rounds = 2\n", "there is no such key"),
@@ -151,7 +152,7 @@ class Others:
         return look
 
 
-@pytest.mark.parametrize(
+@rows(
     ("looks", "said"),
     [
         ([["a"], ["a", "a"]], []),

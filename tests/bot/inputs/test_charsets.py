@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from bot.inputs.kinds import text_of
+from tests.pairs import rows
 
 JAPANESE = "水は百度で沸騰します。ポンプは赤です。カタログをご覧ください。"
 CHINESE = "水在一百度沸腾。水泵是红色的，请检查阀门。"
@@ -54,7 +55,7 @@ NAMED = [
 """Labels of the Encoding Standard, what a browser reads them by, and a text that shows it."""
 
 
-@pytest.mark.parametrize(("label", "codec", "text"), NAMED)
+@rows(("label", "codec", "text"), NAMED)
 def test_a_charset_is_named_by_a_header_or_in_markup(label: str, codec: str, text: str) -> None:
     """Quoted or not, in HTML old or new, and in XML; browsers read many labels by a wider charset."""
     assert text_of(text.encode(codec), f"text/html; charset={label}") == (text, None)
@@ -68,7 +69,7 @@ def test_a_charset_is_named_by_a_header_or_in_markup(label: str, codec: str, tex
             assert text_of((head + text).encode(codec)) == (head + text, None)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "codec", "media", "head"),
     [
         (JAPANESE, "utf-8", "text/html; charset=iso-8859-1", ""),
@@ -87,9 +88,7 @@ def test_a_wrong_name_is_not_believed(text: str, codec: str, media: str, head: s
     assert text_of((head + text).encode(codec), media) == (head + text, None)
 
 
-@pytest.mark.parametrize(
-    "name", ["unicode_escape", "utf-7", "punycode", "idna", "zlib", "rot13", "hex", "undefined"]
-)
+@rows("name", ["unicode_escape", "utf-7", "punycode", "idna", "zlib", "rot13", "hex", "undefined"])
 def test_what_is_no_charset_is_not_used(name: str) -> None:
     """Python knows it, browsers don't; some of these would take hours."""
     started = time.process_time()
@@ -100,7 +99,7 @@ def test_what_is_no_charset_is_not_used(name: str) -> None:
     assert time.process_time() - started < 5
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "codec", "said"),
     [
         (GERMAN, "cp1252", "Windows-1252"),
@@ -134,7 +133,7 @@ def test_a_charset_that_nothing_names_is_guessed_and_said(text: str, codec: str,
 LOG = b"10:00 pump started\n10:01 pressure 3 bar\n10:02 pump stopped\n"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("content", "replaced"),
     [
         (LOG + b"10:03 \xff\n", 1),
@@ -160,7 +159,7 @@ def test_a_stray_byte_is_replaced_and_said(content: bytes, replaced: int) -> Non
     assert said == f"{replaced} unreadable byte{'s' * (replaced > 1)} replaced"
 
 
-@pytest.mark.parametrize(
+@rows(
     "content",
     [
         b"a\0b",
@@ -183,7 +182,7 @@ def test_what_is_no_text_is_not_read(content: bytes) -> None:
     assert text_of(content) is None
 
 
-@pytest.mark.parametrize("text", ["", "Hello", "a �\n", "\x1b[31mred\x1b[0m\n", "Größe: 3 TB 🚀\r\n"])
+@rows("text", ["", "Hello", "a �\n", "\x1b[31mred\x1b[0m\n", "Größe: 3 TB 🚀\r\n"])
 def test_utf_8_needs_no_word(text: str) -> None:
     """Also if it has a replaced character from elsewhere."""
     assert text_of(text.encode()) == (text, None)

@@ -18,6 +18,7 @@ from bot.inputs.fetcher import PAGE_BYTES, Fetcher, is_public
 from bot.inputs.files import FileContent
 from council.brief import Attachment
 from tests.bot.inputs.pages import reader
+from tests.pairs import rows
 
 INTERNET: web.AppKey["Internet"] = web.AppKey("internet")
 PUBLIC = "93.184.216.34"
@@ -221,7 +222,7 @@ async def test_nothing_private_is_ever_connected_to() -> None:
     assert internet.reached == []
 
 
-@pytest.mark.parametrize("where", REFUSED[:2] + REFUSED[29:33] + ["http://metadata.internal/"])
+@rows("where", REFUSED[:2] + REFUSED[29:33] + ["http://metadata.internal/"])
 async def test_a_redirect_is_checked_again(where: str) -> None:
     """The first site is public; where it leads isn't asked."""
     async with online() as (internet, fetcher):
@@ -277,7 +278,7 @@ async def test_no_cookie_and_no_proxy_goes_along(monkeypatch: pytest.MonkeyPatch
         assert all("Cookie" not in headers for headers in internet.headers)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("path", "why"),
     [
         ("login", "needs a login"),
@@ -319,7 +320,7 @@ async def test_what_a_site_sends_is_bounded(path: str, why: str | None) -> None:
         assert page.is_unread == (why is not None)
 
 
-@pytest.mark.parametrize(
+@rows(
     "address", [PUBLIC, OTHER, "8.8.8.8", f"::ffff:{PUBLIC}", f"64:ff9b::{PUBLIC}", "2002:5db8:d822::1"]
 )
 def test_public_addresses_are_public(address: str) -> None:
@@ -353,7 +354,7 @@ TO_NOWHERE = [
 ]
 
 
-@pytest.mark.parametrize("head", TO_POST + TO_NOWHERE)
+@rows("head", TO_POST + TO_NOWHERE)
 async def test_a_page_that_sends_its_readers_on_is_followed(head: str) -> None:
     """At once, as browsers do; not to a copy for browsers without scripts, nor when it reloads later."""
     here = "<p>Here, where the pumps of the first hall are listed with their hours of work.</p>"
@@ -364,9 +365,7 @@ async def test_a_page_that_sends_its_readers_on_is_followed(head: str) -> None:
         assert ("pumps" in found.text) == (head in TO_NOWHERE)
 
 
-@pytest.mark.parametrize(
-    "where", ["http://127.0.0.1/", "http://metadata.internal/", "//user:x@example.org/"]
-)
+@rows("where", ["http://127.0.0.1/", "http://metadata.internal/", "//user:x@example.org/"])
 async def test_where_a_page_sends_its_readers_is_checked(where: str) -> None:
     """As each redirect is."""
     page = f'<meta http-equiv="refresh" content="0; url={where}">'
@@ -377,7 +376,7 @@ async def test_where_a_page_sends_its_readers_is_checked(where: str) -> None:
         assert internet.reached == [PUBLIC]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("link", "is_file"),
     [
         ("http://github.com/o/r/blob/main/a/pump.py", True),

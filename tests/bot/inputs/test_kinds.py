@@ -1,15 +1,15 @@
 """What a file is by its content, whatever its name says."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.inputs.kinds import Kind, kind_of, text_of, why_unread
 from tests.bot.inputs.pdfs import lines, pdf
 from tests.bot.inputs.pictures import animated, plain
+from tests.pairs import rows
 
 
-@pytest.mark.parametrize(
+@rows(
     ("content", "kind"),
     [
         (b"Hello", "text"),
@@ -47,7 +47,7 @@ def test_a_pdf_of_text_alone_is_no_text() -> None:
     assert kind_of(content) == "pdf"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("content", "why"),
     [
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0", "an Office file of before 2007; send it as PDF"),

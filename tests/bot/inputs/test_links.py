@@ -5,6 +5,7 @@ import time
 import pytest
 
 from bot.inputs.links import host_of, links_in
+from tests.pairs import rows
 
 LINKS = {
     "See (https://a.example/x). And <https://b.example/y_(z)>, https://c.example/?q=1&r=2! http://d": [
@@ -38,7 +39,7 @@ LINKS = {
 """Texts, and the links in them."""
 
 
-@pytest.mark.parametrize("text", LINKS)
+@rows("text", LINKS)
 def test_links_end_before_what_follows_them(text: str) -> None:
     """Brackets that belong to an address stay; the quotes, brackets and full stops of all scripts don't."""
     assert links_in(text) == LINKS[text]

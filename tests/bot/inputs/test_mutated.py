@@ -12,6 +12,7 @@ from bot.inputs.kinds import Extractable
 from bot.inputs.limits import MOST_CHARACTERS, MOST_PAGE_PICTURES, PICTURE_OUTPUT
 from tests.bot.inputs.pdfs import box, lines, pdf
 from tests.bot.inputs.pictures import animated, plain, turned
+from tests.pairs import rows
 
 FILES: list[tuple[Extractable, bytes]] = [
     ("pdf", pdf([lines("Hello", "there"), box(), lines("Three")])),
@@ -62,7 +63,7 @@ async def check(kind: Extractable, content: bytes) -> None:
     assert all(len(each) <= PICTURE_OUTPUT * 4 / 3 + 4 for each in read.pictures.values())
 
 
-@pytest.mark.parametrize("number", range(len(FILES)))
+@rows("number", range(len(FILES)))
 async def test_a_changed_file_is_read_or_refused(number: int) -> None:
     """In its own process, whatever happens there."""
     kind, content = FILES[number]

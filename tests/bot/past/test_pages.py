@@ -3,7 +3,6 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from bot.discord import text as discord_text
@@ -109,7 +108,7 @@ def test_a_line_of_a_list_has_the_answers_first_sentence(answer: str, begins: st
     assert pages.first_sentence(answer) == begins
 
 
-@pytest.mark.parametrize(
+@rows(
     ("found", "shown"),
     [
         (

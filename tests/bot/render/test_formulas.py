@@ -98,7 +98,7 @@ def test_money_and_escaped_brackets_are_no_formulas(markdown: str) -> None:
     assert formulas(markdown) == []
 
 
-@pytest.mark.parametrize(
+@rows(
     ("markdown", "shown"),
     [
         ("It takes $O(n \\log n)$.", "It takes O(n log n)."),

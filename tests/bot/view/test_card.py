@@ -72,7 +72,7 @@ def failed(error: RunError | Exception, at: float = 9.0) -> str:
     return text(fold(seen(at), RunFailed(RUN_ID, explain(error, RUN_ID), failures), at))
 
 
-@pytest.mark.parametrize(
+@rows(
     ("position", "said"),
     [(1, "1st in the queue"), (10, "10th in the queue"), (1_500, "among the first 1,500 in the queue")],
 )

@@ -2,10 +2,9 @@
 
 from functools import partial
 
-import pytest
-
 from bot.view.passages import LONGEST, Passage, clearest, gravest, passages
 from council.document.results import ReviewPoint, Severity
+from tests.pairs import rows
 
 against = partial(ReviewPoint, label="Response A", kind="objection", source="structured")
 BEFORE = """Widen the column **in place** on a Sunday. The lock lasts about a minute.
@@ -59,7 +58,7 @@ def test_the_gravest_objection_chooses_the_passage() -> None:
     assert gravest([], []) is None
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "severity", "found"),
     [
         ("The lock lasts hours at 400 GB, not a minute.", "high", LOCK),

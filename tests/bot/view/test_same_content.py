@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from bot.discord import text as discord_text
 from bot.render.markdown import render
 from bot.slack import text as slack_text
@@ -13,11 +11,12 @@ from bot.view.thread import thread
 from council.events import RunFailed
 from tests.bot.sample_run import GPT, LATE, RUN_ID, seen
 from tests.bot.shown import blocks_text, text, words
+from tests.pairs import rows
 
 ERROR = RunFailed(RUN_ID, "No member of the council answered. Ask again.", {GPT: LATE})
 
 
-@pytest.mark.parametrize(
+@rows(
     "view", [seen(13), seen(34), seen(), fold(seen(9), ERROR, 9.0)], ids=["running", "writing", "done", "error"]
 )  # fmt: skip
 def test_a_card_says_the_same_everywhere(view: RunView) -> None:

@@ -44,6 +44,7 @@ from tests.bot.sample_run import (
     TITLE,
     seen,
 )
+from tests.pairs import rows
 
 
 def seat(view: RunView, name: str) -> Seat:
@@ -192,7 +193,7 @@ def test_a_failed_run_keeps_its_causes() -> None:
     assert progress(view) == ["unfinished", "skipped", "skipped", "skipped"]
 
 
-@pytest.mark.parametrize("stage", ["stage1", "stage2", "stage2_5", "stage3"])
+@rows("stage", ["stage1", "stage2", "stage2_5", "stage3"])
 def test_an_unknown_member_gets_a_seat(stage: Stage) -> None:
     """Events of members whom the profile doesn't know are shown in any case, never an error."""
     view = RunView(QUESTION, PROFILE, started=0.0)
@@ -250,7 +251,7 @@ def test_an_old_document_is_read() -> None:
     assert progress(view) == ["done", "skipped", "skipped", "done"]
 
 
-@pytest.mark.parametrize(
+@rows(
     "fields",
     [
         {"settings": {"models": ["another program's"]}},

@@ -250,7 +250,7 @@ def test_mean_positions_are_short() -> None:
     ]
 
 
-@pytest.mark.parametrize("word", get_args(Agreement))
+@rows("word", get_args(Agreement))
 def test_every_agreement_has_words(word: Agreement) -> None:
     """They are about rankings, and empty where those are neither alike nor different."""
     said = agreement(word)

@@ -311,9 +311,7 @@ def no_descriptors() -> Generator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-@pytest.mark.parametrize(
-    "address", ["http://127.0.0.1:9/v1", "http://no-such-host.invalid/v1", "https://127.0.0.1:9/v1"]
-)
+@rows("address", ["http://127.0.0.1:9/v1", "http://no-such-host.invalid/v1", "https://127.0.0.1:9/v1"])
 async def test_without_a_descriptor_nothing_was_sent(address: str) -> None:
     """The call isn't made again here: whoever asks waits; the system's resolver doesn't say why it failed."""
     async with ModelClient(as_called, base_url=address, retries=quick(Rest())) as client:
@@ -379,9 +377,7 @@ async def test_waits_follow_the_backoff() -> None:
     assert rest.waits == [same.uniform(0, most) for most in (1.0, 4.0, 16.0)]
 
 
-@pytest.mark.parametrize(
-    "headers", [{"Retry-After": "2"}, {"retry-after-ms": "2000"}, {"Retry-After": "2.0"}]
-)
+@rows("headers", [{"Retry-After": "2"}, {"retry-after-ms": "2000"}, {"Retry-After": "2.0"}])
 async def test_retry_after_is_honoured(headers: Mapping[str, str]) -> None:
     """No attempt comes earlier than the provider asked."""
     rest = Rest()

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import orjson
-import pytest
 
 from bot.render.markdown import contain
 from council.models.phrases import answer_in, without_sources
@@ -76,9 +75,7 @@ LEFT = cast("dict[str, list[str]]", ROWS["left"]) | {
 }
 
 
-@pytest.mark.parametrize(
-    ("kind", "left"), [(kind, left) for kind, marks in LEFT.items() for left in marks]
-)
+@rows(("kind", "left"), [(kind, left) for kind, marks in LEFT.items() for left in marks])
 def test_what_a_template_leaves_behind_an_answer_is_cut(kind: str, left: str) -> None:
     """With all that follows it: the end of a turn, one that is played on, a call, or the mark of one."""
     said = LONG.strip() if kind.startswith("a call") else SAID

@@ -220,7 +220,7 @@ def test_chunks_are_heard_as_they_come() -> None:
     assert heard == ["It ", "depends."]
 
 
-@pytest.mark.parametrize("cut", range(1, 5))
+@rows("cut", range(1, 5))
 def test_an_emoji_cut_in_two_comes_out_whole(cut: int) -> None:
     """Servers that count UTF-16 units send its halves as lone surrogates in two chunks."""
     units = [f"\\u{ord(unit):04x}" for unit in "a\ud83d\ude00b"]

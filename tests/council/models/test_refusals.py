@@ -51,7 +51,7 @@ async def test_what_a_server_says_has_its_cause() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("status", [400, 413, 422, 500])
+@rows("status", [400, 413, 422, 500])
 async def test_each_server_says_in_its_own_words_that_a_request_is_too_long(status: int) -> None:
     """Asking again doesn't help, whatever the status."""
     async with ModelServer() as server, opened(server) as client:

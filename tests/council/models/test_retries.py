@@ -5,8 +5,6 @@ import random
 from datetime import UTC, datetime
 from typing import cast
 
-import pytest
-
 from council.errors import Cause, Failure, ModelError
 from council.models.client import LONGEST_WAIT, Retries, last_word
 from council.models.refusals import RefusedCall, retry_after
@@ -106,7 +104,7 @@ def test_a_failed_call_waits_for_its_turn_or_is_given_up(
     assert Retries(chance=Highest()).wait(error, before, left) == wait
 
 
-@pytest.mark.parametrize(
+@rows(
     ("last", "earlier", "detail", "attempts"),
     [
         (("deadline", "late", 0), [("rate_limited", 429)], "late; before that: slow down", 1),

@@ -1,7 +1,6 @@
 """Single rules of reading ballots: whose words a line holds, what belongs to a list, what is rendered."""
 
 import orjson
-import pytest
 
 from council.reviews.ballot_text import (
     begins_ranking,
@@ -94,7 +93,7 @@ def test_an_object_is_quoted_by_what_precedes_it(before: str, *, expected: bool)
     assert is_quoted(text, len(before), read_lines(text)) is expected
 
 
-@pytest.mark.parametrize("text", ["```markdown\na", "markdown\na\n```", "markdown\na", "```py\na\n```"])
+@rows("text", ["```markdown\na", "markdown\na\n```", "markdown\na", "```py\na\n```"])
 def test_only_a_whole_code_block_is_unwrapped(text: str) -> None:
     """It is opened and closed, in a language that says what it holds."""
     assert unwrapped(text, ("markdown",)) == text

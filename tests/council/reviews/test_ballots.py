@@ -6,7 +6,6 @@ from dataclasses import replace
 from string import ascii_uppercase
 from typing import Any, cast
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -161,7 +160,7 @@ FINAL RANKING:
 2. Response A"""
 
 
-@pytest.mark.parametrize("frame", ["{}", "\n{}\n", "```json\n{}\n```", "```\n{}\n```\n"])
+@rows("frame", ["{}", "\n{}\n", "```json\n{}\n```", "```\n{}\n```\n"])
 def test_renders_a_json_ballot(frame: str) -> None:
     """A JSON ballot becomes review text that ends in its ranking, from a code block too."""
     text = frame.format(vote(["Response B", "Response A"]))
@@ -268,7 +267,7 @@ def test_keeps_other_json_as_text(text: str) -> None:
     assert read_ballot(text, LABELS) == Ballot(text, ())
 
 
-@pytest.mark.parametrize(
+@rows(
     ("missing", "ranking"),
     [
         ('"]}', ("Response B", "Response A")),
@@ -322,9 +321,7 @@ def test_an_unreadable_field_costs_nothing_else(given: dict[str, object], points
     ]
 
 
-@pytest.mark.parametrize(
-    "ranking", [None, "Response B", {"first": "B"}, [{"label": "B"}, {"label": "A"}]]
-)
+@rows("ranking", [None, "Response B", {"first": "B"}, [{"label": "B"}, {"label": "A"}]])
 def test_a_ranking_in_another_form_is_not_guessed(ranking: object) -> None:
     """The reviews are kept; the ballot isn't counted."""
     ballot = read_ballot(json.dumps({"reviews": [WHOLE], "ranking": ranking}), LABELS)

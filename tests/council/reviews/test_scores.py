@@ -1,10 +1,9 @@
 """The scoring matrix: weights, own scores left out, must-haves."""
 
-import pytest
-
 from council.criteria import EvaluationCriteria
 from council.document.results import ScoredAnswer
 from council.reviews.ranking import score
+from tests.pairs import rows
 
 CRITERIA = EvaluationCriteria.model_validate("Cost:3, Security!")
 A, B, C = "Response A", "Response B", "Response C"
@@ -63,7 +62,7 @@ def test_an_answer_that_most_find_failing_a_must_have_is_disqualified_and_last()
     assert matrix.answers[-1].is_disqualified
 
 
-@pytest.mark.parametrize(("low", "failed"), [(1, []), (2, ["Security"]), (3, ["Security"])])
+@rows(("low", "failed"), [(1, []), (2, ["Security"]), (3, ["Security"])])
 def test_a_reviewer_without_a_score_counts_against_a_majority(low: int, failed: list[str]) -> None:
     """No score is no failure, and an author isn't one of its reviewers."""
     given = {

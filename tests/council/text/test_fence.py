@@ -101,7 +101,7 @@ def test_a_miscopied_mark_is_not_in_a_reply(copy: str) -> None:
         assert seen(streamed(*pieces)) == "itdependsontheload"
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         "[begin transaction]\n[end of file] [end quote]",
@@ -149,7 +149,7 @@ def test_a_stream_holds_nothing_else_back() -> None:
     assert (stream.feed("7e"), stream.rest(), stream.rest()) == ("", "7e", "")
 
 
-@pytest.mark.parametrize("escape", [r"\u200b", r"\n", r"\u00AD", r"\udb40\udc41"])
+@rows("escape", [r"\u200b", r"\n", r"\u00AD", r"\udb40\udc41"])
 def test_a_mark_in_a_json_reply_is_found_through_its_escapes(escape: str) -> None:
     """Otherwise the parsed text would contain the mark."""
     text = f'{{"detailed": "Yes. [begin {MARK[:4]}{escape}{MARK[4:]}] \\u0037{MARK[1:]} No."}}'

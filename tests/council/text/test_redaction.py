@@ -4,7 +4,6 @@ import base64
 import json
 from urllib.parse import quote, quote_plus
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,7 +34,7 @@ def test_a_secret_is_hidden_however_it_is_written(written: str) -> None:
     assert Redaction([SECRET]).hide(f"<{written}>{written}") == f"<{HIDDEN}>{HIDDEN}"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("secret", "text"),
     [
         ("x", "next: max_tokens; x-ai/grok, box.x.org; Bearer *x*, key=*x*, \u201c*x*\u201d *x*."),

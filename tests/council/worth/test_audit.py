@@ -8,12 +8,13 @@ from council.worth.depth import is_drawn
 from council.worth.intervals import exact_share
 from tests.council.scripted import ScriptedCouncil
 from tests.council.worth.test_depth import AFTER, AGREED, DIFFERENT, JUDGE, auto
+from tests.pairs import rows
 
 RUNS = 300
 SHARE = 0.1
 
 
-@pytest.mark.parametrize("loss", [0.02, 0.1, 0.3])
+@rows("loss", [0.02, 0.1, 0.3])
 def test_the_interval_covers_a_planted_loss(loss: float) -> None:
     """For at least 90 of the seeds 0 to 99, with the runs that their own seeds draw for the audit."""
     covered = audited = 0

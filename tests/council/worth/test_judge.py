@@ -13,6 +13,7 @@ from council.session import Session
 from council.tasks import Stop
 from council.worth.depth import compare, read_comparison
 from tests.council.scripted import Clock, ScriptedCouncil, failure, profile
+from tests.pairs import rows
 
 LABELS = ["Response A", "Response B", "Response C"]
 ANSWERS = [
@@ -148,7 +149,7 @@ async def test_an_unreadable_reply_is_asked_for_once_more_and_recorded() -> None
     assert [call.step for call in council.calls] == ["judge.1:j", "judge.1:j:again"]
 
 
-@pytest.mark.parametrize("script", ["I'd rather not.", failure(), "   "])
+@rows("script", ["I'd rather not.", failure(), "   "])
 async def test_a_judge_that_fails_is_data(script: str | Failure) -> None:
     """Whatever goes wrong is returned as a failure: nothing is raised, and nothing is guessed."""
     council = ScriptedCouncil(script={"judge": script}, steps=MemorySteps())

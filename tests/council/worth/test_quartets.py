@@ -4,8 +4,6 @@ import json
 from collections import Counter
 from collections.abc import Callable
 
-import pytest
-
 from council.worth.depth import read_comparison
 from tests.council.scripted import FOUR, ScriptedCouncil
 from tests.council.worth.quartets import Quartet, quartets
@@ -103,7 +101,7 @@ async def test_hostile_answers_lead_to_full_even_before_a_judge_that_sees_nothin
     assert await skipped(always(BLIND)) == {each.id for each in ALL if each.kind != "hostile"}
 
 
-@pytest.mark.parametrize("judge", SURE)
+@rows("judge", SURE)
 def test_a_verdict_is_read_wherever_it_is(judge: str) -> None:
     """An answer's own verdict beside it is never taken for the judge's."""
     assert agreeing(SURE[judge]) == {each.id for each in ALL if each.agree}

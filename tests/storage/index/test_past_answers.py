@@ -27,7 +27,7 @@ from storage.index.statistics import Figure, Typical
 from storage.journal.journal import Journal
 from storage.journal.rows import RunRow
 from storage.scope import Scope
-from tests.pairs import data
+from tests.pairs import data, rows
 from tests.storage.examples import NOW, answer, did, legacy, new_id
 from tests.storage.journal.test_journal import BRIEF, call
 from tests.stores import Home
@@ -269,7 +269,7 @@ async def shelf(room: Room) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize(
+@rows(
     ("typed", "best"),
     data(__file__, "any_word_of_title_or_question_finds_an_answer"),
 )
@@ -296,7 +296,7 @@ async def test_an_id_finds_its_own_answer(room: Room) -> None:
     assert await room.named(asked[:7]) == []
 
 
-@pytest.mark.parametrize("there", ELSEWHERE)
+@rows("there", ELSEWHERE)
 async def test_nothing_of_another_channel_is_found(room: Room, there: Source) -> None:
     """No id, prefix, cursor or word reaches another channel, workspace or platform."""
     secret = await room.ask("Merger?", "Yes, on Friday.", title="Merger", source=there)
