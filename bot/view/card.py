@@ -168,7 +168,7 @@ def _writing(view: RunView, now: float) -> str:
             case Failed(failure):
                 said.append(wording.MEMBER_LOST.format(short[name], failures.cause(failure)))
             case Working():
-                doing = _doing(wording.WRITING, state, now)
+                doing = _doing("writing", state, now)
                 said.append(f"{short[name]} is {doing}")
             case _:
                 said.append(f"{short[name]} has written the answer")
@@ -179,9 +179,9 @@ def _mark(seat: Seat, now: float) -> str:
     if isinstance(seat.answering, Failed):
         return f"failed: {failures.failure(seat.answering.failure)}"
     stages = (
-        (seat.answering, wording.ANSWERING, _answering(seat)),
-        (seat.reviewing, wording.REVIEWING, _reviewing(seat)),
-        (seat.correcting, wording.CORRECTING, correction(seat)),
+        (seat.answering, "answering", _answering(seat)),
+        (seat.reviewing, "reviewing", _reviewing(seat)),
+        (seat.correcting, "correcting", correction(seat)),
     )
     doing = [_doing(what, state, now) for state, what, _ in stages if isinstance(state, Working)]
     done = [said for state, _, said in stages if isinstance(state, Answered | Failed)]

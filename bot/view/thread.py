@@ -109,19 +109,20 @@ def _in_short(seat: Seat, *, none_at_all: bool) -> Iterator[tuple[str, str]]:
     elif said.clear and not none_at_all:
         yield wording.OBJECTION, "none"
     if seat.correction:
-        yield wording.CHANGED, _change(seat)
+        yield "Changed", _change(seat)
 
 
 def _change(seat: Seat) -> str:
     if isinstance(state := seat.correcting, Failed):
-        return wording.STOPPED if state.failure.cause == "stopped" else wording.FAILED
+        was_stopped = state.failure.cause == "stopped"
+        return f"no, {'the run was stopped first' if was_stopped else 'its correction failed'}"
     if not any(seat.moved):
-        return wording.KEPT_IN_SHORT
+        return "no, it kept its answer"
     much, passage = wording.much(seat.share), seat.passage
     if passage is None:
         return much
     before, after = _changed(passage, SENTENCE)
-    how = (wording.NOW if before else wording.ADDED) if after else wording.DROPPED
+    how = ("Now" if before else wording.ADDED) if after else wording.DROPPED
     return f"{much}; {how.lower()} \u201c{after or before}\u201d"
 
 
@@ -141,7 +142,7 @@ def _in_full(seat: Seat) -> Iterator[Block]:
     if seat.has_changed and (passage := seat.passage):
         length = PASSAGE if passage.before and passage.after else 2 * PASSAGE
         before, after = _changed(passage, length)
-        change = ((wording.CHANGED_FROM, before), (wording.CHANGED_TO, after))
+        change = (("Changed from", before), ("to", after))
         if not (before and after):
             change = ((wording.ADDED, after),) if after else ((wording.DROPPED, before),)
         yield Pairs(change, together=True)
@@ -188,7 +189,7 @@ def _standing(seat: Seat) -> Line:
         # One must-have that it fails is enough.
         said.append(f"Disqualified: it fails {listing(failed)}.")
     if isinstance(state, Failed) and state.failure.cause == "stopped":
-        said.append(wording.NOT_CORRECTED)
+        said.append("The run was stopped before its correction.")
     elif isinstance(state, Failed):
         kept = "The original response" if seat.view.number == 1 else "The previous round's response"
         said.append(f"The correction failed: {failures.failure(state.failure)}. {kept} is kept.")
@@ -244,32 +245,32 @@ def _score_of(answer: Stage1Result | None) -> int | None:
 def _consultation(view: RunView, said: Consultation, before: int | None) -> Iterator[Block]:
     """Return a whole consultation; `before` is the score of the one that it corrects."""
     advice = said.response
-    case = ((card.IN_SHORT, advice.summary), (card.APPROACH, advice.approach))
+    case = (("In short", advice.summary), ("Approach", advice.approach))
     yield Pairs((*case, *_sureness(said, before)))
     yield Prose(advice.detailed)
-    yield from _columns((card.PROS, advice.pros), (card.CONS, advice.cons))
-    yield from _columns((card.ALTERNATIVES, [*map(scored_alternative, advice.alternatives)]))
-    yield from _columns((card.CAVEATS, advice.caveats))
+    yield from _columns(("Pros", advice.pros), ("Cons", advice.cons))
+    yield from _columns(("Alternatives", [*map(scored_alternative, advice.alternatives)]))
+    yield from _columns(("Caveats", advice.caveats))
     for snippet in advice.code_snippets:
         yield Prose("\n\n".join(filter(None, (snippet.description, fenced(snippet)))))
-    yield from _columns((card.REFERENCES, advice.references))
+    yield from _columns(("References", advice.references))
     yield from _debate(view, said.debate)
 
 
 def bar(score: int) -> str:
     """Draw a score as a bar of ten, with its number, so that it reads well without the bar."""
-    return f"{FULL * score}{EMPTY * (HIGHEST - score)} {card.SCORE.format(score, HIGHEST)}"
+    return f"{FULL * score}{EMPTY * (HIGHEST - score)} {score} of {HIGHEST}"
 
 
 def _sureness(said: Consultation, before: int | None) -> Iterator[tuple[str, str]]:
     sure = said.confidence
     earlier = "" if before is None or before == sure.score else f" (before: {before})"
-    yield card.CONFIDENCE, ". ".join(filter(None, (f"{bar(sure.score)}{earlier}", sure.reasoning)))
+    yield "Confidence", ". ".join(filter(None, (f"{bar(sure.score)}{earlier}", sure.reasoning)))
     if sure.uncertainty_factors:
-        yield card.UNCERTAIN, "; ".join(sure.uncertainty_factors)
+        yield "Uncertain because", "; ".join(sure.uncertainty_factors)
     if said.debate:
         changed = said.debate.position_changed
-        yield "Debate", card.POSITION_CHANGED if changed else card.POSITION_KEPT
+        yield "Debate", "says it changed its position" if changed else "keeps its position"
 
 
 def _columns(*columns: tuple[str, list[str]]) -> Iterator[Block]:
@@ -283,7 +284,7 @@ def _debate(view: RunView, debate: Debate | None) -> Iterator[Block]:
             f"{view.name(each.target)} ({each.severity}): {each.critique}" for each in debate.critiques
         ]
         ideas = [f"{view.name(each.source)}: {each.idea}" for each in debate.incorporated_from]
-        yield from _columns((card.OBJECTS, objections), (card.TOOK_OVER, ideas))
+        yield from _columns(("Objects to", objections), ("Adopted", ideas))
 
 
 # ── what critics hold against it ─────────────────────────────────────────────────────────────────
@@ -424,13 +425,12 @@ def _scores(view: RunView) -> Iterator[Block]:
         place = wording.NONE if each.total is None else figures.ordinal(number)
         scores = (*map(each.means.get, criteria.names), each.total)
         return (
-            wording.DISQUALIFIED if each.is_disqualified else place,
+            "out" if each.is_disqualified else place,
             view.name(each.model),
             *(wording.NONE if score is None else f"{score:.1f}" for score in scores),
         )
 
-    first = (wording.SCORES_PLACE, wording.SCORES_MEMBER)
-    header = (*first, *map(str, criteria.criteria), wording.SCORES_TOTAL)
+    header = ("Place", "Member", *map(str, criteria.criteria), "Weighted")
     yield Table(header, tuple(cells(*each) for each in enumerate(matrix.answers, 1)))
     yield Line(
         "Reviewers' mean scores, 1 to 10, without scores for their own answers. The number after a "
@@ -512,7 +512,7 @@ def _table(view: RunView, places: Sequence[RankedAnswer]) -> Table:
     def vote(reviewer: str, ballot: list[str], place: RankedAnswer) -> str:
         if place.label in ballot:
             return str(ballot.index(place.label) + 1)
-        return wording.OWN if reviewer == place.model else wording.NONE
+        return "own" if reviewer == place.model else wording.NONE
 
     ballots = view.votes.items()
     rows = (
@@ -526,7 +526,7 @@ def _table(view: RunView, places: Sequence[RankedAnswer]) -> Table:
         for place in places
     )
     reviewers = (f"by {view.name(reviewer)}" for reviewer, _ in ballots)
-    return Table((*wording.RECORD_HEADER, *reviewers), tuple(rows))
+    return Table(("Rank", "Answer", "Member", wording.AVERAGE, *reviewers), tuple(rows))
 
 
 def _moves(view: RunView, iteration: IterationState) -> Iterator[Block]:
@@ -535,7 +535,7 @@ def _moves(view: RunView, iteration: IterationState) -> Iterator[Block]:
     held = view.every_round[: len(iteration.rounds)]
     answered = [seat for seat in view.seats if seat.answer]
     if held and answered:
-        heads = (wording.ROUND.format(each.number) for each in held)
+        heads = (f"Round {each.number}" for each in held)
         rows = ((seat.short, *(_move(each.seat(seat.name)) for each in held)) for seat in answered)
         yield Table(("Member", *heads), tuple(rows))
 
@@ -567,7 +567,7 @@ def _reviews(seat: Seat) -> Iterator[Block]:
     blocks = (Prose(handed),) if handed else tuple(_reviewed(seat, forms_only=True))
     if not blocks:
         return
-    yield Heading(f"{wording.REVIEWS_OF.format(seat.short)}{wording.of_round(seat.view.number)}")
+    yield Heading(f"Reviews of {seat.short}{wording.of_round(seat.view.number)}")
     if seat.label and not handed:
         yield Line(f"Reviewers saw it as \u201c{seat.label}\u201d, without a name.")
     yield from blocks
@@ -580,7 +580,7 @@ def _prose_reviews(view: RunView) -> Iterator[Block]:
     ]
     if not written:
         return
-    yield Heading(f"{wording.REVIEWS}{wording.of_round(view.number)}")
+    yield Heading(f"Reviews{wording.of_round(view.number)}")
     if view.by_label:
         labels = [f"{label} is {name}" for label, name in view.by_label.items()]
         yield Line(f"Reviewers saw no names: {listing(labels)}.")

@@ -10,7 +10,6 @@ import structlog
 
 from bot.errors import VenueError
 from bot.service.requests.attachments import admitted, one_line
-from bot.view.wording.card import took_too_long
 from bot.view.wording.figures import COLLEAGUE
 from council.brief import Brief, Discussion, SentFile, ThreadMessage
 from council.prompts.opening import newest
@@ -69,7 +68,7 @@ async def read(thread: HumanThread[F], brief: Brief, context: Discussion, room: 
             written, more = await thread.messages()
     except (TimeoutError, VenueError) as error:
         log.info("thread_not_read", reason=error)
-        why = str(error) if isinstance(error, VenueError) else took_too_long(thread.platform)
+        why = str(error) if isinstance(error, VenueError) else f"{thread.platform} took too long"
         return context.model_copy(update={"unread": why})
     texts = newest([each.text for each in written], room)
     kept = written[len(written) - len(texts) :]

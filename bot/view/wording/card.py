@@ -21,7 +21,6 @@ CHANGED = "Review changed"
 ASK = "Would change the answer"
 AS_CHAIRMAN = " as chairman"
 RUNNING = "running"
-ANSWERING, REVIEWING, CORRECTING, WRITING = "answering", "reviewing", "correcting", "writing"
 
 IN_THREAD, BELOW = "continues in the thread", "continues below"
 """What a card says where it ends before its answer does."""
@@ -118,16 +117,6 @@ def so_far(effort: Iterable[str]) -> str:
     return f"{spent} so far{more}{later}"
 
 
-IN_SHORT, APPROACH = "In short", "Approach"
-PROS, CONS = "Pros", "Cons"
-ALTERNATIVES, CAVEATS, REFERENCES = "Alternatives", "Caveats", "References"
-CONFIDENCE, UNCERTAIN = "Confidence", "Uncertain because"
-POSITION_CHANGED, POSITION_KEPT = "says it changed its position", "keeps its position"
-OBJECTS, TOOK_OVER = "Objects to", "Adopted"
-
-SCORE = "{} of {}"
-
-
 def conversation(shortened: HistoryShortened) -> str:
     read: list[str] = []
     if shortened.cut:
@@ -164,7 +153,3 @@ def thread(read: ContextRead) -> str:
         return said
     were = "was" if read.files_left_out == 1 else "were"
     return f"{said} {count(read.files_left_out, 'file')} {were} left out."
-
-
-def took_too_long(platform: str) -> str:
-    return f"{platform} took too long"

@@ -4,20 +4,15 @@ from bot.view.wording.figures import count
 
 RANKING = "Ranking"
 AVERAGE = "Average vote (1 is best)"
-RECORD_HEADER = ("Rank", "Answer", "Member", AVERAGE)
-OWN, NONE, DISQUALIFIED = "own", "\u2013", "out"
-"""What a table's cell says in place of a figure."""
+NONE = "\u2013"
 NOT_RANKED = "No vote could be counted, so the answers are not ranked."
 UNDECIDED = "The reviewers didn't rank the answers."
-SCORES_PLACE, SCORES_MEMBER, SCORES_TOTAL = "Place", "Member", "Weighted"
-CHANGED_FROM, CHANGED_TO = "Changed from", "to"
-ADDED, DROPPED, NOW = "Added", "Dropped", "Now"
-OBJECTION, CHANGED = "Gravest objection", "Changed"
+ADDED = "Added"
+DROPPED = "Dropped"
+OBJECTION = "Gravest objection"
 NOT_FOUND = "quotes words that aren't in the answer"
 NO_OBJECTIONS = "No objections."
 STRENGTHS, FAULTS = "Strengths", "Faults"
-KEPT_IN_SHORT, FAILED = "no, it kept its answer", "no, its correction failed"
-STOPPED, NOT_CORRECTED = "no, the run was stopped first", "The run was stopped before its correction."
 REWRITTEN = "rewritten"
 _SHARES = ((0.25, "little"), (0.6, "much"), (2.0, REWRITTEN))
 _GRADES = {"high": "Serious", "low": "Minor"}
@@ -28,7 +23,7 @@ ORIGINAL = "Original response"
 
 IN_TRANSCRIPT = "Cut here; the full text is in the transcript."
 """What a bounded message says when its text is cut."""
-REVIEWS, REVIEW_BY, ROUND = "Reviews", "By {}", "Round {}"
+REVIEW_BY = "By {}"
 REVIEW_CUT_OFF = "The review reached its length limit and ends here."
 
 
@@ -67,9 +62,6 @@ def point(said: str, quote: str | None, reply: str) -> str:
 def replied(objections: int, hold: int) -> str:
     holding = f"{hold} holds" if hold == 1 else f"{hold} hold"
     return f"{count(objections, 'objection')}, {holding}"
-
-
-REVIEWS_OF = "Reviews of {}"
 
 
 def sentence(said: str) -> str:
