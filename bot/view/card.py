@@ -64,7 +64,7 @@ def title(view: RunView) -> str:
 
 def progress(view: RunView, now: float) -> Message:
     short, at = view.names, view.position
-    place = at and wording.queued(at, is_exact=at <= EXACT_POSITIONS)
+    place = at and (figures.ordinal(at) if at <= EXACT_POSITIONS else f"among the first {at:,}")
     written = view.final.response if view.final else view.text
     blocks: list[Block] = [
         Quote(view.question),
@@ -72,7 +72,7 @@ def progress(view: RunView, now: float) -> Message:
         *map(Line, origin(view)),
         *_history(view),
         *([] if written else map(Line, expected(view))),
-        *([Line(place)] if place else []),
+        *([Line(f"Waiting for its turn: {place} in the queue.")] if place else []),
         *([Line(view.held)] if view.held else []),
         Pairs(tuple(stage_line(view, stage, now) for stage in view.stages)),
         Pairs(tuple((short[seat.name], _mark(seat, now)) for seat in view.seats), listed=True),
@@ -85,20 +85,20 @@ def progress(view: RunView, now: float) -> Message:
 
 
 def asked(view: RunView) -> str:
-    council = wording.council(
-        view.profile.name or None,
-        _members(view, len(view.seats)),
-        rounds=view.profile.max_rounds,
-        strategy=view.strategy,
-    )
-    return " ".join(
-        (
-            *([f"{wording.ASKED} by {view.asker}."] if view.asker else []),
-            council,
-            *([f"Criteria: {view.criteria}."] if view.criteria else []),
-            *(["Members search the web."] if view.profile.web else []),
-        )
-    )
+    profile, council = view.profile, _members(view, len(view.seats))
+    if profile.name not in (None, "", "default"):  # the usual one needs no name
+        council = f"Council \u201c{profile.name}\u201d, {council}"
+    if profile.max_rounds != 1:
+        council += f", up to {profile.max_rounds} rounds"
+    if view.strategy != "consensus":
+        council += f", strategy {view.strategy}"
+    said = [f"{wording.ASKED} by {view.asker}."] if view.asker else []
+    said.append(f"{council}.")
+    if view.criteria:
+        said.append(f"Criteria: {view.criteria}.")
+    if profile.web:
+        said.append("Members search the web.")
+    return " ".join(said)
 
 
 def origin(view: RunView) -> Iterator[str]:
@@ -109,8 +109,8 @@ def origin(view: RunView) -> Iterator[str]:
 
 
 def expected(view: RunView) -> Iterator[str]:
-    if said := wording.expected(view.typical, view.estimated):
-        yield said
+    if said := figures.expected(view.typical, view.estimated):
+        yield f"{said[:1].upper()}{said[1:]}."
 
 
 def _members(view: RunView, number: int) -> str:

@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Mapping
 
 from bot.view.wording import figures
-from bot.view.wording.figures import count, duration, listing, ordinal
+from bot.view.wording.figures import count, duration, listing
 from council.document.results import IterationState, TerminationReason
 from council.events import ContextRead, HistoryShortened, Stage
-from storage.index.statistics import Typical
 
 DEMONSTRATION = (
     "Demonstration: the built-in model is tiny and often wrong. "
@@ -45,24 +44,6 @@ _NO_FURTHER_ROUND: Mapping[TerminationReason, str] = {
     TerminationReason.USER_STOPPED: "; then the run was stopped",
     TerminationReason.ERROR_OCCURRED: "; then no correction came back",
 }
-
-
-def council(profile: str | None, members: str, *, rounds: int, strategy: str) -> str:
-    """Return which council was asked; the one called `default` needs no name."""
-    name = "" if profile in (None, "default") else f"Council \u201c{profile}\u201d, "
-    several = "" if rounds == 1 else f", up to {rounds} rounds"
-    combined = "" if strategy == "consensus" else f", strategy {strategy}"
-    return f"{name}{members}{several}{combined}."
-
-
-def queued(position: int, *, is_exact: bool) -> str:
-    place = ordinal(position) if is_exact else f"among the first {position:,}"
-    return f"Waiting for its turn: {place} in the queue."
-
-
-def expected(typical: Typical | None, estimated: float) -> str:
-    said = figures.expected(typical, estimated)
-    return f"{said[:1].upper()}{said[1:]}." if said else ""
 
 
 def verbatim(name: str, why: str, *, ranked: bool) -> str:
