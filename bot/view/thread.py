@@ -43,6 +43,7 @@ SENTENCE = LINE - 25
 """How much the digest shows of a changed sentence: a line, with what is before it."""
 PASSAGE = LINE - 15
 """How much of a changed sentence is shown, before and after: a line each."""
+SENTENCE_ENDS = tuple(".!?;:\u2026\u3002\uff01\uff1f\uff1b")
 FULL, EMPTY = "\u25b0", "\u25b1"
 _REFERENCE = re.compile(r"\[\d{1,2}\](?!\()")
 """How Perplexity's models refer to a page that they cite."""
@@ -96,7 +97,8 @@ def _in_short(seat: Seat, *, none_at_all: bool) -> Iterator[tuple[str, str]]:
     stands = f"average vote {figures.position(rank.mean_position)}" if rank else "not ranked"
     verdicts = [each.holds for (critic, _), each in said.replies.items() if critic != seat.short]
     if verdicts:
-        stands = f"{stands}; {wording.replied(len(verdicts), sum(verdicts))}"
+        hold = "1 holds" if sum(verdicts) == 1 else f"{sum(verdicts)} hold"
+        stands = f"{stands}; {figures.count(len(verdicts), 'objection')}, {hold}"
     yield f"{figures.rank(rank)} {seat.short}" if rank else seat.short, stands
     if found := said.gravest:
         critic, point = found
@@ -183,7 +185,8 @@ def _standing(seat: Seat) -> Line:
     made, state, said = seat.correction, seat.correcting, list[str]()
     if (rank := seat.rank) and seat.view.round.ranking:
         of = len(seat.view.round.ranking.places)
-        said.append(wording.standing(figures.ordinal(rank.number), of, tied=rank.shared))
+        how = "Tied for" if rank.shared else "Ranked"
+        said.append(f"{how} {figures.ordinal(rank.number)} of {of}.")
     scored = seat.view.round.scores.answers if seat.view.round.scores else []
     if failed := next((each.failed for each in scored if each.model == seat.name), None):
         # One must-have that it fails is enough.
@@ -384,9 +387,9 @@ def summary(points: Sequence[ReviewPoint], limit: int = SUMMARY) -> str:
 
 
 def said(point: ReviewPoint) -> str:
-    end = "" if point.text.endswith(wording.SENTENCE_ENDS) else "."
-    text = wording.graded(point.severity, f"{point.text}{end}")
-    return f"({wording.NOT_FOUND}) {text}" if point.found is False else text
+    grade = {"high": "Serious: ", "low": "Minor: "}.get(point.severity or "", "")
+    text = f"{grade}{point.text}{'' if point.text.endswith(SENTENCE_ENDS) else '.'}"
+    return f"(quotes words that aren't in the answer) {text}" if point.found is False else text
 
 
 # ── how the reviewers ranked ─────────────────────────────────────────────────────────────────────

@@ -1,7 +1,5 @@
 """What the thread below a card says, what its buttons reply, and what the record adds."""
 
-from bot.view.wording.figures import count
-
 RANKING = "Ranking"
 AVERAGE = "Average vote (1 is best)"
 NONE = "\u2013"
@@ -10,13 +8,10 @@ UNDECIDED = "The reviewers didn't rank the answers."
 ADDED = "Added"
 DROPPED = "Dropped"
 OBJECTION = "Gravest objection"
-NOT_FOUND = "quotes words that aren't in the answer"
 NO_OBJECTIONS = "No objections."
 STRENGTHS, FAULTS = "Strengths", "Faults"
 REWRITTEN = "rewritten"
 _SHARES = ((0.25, "little"), (0.6, "much"), (2.0, REWRITTEN))
-_GRADES = {"high": "Serious", "low": "Minor"}
-SENTENCE_ENDS = tuple(".!?;:\u2026\u3002\uff01\uff1f\uff1b")
 CORRECTED = "Corrected response"
 RESPONSE = "Response"
 ORIGINAL = "Original response"
@@ -31,16 +26,8 @@ def of_round(number: int) -> str:
     return "" if number == 1 else f", round {number}"
 
 
-def standing(rank: str, of: int, *, tied: bool) -> str:
-    return f"Tied for {rank} of {of}." if tied else f"Ranked {rank} of {of}."
-
-
 def much(share: float) -> str:
     return next(word for below, word in _SHARES if share < below)
-
-
-def graded(severity: str | None, text: str) -> str:
-    return f"{_GRADES[severity]}: {text}" if severity in _GRADES else text
 
 
 def reply(reason: str, *, holds: bool, is_kept: bool) -> str:
@@ -57,11 +44,6 @@ def point(said: str, quote: str | None, reply: str) -> str:
     quoted = f" (\u201c{quote}\u201d)" if quote else ""
     answered = f" \u2192 {reply}" if reply else ""
     return f"{said}{quoted}{answered}"
-
-
-def replied(objections: int, hold: int) -> str:
-    holding = f"{hold} holds" if hold == 1 else f"{hold} hold"
-    return f"{count(objections, 'objection')}, {holding}"
 
 
 def sentence(said: str) -> str:
