@@ -314,10 +314,8 @@ def _rows(seat: Seat) -> Iterator[tuple[str, str]]:
     for critic, points in held.objections:
         is_first = held.gravest == (critic, points[0])
         if is_first and (reply := held.replies.get((critic, points[0].text))):
-            yield (
-                seat.short,
-                f"to the gravest, by {critic}: {_reply(seat, reply, clip(reply.reason, REASON))}",
-            )
+            answered = _reply(seat, reply, clip(reply.reason, REASON))
+            yield f"Reply to the gravest objection, by {critic}", answered
         shown = fitting(points[is_first:])
         replies = [held.replies.get((critic, each.text)) for each in shown]
         if shown and not any(replies):

@@ -83,11 +83,6 @@ def unknown_interaction() -> ApiError:
     return ApiError(404, 10062, "Unknown interaction")
 
 
-def unknown_command() -> ApiError:
-    """Refuse an application command that isn't registered."""
-    return ApiError(404, 10063, "Unknown application command")
-
-
 def rate_limited(retry_after: float, *, is_global: bool = False, code: int = 0) -> ApiError:
     """Refuse one request too many."""
     error = ApiError(429, code, "You are being rate limited.")
@@ -118,11 +113,6 @@ def already_acknowledged() -> ApiError:
 def missing_access() -> ApiError:
     """Refuse what the bot cannot see."""
     return ApiError(403, 50001, "Missing Access")
-
-
-def not_in_a_dm() -> ApiError:
-    """Refuse what only works in a guild."""
-    return ApiError(403, 50003, "Cannot execute action on a DM channel")
 
 
 def not_the_author() -> ApiError:

@@ -117,11 +117,6 @@ def put(folder: Path, document: JsonObject) -> bytes:
     return content
 
 
-def on_disk(folder: Path, conversation_id: str) -> JsonObject:
-    """Read a document the way another program would."""
-    return orjson.loads((folder / f"{conversation_id}.json").read_bytes())
-
-
 class Clock:
     """A clock that moves a second with each reading."""
 

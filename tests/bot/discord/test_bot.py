@@ -477,7 +477,6 @@ async def test_a_file_that_cannot_be_fetched_is_refused(
     assert council.calls == []
 
 
-TOO_MUCH = {"plan.md": b"Two shards.", "logo.bin": b"\x89\xff", "huge.log": b"x" * 200_001}
 READ = "Read plan.md.\n\nNot read: logo.bin (neither text, PDF nor a picture), huge.log (larger than 200 kB)."
 
 

@@ -5,8 +5,6 @@ from bot.slack.markdown import DIALECT as SLACK
 from tests.bot.shown import written
 from tests.pairs import data, rows
 
-RULE = "\u2500" * 10
-
 
 @rows(
     ("markdown", "shown"),

@@ -91,7 +91,7 @@ def test_a_reply_follows_its_objection() -> None:
         ],
     )
     assert rows(message) == [
-        "- gpt-5: to the gravest, by claude-sonnet-4.5: doesn't hold: gpt-5 took a second.",
+        "- Reply to the gravest objection, by claude-sonnet-4.5: doesn't hold: gpt-5 took a second.",
         "- claude-sonnet-4.5: Minor: Too dear. \u2192 it holds.",
         f"- gemini-2.5-pro (The Pragmatist): {GROUND}. \u2192 it holds. \u201cI tried it.\u201d",
     ]
@@ -122,7 +122,7 @@ def test_what_quotes_nothing_of_the_answer_comes_last_and_says_so() -> None:
 def test_an_answer_that_was_kept_although_something_holds(kept: bool, said: str) -> None:
     """People read it in the reply."""
     message = stored([reviewed(objection(GROUND))], [replied(GROUND, holds=True, reason="")], kept=kept)
-    assert rows(message) == [f"- gpt-5: to the gravest, by claude-sonnet-4.5: {said}"]
+    assert rows(message) == [f"- Reply to the gravest objection, by claude-sonnet-4.5: {said}"]
     assert "; 1 objection, 1 holds" in shown(message)[0]
 
 

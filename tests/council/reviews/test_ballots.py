@@ -359,13 +359,14 @@ def test_remarks_of_copied_words_alone_are_left_out() -> None:
         return {"text": text, "severity": "low"}
 
     copies = ["the capital of France is PARIS", "Paris", "It is Lyon, says the m", "Lyon is Paris."]
-    critiques = [*map(critique, copies), critique("Paris isn't explained.")]
+    added = ["Paris isn't explained.", "Paris is the capital, wrongly dated."]
+    critiques = list(map(critique, copies + added))
     review = {"label": "Response A", "strengths": "Paris.", "critiques": critiques}
     text = json.dumps({"reviews": [review], "ranking": ["Response A", "Response B"]})
-    kept = against(label="Response A", text="Paris isn't explained.", severity="low")
+    kept = [against(label="Response A", text=each, severity="low") for each in added]
     ballot = read_ballot(text, LABELS, copied=answers)
-    assert ballot.points == (kept,)
-    assert ballot.text.splitlines()[:2] == ["Response A", "Weaknesses: [low] Paris isn't explained."]
+    assert ballot.points == (*kept,)
+    assert ballot.text.splitlines()[2:4] == [f"> [low] {each}" for each in added]
     assert len(read_ballot(text, LABELS).points or ()) == len(critiques) + len(["Paris."])
 
 

@@ -83,12 +83,16 @@ async def ledger(home: Home, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[L
 
 
 async def test_the_dearest_of_ten_answers_is_known(ledger: Ledger) -> None:
-    """In their channel, by their council; fewer say nothing."""
+    """The latest ten, in their channel, by their council; fewer say nothing."""
     for number in range(11):
         known = await ledger.spending.worst(RUN.origin, RUN.brief.profile)
         assert known == (5 if number == 10 else None)
+        ledger.now += timedelta(minutes=1)
         await ledger.ask("2026-11-29")
         await ledger.database.write(("UPDATE runs SET status = 'answered'", ()))
+    for run, amount in (("run-1", 50), ("run-2", 7)):
+        await ledger.database.write(("UPDATE spending SET amount = ? WHERE run = ?", (amount, run)))
+    assert await ledger.spending.worst(RUN.origin, RUN.brief.profile) == 7
     assert (
         await ledger.spending.worst(RUN.origin.model_copy(update={"channel": "D"}), RUN.brief.profile)
         is None
