@@ -7,9 +7,9 @@ further round begins when the last correction is in.
 
 import asyncio
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 
 from council import consultation_calls, replies
 from council.calls import AskAgain, ChatMessage, Reply
@@ -276,6 +276,7 @@ class _Author:
     answer: results.MemberAnswer
     label: str
     reviews: Sequence[Stage2Result]
+    unranked: Callable[[str], str]
     objections: Sequence[replies.PeerObjection]
     critiques: str
     given: CorrectionInputs
@@ -294,7 +295,7 @@ class _Author:
     def prompt(self, *, is_json: bool) -> tuple[ChatMessage, ...]:
         """Hand over the reviews without their ranks, shortened to their room, and the objections."""
         room = self.session.brief.profile.critique_tokens
-        texts = [without_ranking(review.ranking) for review in self.reviews]
+        texts = [self.unranked(review.ranking) for review in self.reviews]
         critics = [review.model for review in self.reviews]
         return self.session.prompts.correction(
             self.member,
@@ -347,6 +348,7 @@ class _Table:
         if self._by_points:
             data.critiques = {label: [] for label in self._labels}
         self._reviewing: dict[str, asyncio.Task[Stage2Result | Failure]] = {}
+        self._unranked = cache(without_ranking)  # each review goes to several authors
 
     async def run_round(self) -> Round:
         session, names, number = self._session, self._names, self._data.round_number
@@ -437,6 +439,7 @@ class _Table:
             answer,
             label,
             reviews=() if self._by_points else reviews,
+            unranked=self._unranked,
             objections=objections,
             critiques=critiques,
             given=CorrectionInputs(

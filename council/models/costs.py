@@ -255,7 +255,6 @@ def search_cost(member: Member, *, web: bool) -> float:
 
 
 def stated_usage(chunk: JsonObject, choice: JsonObject) -> JsonObject | None:
-    """Return the usage that a chunk or a body states, wherever it is."""
     if "usage" not in chunk and "x_groq" not in chunk and "usage" not in choice:
         return None  # as in nearly every chunk
     for holder in (chunk, as_object(chunk.get("x_groq")), choice):

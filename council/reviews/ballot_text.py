@@ -129,7 +129,6 @@ def ranking_at(text: str, labels: Collection[str]) -> tuple[list[str], int]:
 
 
 def listed_ranking(text: str, labels: Collection[str]) -> list[str]:
-    """Return the labels in a text that should be only a ranking, with or without its header."""
     lines = [TextLine("", ballot=""), *(line for line in read_lines(text) if line.text)]
     listed = parse_ranking(text, labels) or _ranking(lines, 0, by_letter(labels))[0]
     return listed if len(listed) > 1 else []

@@ -284,7 +284,6 @@ def _remark(title: str, text: str) -> list[str]:
 
 
 def _ranking_text(ranking: Iterable[str]) -> list[str]:
-    """Return a ranking in the form that reviewers are asked for, one label per line."""
     return [HEADER, *(f"{place}. {label}" for place, label in enumerate(ranking, start=1))]
 
 
@@ -476,7 +475,6 @@ def _heading(raw: str) -> tuple[int, str, str]:
 
 
 def _is_end(raw: str, section: _Section, level: int, *, is_gap: bool) -> bool:
-    """Return whether a section ends at a line: at another title, at a ballot, or at a conclusion."""
     if _begins_ballot(raw):
         return True
     if level < _PLAIN_LEVEL:

@@ -138,15 +138,16 @@ def _ready(boundary: str, text: str) -> int:
 def _spans(boundary: str, text: str) -> list[tuple[int, int]]:
     """Find where a text contains the boundary, or a word that is nearly the boundary."""
     folded, mark = _folded(text), _folded(boundary)
-    found = [copy.span() for copy in _copy(boundary).finditer(folded)]
+    is_there = mark in folded.replace(" ", "")
+    found = [copy.span() for copy in _copy(boundary).finditer(folded)] if is_there else []
     if len(mark) > PART:  # a short one is copied whole or not at all
-        parts = [mark[at : at + PART] for at in range(len(mark) - PART + 1)]
+        parts = range(len(mark) - PART + 1)
         for digit in _DIGIT.finditer(text):
             start = digit.start()
             while start and (text[start - 1].isalnum() or text[start - 1] in "-_"):
                 start -= 1
             said = folded[start : digit.end()].replace(" ", "")
-            if fuzz.ratio(said, mark) >= ALIKE or any(part in said for part in parts):
+            if fuzz.ratio(said, mark) >= ALIKE or any(mark[at : at + PART] in said for at in parts):
                 found.append((start, digit.end()))
     return found
 
