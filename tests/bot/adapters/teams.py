@@ -382,7 +382,7 @@ class Team(ABC, Generic[Card, Note, Form, Sent]):
         self.dispatcher.reconfigure(replace(self.dispatcher.channels.operator, **operator))  # pyright: ignore[reportArgumentType] - a test
 
     def seat(self, **settings: object) -> None:
-        """Give the council's profile these settings."""
+        """Change settings of the council's profile."""
         default = self.dispatcher.channels.operator.profiles["default"]
         self.configure(profiles={"default": default.model_copy(update=settings)})
 

@@ -434,6 +434,22 @@ async def test_a_card_that_is_refused_late_does_not_cost_what_is_paid_for(tmp_pa
     assert [*venue.mentions, *venue.reposts, *venue.directs] != []
 
 
+async def test_a_run_that_a_start_has_taken_up_is_not_shown_beside_it(tmp_path: Path) -> None:
+    """The list's loop may have read its row before the start did."""
+    council, beside = ScriptedCouncil(held={f"stage1.1:{FOUR[0]}"}), RecordingVenue()
+    async with office(tmp_path, council) as place:
+        run = await place.ask()
+        assert run is not None
+        tasks = place.dispatcher.tasks
+        tasks.begin(run, RecordingVenue())
+        await council.until_called(f"stage1.1:{FOUR[0]}")
+        again = asyncio.create_task(tasks.show_again(lambda _: beside, run.id))
+        council.release(f"stage1.1:{FOUR[0]}")
+        await again
+        await tasks.settled()
+        assert beside.cards == []
+
+
 async def test_the_answer_does_not_wait_for_the_thread(tmp_path: Path) -> None:
     """The card shows it, and the asker is mentioned, while the thread is still being posted."""
     posting = asyncio.Event()

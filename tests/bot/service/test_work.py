@@ -143,7 +143,7 @@ def test_without_its_database_a_process_deletes_nothing_more(tmp_path: Path) -> 
     played(tmp_path, play, locks)
 
 
-def test_a_refusal_is_told_and_tried_again_each_hour(tmp_path: Path) -> None:
+def test_a_refusal_is_tried_again_each_hour_and_at_a_start(tmp_path: Path) -> None:
     """After three in a row in a channel, the rest of it isn't asked for."""
 
     async def play(scene: Scene) -> None:
@@ -156,7 +156,9 @@ def test_a_refusal_is_told_and_tried_again_each_hour(tmp_path: Path) -> None:
         await asyncio.sleep(AGAIN.total_seconds() + 60)
         assert len(scene.platform.asked) == 7
         scene.platform.refuses.clear()
-        await asyncio.sleep(AGAIN.total_seconds() + 60)
+        await scene.works.close("slack")
+        scene.works.open({"retract": retracting(scene.platform.retract)}, "slack")
+        await asyncio.sleep(LATE)
         assert await scene.soon("one") == Left()
 
     played(tmp_path, play)
