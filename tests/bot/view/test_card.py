@@ -2,11 +2,10 @@
 
 from dataclasses import replace
 
-import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from bot.render.markdown import render
-from bot.view.card import answer, card, progress
+from bot.view.card import answer, card
 from bot.view.message import Footer, Message
 from bot.view.run import RunView, fold, of_document
 from bot.view.wording.failures import explain
@@ -16,7 +15,6 @@ from council.document.results import (
     AggregateRanking,
     ChairNotes,
     ReviewPoint,
-    Stage1Result,
     Stage3Result,
 )
 from council.errors import Failure, NoAnswers, RunError
@@ -30,7 +28,6 @@ from council.events import (
     RunFailed,
     Stage,
 )
-from council.profile import Member, Profile
 from council.usage import Usage
 from tests.bot.sample_run import (
     ANSWERS,
@@ -82,24 +79,12 @@ def test_a_waiting_card_says_how_far_back_it_is(position: int, said: str) -> Non
     assert f"Waiting for its turn: {said}." in text(waiting)
 
 
-def test_the_card_opens_within_the_first_second(snapshot: SnapshotAssertion) -> None:
-    """Question, asker and council are there before any member is asked."""
+def test_the_card_follows_a_run_from_its_first_second_to_its_answer(snapshot: SnapshotAssertion) -> None:
+    """Council and question before any member is asked; a line a stage, a mark a member; the answer as far as it is written."""
     view = RunView("Why?\n\n# Really?", PROFILE, started=0.0)
     assert text(view, 0.3) == snapshot
-
-
-def test_the_card_follows_the_members(snapshot: SnapshotAssertion) -> None:
-    """A line a stage, a mark a member; two stages may run at once; a failure says why."""
     assert text(seen(12.6), 12.6) == snapshot
-
-
-def test_the_chairmans_text_streams_into_the_card(snapshot: SnapshotAssertion) -> None:
-    """Every member has its last mark, and the answer is there as far as it is written."""
     assert text(seen(33.5), 33.5) == snapshot
-
-
-def test_the_finished_card_is_the_answer(snapshot: SnapshotAssertion) -> None:
-    """Who asked what, what weakens the answer, title, answer, and a short line about the run."""
     assert text(seen()) == snapshot
 
 
@@ -204,20 +189,10 @@ def test_a_card_has_the_tone_of_its_state() -> None:
     assert [card(view, 50.0).tone for view in views] == ["running", "answered", "weakened", "failed"]
 
 
-def test_a_finished_run_keeps_its_progress() -> None:
-    """The marks can be shown beside the answer; nothing is `so far` any more."""
-    footer = render(progress(seen(), 90.0)).splitlines()[-1]
-    assert footer == "_44 s \u00b7 $0.019_"
-
-
-def test_a_member_that_is_asked_again_says_why() -> None:
-    """The wait counts down, then the next attempt runs."""
+def test_what_members_are_asked_again_or_marked_for_is_said() -> None:
+    """The wait counts down; a cut answer, a vote that isn't counted and a missing review each have their mark."""
     assert "- grok-4: answering again in 2 s (the provider was too busy)\n" in text(seen(2.5), 2.5)
     assert "- grok-4: answering again (the provider was too busy)\n" in text(seen(5), 5.0)
-
-
-def test_lesser_reviews_and_cut_answers_are_marked() -> None:
-    """A cut answer, a vote that isn't counted and a missing review each have their mark."""
     view = seen(9)
     cut = ANSWERS[GPT].model_copy(update={"truncated": True})
     uncounted = REVIEWS[GPT].model_copy(update={"parsed_ranking": []})
@@ -244,14 +219,10 @@ def test_the_next_in_line_for_the_chair_is_shown() -> None:
     assert "(it took too long), claude-sonnet-4.5 has written the answer\n" in text(view, 42.0)
 
 
-def test_no_answer_names_each_cause(snapshot: SnapshotAssertion) -> None:
-    """What happened, why for each member, what is kept, what to do."""
+def test_the_card_of_an_error_says_why_and_what_is_kept(snapshot: SnapshotAssertion) -> None:
+    """No member is blamed for a refused key; an answer that couldn't be saved is on the card alone, and has no id."""
     failures = {GPT: LATE, CLAUDE: Failure(cause="empty"), GEMINI: LATE, GROK: BUSY}
     assert failed(NoAnswers(failures)) == snapshot
-
-
-def test_an_accounts_trouble_is_said_once() -> None:
-    """No member is blamed for a refused key."""
     refused = Failure(cause="key", detail="No auth credentials found")
     shown = failed(NoAnswers({GPT: refused, CLAUDE: refused, GEMINI: LATE, GROK: refused}))
     assert (
@@ -261,18 +232,10 @@ def test_an_accounts_trouble_is_said_once() -> None:
         "- gemini-2.5-pro (The Pragmatist): it took too long\n\n"
     ) in shown
     assert "credentials" not in shown
-
-
-def test_an_answer_that_was_not_saved_is_still_shown() -> None:
-    """The only copy is on the card, and the card says so."""
     shown = failed(OSError("/secret/path"), at=44.2)
     assert "\n\n## An answer that could not be saved\n" in shown
     assert "The answer is kept only here; copy it if you need it.\n\nMove **only** the jobs" in shown
     assert "secret" not in shown
-
-
-def test_an_answer_that_was_not_saved_has_no_id() -> None:
-    """Where it has no room on the card it is below, and nothing brings it back by an id."""
     view = replace(seen(44.2), conversation_id=None)
     assert view.final
     [*_, last] = answer(view, view.final, 44.2)
@@ -321,36 +284,13 @@ def test_one_answer_is_labelled(snapshot: SnapshotAssertion) -> None:
     assert text(fold(view, RunCompleted(RUN_ID, CONVERSATION_ID, single), 9.0)) == snapshot
 
 
-def test_many_failures_leave_room_for_the_answer() -> None:
-    """A cause is said once, with the first members that it concerns; the rest are counted."""
+def test_many_failures_are_counted_and_leave_room_for_the_answer() -> None:
+    """A cause is said once, with the first members that it concerns; who was only stopped is counted, and one alone named."""
     seats = [f"provider/model-number-{number:02}-preview" for number in range(12)]
     failures = [FailedCall(stage="stage1", member=name, failure=BUSY) for name in seats]
     weak = answered(stage2_5=None, failures=failures).split("\n\n")[1]
     named = ", ".join(f"model-number-{number:02}-preview" for number in range(6))
     assert weak == (f"3 of 16 members answered; {named} and 6 more failed (the provider was too busy).")
-
-
-@pytest.mark.parametrize(
-    ("stage", "said"),
-    [
-        ("stage2", "gpt-5 and claude-sonnet-4.5 gave no review (it took too long)."),
-        ("stage2_5", "gpt-5 and claude-sonnet-4.5's corrections failed (it took too long)."),
-    ],
-)
-def test_a_cause_of_several_members_is_said_once(stage: Stage, said: str) -> None:
-    """Another member's own cause follows it."""
-    failures = [
-        FailedCall(stage=stage, member=name, failure=why)
-        for name, why in ((GPT, LATE), (GEMINI, BUSY), (CLAUDE, LATE))
-    ]
-    weak = answered(stage2=[], stage2_5=None, failures=failures).split("\n\n")[1]
-    assert said.removesuffix(".") in weak
-    assert weak.count("it took too long") == 1
-    assert weak.count("the provider was too busy") == 1
-
-
-def test_members_that_were_only_stopped_are_counted() -> None:
-    """One alone is named."""
     stopped = Failure(cause="stopped")
     failures = [
         FailedCall(stage="stage1", member=GROK, failure=stopped),
@@ -363,17 +303,31 @@ def test_members_that_were_only_stopped_are_counted() -> None:
     )
 
 
-def test_agreement_is_named() -> None:
-    """A full house and its agreement, in words."""
+@rows(
+    ("stage", "said"),
+    [
+        ("stage2", "gpt-5 and claude-sonnet-4.5 gave no review (it took too long)"),
+        ("stage2_5", "gpt-5 and claude-sonnet-4.5's corrections failed (it took too long)"),
+    ],
+)
+def test_a_cause_of_several_members_is_said_once(stage: Stage, said: str) -> None:
+    """Another member's own cause follows it."""
+    failures = [
+        FailedCall(stage=stage, member=name, failure=why)
+        for name, why in ((GPT, LATE), (GEMINI, BUSY), (CLAUDE, LATE))
+    ]
+    weak = answered(stage2=[], stage2_5=None, failures=failures).split("\n\n")[1]
+    assert said in weak
+    assert weak.count("it took too long") == weak.count("the provider was too busy") == 1
+
+
+def test_agreement_is_named_unless_beside_named_dissent() -> None:
+    """Who agrees with the answer and who doesn't is the chairman's to say."""
     ranking = AggregateRanking(places=[], agreement=0.8, agreement_word="strong", ballots=3)
     shown = answered(
         failures=[], settings=None, aggregate_ranking=ranking, stage2_5=None, usage=None, started_at=None
     )
     assert shown.splitlines()[-1] == ("_3 members \u00b7 reviewers ranked alike_")
-
-
-def test_alike_rankings_are_not_set_beside_named_dissent() -> None:
-    """Who agrees with the answer and who doesn't is the chairman's to say."""
     ranking = AggregateRanking(places=[], agreement=0.8, agreement_word="strong", ballots=3)
     notes = ChairNotes(dissent="gpt-5 would wait.")
     shown = answered(aggregate_ranking=ranking, stage3=FINAL.model_copy(update={"notes": notes}))
@@ -398,70 +352,37 @@ def test_every_card_of_a_demonstration_or_an_example_says_so(mark: str, said: st
 
 def test_a_long_question_is_a_short_title() -> None:
     """Where the title failed, the question's beginning serves."""
-    view = fold(
-        RunView("word " * 40, Profile(members=(Member(model="a"),), chairman=Member(model="a"))),
-        RunCompleted(
-            RUN_ID,
-            CONVERSATION_ID,
-            AssistantMessage(
-                role="assistant",
-                stage1=[Stage1Result(model="a", response="Yes.")],
-                stage2=[],
-                stage3=Stage3Result(model="a", response="Yes.", source="single"),
-            ),
-        ),
-        1.0,
-    )
-    assert text(view).splitlines()[4] == "# " + " ".join(["word"] * 15) + "\u2026"
+    untitled = CONVERSATION.model_copy(update={"title": None})
+    shown = text(of_document(ASSISTANT, "word " * 40, untitled))
+    assert "\n# " + " ".join(["word"] * 15) + "\u2026\n" in shown
 
 
-def test_consultants_and_rounds_are_named_where_they_are_not_the_usual() -> None:
-    """Who asked can see at once whether it is held as it was asked for."""
-    profile = PROFILE.model_copy(update={"answer_format": "structured", "max_rounds": 3})
-    view = RunView("Why?", profile, asker="Ada", started=0.0)
-    assert "Asked by Ada. 4 consultants, up to 3 rounds." in text(view)
-
-
-def test_a_strategy_other_than_the_usual_one_is_named() -> None:
-    """While the run goes and in the answer's footer, but not on words no chairman wrote."""
-    profile = PROFILE.model_copy(update={"strategy": "compare_only"})
-    view = RunView("Why?", profile, asker="Ada", started=0.0)
-    assert "Asked by Ada. 4 members, strategy compare_only." in text(view)
-    facts = answered(strategy="coverage").splitlines()[-1]
-    assert " \u00b7 strategy coverage \u00b7 " in facts
+def test_consultants_rounds_and_strategy_are_named_where_they_are_not_the_usual() -> None:
+    """While the run goes and in the answer's footer; a strategy not on words that no chairman wrote."""
+    changes = {"answer_format": "structured", "max_rounds": 3, "strategy": "compare_only"}
+    view = RunView("Why?", PROFILE.model_copy(update=changes), asker="Ada", started=0.0)
+    assert "Asked by Ada. 4 consultants, up to 3 rounds, strategy compare_only." in text(view)
+    assert " \u00b7 strategy coverage \u00b7 " in answered(strategy="coverage").splitlines()[-1]
     verbatim = FINAL.model_copy(update={"source": "verbatim", "model": CLAUDE})
     assert "strategy" not in answered(strategy="coverage", stage3=verbatim)
     assert "strategy" not in answered(strategy="consensus")
 
 
-@rows(
-    ("shortened", "said"),
-    [
-        (
-            HistoryShortened(answers=3, titles=8),
-            "the last 3 answers and the titles of 8 earlier questions.",
-        ),
-        (HistoryShortened(answers=1, titles=1), "the last answer and the title of 1 earlier question."),
-        (HistoryShortened(answers=1, titles=0, cut=True), "the beginning of the last answer."),
-        (
-            HistoryShortened(answers=2, titles=9, left_out=3),
-            "the last 2 answers and the titles of 9 earlier questions. 3 questions before that were left out.",
-        ),
-        (
-            HistoryShortened(answers=0, titles=4, left_out=1),
-            "the titles of 4 earlier questions. 1 question before that was left out.",
-        ),
-    ],
-)
-def test_a_card_says_what_of_a_long_conversation_was_read(
-    shortened: HistoryShortened, said: str
-) -> None:
+def test_a_card_says_what_of_a_long_conversation_was_read(snapshot: SnapshotAssertion) -> None:
     """From the run's start, and above its answer."""
-    line = f"The conversation is too long to repeat in full. The members read {said}"
-    view = fold(seen(9.0), shortened, 9.0)
-    assert line in text(view)
-    over = replace(of_document(ASSISTANT, QUESTION, CONVERSATION), history=view.history)
-    assert text(over).index(line) < text(over).index(FINAL.response[:20])
+    for read in (
+        *(HistoryShortened(answers=3, titles=8), HistoryShortened(answers=1, titles=1)),
+        HistoryShortened(answers=1, titles=0, cut=True),
+        *(
+            HistoryShortened(answers=2, titles=9, left_out=3),
+            HistoryShortened(answers=0, titles=4, left_out=1),
+        ),
+    ):
+        view = fold(seen(9.0), read, 9.0)
+        line = next(line for line in text(view).splitlines() if line.startswith("The conversation is"))
+        assert line == snapshot
+        over = replace(of_document(ASSISTANT, QUESTION, CONVERSATION), history=view.history)
+        assert text(over).index(line) < text(over).index(FINAL.response[:20])
 
 
 def test_a_card_says_what_of_a_thread_was_read() -> None:

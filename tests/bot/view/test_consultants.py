@@ -12,7 +12,7 @@ from bot.terminal.venue import drawn
 from bot.view.message import Columns, Message, Prose
 from bot.view.run import RunView, of_document
 from bot.view.thread import bar, record
-from council.consultation import Consultation, Debate
+from council.consultation import Consultation
 from tests.bot.sample_run import (
     ANSWERS,
     ASSISTANT,
@@ -70,21 +70,6 @@ def debated(**confidence: object) -> Consultation:
     return said.model_copy(update={"confidence": sure})
 
 
-WHOLE = (
-    "- In short: Buy the bigger machine first.\n"
-    "- Approach: Scale up\n"
-    "- Confidence: \u25b0\u25b0\u25b0\u25b0\u25b0\u25b0\u25b0\u25b0\u25b1\u25b1 8 of 10. The load is known.\n"
-    "- Uncertain because: Next year's growth\n\n"
-    "Buy the **bigger machine**, then measure for a month.\n\n"
-    "**Pros**\n\n- No new moving parts\n- Done this week\n\n"
-    "**Cons**\n\n- It ends at the largest machine\n\n"
-    "**Alternatives**\n\n- Shard now: Every query changes\n\n"
-    "**Caveats**\n\n- Assumes the load grows as it did\n\n"
-    "What to measure\n\n```sql\nSELECT count(*) FROM orders;\n```\n\n"
-    "**References**\n\n- RFC 7231\n\n"
-)
-
-
 def test_a_consultation_by_exact_text(snapshot: SnapshotAssertion) -> None:
     """In short first, then the answer, its case and its doubts; a correction with what the debate moved."""
     assert render(member(stored(consultation(), debated(score=6)))) == snapshot
@@ -107,26 +92,6 @@ def test_plain_text_in_place_of_a_consultation_is_marked() -> None:
     assert shown.endswith(
         "### Corrected response\n\nPlain, too.\n\n"
         "Shown as plain text because it didn't follow the form: confidence.score: it is missing.\n"
-    )
-
-
-def test_a_short_consultation_has_no_empty_parts() -> None:
-    """Only what was said."""
-    least = Consultation.model_validate(
-        {
-            "consultant": GEMINI,
-            "response": {"summary": "s", "detailed": "d", "approach": "a"},
-            "confidence": {"score": 1, "reasoning": ""},
-            "metadata": {},
-        }
-    )
-    debate = Debate(round=2, position_changed=False)
-    shown = render(member(stored(least, least.model_copy(update={"debate": debate}))))
-    bar_of_one = f"\u25b0{9 * chr(0x25B1)} 1 of 10"
-    assert shown.endswith(
-        f"### Original response\n\n- In short: s\n- Approach: a\n- Confidence: {bar_of_one}\n\n"
-        "d\n\n### Corrected response\n\nThe same, word for word.\n\n"
-        f"- Confidence: {bar_of_one}\n- Debate: keeps its position\n"
     )
 
 

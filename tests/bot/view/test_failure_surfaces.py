@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import get_args
 
-import pytest
-
 from bot.checks.models import gave_nothing
 from bot.view.wording import failures
 from bot.view.wording.failures import explain, failure
@@ -74,35 +72,23 @@ def test_every_cause_has_its_row() -> None:
     assert all("_" not in reason.clause for reason in CAUSES.values())
 
 
-@pytest.mark.parametrize(("cause", "where", "fix"), BY_AN_OPERATOR)
-class TestWhatAnOperatorCanMend:
-    """A setting of the council, or of an account."""
-
-    def test_on_the_card(self, cause: Cause, where: failures.Target, fix: str) -> None:
-        """The asker reads what is wrong and who can mend it, but neither variables nor addresses."""
-        why = happened(cause)
-        is_hidden = why.is_account or cause in ("too_dear", "data_policy")
-        assert failure(why) == clause(cause) + ("" if is_hidden else quoted(cause))
-        error = NoAnswers({"a": why, "b": why})
-        assert explain(error, "7b1f", remedies=[fix]) == (
-            f"No member of the council answered. {IN_ITS_LOG}"
-        )
-        assert not any(name in failure(why) for name in ("OPENROUTER", "LAB_KEY", where.address))
-
-    def test_in_the_terminal_and_from_the_doctor(
-        self, cause: Cause, where: failures.Target, fix: str
-    ) -> None:
-        """With the provider's own words, and what to change."""
-        why = happened(cause)
-        said = clause(cause, where, keyless=True) + quoted(cause)
-        assert (failures.reason(why, where), failures.remedy(why, where)) == (said, fix)
-        error = NoAnswers({"a": why})
-        assert explain(error, "7b1f", at_terminal=True, remedies=[fix]) == (
-            f"No member of the council answered. {fix}, then run: council retry 7b1f"
-        )
-        advice = gave_nothing("lab/two", where, why, "no cost")
-        assert (advice.what, advice.fix) == (f"it gave no answer: {said} (all live calls: no cost)", fix)
-        assert not any(secret in advice.what + fix for secret in ("pw", "key=k"))
+@rows(("cause", "where", "fix"), BY_AN_OPERATOR)
+def test_what_an_operator_can_mend(cause: Cause, where: failures.Target, fix: str) -> None:
+    """The asker reads what is wrong and who can mend it; the terminal and the doctor say what to change."""
+    why = happened(cause)
+    is_hidden = why.is_account or cause in ("too_dear", "data_policy")
+    assert failure(why) == clause(cause) + ("" if is_hidden else quoted(cause))
+    told = explain(NoAnswers({"a": why, "b": why}), "7b1f", remedies=[fix])
+    assert told == f"No member of the council answered. {IN_ITS_LOG}"
+    assert not any(name in failure(why) for name in ("OPENROUTER", "LAB_KEY", where.address))
+    said = clause(cause, where, keyless=True) + quoted(cause)
+    assert (failures.reason(why, where), failures.remedy(why, where)) == (said, fix)
+    assert explain(NoAnswers({"a": why}), "7b1f", at_terminal=True, remedies=[fix]) == (
+        f"No member of the council answered. {fix}, then run: council retry 7b1f"
+    )
+    advice = gave_nothing("lab/two", where, why, "no cost")
+    assert (advice.what, advice.fix) == (f"it gave no answer: {said} (all live calls: no cost)", fix)
+    assert not any(secret in advice.what + fix for secret in ("pw", "key=k"))
 
 
 @rows("cause", BY_THE_ASKER)

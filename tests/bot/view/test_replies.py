@@ -116,18 +116,13 @@ def test_what_quotes_nothing_of_the_answer_comes_last_and_says_so() -> None:
     assert "It is all wrong" not in shown(message)[0]
 
 
-@pytest.mark.parametrize(
-    ("kept", "said"), [(True, "it holds, but nothing was changed."), (False, "it holds.")]
-)
-def test_an_answer_that_was_kept_although_something_holds(kept: bool, said: str) -> None:
-    """People read it in the reply."""
-    message = stored([reviewed(objection(GROUND))], [replied(GROUND, holds=True, reason="")], kept=kept)
-    assert rows(message) == [f"- Reply to the gravest objection, by claude-sonnet-4.5: {said}"]
-    assert "; 1 objection, 1 holds" in shown(message)[0]
-
-
-def test_an_error_that_its_author_found_itself() -> None:
-    """Where nobody objected."""
+def test_an_answer_that_was_kept_although_something_holds() -> None:
+    """People read it in the reply; an error that its author found itself, where nobody objected."""
+    for kept, said in ((True, "it holds, but nothing was changed."), (False, "it holds.")):
+        replies = [replied(GROUND, holds=True, reason="")]
+        message = stored([reviewed(objection(GROUND))], replies, kept=kept)
+        assert rows(message) == [f"- Reply to the gravest objection, by claude-sonnet-4.5: {said}"]
+        assert "; 1 objection, 1 holds" in shown(message)[0]
     found = ObjectionReply(critic=GPT, objection="Eleven, not twelve.", holds=True)
     message = stored([reviewed()], [found])
     assert rows(message)[0] == "- gpt-5: found an error itself: Eleven, not twelve."

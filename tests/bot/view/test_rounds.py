@@ -1,7 +1,5 @@
 """Rounds as people see them: the last one in the thread, all of them on record."""
 
-import json
-
 from bot.past import pages
 from bot.past.pages import Detail
 from bot.render.markdown import render
@@ -13,7 +11,7 @@ from bot.view.thread import record, thread
 from bot.view.wording.card import rounds
 from council.document.conversation import AssistantMessage, Conversation, UserMessage
 from council.document.results import IterationRound, IterationState, TerminationReason
-from council.events import MemberFailed, RunCompleted, StageStarted
+from council.events import MemberFailed, RunCompleted
 from council.profile import Profile
 from tests.council.scripted import ScriptedCouncil, failure, profile
 from tests.pairs import rows
@@ -154,18 +152,6 @@ async def test_a_past_answers_details_are_the_last_rounds() -> None:
     assert [each.label for each in sheet.choices] == [*short, "Transcript", "Share here"]
 
 
-async def test_the_card_names_the_round_under_way() -> None:
-    """From round 2 on; votes and places of the round before are gone."""
-    seats = profile(*SEATS, max_rounds=2)
-    council, message = await held(seats)
-    began = council.events.index(StageStarted("stage2", SEATS, 2))
-    view = views(council, seats, message)[began + 1]
-    shown = render(card(view, 0.0))
-    assert "Reviews, round 2" in shown
-    assert view.round.ranking is None
-    assert [each.ranking is not None for each in view.rounds] == [True, False]
-
-
 async def test_a_member_without_points_keeps_its_answer() -> None:
     """With critiques handed over point by point it wasn't asked again; each critic has its line."""
     seats = profile(*SEATS, critique_mode="extracted")
@@ -181,21 +167,6 @@ async def test_a_member_without_points_keeps_its_answer() -> None:
     assert "rounds" not in {each.key for each in record(view)}
 
 
-async def test_a_demonstrations_member_that_nobody_criticized_keeps_its_answer() -> None:
-    """It wasn't asked again, and its message says so."""
-    no_points = list[object]()
-    reviews = [
-        {"label": f"Response {letter}", "strengths": "Short.", "critiques": no_points}
-        for letter in "ABC"
-    ]
-    ballot = json.dumps({"reviews": reviews, "ranking": ["Response A", "Response B", "Response C"]})
-    _, message = await held(profile(*SEATS, demonstration=True), stage2=ballot)
-    view = of_document(message, QUESTION, conversation(message))
-    told = {each.message.key: render(each.message) for each in thread(view)}
-    for name in SEATS:
-        assert "Nobody objected, so it wasn't revised." in told[f"member:{name}"]
-
-
 @rows(
     ("reason", "said"),
     [
@@ -209,13 +180,7 @@ async def test_a_demonstrations_member_that_nobody_criticized_keeps_its_answer()
 )
 def test_every_reason_has_words(reason: TerminationReason, said: str) -> None:
     """One sentence for people, whatever ended the rounds."""
-    state = IterationState(
-        max_rounds=3, termination_reason=reason, rounds=[IterationRound(round_number=1)]
-    )
-    assert rounds(state) == said
-
-
-def test_no_round_at_all_is_said_so() -> None:
-    """Stop may be pressed before the first."""
-    state = IterationState(max_rounds=3, termination_reason=TerminationReason.USER_STOPPED)
-    assert rounds(state) == "no review rounds; then the run was stopped"
+    held = [IterationRound(round_number=1)]
+    assert rounds(IterationState(max_rounds=3, termination_reason=reason, rounds=held)) == said
+    none = IterationState(max_rounds=3, termination_reason=TerminationReason.USER_STOPPED)
+    assert rounds(none) == "no review rounds; then the run was stopped"

@@ -1,7 +1,8 @@
 """Criteria and scores as people see them: in the thread, on the card, in the transcript."""
 
+from syrupy.assertion import SnapshotAssertion
+
 from bot.render.markdown import render
-from bot.transcript.markdown import to_markdown
 from bot.view.card import asked, card
 from bot.view.run import RunView, fold, of_document
 from bot.view.thread import record, thread
@@ -40,18 +41,6 @@ MATRIX = ScoringMatrix(
     ],
     ballots=2,
 )
-TABLE = (
-    "### Scores by criterion\n\n"
-    "| Place | Member | Cost:3 | Security! | Weighted |\n"
-    "| --- | --- | --- | --- | --- |\n"
-    "| 1st | gemini-2.5-pro (The Pragmatist) | 9.0 | 6.5 | 8.4 |\n"
-    "| \u2013 | gpt-5 | \u2013 | \u2013 | \u2013 |\n"
-    "| out | claude-sonnet-4.5 | 8.0 | 2.0 | 6.5 |\n\n"
-    "Reviewers' mean scores, 1 to 10, without scores for their own answers. The number after a "
-    "criterion is its weight; ! marks a must-have.\n\n"
-    "claude-sonnet-4.5's answer is disqualified: most reviewers score it below 4 for Security. "
-    "It is still shown below.\n"
-)
 
 
 def stored(matrix: ScoringMatrix = MATRIX) -> RunView:
@@ -60,34 +49,24 @@ def stored(matrix: ScoringMatrix = MATRIX) -> RunView:
     return of_document(message, QUESTION, CONVERSATION)
 
 
-def test_the_matrix_is_below_the_ranking() -> None:
-    """Best first, the disqualified last and named."""
-    assert render(thread(stored())[0].message).endswith(TABLE)
-
-
-def test_it_is_the_same_while_the_run_continues() -> None:
-    """The ranking's message is posted once; observers hear of the scores with it."""
+def test_the_matrix_is_below_the_ranking(snapshot: SnapshotAssertion) -> None:
+    """Best first, the disqualified last and named; the same while the run continues."""
+    table = render(thread(stored())[0].message).partition("### Scores by criterion")[2]
+    assert table == snapshot
     view = RunView(QUESTION, PROFILE.model_copy(update={"criteria": CRITERIA}), started=0.0)
+    reviews = tuple(REVIEWS.values())
     done = StageCompleted(
-        "stage2",
-        tuple(REVIEWS.values()),
-        label_to_model=LABELS,
-        aggregate_ranking=RANKING,
-        scores=MATRIX,
+        "stage2", reviews, label_to_model=LABELS, aggregate_ranking=RANKING, scores=MATRIX
     )
-    assert any(TABLE in render(each) for each in record(fold(view, done, 1.0)))
+    assert any(table in render(each) for each in record(fold(view, done, 1.0)))
 
 
-def test_a_disqualified_answer_is_marked_and_stays() -> None:
-    """Its member's message says so before the answer."""
+def test_a_disqualified_answer_is_marked_and_scores_nobody_gave_are_said_so() -> None:
+    """Its member's message says so before the answer; there is never an empty table."""
     messages = [each.message for each in thread(stored())]
     [message] = [message for message in messages if message.key == f"member:{CLAUDE}"]
     assert "Ranked 1st of 3. Disqualified: it fails Security. It kept its answer." in render(message)
     assert "Not all of them." in render(message)
-
-
-def test_scores_that_nobody_gave_are_said_so() -> None:
-    """Instead of an empty table."""
     view = stored(ScoringMatrix(answers=MATRIX.answers, ballots=0))
     ranking = render(thread(view)[0].message)
     assert ranking.endswith("### Scores by criterion\n\nNo reviewer gave scores that could be read.\n")
@@ -104,11 +83,3 @@ def test_the_card_names_criteria_and_outcome() -> None:
         " \u00b7 claude-sonnet-4.5 disqualified (Security) \u00b7 "
     ) in footer
     assert "criteria" not in render(card(seen(), 50.0))
-
-
-def test_the_transcript_contains_the_matrix() -> None:
-    """It is made of the same messages."""
-    message = ASSISTANT.model_copy(update={"criteria": CRITERIA, "scores": MATRIX})
-    messages = [CONVERSATION.messages[0], message]
-    text = to_markdown(CONVERSATION.model_copy(update={"messages": messages}))
-    assert "| out | claude-sonnet-4.5 | 8.0 | 2.0 | 6.5 |" in text

@@ -63,10 +63,11 @@ def shown(view: RunView, name: str) -> str:
     return render(opened(view, seat))
 
 
-def test_a_message_once_given_stays_as_it_is() -> None:
-    """A later process builds the same messages from the document."""
+def test_a_thread_is_a_digest_then_each_member_best_first(snapshot: SnapshotAssertion) -> None:
+    """The document gives the same as the run did. Each objection has one place, and praise none."""
     assert keys(seen()) == ["ranking", *(f"member:{name}" for name in BEST_FIRST)]
     assert thread(stored()) == thread(seen())
+    assert "\n".join(render(each.message) for each in thread(seen())) == snapshot
 
 
 def test_a_members_message_knows_its_seat_and_is_bounded() -> None:
@@ -78,11 +79,6 @@ def test_a_members_message_knows_its_seat_and_is_bounded() -> None:
         ("member", 2, True),
         ("member", 0, True),
     ]
-
-
-def test_the_first_message_is_enough(snapshot: SnapshotAssertion) -> None:
-    """The ranking, then for each member the gravest objection and what it changed; whose voice is missing."""
-    assert text(seen(), "ranking") == snapshot
 
 
 def test_the_built_in_models_ties_are_no_ranking() -> None:
@@ -104,13 +100,6 @@ def test_the_built_in_models_ties_are_no_ranking() -> None:
     assert "- 1st" in text(replace(seen(), profile=tiny), "ranking")
 
 
-def test_a_corrected_answer_is_below_its_objections_and_what_changed(
-    snapshot: SnapshotAssertion,
-) -> None:
-    """A line a critic beside the gravest, which the digest has; what changed, the corrected response."""
-    assert text(seen(), f"member:{GPT}") == snapshot
-
-
 LONG = " ".join(f"Sentence {number} of a long answer says something." for number in range(60))
 
 
@@ -120,7 +109,7 @@ def long(**settings: object) -> RunView:
     return stored(stage2_5=[correction], settings={**(ASSISTANT.settings or {}), **settings})
 
 
-def test_a_digest_shows_how_a_response_begins() -> None:
+def test_a_digest_shows_how_a_response_begins_unless_the_profile_wants_all() -> None:
     """Up to the end of a sentence at about 200 characters; *Open* shows the whole."""
     said = text(long(), f"member:{GPT}")
     _, begun = said.split("### Corrected response: how it begins\n\n")
@@ -128,10 +117,6 @@ def test_a_digest_shows_how_a_response_begins() -> None:
     assert begun.strip().endswith("something.")
     assert BEGINNING - 60 < len(begun) <= BEGINNING
     assert f"### Corrected response\n\n{LONG}\n\n### Original" in shown(long(), GPT)
-
-
-def test_a_full_thread_shows_whole_responses() -> None:
-    """As the profile says."""
     assert text(long(thread="full"), f"member:{GPT}").endswith(f"### Corrected response\n\n{LONG}\n")
 
 
@@ -148,32 +133,6 @@ def test_a_beginning_is_whole_markdown(markdown: str, begun: str) -> None:
 def test_a_beginning_is_never_longer_than_asked_for(markdown: str) -> None:
     """Whatever is cut; a fence that is closed costs a line."""
     assert len(beginning(markdown, 80)) <= 110
-
-
-def test_a_kept_answer_is_shown_once() -> None:
-    """Under its heading is the response, and above it that it was kept."""
-    said = text(seen(), f"member:{CLAUDE}")
-    assert said.startswith("## claude-sonnet-4.5\n\nRanked 1st of 3. It kept its answer.\n\n")
-    assert said.count(ANSWERS[CLAUDE].response) == 1
-    assert "### Response\n\nNot all of them." in said
-
-
-def test_a_failed_correction_says_why_and_what_is_kept() -> None:
-    """The original response follows."""
-    said = text(seen(), f"member:{GEMINI}")
-    assert (
-        "Ranked 2nd of 3. The correction failed: it took too long. The original response is kept.\n"
-    ) in said
-    assert "### Response\n\nStay with cron" in said
-
-
-def test_objections_are_once_in_the_thread_and_praise_nowhere() -> None:
-    """A review has a part about each answer, and each part has one place: the gravest the digest."""
-    whole = "\n".join(render(each.message) for each in thread(seen()))
-    for sentence in ("solves overlap, not recovery", "forgets who runs the cluster", "oversells"):
-        assert whole.count(sentence) == 1
-    for left_out in ("weighs the cost", "is cheap and honest", "is the most useful", "FINAL RANKING"):
-        assert left_out not in whole
 
 
 def test_a_review_that_cannot_be_divided_says_so() -> None:
@@ -240,14 +199,10 @@ def test_each_objection_has_its_own_grade_and_praise_has_no_place() -> None:
     )
 
 
-def test_an_objection_that_does_not_fit_whole_is_left_out() -> None:
-    """Without a sign: the whole is a button away."""
+def test_a_summary_is_cut_at_a_word_and_never_empty() -> None:
+    """What doesn't fit whole is left out without a sign, but for the gravest: the whole is a button away."""
     said = summary([point(severity="high"), point(text="word " * 60), point(text="No date.")])
     assert said == "Serious: No tests. No date."
-
-
-def test_the_gravest_objection_is_cut_at_a_word_and_never_left_out() -> None:
-    """However long it is."""
     said = summary([point(text="word " * 200, severity="high"), point()])
     assert said.startswith("Serious: word word")
     assert said.endswith("word\u2026")
@@ -280,12 +235,14 @@ def test_critics_are_named_where_points_were_picked_out_of_their_reviews() -> No
     assert "Too bold" not in text(view, f"member:{GPT}")
 
 
-def test_one_answer_alone_has_no_thread() -> None:
-    """Nobody reviewed it, and it is the card's answer."""
+def test_what_there_is_is_shown_of_a_run_without_reviews_or_answer() -> None:
+    """Of one answer alone, which is the card's, there is no thread."""
     single = AssistantMessage(
         role="assistant", stage1=[ANSWERS[GPT]], stage2=[], stage3=ASSISTANT.stage3
     )
     assert keys(of_document(single, QUESTION, CONVERSATION)) == []
+    over = fold(seen(20), RunFailed(RUN_ID, "It ended.", {}), 21.0)
+    assert keys(over) == ["ranking", *(f"member:{name}" for name in BEST_FIRST)]
 
 
 def test_a_run_without_reviews_ranks_nobody() -> None:
@@ -305,12 +262,6 @@ def test_a_run_without_reviews_ranks_nobody() -> None:
     assert text(fold(view, RunCompleted(RUN_ID, CONVERSATION_ID, message), 20.0), "ranking") == live
 
 
-def test_a_run_that_ends_without_an_answer_shows_what_was_answered() -> None:
-    """What was paid for is there."""
-    over = fold(seen(20), RunFailed(RUN_ID, "It ended.", {}), 21.0)
-    assert keys(over) == ["ranking", *(f"member:{name}" for name in BEST_FIRST)]
-
-
 def test_a_vote_that_was_cut_off_is_said_to_be() -> None:
     """A truncated ballot isn't called unreadable."""
     cut = REVIEWS[GPT].model_copy(update={"parsed_ranking": [], "truncated": True})
@@ -318,8 +269,8 @@ def test_a_vote_that_was_cut_off_is_said_to_be() -> None:
     assert "gpt-5's review reached its length limit before its vote, so no vote is counted.\n" in said
 
 
-def test_cited_pages_are_listed_below_what_cites_them() -> None:
-    """Also where the answer was kept."""
+def test_cited_pages_are_listed_below_what_cites_them_by_number_where_the_text_has_numbers() -> None:
+    """Also where the answer was kept; Perplexity's models refer to the list by its numbers."""
     cited = (Citation(url="https://a.example/x_y", title="*A* page"),)
     answers = [
         answer.model_copy(update={"citations": cited}) if answer.model == CLAUDE else answer
@@ -328,10 +279,6 @@ def test_cited_pages_are_listed_below_what_cites_them() -> None:
     assert text(stored(stage1=answers), f"member:{CLAUDE}").endswith(
         "- nothing to rewrite\n\nSources on the web:\n\n- \\*A\\* page: https://a.example/x_y\n"
     )
-
-
-def test_pages_have_numbers_where_the_text_names_them() -> None:
-    """Perplexity's models refer to the list by its numbers."""
     pages = tuple(Citation(url=f"https://{name}.example/", title=name) for name in "ab")
     answer = ANSWERS[CLAUDE].model_copy(update={"citations": pages})
     blocks = tuple(answer_blocks(seen(20), "Shard [2], not yet [1].", answer))
