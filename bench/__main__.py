@@ -21,7 +21,7 @@ import httpx
 from bench import peer
 from bench.bombs import slowest, worst
 from bench.burst import Waits, acknowledgements, beside
-from bench.load import BALLOT, PROFILE, QUESTION, Engine, Load, measure, no_models, p99, silent
+from bench.load import PROFILE, QUESTION, Engine, Load, measure, no_models, p99, said, silent
 from bench.past_answers import CONVERSATIONS, Measurement, on_postgres
 from bench.past_answers import measure as measure_past_answers
 from bench.resume import resumption
@@ -421,8 +421,8 @@ async def delayed(call: Call) -> Reply:
     seed = int(text.partition(f"{QUESTION} [")[2].partition("]")[0])
     seconds = latency(seed, call.step)
     await asyncio.sleep(seconds)
-    ballot = BALLOT if call.step.startswith("stage2.") else ""  # without one it would be asked again
-    return Reply(text=f"{call.step} says yes.{ballot}", usage=Usage(), latency_ms=round(seconds * 1000))
+    text = said(call.step, f"{call.step} says yes.")
+    return Reply(text=text, usage=Usage(), latency_ms=round(seconds * 1000))
 
 
 def schedules(seed: int) -> tuple[float, float]:

@@ -22,6 +22,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Literal, cast
 
+import orjson
 from pydantic import BaseModel
 
 from bot.app import Library, open_library
@@ -108,8 +109,14 @@ class Models:
         if call.step.startswith("stage1."):
             self.begun.setdefault(asked(call), time.perf_counter())
         await asyncio.sleep(self.seconds)
-        text = ANSWER + BALLOT if call.step.startswith("stage2.") else ANSWER
-        return Reply(text=text, usage=Usage(), latency_ms=round(self.seconds * 1000))
+        return Reply(text=said(call.step), usage=Usage(), latency_ms=round(self.seconds * 1000))
+
+
+def said(step: str, answer: str = ANSWER) -> str:
+    """Return a reply in the form that its step asks for: in another, it would be asked for again."""
+    if step.startswith("stage2_5."):
+        return orjson.dumps({"replies": [], "answer": answer}).decode()
+    return answer + BALLOT if step.startswith("stage2.") else answer
 
 
 class SilentVenue(Venue):

@@ -17,7 +17,7 @@ from typing import cast
 
 from pydantic import BaseModel
 
-from bench.load import ANSWER, BALLOT, SilentVenue, asked, dispatcher_of, place, text
+from bench.load import SilentVenue, asked, dispatcher_of, place, said, text
 from bot.app import open_library
 from bot.config import logs
 from bot.serve import tune_interpreter
@@ -63,8 +63,7 @@ async def leave(folder: Path, runs: int) -> None:
 
     async def ask(call: Call) -> Reply:
         if call.step.startswith(FINISHED):
-            said = ANSWER + BALLOT if call.step.startswith("stage2.") else ANSWER
-            return Reply(text=said, usage=Usage(), latency_ms=1)
+            return Reply(text=said(call.step), usage=Usage(), latency_ms=1)
         reached.add(asked(call))
         if len(reached) == runs:
             all_there.set()
