@@ -11,7 +11,6 @@ from bot.errors import ConfigurationError
 from bot.service.commands import ACTION, COMMANDS
 from bot.view.wording.discord import HINT
 from tests.bot.discord.office import HELD, Office
-from tests.bot.inputs.pdfs import lines, pdf
 from tests.council.scripted import FOUR, ScriptedCouncil, failure
 from tests.discord_server import (
     Channel,
@@ -28,7 +27,6 @@ EDIT = "PATCH /channels/{channel_id}/messages/{message_id}"
 THREAD = "POST /channels/{channel_id}/messages/{message_id}/threads"
 RESPOND = "POST /interactions/{interaction_id}/{token}/callback"
 REGISTER = "PUT /applications/{application_id}/commands"
-LONG = "\n".join(f"Reason {number}: writes grow by a tenth each month." for number in range(60))
 ANSWER = "The council's answer, written by chair/man."
 
 
@@ -123,15 +121,6 @@ async def test_a_run_outlives_the_interactions_token(
     assert ANSWER in card.text
     assert {version.by for version in card.history[1:]} == {"bot"}
     assert len(server.pings()) == 1
-
-
-async def test_the_card_is_answered_in_time(server: DiscordServer, team: Office) -> None:
-    """Before any model answers."""
-    asked = server.slash(team.general, team.ada, "council", question="Why?")
-    await team.card(asked)
-    assert asked.acknowledged_after is not None
-    assert asked.acknowledged_after < 3
-    await team.dispatcher.tasks.settled()
 
 
 async def test_a_response_that_comes_too_late_is_posted_instead(
@@ -315,28 +304,6 @@ async def test_a_mention_where_the_bot_may_not_post_is_answered_directly(
 # ── other ways in ────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_redelivered_mention_is_one_run(
-    server: DiscordServer, team: Office, council: ScriptedCouncil
-) -> None:
-    """One card, one set of calls."""
-    server.redeliver(server.mention(team.general, team.ada, "Shard now?"), times=3)
-    await server.until(lambda: server.messages(team.general, by_bot=True))
-    await team.dispatcher.tasks.settled()
-    assert len(server.messages(team.general, by_bot=True)) == 1
-    assert len(council.calls) == len({call.step for call in council.calls})
-
-
-async def test_an_empty_mention_gets_a_hint(
-    server: DiscordServer, team: Office, council: ScriptedCouncil
-) -> None:
-    """In a reply that pings nobody."""
-    [hint] = await team.mentioned(team.general, "")
-    assert "/council" in hint.content
-    assert hint.reply_to is not None
-    assert server.pings() == []
-    assert council.calls == []
-
-
 async def test_a_forward_in_direct_messages_is_a_question(
     server: DiscordServer, team: Office, council: ScriptedCouncil
 ) -> None:
@@ -409,22 +376,6 @@ async def test_a_text_that_discord_hides_is_answered_with_a_reason(
     assert council.calls == []
 
 
-async def test_messages_between_people_start_nothing(
-    server: DiscordServer, team: Office, council: ScriptedCouncil
-) -> None:
-    """Nor do replies between people, mentions without text, and other bots."""
-    await team.mentioned(team.general, "Shard now?")
-    council.calls.clear()
-    assert team.general.guild is not None
-    other = server.member(team.general.guild, "other bot")
-    other.bot = True
-    word = server.say(team.general, team.ada, "just talking")
-    server.say(team.general, team.ada, "I disagree", reply_to=word)
-    server.mention(team.general, other, "Shard now?")
-    await team.mentioned(team.general, "")
-    assert council.calls == []
-
-
 async def test_a_follow_up_reaches_an_archived_thread(server: DiscordServer, quiet: Office) -> None:
     """A restarted bot doesn't know the thread until somebody writes into it."""
     async with quiet.bot():
@@ -453,79 +404,7 @@ async def test_a_private_thread_has_its_own_scope(
 # ── files and private runs ───────────────────────────────────────────────────────────────────
 
 
-async def test_a_text_file_reaches_the_members(
-    server: DiscordServer, team: Office, council: ScriptedCouncil
-) -> None:
-    """Whatever it is called, as long as it is text."""
-    await team.asked(attachment=server.upload("Plan.cfg", "Größe: 2".encode(), "application/x-cfg"))
-    prompt = council.prompt(f"stage1.1:{FOUR[0]}")
-    assert "\nAttachment Plan.cfg:\n" in prompt
-    assert "Größe: 2" in prompt
-
-
-async def test_a_file_that_cannot_be_fetched_is_refused(
-    server: DiscordServer, team: Office, council: ScriptedCouncil
-) -> None:
-    """In words; and nothing is fetched that isn't Discord's."""
-    file = server.upload("notes.md", b"Two shards.")
-    server.slash(team.general, team.ada, "council", question="Why?", attachment=file)
-    del server.world.attachments[file.id]
-    await server.until(lambda: server.messages(team.general, by_bot=True))
-    await team.dispatcher.tasks.settled()
-    [card] = server.messages(team.general, by_bot=True)[:1]
-    assert "notes.md: it can't be fetched." in card.text
-    assert council.calls == []
-
-
-READ = "Read plan.md.\n\nNot read: logo.bin (neither text, PDF nor a picture), huge.log (larger than 200 kB)."
-
-
-async def test_a_pdf_is_cited_by_page(
-    server: DiscordServer, team: Office, council: ScriptedCouncil
-) -> None:
-    """Its pages reach the members as an answer cites them, and the citation reaches people."""
-    council.script["stage3"] = "Two shards, as [p. 2] says."
-    plan = pdf([lines("Load: 3 TB"), lines("Shards: 2")])
-    card = await team.asked(attachment=server.upload("plan.pdf", plan, "application/pdf"))
-    assert "[p. 2]\nShards: 2" in council.prompt(f"stage1.1:{FOUR[0]}")
-    assert "cite it as its text names it, such as [p. 4]" in council.prompt(f"stage1.1:{FOUR[0]}")
-    assert "Read plan.pdf, 2 pages." in card.text
-    assert r"as \[p. 2\] says" in card.text  # Discord shows the brackets alone
-
-
 # ── what goes wrong ──────────────────────────────────────────────────────────────────────────
-
-
-async def test_a_server_that_removes_the_bot_during_a_run_costs_no_answer(
-    server: DiscordServer, team: Office, council: ScriptedCouncil
-) -> None:
-    """Nothing is raised, and the conversation is saved."""
-    council.held.add(HELD["Final answer"])
-    await team.ask()
-    await council.until_called(HELD["Final answer"])
-    assert team.general.guild is not None
-    server.kick_bot(team.general.guild)
-    council.release(HELD["Final answer"])
-    await team.dispatcher.tasks.settled()
-    [document] = await team.documents()
-    assert len((await team.library.store.load(document)).messages) == 2
-
-
-async def test_a_card_in_an_archived_thread_is_posted_again(
-    server: DiscordServer, quiet: Office, council: ScriptedCouncil
-) -> None:
-    """It can't be edited any more, and the answer isn't lost."""
-    thread = server.thread(quiet.general, "a thread", quiet.ada)
-    council.held.add(HELD["Answers"])
-    async with quiet.bot():
-        card = await quiet.card(server.slash(thread, quiet.ada, "council", question="Why?"))
-        await council.until_called(HELD["Answers"])
-        await server.until(lambda: "running" in card.text)
-        server.archive(thread)
-        council.release(HELD["Answers"])
-        await quiet.dispatcher.tasks.settled()
-    assert ANSWER not in card.text
-    assert len([text for text in texts(server, thread) if ANSWER in text]) == 1
 
 
 async def test_the_card_is_left_alone_for_about_a_second(

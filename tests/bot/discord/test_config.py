@@ -5,9 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 from bot.service.admission.access import Access
 from bot.upkeep import look_after
-from council.document.conversation import AssistantMessage
 from tests.bot.discord.office import Office
-from tests.council.scripted import FOUR, profile
+from tests.council.scripted import profile
 from tests.discord_server import DiscordServer, Interaction, User
 from tests.discord_server.permissions import Permission
 
@@ -25,45 +24,9 @@ def configure(team: Office, user: User, **options: object) -> Interaction:
     return team.server.slash(team.general, user, "council-config", **options)
 
 
-async def answers(team: Office) -> list[AssistantMessage]:
-    """Return all answers."""
-    loaded = [await team.library.store.load(one) for one in await team.documents()]
-    return [
-        message
-        for conversation in loaded
-        for message in conversation.messages
-        if isinstance(message, AssistantMessage)
-    ]
-
-
 def seat(team: Office, **operator: object) -> None:
     """Put a configuration of the operator's in force."""
     team.dispatcher.reconfigure(replace(team.dispatcher.channels.operator, **operator))  # pyright: ignore[reportArgumentType] - a test
-
-
-async def test_an_admin_changes_what_the_next_question_gets(quiet: Office) -> None:
-    """Privately; a run in progress keeps what it began with, and a restart changes nothing."""
-    grace = boss(quiet)
-    held = f"stage1.1:{FOUR[0]}"
-    fast = {"default": profile(), "fast": profile(name="fast", strategy="coverage")}
-    seat(quiet, profiles=fast)
-    quiet.council.held.add(held)
-    async with quiet.bot():
-        await quiet.ask()
-        await quiet.council.until_called(held)
-        said = await quiet.refused(configure(quiet, grace, profile="fast", depth="quick"))
-        assert "Council that answers: it was default, and is now fast." in said
-        assert "How deep a question is taken: it was full, and is now quick." in said
-        quiet.council.release(held)
-        await quiet.dispatcher.tasks.settled()
-        await quiet.asked()
-    await quiet.die()
-    seat(quiet, profiles=fast)
-    async with quiet.bot():
-        await quiet.asked()
-        await quiet.asked(profile="default", depth="full")
-    strategies = sorted(str(answer.strategy) for answer in await answers(quiet))
-    assert strategies == ["consensus", "consensus", "coverage", "coverage"]
 
 
 async def test_opt_in_closes_private_threads_and_other_channels(

@@ -80,16 +80,6 @@ async def test_a_thread_on_no_message_is_read(reading: Office) -> None:
     assert "Read 2 messages of this thread." in card
 
 
-async def test_mentions_are_read_as_names(reading: Office) -> None:
-    """The bot's own is left out."""
-    thread, people = discuss(reading, 1)
-    await asked(reading, thread, f"{people[1].mention} says <@99> knows. Does it help?")
-    reading.council.calls.clear()
-    await asked(reading, thread, "Well?")
-    said = "@Bob says a colleague knows. Does it help?"
-    assert ("Message by Ada", said) in read_by(reading.council)
-
-
 async def test_without_the_permission_only_the_mention_is_read(reading: Office) -> None:
     """Discord would return an empty list."""
     reading.server.overwrite(reading.general, reading.server.bot, deny=Permission.READ_MESSAGE_HISTORY)

@@ -103,13 +103,6 @@ async def test_a_session_whose_next_frame_stays_unreadable_is_begun_again(
             4004,
             REFUSED,
         ),
-        (4010, "Discord refuses how the connection is sharded (4010). Start again."),
-        (
-            4011,
-            "The bot is on too many servers for one connection (4011). Start again to shard it.",
-        ),
-        (4012, "Discord no longer offers this version of its gateway (4012). Update the program."),
-        (4013, "Discord doesn't know an intent that the bot asks for (4013). Update the program."),
         (
             4014,
             INTENT_REFUSED,

@@ -62,21 +62,6 @@ async def forged(team: Office, channel: Channel, custom_id: str) -> Message:
     return shown
 
 
-async def test_a_long_answer_comes_whole_in_several_messages(team: Office) -> None:
-    """With the buttons below the last."""
-    team.council.script |= {"stage3": "\n\n".join(["A line of the answer."] * 400)}
-    await team.asked("And in long?")
-    first = await told(team, "show", answer="And in long?")
-
-    def mine() -> list[Message]:
-        messages = team.server.messages(team.general)
-        return [message for message in messages if message.visible_to and message.id >= first.id]
-
-    await team.server.until(lambda: any(message.buttons for message in mine()))
-    assert sum(message.text.count("A line of the answer.") for message in mine()) == 400
-    assert [bool(message.buttons) for message in mine()] == [False] * (len(mine()) - 1) + [True]
-
-
 async def test_a_thread_belongs_to_its_channel_a_private_one_to_itself(team: Office) -> None:
     """As the questions asked there do."""
     open_thread = team.server.thread(team.general, "Talk", team.ada)

@@ -48,13 +48,17 @@ async def test_a_reply_to_a_commands_response_is_pointed_to_the_button(
 async def test_people_who_talk_start_no_run(
     server: DiscordServer, team: Office, council: ScriptedCouncil
 ) -> None:
-    """Not in the thread, not in replies to each other, not in a reply that doesn't ping the bot."""
+    """Not in the thread, not in replies to each other, not in one that doesn't ping the bot; nor other bots."""
     card, *_ = await team.mentioned(team.general, "Shard now?")
     [thread] = server.threads(team.general)
     council.calls.clear()
     word = server.say(thread, team.ada, "I disagree")
     server.say(thread, team.ada, "So do I", reply_to=word)
     server.say(team.general, team.ada, "Read this", reply_to=card, pings=False)
+    assert team.general.guild is not None
+    other = server.member(team.general.guild, "other bot")
+    other.bot = True
+    server.mention(team.general, other, "Shard now?")
     await team.mentioned(team.general, "")
     assert council.calls == []
 

@@ -5,7 +5,7 @@ It connects nothing and ignores nonces; `test_bot` covers those. It opens forms 
 each once.
 """
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from bot.discord.bot import DiscordBot
 from bot.discord.commands import register
 from bot.past.lookup import Lookup
 from bot.service.dispatcher import Dispatcher
-from council.document.conversation import AssistantMessage, Message, UserMessage
+from council.document.conversation import Message, UserMessage
 from tests.bot.discord.office import impatient
 from tests.bot.service.test_dispatcher import Office, office
 from tests.bot.shown import FINISHED
@@ -46,12 +46,6 @@ class Team:
         asked = await self.ada.slash(channel, "council", question=QUESTION)
         assert asked.acknowledged
         assert not asked.ephemeral
-
-    def without(self, **permissions: bool) -> ChannelHandle:
-        """Make a channel that denies the bot these permissions."""
-        assert self.env.bot.user
-        denied = discord.PermissionOverwrite(**permissions)
-        return self.guild.create_text_channel("small", overwrites={self.env.bot.user: denied})
 
     def pinged(self, *channels: ChannelHandle) -> list[int]:
         """Return whom messages there notify; `discord.Message` tells only whom they name."""
@@ -145,41 +139,6 @@ async def test_a_question_becomes_card_thread_answer_and_one_mention(tmp_path: P
         assert here.pinged(general, thread) == [here.ada.id]
 
 
-@pytest.mark.parametrize(
-    ("denied", "reason"),
-    [
-        ({"create_public_threads": False}, "the bot lacks Create Public Threads."),
-        ({"send_messages_in_threads": False}, "the bot lacks Send Messages in Threads."),
-        # The bot doesn't check this one, so here the refusal is the simulator's.
-        ({"read_message_history": False}, "the bot lacks "),
-    ],
-)
-async def test_without_a_thread_the_parts_come_in_place(
-    tmp_path: Path, denied: Mapping[str, bool], reason: str
-) -> None:
-    """The digest says why; the answer and the mention are the same."""
-    async with office(tmp_path, ScriptedCouncil()) as place, team(place.dispatcher) as here:
-        small = here.without(**denied)
-        await here.ask(small)
-        card, digest = posted(small)
-        assert small.threads == []
-        assert f"No thread here: {reason}" in text(digest)
-        assert ANSWER in description(card)
-        assert {*labels(digest)} == {f"Open {name.rpartition('/')[2]}" for name in FOUR}
-        assert here.pinged(small) == [here.ada.id]
-
-
-async def test_direct_messages_have_no_thread(tmp_path: Path) -> None:
-    """The digest comes below the card there."""
-    async with office(tmp_path, ScriptedCouncil()) as place, team(place.dispatcher) as here:
-        await here.ada.user.slash("council", question=QUESTION)
-        direct = here.ada.user.dm_channel
-        card, digest = posted(direct)
-        assert "No thread here: direct messages have no threads.\n" in text(digest)
-        assert ANSWER in description(card)
-        assert here.pinged(direct) == [here.ada.id]
-
-
 async def test_nothing_of_a_long_answer_is_lost_or_refused(tmp_path: Path) -> None:
     """It is cut on the card and whole in the thread, each message within Discord's limits."""
     council = ScriptedCouncil(script={"stage3": LONG_ANSWER})
@@ -194,47 +153,6 @@ async def test_nothing_of_a_long_answer_is_lost_or_refused(tmp_path: Path) -> No
         assert all(len(embed) <= LONGEST_EMBED for embed in card.embeds)
         words = " ".join(map(text, parts)).split()
         assert [word for word in words if word in set(NUMBERS)] == NUMBERS
-
-
-async def test_the_buttons_of_before_a_restart_still_work(tmp_path: Path) -> None:
-    """Another process, another client, another dispatcher over the same storage: the card is the same."""
-    async with office(tmp_path, ScriptedCouncil()) as before, team(before.dispatcher) as here:
-        general = here.guild.create_text_channel("general")
-        await here.ask(general)
-        [card] = posted(general)
-        async with office(tmp_path, ScriptedCouncil()) as after:
-            await here.env.restart_bot(client_of(after.dispatcher))
-            pressed = await here.ada.click(card, label="Transcript")
-            assert pressed.response
-            assert pressed.ephemeral
-            page, markdown = pressed.response.attachments
-            assert ANSWER in (await page.read()).decode()
-            assert ANSWER in (await markdown.read()).decode()
-            await here.ada.click(card, label="Ask again")
-            assert [ANSWER in description(each) for each in posted(general)] == [True, True]
-            assert len(general.threads) == 2
-
-
-async def test_whoever_presses_open_sees_alone_what_the_thread_leaves_out(tmp_path: Path) -> None:
-    """Somebody else than the asker, and before a restart as after it."""
-    async with office(tmp_path, ScriptedCouncil()) as before, team(before.dispatcher) as here:
-        general = here.guild.create_text_channel("general")
-        await here.ask(general)
-        [thread] = general.threads
-        eve = here.guild.add_member(here.env.create_user("eve"))
-        message = next(message for message in thread.history() if "Open" in labels(message))
-        first = await eve.click(message, label="Open")
-        async with office(tmp_path, ScriptedCouncil()) as after:
-            await here.env.restart_bot(client_of(after.dispatcher))
-            again = await eve.click(message, label="Open")
-        assert first.response
-        assert again.response
-        assert (first.ephemeral, again.ephemeral) == (True, True)
-        name = text(message).partition("\n")[0].removeprefix("## ")
-        assert text(first.response).startswith(f"{name}\n")
-        assert "### Original response" in text(first.response)
-        assert text(again.response) == text(first.response)
-        assert here.pinged(general, thread) == [here.ada.id]
 
 
 async def opened(reader: MemberActor, card: discord.Message, label: str) -> InteractionResult:
@@ -265,12 +183,6 @@ async def messages(place: Office) -> list[Message]:
 async def questions(place: Office) -> list[str]:
     """Return what was asked in the only conversation, in order."""
     return [each.content for each in await messages(place) if isinstance(each, UserMessage)]
-
-
-async def votes(place: Office) -> dict[int, tuple[bool, str | None]]:
-    """Return who voted how on the only answer."""
-    [answer] = [each for each in await messages(place) if isinstance(each, AssistantMessage)]
-    return {int(vote.voter): (vote.helpful, vote.reason) for vote in answer.votes}
 
 
 def cards_below(thread: ChannelHandle) -> list[discord.Message]:
@@ -305,23 +217,3 @@ async def test_a_follow_up_is_answered_in_the_same_thread_and_conversation(tmp_p
         assert [sum(question in each for question in asked) for each in shown] == [1] * len(asked)
         assert [each for each in posted(general) if each.id != card.id] == []
         assert [each.id for each in general.threads] == [thread.id]
-
-
-@pytest.mark.parametrize("label", ["Follow up", "👍 Helpful", "👎 Not helpful"])
-async def test_a_copied_card_does_nothing_in_another_channel(tmp_path: Path, label: str) -> None:
-    """Nothing is asked or counted, and nothing is said of what is there."""
-    async with office(tmp_path, ScriptedCouncil()) as place, team(place.dispatcher) as here:
-        general = here.guild.create_text_channel("general")
-        elsewhere = here.guild.create_text_channel("elsewhere")
-        await here.ask(general)
-        [card] = posted(general)
-        client = here.env.bot
-        channel = client.get_partial_messageable(elsewhere.id, guild_id=here.guild.id)
-        await channel.send("look", view=discord.ui.View.from_message(card, timeout=None))
-        [copy] = posted(elsewhere)
-        mallory = here.guild.add_member(here.env.create_user("mallory"))
-        pressed = await mallory.click(copy, label=label)
-        assert pressed.modal is None
-        assert alone(pressed) == "This run isn't on record here; it may have been deleted."
-        assert await questions(place) == [QUESTION]
-        assert await votes(place) == {}

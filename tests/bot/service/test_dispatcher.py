@@ -30,10 +30,7 @@ from bot.service.metrics import Metrics
 from bot.service.requests.question import Question
 from bot.service.runs import Runs, build_runs
 from bot.service.waits import Acknowledgements
-from bot.view.run import RunView
-from bot.view.thread import ThreadPart, thread
-from council.brief import Attachment, Brief, Discussion
-from council.calls import Call
+from council.brief import Brief, Discussion
 from council.document.conversation import Conversation, Source
 from council.models.costs import Catalog
 from storage.errors import DocumentError
@@ -147,58 +144,6 @@ async def office(
         await dispatcher.tasks.drain(0)
 
 
-async def test_a_run_is_shown_from_card_to_mention(tmp_path: Path) -> None:
-    """Card, thread in order, answer on the card, exactly one mention at the end."""
-    venue = RecordingVenue()
-    async with office(tmp_path, ScriptedCouncil()) as place:
-        run = await place.see(venue)
-    assert "> Shard or scale up?" in venue.texts[0]
-    assert "Asked by Ada." in venue.texts[0]
-    assert [button.action for button in venue.cards[0].buttons] == ["stop"]
-    ranking, *members = [message.key for message in venue.posted]
-    assert ranking == "ranking"
-    assert sorted(members) == sorted(f"member:{name}" for name in FOUR)
-    assert venue.texts[-1].startswith(
-        "- Ada asked: Shard or scale up?\n\n# Shard or scale up?\n\nreviews corrected 4 of 4\n\n"
-        "The council's answer, written by chair/man."
-    )
-    assert [button.action for button in venue.cards[-1].buttons] == [
-        "follow",
-        "transcript",
-        "again",
-        "helpful",
-        "unhelpful",
-    ]
-    assert {button.run_id for button in venue.cards[-1].buttons} == {run.id}
-    assert venue.mentions == ["The council has answered."]
-    assert venue.most_editing == 1
-
-
-async def test_the_card_is_edited_as_each_stage_finishes(tmp_path: Path) -> None:
-    """At least once per stage."""
-    held = {
-        f"stage1.1:{FOUR[0]}",
-        f"stage2.1:{FOUR[0]}",
-        f"stage2_5.1:{FOUR[0]}",
-        "stage3.1:chair/man:chairman",
-    }
-    council = ScriptedCouncil(held=set(held))
-    venue = RecordingVenue()
-    async with office(tmp_path, council) as place:
-        run = await place.ask()
-        assert run is not None
-        place.dispatcher.tasks.begin(run, venue)
-        for step in sorted(held):
-            await council.until_called(step)
-            states = len(venue.cards)
-            while len(venue.cards) == states:
-                await asyncio.sleep(0.001)
-            council.release(step)
-        await place.dispatcher.tasks.settled()
-    for stage in ("Answers: done", "Reviews: done", "Corrections: done"):
-        assert any(stage in text for text in venue.texts)
-
-
 async def test_waiting_edits_show_only_the_newest_state(tmp_path: Path) -> None:
     """The last state is never lost."""
     venue = RecordingVenue()
@@ -235,25 +180,6 @@ async def test_a_question_is_taken_while_the_model_list_is_slow(tmp_path: Path) 
         listed.set()
         await place.dispatcher.tasks.settled()
     assert venue.mentions == ["The council has answered."]
-
-
-async def test_a_redelivery_is_one_run(tmp_path: Path) -> None:
-    """The second delivery changes nothing."""
-    async with office(tmp_path, ScriptedCouncil()) as place:
-        assert await place.ask() is not None
-        assert await place.ask() is None
-        assert await place.ask() is None
-
-
-async def test_an_answer_too_long_for_the_card_is_whole_in_the_thread(tmp_path: Path) -> None:
-    """Above the digest, which ends with the mention."""
-    council = ScriptedCouncil(script={"stage3": "All of it. " * 100})
-    venue = RecordingVenue(room=300)
-    async with office(tmp_path, council) as place:
-        await place.see(venue)
-    assert [message.key for message in venue.posted[:2]] == ["answer", "ranking"]
-    assert (len(venue.posted), venue.posted_at_mention) == (WHOLE_THREAD + 1, 2)
-    assert len(venue.mentions) == 1
 
 
 @pytest.mark.parametrize(
@@ -308,35 +234,6 @@ async def test_a_thread_that_takes_long_keeps_no_mention_waiting(
         await place.see(venue)
     assert (venue.posted_at_mention, len(venue.posted)) == (0, WHOLE_THREAD)
     assert venue.mentions == ["The council has answered."]
-
-
-async def test_a_failed_run_says_why_and_tells_the_asker(tmp_path: Path) -> None:
-    """The card has the causes, *Retry* and *Ask again*."""
-    venue = RecordingVenue()
-    async with office(tmp_path, ScriptedCouncil(script={"stage1": failure("empty")})) as place:
-        await place.see(venue)
-    assert "No member of the council answered." in venue.texts[-1]
-    assert [button.action for button in venue.cards[-1].buttons] == ["retry", "over"]
-    assert venue.mentions == ["The council could not answer; the card says why."]
-
-
-async def test_a_run_waits_its_turn_and_shows_its_position(tmp_path: Path) -> None:
-    """From the first card on; the position goes when it starts."""
-    council = ScriptedCouncil(held={f"stage1.1:{FOUR[0]}"})
-    first, second = RecordingVenue(), RecordingVenue()
-    async with office(tmp_path, council, runs=1) as place:
-        for key, venue in (("1", first), ("2", second)):
-            run = await place.ask(key)
-            assert run is not None
-            place.dispatcher.tasks.begin(run, venue)
-        while not second.texts:
-            await asyncio.sleep(0.001)
-        council.release(f"stage1.1:{FOUR[0]}")
-        await place.dispatcher.tasks.settled()
-    assert "in the queue" not in first.texts[0]
-    assert "Waiting for its turn: 1st in the queue." in second.texts[0]
-    assert "in the queue" not in second.texts[-1]
-    assert len(first.mentions) == len(second.mentions) == 1
 
 
 async def test_of_a_hundred_questions_at_once_no_more_wait_than_may(tmp_path: Path) -> None:
@@ -526,19 +423,6 @@ async def test_a_run_that_cannot_be_shown_is_not_paid_for(tmp_path: Path) -> Non
     assert council.finished == []
 
 
-async def test_a_thread_that_cannot_be_written_to_becomes_a_file(tmp_path: Path) -> None:
-    """With one line that says why."""
-    venue = RecordingVenue(refuse={"post": NotAllowed("the thread is locked")})
-    async with office(tmp_path, ScriptedCouncil()) as place:
-        await place.see(venue)
-    [_, file] = venue.posted
-    assert file.key.endswith(".html")
-    text = render(file)
-    assert "The thread's messages are in this file, because the thread is locked." in text
-    assert "Corrected response" in text
-    assert venue.mentions == ["The council has answered."]
-
-
 @pytest.mark.parametrize("locked", ["from the start", "before the answer"])
 async def test_a_long_answer_without_its_thread_is_whole_in_the_file(
     tmp_path: Path, locked: str
@@ -564,19 +448,6 @@ async def test_a_long_answer_without_its_thread_is_whole_in_the_file(
     assert "Corrected response" in text
     assert all(f"Reason {number}." in text for number in range(200))
     assert venue.texts[-1] == venue.texts[-2]
-    assert venue.mentions == ["The council has answered."]
-
-
-async def test_a_file_that_is_refused_too_costs_no_mention(tmp_path: Path) -> None:
-    """The transcript is a button away."""
-    refused = NotAllowed("the thread is locked")
-    venue = RecordingVenue(refuse={"post": refused, "attach": NotAllowed("the bot lacks Attach Files")})
-    async with office(tmp_path, ScriptedCouncil()) as place:
-        run = await place.see(venue)
-        row = await place.library.journal.get(run.id)
-    assert row is not None
-    assert row.delivery == "shown"
-    assert [each.key for each in venue.posted] == ["ranking"]
     assert venue.mentions == ["The council has answered."]
 
 
@@ -610,71 +481,8 @@ async def test_a_transcript_that_cannot_be_posted_costs_itself_alone(
         assert row is not None
         assert row.delivery == delivery
     assert [message.key for message in venue.posted] == ["ranking"]
-    assert venue.mentions == ["The council has answered."]
-
-
-async def test_the_threads_messages_are_made_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They are looked at again for each kind; making them takes a while."""
-    made: list[RunView] = []
-
-    def counted(view: RunView) -> tuple[ThreadPart, ...]:
-        made.append(view)
-        return thread(view)
-
-    monkeypatch.setattr(presenter, "thread", counted)
-    venue = RecordingVenue()
-    async with office(tmp_path, ScriptedCouncil()) as place:
-        await place.see(venue)
-    assert len(venue.posted) == WHOLE_THREAD
-    assert len(made) == 1
-
-
-async def test_the_mention_comes_before_the_transcript(tmp_path: Path) -> None:
-    """Rendering a long run takes a while; the asker doesn't wait for it."""
-    venue = RecordingVenue(refuse={"post": NotAllowed("the thread is locked")})
-    async with office(tmp_path, ScriptedCouncil()) as place:
-        await place.see(venue)
-    assert venue.posted[-1].key.startswith("file:")
     assert venue.posted_at_mention == 1
-
-
-async def test_without_a_thread_the_digest_goes_elsewhere_with_the_reason(tmp_path: Path) -> None:
-    """One line says why, above it."""
-    venue = RecordingVenue(no_thread="direct messages have no threads")
-    async with office(tmp_path, ScriptedCouncil()) as place:
-        await place.see(venue)
-    [digest] = venue.posted
-    assert "direct messages have no threads" in render(digest).partition("\n\n")[0]
-
-
-async def test_a_follow_up_in_the_thread_continues_the_conversation(tmp_path: Path) -> None:
-    """What was asked and answered before is context; the messages append to one document."""
-    council = ScriptedCouncil()
-    async with office(tmp_path, council) as place:
-        first = await place.see(RecordingVenue())
-        thread = TEAM.model_copy(update={"thread": "thread-1"})
-        second = await place.see(RecordingVenue(), "2", text="And in a year?", source=thread)
-        elsewhere = await place.see(
-            RecordingVenue(), "3", source=thread.model_copy(update={"channel": "C2"})
-        )
-        document = await place.library.store.load(first.conversation_id)
-    assert second.conversation_id == first.conversation_id
-    assert elsewhere.conversation_id != first.conversation_id
-    assert len(document.messages) == 4
-    assert document.source is not None
-    assert (document.source.message, document.source.thread) == ("card-1", "thread-1")
-
-
-async def test_attachments_reach_the_members_and_the_run_row(tmp_path: Path) -> None:
-    """Fenced like everything from outside."""
-    council = ScriptedCouncil()
-    async with office(tmp_path, council) as place:
-        await place.see(RecordingVenue(), attachments=(Attachment(name="plan.md", text="Two shards."),))
-    prompt = council.prompt(f"stage1.1:{FOUR[0]}")
-    assert "\nAttachment plan.md:\n" in prompt
-    assert "Two shards." in prompt
+    assert venue.mentions == ["The council has answered."]
 
 
 @pytest.mark.parametrize(
@@ -692,24 +500,6 @@ def click(run: RunRow, user: str = "U1", where: Mapping[str, str] | None = None)
     """Press a button of a run."""
     source = TEAM.model_copy(update={"user": user, **(where or {})})
     return Click(run_id=run.id, source=source, is_admin=False)
-
-
-async def test_stop_is_for_the_asker_and_for_admins(tmp_path: Path) -> None:
-    """By the platform's word or by the list; a stranger is refused."""
-    council = ScriptedCouncil(held={f"stage1.1:{name}" for name in FOUR[2:]})
-    venue = RecordingVenue()
-    async with office(tmp_path, council) as place:
-        run = await place.ask()
-        assert run is not None
-        place.dispatcher.tasks.begin(run, venue)
-        await council.until_called(*(f"stage1.1:{name}" for name in FOUR))
-        with pytest.raises(Refusal, match="Only the person who asked, or an admin"):
-            await press(place.dispatcher, "stop", click(run, "U2"))
-        assert "Stopping" in await press(place.dispatcher, "stop", click(run, "BOSS"))
-        await place.dispatcher.tasks.settled()
-        with pytest.raises(Refusal, match="This run is over"):
-            await press(place.dispatcher, "stop", click(run))
-    assert "stopped early" in venue.texts[-1].lower()
 
 
 async def test_stop_ends_a_run_that_waits_its_turn_at_once(tmp_path: Path) -> None:
@@ -746,17 +536,6 @@ async def test_a_button_works_only_where_its_run_is(tmp_path: Path, where: dict[
         assert (await place.dispatcher.run(run.id, click(run).source)).id == run.id
         with pytest.raises(Refusal, match="This run isn't on record here"):
             await place.dispatcher.run(run.id, click(run, where=where).source)
-
-
-async def test_the_transcript_is_the_conversation_as_page_and_as_markdown(tmp_path: Path) -> None:
-    """Under names of its own."""
-    async with office(tmp_path, ScriptedCouncil()) as place:
-        run = await place.see(RecordingVenue())
-        page, markdown = await place.dispatcher.transcript(run)
-    assert page.name == f"council-{run.conversation_id[:8]}.html"
-    assert page.data.startswith(b"<!doctype html>")
-    assert markdown.name == f"council-{run.conversation_id[:8]}.md"
-    assert b"### Corrected response" in markdown.data
 
 
 async def test_open_shows_the_same_whenever_it_is_pressed(tmp_path: Path) -> None:
@@ -805,22 +584,6 @@ async def test_a_run_that_is_not_kept_has_no_details(tmp_path: Path) -> None:
                 await place.dispatcher.opened(run, 0)
 
 
-async def test_a_draining_dispatcher_takes_nothing_new_and_lets_runs_end(tmp_path: Path) -> None:
-    """What doesn't end in time stays open in the journal."""
-    council = ScriptedCouncil(held={f"stage1.1:{FOUR[0]}"})
-    async with office(tmp_path, council) as place:
-        run = await place.ask()
-        assert run is not None
-        place.dispatcher.tasks.begin(run, RecordingVenue())
-        await council.until_called(f"stage1.1:{FOUR[0]}")
-        await place.dispatcher.tasks.drain(0)
-        with pytest.raises(Refusal, match="restarting"):
-            await place.ask("2")
-        row = await place.library.journal.get(run.id)
-        assert row is not None
-        assert row.status == "running"
-
-
 async def test_help_counts_what_a_run_without_an_answer_cost(tmp_path: Path) -> None:
     """Everything but the chairman's call, which a second Stop ended; as the card says."""
     writing = "stage3.1:chair/man:chairman"
@@ -855,26 +618,6 @@ async def test_halted_runs_are_over_before_anything_is_deleted(tmp_path: Path) -
         await place.dispatcher.tasks.halt([run.id])
 
 
-async def test_a_thread_of_people_is_read_and_one_below_a_card_is_not(tmp_path: Path) -> None:
-    """Below a card, the conversation is known, and people's messages stay theirs."""
-    asked = Discussion(until="9")
-    async with office(tmp_path, ScriptedCouncil()) as place:
-        theirs, ours = RecordingVenue(), RecordingVenue()
-        first = await place.see(theirs, source=TEAM.model_copy(update={"thread": "1.0"}), context=asked)
-        assert first.brief.context == asked
-        assert theirs.readings == 1
-        # Its card is "card-1"; a thread below it has that id on Slack, and on Discord.
-        below = TEAM.model_copy(update={"thread": "card-1"})
-        second = await place.see(ours, "2", source=below, context=asked)
-        assert second.conversation_id == first.conversation_id
-        assert second.brief.context is None
-        assert ours.readings == 0
-        # A card with the same id elsewhere is another's.
-        there = below.model_copy(update={"channel": "C2"})
-        third = await place.see(RecordingVenue(), "3", source=there, context=asked)
-        assert third.brief.context == asked
-
-
 async def test_stop_ends_the_reading_of_a_thread(tmp_path: Path) -> None:
     """No model is asked, and a Retry reads it again."""
 
@@ -905,39 +648,3 @@ async def test_stop_ends_the_reading_of_a_thread(tmp_path: Path) -> None:
         again = await place.library.journal.get(run.id)
         assert again is not None
         assert (again.status, venue.readings) == ("answered", 2)
-
-
-QUESTIONS = 12
-DECISION = "Shard the order table by customer?"
-BOUND = 60_000
-"""Characters: 16,000 tokens, the window of a model that the catalog doesn't know, at under 4 each."""
-
-
-@pytest.mark.soak
-async def test_twelve_questions_stay_within_the_window_and_know_the_decision(tmp_path: Path) -> None:
-    """The last long answers are repeated; of older ones, only the questions."""
-
-    def conclude(call: Call) -> str:
-        asked = call.messages[-1]["content"]
-        return f"{'DECIDED' if DECISION in asked else 'LOST'}: {'it depends on the load. ' * 400}"
-
-    council = ScriptedCouncil(script={"stage3": conclude})
-    async with office(tmp_path, council) as place:
-        first = await place.see(RecordingVenue(), "0", text=DECISION)
-        lengths: list[int] = []
-        for number in range(1, QUESTIONS):
-            council.calls.clear()
-            venue = RecordingVenue()
-            run = await place.see(
-                venue, str(number), text=f"And in year {number}?", conversation_id=first.conversation_id
-            )
-            assert run.conversation_id == first.conversation_id
-            prompt = council.prompt(f"stage1.1:{FOUR[0]}")
-            assert DECISION in prompt
-            assert f"And in year {number}?" in prompt
-            assert "DECIDED" in venue.texts[-1]
-            lengths.append(max(len(str(call.messages)) for call in council.calls))
-        assert max(lengths) < BOUND
-        assert max(lengths[-3:]) < 1.05 * max(lengths[:-3])
-        messages = (await place.library.store.load(first.conversation_id)).messages
-        assert len(messages) == 2 * QUESTIONS

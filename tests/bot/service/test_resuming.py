@@ -94,61 +94,6 @@ async def test_calls_go_first_and_then_cards(tmp_path: Path, monkeypatch: pytest
     assert calls(second) == [CHAIR, CHAIR]
 
 
-@pytest.mark.parametrize(
-    "held",
-    [f"stage1.1:{FOUR[0]}", f"stage2.1:{FOUR[1]}", f"stage2_5.1:{FOUR[2]}", CHAIR],
-)
-async def test_an_interrupted_run_continues_on_its_card(tmp_path: Path, held: str) -> None:
-    """Only calls in flight are made again; the thread has each message once, in order."""
-    first, second, venue = ScriptedCouncil(), ScriptedCouncil(), RecordingVenue()
-    await interrupted(tmp_path, first, venue, held)
-    async with office(tmp_path, second) as place:
-        run = await resumed(place, venue)
-        document = await place.library.store.load(run.conversation_id)
-        assert await place.dispatcher.tasks.undelivered("slack") == []
-    assert (run.status, run.delivery) == ("answered", "shown")
-    whole = ScriptedCouncil()
-    await whole.run()
-    assert calls(first, second) == sorted([*calls(whole), held])
-    keys = [message.key for message in venue.posted]
-    assert len(keys) == len(set(keys)) == WHOLE_THREAD
-    assert keys[0] == "ranking"
-    assert venue.mentions == ["The council has answered."]
-    assert len(document.messages) == 2
-
-
-async def test_an_answer_that_was_not_shown_is_shown_without_a_call(tmp_path: Path) -> None:
-    """The process ended between the answer and its thread."""
-    first, second = ScriptedCouncil(), ScriptedCouncil()
-    posting = asyncio.Event()
-
-    class Stuck(RecordingVenue):
-        async def mention(
-            self, mention: Mention, digest: Part | None = None, *, link: bool = True
-        ) -> None:
-            del mention, digest, link
-            posting.set()
-            await asyncio.Event().wait()
-
-    stuck = Stuck()
-    async with office(tmp_path, first) as place:
-        run = await place.ask()
-        assert run is not None
-        place.dispatcher.tasks.begin(run, stuck)
-        await posting.wait()
-    venue = RecordingVenue(cards=stuck.cards, posted=stuck.posted)
-    async with office(tmp_path, second) as place:
-        ended = await resumed(place, venue)
-        document = await place.library.store.load(run.conversation_id)
-    assert calls(second) == []
-    assert (ended.status, ended.delivery) == ("answered", "shown")
-    assert len(venue.posted) == WHOLE_THREAD
-    assert venue.mentions == ["The council has answered."]
-    assert [message.role for message in document.messages] == ["user", "assistant"]
-    assert isinstance(document.messages[1], AssistantMessage)
-    assert document.messages[1].run_id == run.id
-
-
 async def test_a_failed_member_is_not_asked_again(tmp_path: Path) -> None:
     """A restart doesn't change that its failure was final."""
     first = ScriptedCouncil(script={f"stage1.1:{FOUR[3]}": failure("filtered")})
@@ -443,35 +388,6 @@ async def test_retry_before_all_is_shown_changes_nothing(tmp_path: Path) -> None
         ended = await place.library.journal.get(run.id)
     assert ended is not None
     assert (ended.status, ended.delivery) == ("failed", "shown")
-
-
-async def test_a_run_waits_for_a_disk_that_cannot_be_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The card says so; nothing is asked twice, and the run continues by itself."""
-    council, venue = ScriptedCouncil(), RecordingVenue()
-    async with office(tmp_path, council) as place:
-        database = place.library.database
-        write = database.write
-        full = True
-
-        async def refuse(*statements: tuple[str, object], by: float | None = None) -> None:
-            if full and "INTO steps" in statements[0][0]:
-                raise DatabaseError("council.db: the disk is full")
-            await write(*statements, by=by)  # pyright: ignore[reportArgumentType] - passed on as they are
-
-        monkeypatch.setattr(database, "write", refuse)
-        run = await place.ask()
-        assert run is not None
-        place.dispatcher.tasks.begin(run, venue)
-        while not any("Paused: the council's data" in text for text in venue.texts):
-            await asyncio.sleep(0.001)
-        assert not any(step.startswith("stage2") for step in calls(council))
-        full = False
-        await place.dispatcher.tasks.settled()
-    assert "The council's answer" in venue.texts[-1]
-    assert "Waiting for" not in venue.texts[-1]
-    assert len(calls(council)) == len(set(calls(council)))
 
 
 @pytest.mark.parametrize("answers", [True, False])

@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-import sqlite3
 import uuid
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -10,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-import orjson
 import pytest
 import structlog.testing
 
@@ -36,7 +34,6 @@ from council.events import (
 )
 from council.models.costs import Catalog
 from council.profile import Member, Profile
-from council.prompts.opening import turns
 from council.tasks import Stop
 from council.usage import Usage
 from storage.documents.conversations import Conversations, Stored
@@ -108,17 +105,6 @@ async def test_an_answered_run_is_in_document_journal_and_index(tmp_path: Path) 
         assert council.events[-1] == RunCompleted(run.id, run.conversation_id, message)
 
 
-async def test_every_call_of_a_run_is_in_the_journal(tmp_path: Path) -> None:
-    """Thirteen steps, each under its own key."""
-    council = ScriptedCouncil()
-    async with opened(tmp_path, council) as (runs, _):
-        await runs.carry_out((await runs.recorder.record(*question())).run, council.events.append)
-    with sqlite3.connect(tmp_path / "council.db") as database:
-        keys = [key for (key,) in database.execute("SELECT key FROM steps")]
-    database.close()
-    assert sorted(keys) == sorted(call.step for call in council.calls)
-
-
 @pytest.mark.parametrize("asks", [True, False])
 async def test_the_chairman_is_asked_for_notes_unless_the_profile_says_no(
     tmp_path: Path, *, asks: bool
@@ -130,34 +116,6 @@ async def test_the_chairman_is_asked_for_notes_unless_the_profile_says_no(
         await runs.carry_out(run, council.events.append)
     assert (run.brief.notes_mark is not None) == asks
     assert ("DISSENT" in council.prompt("stage3.1:chair/man:chairman")) == asks
-
-
-async def test_a_redelivery_finds_the_run(tmp_path: Path) -> None:
-    """The same entry key begins nothing twice."""
-    council = ScriptedCouncil()
-    async with opened(tmp_path, council) as (runs, _):
-        first = await runs.recorder.record(*question())
-        again = await runs.recorder.record(*question())
-    assert first.created
-    assert not again.created
-    assert again.run == first.run
-
-
-async def test_a_run_without_answer_leaves_no_document(tmp_path: Path) -> None:
-    """The journal keeps the failure; the observers get it in words."""
-    council = ScriptedCouncil(script={"stage1": failure("rate_limited")})
-    async with opened(tmp_path, council) as (runs, library):
-        run = (await runs.recorder.record(*question())).run
-        assert await runs.carry_out(run, council.events.append) is None
-        with pytest.raises(ConversationNotFound):
-            await library.store.load(run.conversation_id)
-        finished = await library.journal.get(run.id)
-        assert finished is not None
-        assert finished.status == "failed"
-        assert await library.index.find_as_operator("") == []
-    [told] = [event for event in council.events if isinstance(event, RunFailed)]
-    assert told.message == "No member of the council answered. Wait a minute, then press Continue."
-    assert set(told.failures) == set(FOUR)
 
 
 async def test_a_run_that_was_forgotten_leaves_no_document(tmp_path: Path) -> None:
@@ -306,27 +264,6 @@ async def test_an_unexpected_error_shows_the_runs_id_alone(
     assert "the secret insides" in capsys.readouterr().out
 
 
-async def test_a_follow_up_continues_its_conversation(tmp_path: Path) -> None:
-    """Earlier questions and final answers are context; the messages append to the same document."""
-    council = ScriptedCouncil()
-    async with opened(tmp_path, council) as (runs, library):
-        first = (await runs.recorder.record(*question())).run
-        await runs.carry_out(first, council.events.append)
-        council.calls.clear()
-        second = (
-            await runs.recorder.record(
-                *question("event-2", "And in a year?", conversation_id=first.conversation_id)
-            )
-        ).run
-        await runs.carry_out(second, council.events.append)
-        document = await library.store.load(first.conversation_id)
-    assert [message.role for message in document.messages] == ["user", "assistant", "user", "assistant"]
-    assert [turn.question for turn in turns(document)] == ["Shard or scale up?", "And in a year?"]
-    prompt = council.prompt(f"stage1.1:{FOUR[0]}")
-    assert "Shard or scale up?" in prompt
-    assert "The council's answer, written by chair/man." in prompt
-
-
 async def test_a_long_conversations_prompts_are_bounded(tmp_path: Path) -> None:
     """The first decision is still known by its title; a replay asks exactly the same."""
     council = ScriptedCouncil(script={"stage3": "A long and reasoned answer. " * 300})
@@ -385,32 +322,6 @@ async def test_a_changed_configuration_never_mixes_into_a_run(tmp_path: Path) ->
     assert sorted(council.asked("stage1")) == sorted(FOUR)
 
 
-async def test_a_written_document_has_the_contracts_fields(tmp_path: Path) -> None:
-    """Named and typed as in the storage contract, read back from the file itself."""
-    council = ScriptedCouncil()
-    async with opened(tmp_path, council) as (runs, _):
-        run = (await runs.recorder.record(*question())).run
-        await runs.carry_out(run, council.events.append)
-    raw = orjson.loads((tmp_path / "conversations" / f"{run.conversation_id}.json").read_bytes())
-    assert raw["id"] == run.conversation_id
-    assert raw["created_at"].endswith("Z")
-    user, assistant = raw["messages"]
-    assert user == {"role": "user", "content": "Shard or scale up?"}
-    assert assistant["role"] == "assistant"
-    for field, keys in {
-        "stage1": {"model", "response"},
-        "stage2": {"model", "ranking"},
-        "stage2_5": {"model", "original_response", "peer_critiques", "corrected_response"},
-    }.items():
-        assert len(assistant[field]) == 4
-        for entry in assistant[field]:
-            assert all(isinstance(entry[key], str) and entry[key] for key in keys)
-    assert all(isinstance(entry["parsed_ranking"], list) for entry in assistant["stage2"])
-    assert {
-        type(value) for key, value in assistant["stage3"].items() if key in ("model", "response")
-    } == {str}
-
-
 IN_A_THREAD = Discussion(until="99")
 READ = Discussion(
     until="99",
@@ -458,18 +369,6 @@ async def test_a_thread_is_read_once_and_written_down_before_the_first_call(tmp_
     assert {call.digest for call in council.calls} == {call.digest for call in replay.calls}
     prompt = council.prompt(f"stage1.1:{FOUR[0]}")
     assert prompt.index("Message by Ada") < prompt.index("Message by Bob") < prompt.index("Question:")
-
-
-async def test_a_thread_is_in_every_prompt_and_in_the_document(tmp_path: Path) -> None:
-    """Reviewers and the chairman read it, too."""
-    council = ScriptedCouncil()
-    async with opened(tmp_path, council) as (runs, library):
-        run = (await runs.recorder.record(*asked_in_a_thread())).run
-        await runs.carry_out(run, council.events.append, None, Sources(reading))
-        first, _ = (await library.store.load(run.conversation_id)).messages
-    assert isinstance(first, UserMessage)
-    assert first.context == READ
-    assert all("Not yet." in str(call.messages) for call in council.calls)
 
 
 async def test_a_history_that_is_forgotten_meanwhile_is_in_no_row(tmp_path: Path) -> None:

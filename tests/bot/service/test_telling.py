@@ -36,31 +36,6 @@ async def told(folder: Path, venue: RecordingVenue, **options: object) -> str | 
         return found.delivery
 
 
-async def test_without_card_and_thread_a_new_card_is_posted_with_the_mention(tmp_path: Path) -> None:
-    """It shows the answer, not a live card; the thread opens on it."""
-    venue = RecordingVenue(refuse={"edit_card": GONE})
-    assert await told(tmp_path, venue) == "shown"
-    [(said, card)] = venue.reposts
-    assert said == DONE
-    assert [button.action for button in card.buttons] == [
-        "follow",
-        "transcript",
-        "again",
-        "helpful",
-        "unhelpful",
-    ]
-    assert venue.mentions == []
-    assert len(venue.posted) == WHOLE_THREAD
-
-
-async def test_without_the_channel_the_asker_is_told_directly(tmp_path: Path) -> None:
-    """Buttons belong to the channel: the direct message has none."""
-    venue = RecordingVenue(refuse=dict.fromkeys(("edit_card", "open_thread", "repost"), FORBIDDEN))
-    assert await told(tmp_path, venue) == "shown"
-    [(said, card)] = venue.directs
-    assert (said, card.buttons) == (DONE, ())
-
-
 async def test_a_card_that_moved_is_on_record_until_there_is_another(tmp_path: Path) -> None:
     """A new card in the channel takes the place of both."""
     venue = RecordingVenue(moves=True)

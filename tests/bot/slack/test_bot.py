@@ -1,7 +1,6 @@
 """The Slack adapter: the real Bolt app against a Slack on 127.0.0.1, its models played by a script."""
 
 import asyncio
-import re
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -9,9 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-import aiohttp
 import pytest
-from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.app import Library, open_lookup
 from bot.errors import VenueError
@@ -20,11 +17,10 @@ from bot.service.admission.channels import Operator
 from bot.service.admission.limits import Limits
 from bot.service.dispatcher import Dispatcher
 from bot.slack.bot import SlackAccess, SlackBot, Timing
-from bot.slack.client import SHORTCUT, granted
+from bot.slack.client import SHORTCUT
 from bot.view.wording.commands import NOT_HERE
 from storage.journal.rows import RunRow
 from tests.bot import dispatching
-from tests.bot.inputs.pdfs import lines, pdf
 from tests.council.scripted import FOUR, ScriptedCouncil
 from tests.library import open_library
 from tests.ports import free_port
@@ -41,9 +37,6 @@ from tests.slack_server import (
 from tests.slack_server.faults import ALWAYS
 
 Json = dict[str, Any]
-
-LONG = "\n".join(f"Reason {number}: writes grow by a tenth each month." for number in range(60))
-
 
 dispatcher_of = partial(dispatching.dispatcher_of, limits=Limits(runs_per_user=32, runs_per_channel=32))
 
@@ -223,24 +216,6 @@ class TestRun:
 class TestWaysIn:
     """Commands, mentions, the message action, direct messages."""
 
-    @pytest.mark.parametrize(
-        ("text", "said"),
-        [
-            ("", "There is no question."),
-            ("\u2014rounds 2 Shard?", "--rounds belongs to a profile now"),
-            ("--privte Shard?", "Unknown option --privte. Did you mean --private?"),
-            ("x" * 20_001, "The question is longer than 20,000 characters."),
-        ],
-    )
-    async def test_a_question_that_is_not_taken_is_explained_to_the_asker_alone(
-        self, tmp_path: Path, text: str, said: str
-    ) -> None:
-        """Acknowledged in any case, and nothing in the channel."""
-        async with at_work(tmp_path) as place:
-            assert (await place.slack.slash(place.general, place.ada, "/council", text)).acked
-            assert said in await place.until_told(place.ada)
-            assert place.slack.messages(place.general) == []
-
     async def test_a_mention_without_a_question_gets_a_hint(self, tmp_path: Path) -> None:
         """Shown to that person alone, in the thread, where no command can be given."""
         async with at_work(tmp_path) as place:
@@ -251,55 +226,6 @@ class TestWaysIn:
             )
             [shown] = place.slack.ephemerals(place.general, place.ada)
             assert shown.thread_ts == talk.ts
-
-    async def test_files_of_a_message_are_read(self, tmp_path: Path) -> None:
-        """What is too large, of no known kind or kept elsewhere is left out, and the card says so."""
-        async with at_work(tmp_path) as place:
-            slack, ada = place.slack, place.ada
-            elsewhere = slack.add_file("else.txt", b"secret", ada)
-            elsewhere.url_private = "http://127.0.0.1:9/else.txt"
-            files = [
-                slack.add_file("plan.pdf", pdf([lines("Load: 3 TB"), lines("Shards: 2")]), ada),
-                slack.add_file("note.md", "Größe: 3 TB".encode(), ada),
-                slack.add_file("logo.bin", b"\x89\x00\xff", ada),
-                slack.add_file("huge.log", b"x" * 200_001, ada),
-                elsewhere,
-            ]
-            message = slack.post(place.general, ada, "Does this plan hold?", files=files)
-            await slack.shortcut(SHORTCUT, message, ada)
-            await place.dispatcher.tasks.settled()
-            [card] = place.cards(place.general)
-            assert "Read plan.pdf, 2 pages; note.md." in card.text
-            assert (
-                "Not read: logo.bin (neither text, PDF nor a picture), huge.log (larger than 200 kB), "
-                "else.txt (it can't be fetched)."
-            ) in card.text
-            run = await place.run(card)
-            assert [(file.name, file.text) for file in run.brief.attachments[:2]] == [
-                ("plan.pdf", "[p. 1]\nLoad: 3 TB\n\n[p. 2]\nShards: 2"),
-                ("note.md", "Größe: 3 TB"),
-            ]
-            assert "[p. 2]\nShards: 2" in place.council.prompt(f"stage1.1:{FOUR[0]}")
-
-    async def test_of_hundreds_of_files_a_few_are_fetched(self, tmp_path: Path) -> None:
-        """Nothing beyond the limit is downloaded, and nothing beyond a file's own size."""
-        async with at_work(tmp_path) as place:
-            slack, ada = place.slack, place.ada
-            files = [slack.add_file(f"{number}.md", b"x" * 1000, ada) for number in range(400)]
-            files[3].content = b"x" * 1001
-            message = slack.post(place.general, ada, "Do these hold?", files=files)
-            await slack.shortcut(SHORTCUT, message, ada)
-            await place.dispatcher.tasks.settled()
-            [card] = place.cards(place.general)
-            assert (
-                "Not read: 3.md (it can't be fetched), 10.md, 11.md, 12.md and 387 more (only 10 files are "
-                "read)."
-            ) in card.text
-            run = await place.run(card)
-            assert [file.name for file in run.brief.attachments if not file.is_unread] == [
-                f"{number}.md" for number in range(10) if number != 3
-            ]
-            assert len(slack.api.files.downloads) == 10
 
     async def test_a_file_behind_slacks_sign_in_page_is_left_out(self, tmp_path: Path) -> None:
         """The page is no attachment."""
@@ -389,20 +315,6 @@ class TestClicks:
             place.council.release(f"stage1.1:{FOUR[0]}")
             await place.dispatcher.tasks.settled()
             assert "Stopped early" not in card.text
-
-    async def test_a_transcript_comes_as_a_file_into_the_thread(self, tmp_path: Path) -> None:
-        """With everything in it, pinging nobody."""
-        async with at_work(tmp_path) as place:
-            card = await place.ask()
-            assert (await place.slack.click(card, "council_transcript", place.bob)).acked
-            await place.dispatcher.tasks.settled()
-            *_, posted = place.slack.thread(place.general, card.ts)
-            assert [file.name.rpartition(".")[2] for file in posted.files] == ["html", "md"]
-            for file in posted.files:
-                assert file.name.startswith("council-")
-                text = re.sub("<[^>]+>", "", (file.content or b"").decode())
-                assert "The first answer of openai/gpt-5." in text
-            assert place.pings() == [{place.ada.id}]
 
 
 SAID = "\nOriginal response\nThe first answer of "
@@ -497,25 +409,6 @@ class TestRefusals:
             assert (await place.until_told(place.ada)).startswith("Slack took too long to open your")
             assert place.council.calls == []
 
-    async def test_somebody_unknown_asks_without_a_name(self, tmp_path: Path) -> None:
-        """A failed look-up stops no question."""
-        async with at_work(tmp_path) as place:
-            place.slack.fail("users.info", "fatal_error")
-            await place.slack.mention(place.general, place.ada, "Shard?")
-            await place.dispatcher.tasks.settled()
-            [card] = place.cards(place.general)
-            assert "Asked by" not in card.history[0].text
-            assert place.pings() == [{place.ada.id}]
-
-    async def test_an_unreachable_slack_is_reported_in_words(self) -> None:
-        """After all attempts."""
-
-        async def lost() -> AsyncSlackResponse:
-            raise aiohttp.ClientConnectionError("the address")
-
-        with pytest.raises(VenueError, match=r"^Slack can't be reached$"):
-            await granted(lost())
-
     @pytest.mark.parametrize("wrong", ["bot_token", "app_token"])
     async def test_a_wrong_token_ends_the_start(self, tmp_path: Path, wrong: str) -> None:
         """With a reason, without endless attempts."""
@@ -548,32 +441,3 @@ async def test_a_form_that_slack_refuses_leaves_the_vote_counted(tmp_path: Path)
         [vote] = [vote for each in stored.messages if each.role == "assistant" for vote in each.votes]
         assert (vote.voter, vote.helpful) == (place.ada.id, False)
         assert place.told(place.ada) == ["Your vote: not helpful. Press the other button to change it."]
-
-
-class TestHttp:
-    """The same listeners behind signed requests."""
-
-    async def test_command_mention_action_and_click_come_signed(self, tmp_path: Path) -> None:
-        """One run each, and the transcript."""
-        async with at_work(tmp_path, by_http=True) as place:
-            card = await place.ask()
-            assert (await place.slack.mention(place.general, place.ada, "Shard?")).acked
-            message = place.slack.post(place.general, place.bob, "Shard now?")
-            assert (await place.slack.shortcut(SHORTCUT, message, place.ada)).acked
-            assert (await place.slack.click(card, "council_transcript", place.ada)).acked
-            await place.dispatcher.tasks.settled()
-            assert len(place.cards(place.general)) == 3
-            assert place.slack.thread(place.general, card.ts)[-1].files
-            assert place.slack.calls("apps.connections.open") == []
-
-    async def test_an_unsigned_request_starts_nothing(self, tmp_path: Path) -> None:
-        """Nor does a stale one."""
-        async with at_work(tmp_path, by_http=True) as place:
-            assert place.slack.courier.endpoint
-            place.slack.courier.endpoint.signing_secret = "another"  # noqa: S105 - a wrong one
-            forged = await place.slack.slash(place.general, place.ada, "/council", "Shard?")
-            place.slack.courier.endpoint.signing_secret = place.slack.signing_secret
-            place.slack.courier.endpoint.skew = -301
-            stale = await place.slack.slash(place.general, place.ada, "/council", "Shard?")
-            assert [forged.attempts[0].status, stale.attempts[0].status] == [401, 401]
-            assert place.council.calls == []

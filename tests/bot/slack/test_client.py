@@ -39,12 +39,11 @@ async def mentioned(place: Place, event: Json, **envelope: object) -> None:
 class TestRouting:
     """Events are routed by their installation."""
 
-    @pytest.mark.parametrize("by_http", [False, True])
     async def test_an_event_of_another_installation_is_not_run(
-        self, tmp_path: Path, by_http: bool, capsys: pytest.CaptureFixture[str]
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         """It is acknowledged, and logged once without its text."""
-        async with at_work(tmp_path, by_http=by_http) as place:
+        async with at_work(tmp_path) as place:
             for _ in range(2):
                 await mentioned(place, {}, team_id="T_OTHER", authorizations=installed("T_OTHER"))
             await mentioned(place, {}, team_id="T_OTHER", authorizations=None)
@@ -141,42 +140,26 @@ async def test_another_workspaces_admin_is_no_admin_here(team: str, is_admin: bo
 class TestLost:
     """Slack has taken the bot's access away."""
 
-    @pytest.mark.parametrize("error", ["account_inactive", "invalid_auth", "token_revoked"])
-    async def test_a_token_refused_for_a_minute_is_lost(self, tmp_path: Path, error: str) -> None:
+    async def test_a_token_refused_for_a_minute_is_lost(self, tmp_path: Path) -> None:
         """By any method, even if nothing is sent after the first refusal; and not before."""
         async with at_work(tmp_path) as place:
             waiting = asyncio.create_task(place.bot.until_lost())
             began = place.clock()
-            place.slack.revoke_token(error)
+            place.slack.revoke_token("account_inactive")
             await place.slack.mention(place.general, place.ada, "Shard?")
             async with asyncio.timeout(10):
                 assert (await waiting).startswith("Slack no longer accepts the bot, because ")
             assert place.clock() - began >= 60
 
-    @pytest.mark.parametrize("seconds", [1, 12, 50])
-    async def test_a_token_that_is_soon_good_again_is_not_lost(
-        self, tmp_path: Path, seconds: int
-    ) -> None:
+    async def test_a_token_that_is_soon_good_again_is_not_lost(self, tmp_path: Path) -> None:
         """Whoever revoked it in mid-run gave it back: the bot goes on, and nothing says otherwise."""
         async with at_work(tmp_path) as place:
             waiting = asyncio.create_task(place.bot.until_lost())
-            fault = place.slack.fail("*", "token_revoked", seconds=seconds)
+            fault = place.slack.fail("*", "token_revoked", seconds=50)
             await place.slack.mention(place.general, place.ada, "Shard?")
             await place.slack.until(lambda: fault.is_over(place.clock()))
             card = await place.ask()
             assert (await place.run(card)).delivery == "shown"
-            assert not waiting.done()
-            waiting.cancel()
-
-    async def test_a_token_that_works_again_is_not_lost(self, tmp_path: Path) -> None:
-        """A temporary refusal is forgotten."""
-        async with at_work(tmp_path) as place:
-            waiting = asyncio.create_task(place.bot.until_lost())
-            place.slack.fail("chat.update", "invalid_auth")
-            await place.ask()
-            place.clock.advance(60)
-            place.slack.fail("chat.update", "invalid_auth")
-            await place.ask()
             assert not waiting.done()
             waiting.cancel()
 
@@ -231,8 +214,3 @@ class TestConnection:
             await place.slack.drop_sockets()
             while await place.bot.is_connected():
                 await asyncio.sleep(0.001)
-
-    async def test_the_http_server_counts_as_connected(self, tmp_path: Path) -> None:
-        """It has no connection that could be lost."""
-        async with at_work(tmp_path, by_http=True) as place:
-            assert await place.bot.is_connected()

@@ -1,12 +1,10 @@
 """A channel's settings on Slack, through the real client."""
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import structlog.testing
 
-from bot.service.admission.budgets import Budgets
 from bot.upkeep import look_after
 from council.document.conversation import timestamp
 from storage.database import Database
@@ -21,33 +19,6 @@ async def configured(place: Place, user: User, text: str = "") -> str:
     assert (await place.slack.slash(place.general, user, "/council-config", text)).acked
     await place.slack.until(lambda: len(place.told(user)) > before)
     return blocks_text(place.slack.ephemerals(place.general, user)[-1].blocks)
-
-
-async def refused(place: Place, user: User) -> str:
-    """Ask; return why that user alone is told that nothing was asked."""
-    before = len(place.told(user))
-    await place.slack.slash(place.general, user, "/council", "Shard?")
-    await place.slack.until(lambda: len(place.told(user)) > before)
-    return place.told(user)[-1]
-
-
-async def test_a_wider_budget_than_the_operator_s_is_refused_with_both(tmp_path: Path) -> None:
-    """And a smaller one bounds the next question."""
-    async with at_work(tmp_path) as place:
-        place.ada.is_admin = True
-        operator = place.dispatcher.channels.operator
-        place.dispatcher.reconfigure(replace(operator, budgets=Budgets(channel_day=10)))
-        assert await configured(place, place.ada, "--budget_day 20") == (
-            "budget_day: $20.00 is more than the $10.00 that whoever runs the bot allows (channel_day under "
-            "[budgets] in council.toml); only they can raise that. Nothing was changed."
-        )
-        said = await configured(place, place.ada, "--budget_day 0.01")
-        assert "This channel's budget for today is $0.01; nothing is used or reserved." in said
-        refusal = await refused(place, place.ada)
-        assert refusal.startswith(
-            "This channel's budget for today is $0.01; nothing is used or reserved, and this"
-        )
-        assert "This channel's admins have set that: budget_day in /council-config." in refusal
 
 
 def contents(folder: Path) -> list[bytes]:

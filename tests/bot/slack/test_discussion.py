@@ -2,14 +2,11 @@
 
 from pathlib import Path
 
-import pytest
-
 from bot.slack.client import THREADS
 from bot.slack.incoming import MOST_PAGES, PAGE
 from tests.bot.prompts import read_by
 from tests.bot.slack.test_bot import Place, at_work
 from tests.slack_server import Channel, Message, User
-from tests.slack_server.faults import ALWAYS
 
 PEOPLE = ("ada", "bob", "cleo", "dan")
 
@@ -33,15 +30,6 @@ async def card_in(place: Place, channel: Channel, thread: str) -> Message:
 
 class TestThread:
     """A mention in a human thread."""
-
-    async def test_names_replace_ids_if_the_bot_may_ask(self, tmp_path: Path) -> None:
-        """Without `users:read` somebody is a colleague."""
-        without = frozenset({"users:read"})
-        async with at_work(tmp_path, scopes=frozenset(THREADS), without=without) as place:
-            first, people = discuss(place, 1)
-            await place.slack.mention(place.general, people[0], "And?", thread_ts=first.ts)
-            await place.dispatcher.tasks.settled()
-            assert read_by(place.council)[0][0] == "Message by a colleague"
 
     async def test_without_the_scope_a_private_channel_is_not_read(self, tmp_path: Path) -> None:
         """The card says so in a line, and Slack isn't asked for anything."""
@@ -67,19 +55,6 @@ class TestThread:
 
 class TestTrouble:
     """Slack doesn't return the thread."""
-
-    async def test_an_endless_rate_limit_is_not_waited_for(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """The run continues after some seconds."""
-        monkeypatch.setattr("bot.service.requests.discussion.READ_SECONDS", 0.05)
-        monkeypatch.setattr("bot.service.delivery.outbox.FINISH_SECONDS", 0.01)
-        async with at_work(tmp_path, scopes=frozenset(THREADS)) as place:
-            place.slack.fail("conversations.replies", retry_after=0, times=ALWAYS)
-            first, people = discuss(place, 5)
-            await place.slack.mention(place.general, people[0], "What now?", thread_ts=first.ts)
-            card = (await card_in(place, place.general, first.ts)).text
-            assert "not this thread: Slack took too long." in card
 
     async def test_a_thread_of_thousands_is_not_read(self, tmp_path: Path) -> None:
         """Slack begins with the oldest, and the last would take too many calls."""

@@ -16,6 +16,7 @@ from tests.bot.shown import blocks_text
 from tests.bot.slack.test_bot import Place, at_work
 from tests.bot.slack.test_delivery import ANSWER, CHAIRMAN, begun, ended, run_of
 from tests.council.scripted import ScriptedCouncil
+from tests.pairs import pairs
 from tests.slack_server import Message
 from tests.slack_server.faults import ALWAYS
 
@@ -40,8 +41,9 @@ async def told(place: Place) -> list[Message]:
 class TestLostResponses:
     """What the asker sees, with the run shown to its end each time."""
 
-    @pytest.mark.parametrize("applied", [True, False])
-    @pytest.mark.parametrize("breaks", [{"breaks": "reset"}, {"status": 502}, {"error": "fatal_error"}])
+    @pytest.mark.parametrize(
+        ("breaks", "applied"), [({"breaks": "reset"}, True), ({"status": 502}, False)]
+    )
     async def test_a_mention_that_may_be_there_is_posted_by_slack_itself(
         self, tmp_path: Path, breaks: dict[str, object], *, applied: bool
     ) -> None:
@@ -56,8 +58,7 @@ class TestLostResponses:
             assert mentions[-1].posted_at - card.history[-1].at >= AHEAD_SECONDS - 1
             assert (await place.run(card)).delivery == "shown"
 
-    @pytest.mark.parametrize("method", [POST, SCHEDULE, LIST])
-    @pytest.mark.parametrize("applied", [True, False])
+    @pytest.mark.parametrize(("method", "applied"), pairs([POST, SCHEDULE, LIST], [True, False]))
     async def test_however_many_responses_are_lost_it_comes_once_or_twice(
         self, tmp_path: Path, method: str, *, applied: bool
     ) -> None:
@@ -102,8 +103,9 @@ class TestLostResponses:
             first, second = await told(place)
             assert (first.thread_ts, second.thread_ts) == (card.ts, None)
 
-    @pytest.mark.parametrize("refusal", ["time_in_past", "invalid_time", "a_new_error"])
-    @pytest.mark.parametrize("applied", [True, False])
+    @pytest.mark.parametrize(
+        ("refusal", "applied"), pairs(["time_in_past", "a_new_error"], [True, False])
+    )
     async def test_where_slack_schedules_nothing_the_mention_is_posted_once_more(
         self, tmp_path: Path, refusal: str, *, applied: bool
     ) -> None:
@@ -140,15 +142,6 @@ class TestLostResponses:
             assert (first, second.thread_ts) == (with_mention, without.ts)
             assert ANSWER in blocks_text(without.blocks)
             assert (await run_of(place)).delivery == "shown"
-
-    async def test_an_error_before_anything_was_done_is_repeated_at_once(self, tmp_path: Path) -> None:
-        """Nothing is recorded of it."""
-        async with answering(tmp_path) as (place, card):
-            place.slack.fail(POST, "service_unavailable", times=3, says=DONE)
-            place.slack.fail(POST, status=503, html=True, times=3, says=DONE)
-            [mention] = await told(place)
-            assert mention.posted_at - card.history[-1].at < AHEAD_SECONDS
-            assert place.slack.calls(SCHEDULE) == []
 
 
 class TestRestarts:

@@ -155,13 +155,3 @@ class TestConnectedFiles:
             assert (
                 f"Not read: a file ({lacks_scope('files:read')})." in card.text
             )  # Slack tells no name either
-
-    async def test_in_a_thread_that_is_read_too(self, tmp_path: Path) -> None:
-        """Beside the message that it came with."""
-        async with at_work(tmp_path, scopes=frozenset(THREADS)) as place:
-            plan = place.slack.add_file("plan.md", b"3 TB", place.ada)
-            plan.connected = True
-            first = place.slack.post(place.general, place.bob, "See here.", files=[plan])
-            await place.slack.mention(place.general, place.ada, "Does it hold?", thread_ts=first.ts)
-            await place.dispatcher.tasks.settled()
-            assert "3 TB" in place.council.prompt(FIRST)
