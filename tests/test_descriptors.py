@@ -189,6 +189,7 @@ async def test_with_few_descriptors_questions_take_turns(tmp_path: Path) -> None
     assert b"run_held" not in place.logged
 
 
+@pytest.mark.soak
 async def test_a_run_waits_while_no_connection_can_be_opened(tmp_path: Path) -> None:
     """It continues by itself once one can, and fails no call; the log says what it waits for."""
     async with served(tmp_path, FEW, latency=0.2) as place:
@@ -201,11 +202,6 @@ async def test_a_run_waits_while_no_connection_can_be_opened(tmp_path: Path) -> 
         resource.prlimit(place.process.pid, resource.RLIMIT_NOFILE, (hard, hard))
         assert await place.ended(5) == {"answered": 5}
     assert b"call_failed" not in place.logged
-
-
-async def test_questions_are_taken_while_requests_are_left_unfinished(tmp_path: Path) -> None:
-    """And the program lives, with six times as many unfinished connections as a port takes."""
-    await withstood(tmp_path, descriptors=FEW, connections=600, seconds=1, questions=3)
 
 
 @pytest.mark.soak

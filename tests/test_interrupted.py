@@ -24,20 +24,6 @@ async def killed_in_stage_3(council: Program, server: ModelServer) -> Counter[st
     return Counter(each.model for each in server.history)
 
 
-async def test_the_same_question_resumes_its_interrupted_run(tmp_path: Path) -> None:
-    """Only the call in flight is made again; standard output is the answer's alone."""
-    async with asked(tmp_path) as (council, server):
-        before = await killed_in_stage_3(council, server)
-        ended = await council("ask", QUESTION)
-        after = Counter(each.model for each in server.history)
-        again = await council("ask", QUESTION)
-    assert (ended.code, after - before) == (0, Counter({CHAIR: 1}))
-    assert ended.err.startswith("Resuming this question's interrupted run")
-    assert "wrote the final answer" in ended.out
-    assert (again.code, again.err) == (0, "")
-    assert len(server.history) == after.total() + before.total()
-
-
 async def test_new_starts_over(tmp_path: Path) -> None:
     """And leaves the interrupted run to whoever asks for it."""
     async with asked(tmp_path) as (council, server):

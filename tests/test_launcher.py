@@ -1,7 +1,5 @@
 """The processes that tests fork from one that has imported the program: as processes started otherwise."""
 
-import asyncio
-import os
 import signal
 import subprocess
 from pathlib import Path
@@ -44,22 +42,6 @@ async def test_processes_end_by_signals_each_by_its_own(tmp_path: Path) -> None:
         other.kill()
 
 
-async def test_each_process_draws_its_own_random_numbers(tmp_path: Path) -> None:
-    """Though all are forked from one."""
-    code = "import random; print(random.random())"
-    said = [await (await start(cwd=tmp_path, env={}, code=code)).communicate() for _ in range(2)]
-    assert said[0] != said[1]
-
-
-async def test_an_error_is_told_as_python_tells_it(tmp_path: Path) -> None:
-    """With its traceback, and code 1."""
-    process = await start(cwd=tmp_path, env={}, code="raise RuntimeError('no')")
-    async with asyncio.timeout(30):
-        _, err = await process.communicate()
-    assert process.returncode == 1
-    assert err.endswith(b"RuntimeError: no\n")
-
-
 async def test_a_process_ends_as_python_ends(tmp_path: Path) -> None:
     """After its threads, by what it registered, with a word on what it forgot."""
     code = (
@@ -76,14 +58,3 @@ async def test_a_process_ends_as_python_ends(tmp_path: Path) -> None:
     assert out == b"thread\nregistered\n"
     assert b"coroutine 'forgotten' was never awaited" in err
     assert process.returncode == 3
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
-async def test_a_process_that_cannot_write_says_so(tmp_path: Path) -> None:
-    """By Python's own code for it."""
-    full = os.open("/dev/full", os.O_WRONLY)
-    process = await start(cwd=tmp_path, env={}, stdout=full, code="print('lost')")
-    os.close(full)
-    _, err = await process.communicate()
-    assert b"No space left on device" in err
-    assert process.returncode == 120

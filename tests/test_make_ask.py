@@ -15,7 +15,7 @@ SECONDS = 60.0
 
 
 QUESTION = """\
-We have $5 or $10 a month; $(shell echo RAN), ${HOME} or $$HOME?
+--rounds: we have $5 or $10 a month; $(shell echo RAN), ${HOME} or $$HOME?
 `echo RAN`, $(echo RAN) and \\$(echo RAN); "double" and 'single', it's 100 % \\ # no comment
 First: $@ $< $^
 \tsecond, indented # not a rule
@@ -54,30 +54,14 @@ async def made(
     ("words", "typed"),
     [
         pytest.param((f"Q={QUESTION}",), b"", id="Q"),
-        pytest.param((), f"{QUESTION}\n".encode(), id="without Q"),
         pytest.param(("Q=",), f"{QUESTION}\n".encode(), id="an empty Q"),
     ],
 )
 async def test_a_question_reaches_the_models_byte_for_byte(
     tmp_path: Path, words: tuple[str, ...], typed: bytes
 ) -> None:
-    """Through the real make; without a question it is read."""
+    """Through the real make, also if it begins as an option does; without a question it is read."""
     async with made(tmp_path, *words, typed=typed) as (said, code, server):
         assert code == 0, said
         assert server.history
         assert all(QUESTION in exchange.prompt for exchange in server.history), server.history[0].prompt
-
-
-async def test_a_question_may_begin_with_a_hyphen(tmp_path: Path) -> None:
-    """It is no option."""
-    async with made(tmp_path, "Q=--rounds: what are they?") as (said, code, server):
-        assert code == 0, said
-        assert "--rounds: what are they?" in server.history[0].prompt
-
-
-async def test_without_any_question_nothing_is_asked(tmp_path: Path) -> None:
-    """As other misuse; make says the exit code."""
-    async with made(tmp_path) as (said, code, server):
-        assert (code, server.history) == (2, [])
-        assert "There is no question." in said
-        assert "Error 2" in said

@@ -152,6 +152,7 @@ class TestPrometheus:
         out, _ = await linting.communicate(text.encode())
         assert (linting.returncode, out.decode()) == (0, "")
 
+    @pytest.mark.soak
     async def test_it_scrapes_them_and_answers_every_query(self, tmp_path: Path) -> None:
         """With a number for each of the dashboard's; no rule fails, and no alert fires."""
         async with served(tmp_path / "data") as page:

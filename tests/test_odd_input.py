@@ -1,6 +1,5 @@
 """What isn't text where text is read, and what a system hands over that people never would."""
 
-import json
 import os
 import subprocess
 from pathlib import Path
@@ -59,19 +58,6 @@ async def test_help_in_chat_asks_no_model(tmp_path: Path) -> None:
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.count("/council-history, /council-search, /council-show.") == 4
     assert server.history == []
-
-
-async def test_settings_typed_in_chat_count_for_the_next_question(tmp_path: Path) -> None:
-    """In another process, too; what is typed wrong says what is allowed."""
-    async with asked(tmp_path) as (council, server):
-        typed = b"/council-config --depth Quick\n/council-config --rounds 9\n/council --rounds 9 Why?\n"
-        ended = await fed(council, typed, "chat")
-        assert (ended.code, ended.err) == (0, "")
-        assert "How deep a question is taken: it was full, and is now quick." in ended.out
-        assert ended.out.count("--rounds belongs to a profile now") == 2
-        assert server.history == []
-        answered = await council("ask", QUESTION, "--json")
-    assert json.loads(answered.out)["depth"]["asked"] == "quick"
 
 
 async def test_an_attachment_may_have_any_name(tmp_path: Path) -> None:

@@ -166,38 +166,6 @@ def pings(team: Team, room: SlackChannel) -> list[set[str]]:
     return [set(each.pinged) for each in [*messages, *replies] if each.pinged]
 
 
-async def test_redelivered_three_times_is_one_run_on_both(team: Team) -> None:
-    """One card, one set of calls."""
-    general, ada = general_of(team.discord)
-    asked = team.discord.slash(general, ada, "council", question=QUESTION)
-    await asked.acknowledged()
-    team.discord.redeliver(asked, times=3)
-    bob = team.slack.add_user("bob")
-    room = team.slack.add_channel("room", bob)
-    delivery = await team.slack.slash(room, bob, "/council", QUESTION)
-    for _ in range(3):
-        await team.slack.redeliver(delivery)
-    await until(lambda: len(team.discord.pings()) == 1 and len(pings(team, room)) == 1)
-    assert len(team.slack.messages(room)) == 1
-    assert len(team.models.history) == 2 * 13
-    assert len(team.documents()) == 2
-
-
-async def test_a_run_outlives_the_interactions_token(team: Team) -> None:
-    """Edits use the bot's own token."""
-    general, ada = general_of(team.discord)
-    team.models.gate = asyncio.Event()
-    asked = team.discord.slash(general, ada, "council", question=QUESTION)
-    await asked.acknowledged()
-    await until(lambda: len(team.models.history) == 4)
-    team.discord.advance(15 * 60 + 1)
-    team.models.gate.set()
-    await until(lambda: len(team.discord.pings()) == 1)
-    assert asked.message is not None
-    assert "Ask again" in [button["label"] for button in asked.message.buttons]
-    assert team.discord.invalid_requests() == 0
-
-
 async def test_health_and_metrics_are_served_beside_the_platforms(team: Team) -> None:
     """Ready once both are connected; a run is counted with its calls."""
     bob = team.slack.add_user("bob")

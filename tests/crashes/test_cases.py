@@ -60,6 +60,7 @@ def answered(played: Scene) -> bool:
     return all(run.status == "answered" for run in journal(played.data).values())
 
 
+@pytest.mark.soak
 async def test_a_member_that_had_failed_is_not_asked_again(tmp_path: Path) -> None:
     """Its failure is as final as an answer: one call a run, before the crash and after."""
     async with scene(tmp_path) as played:

@@ -16,7 +16,11 @@ AFTER_JUDGE = Moment("call asked", len(MEMBERS) + 2)
 """The first call after the judge's: the chairman's, or a review."""
 
 
-@pytest.mark.parametrize(("audit", "ran"), [(0.0, "quick"), (1.0, "full")], ids=["skipped", "audited"])
+@pytest.mark.parametrize(
+    ("audit", "ran"),
+    [pytest.param(0.0, "quick", marks=pytest.mark.soak), (1.0, "full")],
+    ids=["skipped", "audited"],
+)
 async def test_the_judge_is_not_asked_again_after_a_kill(tmp_path: Path, audit: float, ran: str) -> None:
     """Even if the settings are others by then: what was drawn stays drawn."""
     (tmp_path / "council.toml").write_text(

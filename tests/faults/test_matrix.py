@@ -25,6 +25,7 @@ from tests.faults.documented import DISCORD, SLACK
 from tests.faults.platforms import Event, SlackPlatform
 from tests.faults.playing import MID_RUN, SETTLE, Result, play, quieten
 from tests.faults.virtual_time import VirtualLoop, run
+from tests.pairs import every_other
 
 PLATFORMS: tuple[PlatformName, ...] = ("Slack", "Discord")
 ON_ONE_BOT = 50
@@ -105,7 +106,7 @@ def told_wrong(results: Sequence[Result]) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("event", ["card deleted", "thread deleted", "closed"])
+@pytest.mark.parametrize("event", every_other(["thread deleted", "card deleted", "closed"], str))
 def test_pages_in_place_of_responses_hide_no_lost_place(event: Event) -> None:
     """A proxy's, with status 200, from when the card's place is lost: the asker is mentioned once.
 

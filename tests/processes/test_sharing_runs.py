@@ -52,6 +52,7 @@ async def test_asked_at_either_process_answered_once(tmp_path: Path, postgres: s
         assert played.talk.repeated == 0
 
 
+@pytest.mark.soak
 async def test_a_killed_workers_run_is_finished_by_the_other(tmp_path: Path, postgres: str) -> None:
     """Asked at either process; no recorded call is repeated, and nothing is posted twice on Discord."""
     async with scene(tmp_path, postgres) as played:

@@ -1,15 +1,11 @@
 """Votes on both platforms: *Helpful*, *Not helpful*, and the line for why."""
 
-import pytest
-
-from tests.bot.adapters.conftest import OPENED
 from tests.bot.adapters.teams import AnyTeam
 
 COUNTED = "Your vote: {}. Press the other button to change it."
 HELPFUL, UNHELPFUL = COUNTED.format("helpful"), COUNTED.format("not helpful")
 
 
-@pytest.mark.parametrize("team", OPENED, indirect=True)
 async def test_a_reader_votes_and_changes_the_vote(team: AnyTeam) -> None:
     """Only the voter is told; the vote counts before a reason is given, and without one."""
     card = await team.ask()

@@ -5,12 +5,12 @@ from typing import Any, cast
 
 import aiohttp
 import discord
-import pytest
 
 from bot.discord.client import BAD_TOKEN_CODES, CODES, classify, code_of, retry_after, settled, why_final
 from bot.errors import Gone, Malformed, NotAllowed, RateLimited, Unreachable, VenueError
 from bot.view.wording.discord import CODES as WORDS
 from tests.faults.documented import DISCORD
+from tests.pairs import rows
 
 KINDS = (Unreachable, Gone, NotAllowed, Malformed)
 
@@ -54,7 +54,7 @@ def test_every_documented_code_of_the_endpoints_used_is_in_the_table() -> None:
             assert (found.is_known, str(found)) == (False, "Discord refuses the bot's token"), code
 
 
-@pytest.mark.parametrize(
+@rows(
     ("status", "code"), [(403, None), (404, None), (400, 0), (403, 0), (404, 0), (418, 0), (403, 99_999)]
 )
 def test_what_discord_does_not_document_may_pass(status: int, code: int | None) -> None:
@@ -64,7 +64,7 @@ def test_what_discord_does_not_document_may_pass(status: int, code: int | None) 
     assert (found.is_known, str(found)) == (False, "Discord refused it without saying why")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("status", "code", "kind"),
     [
         (400, 0, Malformed),
@@ -85,7 +85,7 @@ def test_what_does_not_pass_is_judged_by_its_status(
     assert type(settled(found, "channel")) is kind
 
 
-@pytest.mark.parametrize("status", [500, 502, 503, 504, 520, 524])
+@rows("status", [500, 502, 503, 504, 520, 524])
 def test_a_server_error_may_have_carried_the_request_out(status: int) -> None:
     """With JSON or without."""
     for code in (None, 0):
@@ -119,7 +119,7 @@ def test_a_connection_that_breaks_may_have_carried_the_request_out() -> None:
         assert (found.is_lost, found.is_known) == (is_lost, True)
 
 
-@pytest.mark.parametrize("code", [4004, 4010, 4011, 4012, 4013, 4014])
+@rows("code", [4004, 4010, 4011, 4012, 4013, 4014])
 def test_a_connection_that_may_not_be_made_again_says_why(code: int) -> None:
     """In a sentence that says what to do."""
     socket = cast("aiohttp.ClientWebSocketResponse", SimpleNamespace(close_code=code))

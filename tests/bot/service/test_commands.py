@@ -33,7 +33,7 @@ from tests.council.scripted import profile
 from tests.pairs import rows
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "question", "given"),
     [
         ("Shard now?", "Shard now?", {}),
@@ -258,7 +258,7 @@ def test_a_bad_value_is_explained_with_the_allowed_ones() -> None:
     )
 
 
-@pytest.mark.parametrize("option", ["rounds", "strategy", "criteria", "mode"])
+@rows("option", ["rounds", "strategy", "criteria", "mode"])
 def test_an_option_that_profiles_have_now_names_them(option: str) -> None:
     """Those that are open there; nothing is asked."""
     options = RunOptions.read({option: "2", "profile": "fast"})

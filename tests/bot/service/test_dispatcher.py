@@ -648,3 +648,25 @@ async def test_stop_ends_the_reading_of_a_thread(tmp_path: Path) -> None:
         again = await place.library.journal.get(run.id)
         assert again is not None
         assert (again.status, venue.readings) == ("answered", 2)
+
+
+@pytest.mark.parametrize("title_model", [None, "openai/gpt-5"])
+async def test_auto_without_a_judge_is_refused_with_the_setting(
+    tmp_path: Path, title_model: str | None
+) -> None:
+    """However it is chosen; a title model that is a member's judges nobody by accident."""
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        place.dispatcher.reconfigure(Operator(profiles={"default": profile(title_model=title_model)}))
+        with pytest.raises(UsageError) as refused:
+            await place.ask(options=RunOptions(own={"depth": "auto"}))
+        assert (
+            str(refused.value)
+            == "Depth auto needs a judge that compares the answers: set judge_model (COUNCIL_JUDGE_MODEL), or "
+            "a title_model that isn't a member's model."
+        )
+        await place.dispatcher.channels.change(TEAM, {"depth": "auto"})
+        with pytest.raises(UsageError):
+            await place.ask("2")
+        assert await place.ask(
+            "3", options=RunOptions(own={"depth": "quick"})
+        )  # the question's own option comes first

@@ -3,10 +3,7 @@
 import re
 from pathlib import Path
 
-import pytest
-
 from bot.actions import Payload, past
-from bot.errors import Refusal
 from bot.render.markdown import render
 from bot.service.admission.channels import Operator
 from bot.service.commands import HELP
@@ -28,15 +25,6 @@ FOUR_SEATS = profile(
     chairman_fallbacks=("d/six",),
     title_model="t/seven",
 )
-ABOUT = (
-    "## The council\n\n"
-    "Several models answer, review each other without names, and correct themselves; a chairman writes "
-    "the answer.\n\n"
-)
-WHO = (
-    "- Who sees it: one or two or three, four as The Skeptic; chairman five or six; title and judge seven.\n"
-    "- They see: your question, its files, the conversation before it"
-)
 
 
 async def page(place: Office, here: Source, name: str = "") -> str:
@@ -47,40 +35,6 @@ async def page(place: Office, here: Source, name: str = "") -> str:
         shown = await act(place, HELP.name, here)
     [sheet] = shown.sheets
     return render(sheet.message)
-
-
-@pytest.mark.parametrize(
-    ("platform", "ask", "follow_up", "seen"),
-    [
-        (
-            "discord",
-            "/council and your question; or mention or message me.",
-            "press Follow up, or mention me in the thread.",
-            "; in people's threads, up to 50 messages.",
-        ),
-        (
-            "slack",
-            "/council and your question; in a thread, mention me; or message me.",
-            "press Follow up, or mention me in the thread.",
-            "; in people's threads, up to 50 messages.",
-        ),
-        (TERMINAL, "/council and your question.", "@council and your question.", "."),
-    ],
-)
-async def test_ten_lines_in_the_words_of_the_platform(
-    platform: str, ask: str, follow_up: str, seen: str, tmp_path: Path
-) -> None:
-    """How to ask, follow up, find and delete, who sees a question, and what one costs."""
-    async with office(tmp_path, ScriptedCouncil()) as place:
-        place.dispatcher.reconfigure(Operator(profiles={"default": FOUR_SEATS}))
-        said = await page(place, TEAM.model_copy(update={"platform": platform}))
-    cost = r"At most \$\d\.\d\d for a short question\."
-    assert re.sub(cost, "COST", said) == (
-        f"{ABOUT}- Ask: {ask}\n- Follow up: {follow_up}\n"
-        "- Find: /council-history, /council-search, /council-show.\n"
-        "- Delete: /council-forget, with a title, or me for all you asked.\n"
-        f"{WHO}{seen}\n- Cost: COST\n"
-    )
 
 
 async def test_what_a_question_cost_here_comes_before_any_estimate(tmp_path: Path) -> None:
@@ -178,17 +132,3 @@ async def test_options_are_those_of_the_platform(tmp_path: Path) -> None:
         [name in text for name in ("- attachment:", "- private:")] for text in (discord, slack, terminal)
     ]
     assert has == [[True, True], [False, True], [False, False]]
-
-
-async def test_each_page_has_buttons_for_the_others(tmp_path: Path) -> None:
-    """They turn the page in place; a crafted button turns nothing."""
-    async with office(tmp_path, ScriptedCouncil()) as place:
-        [sheet] = (await act(place, HELP.name, TEAM)).sheets
-        [turned] = (await act(place, past("help"), TEAM, Payload(about="models"))).sheets
-        with pytest.raises(Refusal):
-            await act(place, past("help"), TEAM, Payload(about="nothing"))
-    assert [(each.label, each.about) for each in sheet.choices] == [
-        ("Options", "options"),
-        ("Models and limits", "models"),
-    ]
-    assert [each.label for each in turned.choices] == ["Help", "Options"]

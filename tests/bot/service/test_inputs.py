@@ -351,10 +351,3 @@ async def test_of_a_thread_only_links_that_the_question_names_are_read(tmp_path:
         online_runs = replace(runs, preparation=replace(runs.preparation, fetcher=fetcher))
         await online_runs.carry_out(run, council.events.append, None, Sources(read, fetch))
     assert [url for url, *_ in links_read(council)] == ["https://example.org/post"]
-
-
-async def test_three_links_are_read(tmp_path: Path) -> None:
-    """The others are named."""
-    text = " ".join(f"https://example.org/{number}" for number in range(5))
-    council = await linked(tmp_path, text, profile(links=True))
-    assert [why for *_, why in links_read(council)] == [None] * 3 + ["only 3 links are read"] * 2

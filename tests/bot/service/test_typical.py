@@ -93,31 +93,3 @@ async def test_a_question_does_not_wait_for_it(
         await place.dispatcher.tasks.settled()
     assert not any("Usually" in text for text in venue.texts)
     assert venue.mentions == ["The council has answered."]
-
-
-async def test_a_resumed_card_is_without_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing about it is stored with a run."""
-
-    async def typical(_: Index, here: Source) -> Typical | None:
-        del here
-        return LATELY
-
-    monkeypatch.setattr(Index, "typical", typical)
-    monkeypatch.setattr(module, "TYPICAL_SECONDS", 10.0)
-    council = ScriptedCouncil(held={"stage1.1:openai/gpt-5"})
-    before, after = RecordingVenue(), RecordingVenue()
-    async with office(tmp_path, council) as place:
-        run = await place.ask()
-        assert run
-        place.dispatcher.tasks.begin(run, before)
-        await council.until_called("stage1.1:openai/gpt-5")
-        await place.dispatcher.tasks.drain(0)
-    council.held.clear()
-    after.cards = before.cards[:1]
-    async with office(tmp_path, council) as place:
-        runs = await place.dispatcher.tasks.undelivered("slack")
-        await place.dispatcher.tasks.resume(runs, lambda _: after)
-        await place.dispatcher.tasks.settled()
-    assert LINE in before.texts[0]
-    assert not any("Usually" in text for text in after.texts[1:])
-    assert "The council's answer" in after.texts[-1]

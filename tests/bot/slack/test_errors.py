@@ -6,6 +6,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from itertools import product
 
 import aiohttp
 import pytest
@@ -21,12 +22,22 @@ from bot.errors import (
     Unreachable,
     VenueError,
 )
-from bot.slack.client import Installation, by_code, granted, sending_client
+from bot.slack.client import Installation, by_code, by_status, granted, sending_client
+from tests.faults.documented import SLACK
+from tests.pairs import rows
 from tests.slack_server import SlackServer
 from tests.slack_server.faults import Breaks
 
 
-@pytest.mark.parametrize(
+@rows("method", SLACK.methods)
+def test_every_documented_code_is_known(method: str) -> None:
+    """None of them counts as temporary merely because it is unknown."""
+    for code in SLACK.errors(method):
+        error = by_status(200, code, {})
+        assert not isinstance(error, Unreachable) or error.is_known, code
+
+
+@rows(
     ("code", "kind", "said"),
     [
         ("internal_error", Unreachable, "Slack is having problems"),
@@ -65,8 +76,7 @@ async def raised(client: AsyncWebClient) -> VenueError:
     return caught.value
 
 
-@pytest.mark.parametrize("status", [500, 502, 503, 504])
-@pytest.mark.parametrize("html", [True, False])
+@rows(("status", "html"), [(500, True), (502, False), (503, True), (504, False)])
 async def test_a_server_error_may_pass_whatever_its_body(status: int, html: bool) -> None:
     """A proxy's page as well as Slack's own JSON, whatever its code says."""
     async with calling() as (slack, client):
@@ -81,7 +91,7 @@ async def test_a_server_error_may_pass_whatever_its_body(status: int, html: bool
         assert len(slack.calls("auth.test")) == 1
 
 
-@pytest.mark.parametrize("status", [200, 403, 404])
+@rows("status", [200, 403, 404])
 async def test_another_page_in_place_of_an_answer_may_pass(status: int) -> None:
     """It isn't Slack's, so its meaning is unknown."""
     async with calling() as (slack, client):
@@ -92,18 +102,12 @@ async def test_another_page_in_place_of_an_answer_may_pass(status: int) -> None:
         assert error.is_lost == (status == 200)
 
 
-@pytest.mark.parametrize(
-    ("body", "kind"),
-    [
-        (b"[]", "application/json"),
-        (b"null", "application/json"),
-        (b"{", "application/json"),
-        (b"\xff\xfe", "application/json"),
-        (b"", "application/json"),
-        (b"busy", "text/plain"),
-    ],
+@rows(
+    ("body", "kind", "status"),
+    product(
+        (b"[]", b"null", b"{", b"\xff\xfe", b"", b"busy"), ("application/json", "text/plain"), (200, 502)
+    ),
 )
-@pytest.mark.parametrize("status", [200, 502])
 async def test_a_body_that_is_no_answer_is_a_typed_error(body: bytes, kind: str, status: int) -> None:
     """The SDK would raise any kind of error."""
 
@@ -126,9 +130,7 @@ async def test_a_body_that_is_no_answer_is_a_typed_error(body: bytes, kind: str,
         assert error.is_lost == (status == 200 or not is_readable)
 
 
-@pytest.mark.parametrize(
-    ("retry_after", "error", "waits"), [(0, None, 0), (30, None, 30), (None, "ratelimited", 10)]
-)
+@rows(("retry_after", "error", "waits"), [(0, None, 0), (30, None, 30), (None, "ratelimited", 10)])
 async def test_a_rate_limit_says_when_to_come_back(
     retry_after: int | None, error: str | None, waits: float
 ) -> None:
@@ -141,7 +143,7 @@ async def test_a_rate_limit_says_when_to_come_back(
         assert len(slack.calls("auth.test")) == 1
 
 
-@pytest.mark.parametrize("breaks", ["reset", "hang"])
+@rows("breaks", ["reset", "hang"])
 async def test_an_answer_that_never_comes_may_have_been_carried_out(breaks: Breaks) -> None:
     """Whether the connection breaks or nothing happens."""
     async with calling() as (slack, client):

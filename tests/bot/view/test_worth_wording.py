@@ -26,6 +26,8 @@ def test_what_was_skipped_and_saved(snapshot: SnapshotAssertion) -> None:
     known = ((9_876, 0.0312), (9_876, 0.00004), (9_876, None), (9_876, -0.01), (-20, None))
     saved = [*(Savings(tokens=tokens, cost=cost) for tokens, cost in known), None]
     assert [worth.skipped(depth("agreed", saved=each), by_member=False) for each in saved] == snapshot
+    judged = worth.skipped(depth("agreed"), by_member=True)
+    assert judged == "The answers agree (the judge is one of the members); reviews skipped."
 
 
 def test_why_auto_went_to_full(snapshot: SnapshotAssertion) -> None:
