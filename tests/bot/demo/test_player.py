@@ -7,7 +7,7 @@ from importlib.resources import files
 import pytest
 
 from bot.demo.player import SECONDS, Player
-from bot.demo.scenario import NAMES, Example, example
+from bot.demo.scenario import NAMES, example
 from bot.terminal.demo import demo
 from council.document.conversation import AssistantMessage
 from council.events import AnswerStreamed, Emit, Event, RunCompleted, TitleCompleted
@@ -18,18 +18,23 @@ from storage.index.statistics import Typical
 MIGRATION = example("migration")
 
 
-async def heard(played: Example) -> list[Event]:
-    """Play an example and return its events."""
+PLAYED: dict[str, list[Event]] = {}
+
+
+async def heard(name: str) -> list[Event]:
+    """Return the events of an example, which is played once for all tests."""
     events: list[Event] = []
 
     @contextmanager
     def surface(question: str, profile: Profile, typical: Typical | None = None) -> Generator[Emit]:
         assert typical is None
-        assert (question, profile.example) == (played.question, True)
+        assert (question, profile.example) == (example(name).question, True)
         yield events.append
 
-    assert await demo(Player(played, speed=1000), surface)
-    return events
+    if name not in PLAYED:
+        assert await demo(Player(example(name), speed=1000), surface)
+        PLAYED[name] = events
+    return PLAYED[name]
 
 
 def message(events: list[Event]) -> AssistantMessage:
@@ -42,7 +47,7 @@ def message(events: list[Event]) -> AssistantMessage:
 async def test_every_part_is_played_and_read(name: str) -> None:
     """Nobody fails, every vote counts as it was written, and what the chairman writes is the answer."""
     played = example(name)
-    stored = message(await heard(played))
+    stored = message(await heard(name))
     assert stored.failures == []
     points = [point for review in stored.stage2 for point in review.points or ()]
     assert {point.source for point in points} == {"structured"}
@@ -63,7 +68,7 @@ async def test_every_part_is_played_and_read(name: str) -> None:
 @pytest.mark.parametrize("name", ["migration", "tenants", "webhook"])
 async def test_every_objection_is_answered(name: str) -> None:
     """With a reason; some don't hold."""
-    stored = message(await heard(example(name)))
+    stored = message(await heard(name))
     labels = {model: label for label, model in (stored.label_to_model or {}).items()}
     for each in stored.stage2_5 or ():
         raised = objections_about(labels[each.model], stored.stage2)
@@ -76,7 +81,7 @@ async def test_every_objection_is_answered(name: str) -> None:
 @pytest.mark.usefixtures("capfd")
 async def test_reviews_catch_a_mistake_and_the_correction_drops_it() -> None:
     """That is the point of the first example."""
-    stored = message(await heard(MIGRATION))
+    stored = message(await heard("migration"))
     mistake = "binary-compatible"
     answers = {answer.model: answer.response for answer in stored.stage1}
     corrections = {each.model: each.corrected_response for each in stored.stage2_5 or []}
@@ -88,7 +93,7 @@ async def test_reviews_catch_a_mistake_and_the_correction_drops_it() -> None:
 @pytest.mark.usefixtures("capfd")
 async def test_the_final_answer_streams_word_by_word() -> None:
     """Nothing of the notes is shown as answer; it has a title, costs nothing and is marked."""
-    events = await heard(MIGRATION)
+    events = await heard("migration")
     pieces = [event.text for event in events if isinstance(event, AnswerStreamed)]
     assert len(pieces) > 300
     assert "".join(pieces).strip() == MIGRATION.text("final.md")
@@ -99,12 +104,8 @@ async def test_the_final_answer_streams_word_by_word() -> None:
     assert (usage.run.cost, usage.run.unpriced, usage.run.source) == (0, 0, "estimated")
 
 
-def test_every_example_is_offered() -> None:
-    """And each is there."""
+def test_every_example_is_offered_and_takes_about_twenty_seconds() -> None:
+    """Long enough to watch, short enough to wait for."""
     texts = {path.name for path in files("bot.demo").joinpath("texts").iterdir()}
     assert texts == {*NAMES}
-
-
-def test_it_takes_about_twenty_seconds() -> None:
-    """Long enough to watch, short enough to wait for."""
     assert 18 <= SECONDS <= 22

@@ -8,6 +8,7 @@ import pytest
 
 from bot.doors.completions import LONGEST_KEY, ChatRequest, Rejection, read_request
 from bot.view.wording import doors as wording
+from tests.pairs import rows
 
 ASK = {"role": "user", "content": "Boils at?"}
 TOOL = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
@@ -30,7 +31,7 @@ def refused(*messages: object, **fields: Any) -> tuple[int, str | None, str]:
     return caught.value.status, caught.value.param, str(caught.value)
 
 
-@pytest.mark.parametrize(
+@rows(
     "fields",
     [
         {"tools": []},
@@ -48,7 +49,7 @@ def test_what_changes_nothing_is_passed_over(fields: dict[str, Any]) -> None:
     assert read(**fields).asked.text == "Boils at?"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("fields", "param"),
     [
         ({"tools": [TOOL]}, "tools"),
@@ -124,7 +125,7 @@ def test_an_earlier_models_calls_are_passed_over() -> None:
 LINES = "\n".join(f"line {n}: the pump number {n} is fine." for n in range(850))
 
 
-@pytest.mark.parametrize(
+@rows(
     "content",
     [
         f"<context>\n{LINES}\nThe pump is RED-7.\n</context>\nWhich pump?",
@@ -149,7 +150,7 @@ def test_a_long_message_is_its_own_material(content: object) -> None:
     assert system.text == "x"
 
 
-@pytest.mark.parametrize(("length", "files"), [(20_000, 0), (20_001, 1), (150_000, 1)])
+@rows(("length", "files"), [(20_000, 0), (20_001, 1), (150_000, 1)])
 def test_what_fits_a_question_is_one(length: int, files: int) -> None:
     """And above what is read with a question, nothing is cut in silence."""
     assert len(read({"role": "user", "content": "x" * length}).asked.files) == files
@@ -162,7 +163,7 @@ def shown(address: object) -> dict[str, object]:
     return {"role": "user", "content": [{"type": "image_url", "image_url": address}]}
 
 
-@pytest.mark.parametrize(
+@rows(
     "address",
     [
         {"url": f"data:image/png;base64,{DATA}"},
@@ -178,7 +179,7 @@ def test_a_picture_in_the_request_is_read(address: object) -> None:
     assert (picture.name, picture.content) == ("picture 1", PIXEL)
 
 
-@pytest.mark.parametrize(
+@rows(
     "address",
     [
         "https://example.org/a.png",
@@ -196,9 +197,7 @@ def test_a_picture_elsewhere_is_refused(address: object) -> None:
     assert refused(shown(address))[2].startswith("A picture has to be in the request itself")
 
 
-@pytest.mark.parametrize(
-    "amount", ["0", "-1", "inf", "nan", "1_0", "\u0661", "\uff11", "1000000.01", "", "x"]
-)
+@rows("amount", ["0", "-1", "inf", "nan", "1_0", "\u0661", "\uff11", "1000000.01", "", "x"])
 def test_an_amount_is_written_in_plain_digits(amount: str) -> None:
     """Python's own reading of numbers takes more."""
     status, param, _ = refused(metadata={"max_cost": amount})
@@ -206,7 +205,7 @@ def test_an_amount_is_written_in_plain_digits(amount: str) -> None:
     assert read(metadata={"max_cost": "1e-05"}).asked.max_cost == 0.00001
 
 
-@pytest.mark.parametrize("key", ["x" * (LONGEST_KEY + 1), "caf\udce9", "a\nb"])
+@rows("key", ["x" * (LONGEST_KEY + 1), "caf\udce9", "a\nb"])
 def test_an_idempotency_key_is_a_line_of_text(key: str) -> None:
     """In a header, what isn't UTF-8 arrives as surrogates."""
     assert refused(key=key)[:2] == (400, "idempotency_key")

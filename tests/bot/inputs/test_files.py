@@ -110,12 +110,6 @@ async def test_a_pdf_is_read_by_page() -> None:
         assert text is None or file.text == text, name
 
 
-async def test_a_page_that_unpacks_to_much_is_refused() -> None:
-    """It holds nothing: unpacked in bounds, or given up."""
-    [file] = (await FileReader().read([FileContent("x.pdf", packed(20))])).attachments
-    assert (file.kind, file.is_unread) == ("pdf", True)
-
-
 PICTURES: dict[str, tuple[Callable[[], bytes], tuple[int, int]]] = {
     "PNG": (plain, (1200, 800)),
     "JPEG": (partial(plain, form="JPEG"), (1200, 800)),

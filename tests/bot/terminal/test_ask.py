@@ -3,11 +3,10 @@
 import io
 from contextlib import redirect_stdout
 
-import pytest
-
 from bot.terminal.ask import people
 from council.profile import Profile
 from tests.bot.sample_run import COMPLETED, FINAL, PROFILE, QUESTION, events
+from tests.pairs import rows
 
 BUILT_IN = PROFILE.model_copy(update={"demonstration": True})
 TINY = (
@@ -25,33 +24,23 @@ def shown(profile: Profile, below: str | None) -> str:
     return out.getvalue()
 
 
-def test_the_built_in_models_output_is_a_line_the_card_and_the_answer() -> None:
-    """First what it is and how to get real models; no reviews, which it can't write."""
-    said = shown(BUILT_IN, None)
-    assert said.startswith(f"{TINY}4 members.\n")
-    assert FINAL.response in said
-    assert "Ranking" not in said
-    assert "Objections" not in said
-    assert said.endswith(f"Saved as conversation {COMPLETED.conversation_id}.\n")
-
-
-@pytest.mark.parametrize(
+@rows(
     ("profile", "below", "digest", "record"),
     [
-        (BUILT_IN, "digest", True, False),
-        (BUILT_IN, "full", True, True),
-        (PROFILE, None, True, False),
-        (PROFILE, "none", False, False),
-        (PROFILE, "full", True, True),
+        *(
+            (BUILT_IN, None, False, False),
+            (BUILT_IN, "digest", True, False),
+            (BUILT_IN, "full", True, True),
+        ),
+        *((PROFILE, None, True, False), (PROFILE, "none", False, False), (PROFILE, "full", True, True)),
     ],
 )
 def test_what_is_wanted_below_the_card_is_shown(
     profile: Profile, below: str | None, digest: bool, record: bool
 ) -> None:
-    """Of any model; the digest unless something else is asked for."""
+    """The digest unless something else is asked for; of the built-in model, which writes no reviews, what it is."""
     said = shown(profile, below)
-    assert said.startswith(TINY) is profile.demonstration
-    assert ("## Ranking" in said, "### Original response" in said) == (
-        digest,
-        record,
-    )
+    assert said.startswith(f"{TINY}4 members.\n") is profile.demonstration
+    assert ("## Ranking" in said, "### Original response" in said) == (digest, record)
+    assert FINAL.response in said
+    assert said.endswith(f"Saved as conversation {COMPLETED.conversation_id}.\n")

@@ -172,7 +172,7 @@ async def test_ctrl_c_leaves_at_once(tmp_path: Path, words: tuple[str, ...]) -> 
 
 
 async def test_a_person_chooses_an_example(tmp_path: Path) -> None:
-    """By its number; an unknown one is asked for again, and Enter means the first."""
+    """By its number; an unknown one is asked for again. Ctrl-C at the prompt leaves as an empty line does."""
     terminal = await watched(program(tmp_path), "demo", "--speed", "1000")
     offer = await terminal.until("\n> ")
     assert [example(name).cast.offer in " ".join(offer.split()) for name in NAMES] == [True] * 4
@@ -181,7 +181,8 @@ async def test_a_person_chooses_an_example(tmp_path: Path) -> None:
     terminal.type("4")
     card = await terminal.until("\n> ")
     assert example("backup").cast.title in card
-    terminal.type("")
+    terminal.process.send_signal(signal.SIGINT)
+    await terminal.until("none of it was saved")
     assert await terminal.ended() == (0, b"")
 
 
@@ -192,15 +193,6 @@ async def test_an_unknown_example_is_refused(tmp_path: Path) -> None:
     assert (
         ended.err == "There is no example Migration. There are migration, tenants, webhook and backup.\n"
     )
-
-
-async def test_ctrl_c_at_the_prompt_leaves_as_an_empty_line_does(tmp_path: Path) -> None:
-    """The example has been played to its end."""
-    terminal = await watched(program(tmp_path), "demo", "migration", "--speed", "100")
-    await terminal.until("\n> ")
-    terminal.process.send_signal(signal.SIGINT)
-    await terminal.until("none of it was saved")
-    assert await terminal.ended() == (0, b"")
 
 
 async def test_programs_read_its_events_or_its_answer(tmp_path: Path) -> None:

@@ -187,8 +187,8 @@ def test_axe_finds_nothing_to_complain_of(reader: Reader, kind: str) -> None:
         assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
 
 
-def test_headings_leave_no_level_out(reader: Reader) -> None:
-    """Whatever levels a model wrote."""
+def test_each_text_has_its_headings_and_its_language(reader: Reader) -> None:
+    """Whatever levels a model wrote; the page's own words are English, and what is in another language says so."""
     page = reader.open(GERMAN)
     levels = page.evaluate(
         "[...document.querySelectorAll('h1,h2,h3,h4,h5,h6')].map((each) => +each.tagName[1])"
@@ -197,11 +197,6 @@ def test_headings_leave_no_level_out(reader: Reader) -> None:
     assert [after for before, after in pairwise(levels) if after > before + 1] == []
     names = [page.locator(f".answer h{level}").all_inner_texts() for level in (4, 5)]
     assert names == [["Kurz", "Zum Schluss"], ["Warum nicht alle"]]
-
-
-def test_each_text_names_its_language(reader: Reader) -> None:
-    """The page's own words are English; what people and models wrote in another language says so."""
-    page = reader.open(GERMAN)
     assert page.locator("html").get_attribute("lang") == "en"
     assert page.locator(".question blockquote").get_attribute("lang") == "de"
     assert page.locator(".answer .prose").first.get_attribute("lang") == "de"
@@ -390,7 +385,7 @@ def test_old_and_sparse_documents_are_shown(reader: Reader) -> None:
     assert page.get_by_role("img").count() == 0
 
 
-def test_a_page_says_when_its_first_run_began(reader: Reader) -> None:
+def test_the_first_run_dates_a_page_and_an_empty_one_has_its_head(reader: Reader) -> None:
     """Not when the answer was stored, nor when a later question was asked."""
     later = ASSISTANT.model_copy(update={"started_at": "2026-01-21T08:00:00.000Z"})
     asked = UserMessage(role="user", content=QUESTION)
@@ -401,11 +396,7 @@ def test_a_page_says_when_its_first_run_began(reader: Reader) -> None:
     old = ASSISTANT.model_copy(update={"started_at": None})
     without = stored.model_copy(update={"messages": [asked, old]})
     assert "Started\n2026-01-20 10:31 UTC" in reader.open(without).locator("header dl").inner_text()
-    reader.requests.pop()
-
-
-def test_an_empty_conversation_has_its_head(reader: Reader) -> None:
-    """Without messages, there is only the head."""
     page = reader.open(conversation())
     assert page.locator("h1").inner_text() == TITLE
     assert page.locator("article").count() == 0
+    del reader.requests[1:]

@@ -43,23 +43,5 @@ def test_deep_nesting_is_shown_as_written() -> None:
 def test_no_markup_but_ours_gets_through(markdown: str) -> None:
     """Every tag is one of those that Markdown makes."""
     tags = {part.split(">")[0].split()[0].strip("/") for part in html(markdown, 3).split("<")[1:]}
-    assert tags <= {
-        *(
-            "p",
-            "h4",
-            "h5",
-            "h6",
-            "a",
-            "bdi",
-            "span",
-            "code",
-            "pre",
-            "em",
-            "strong",
-            "s",
-            "ul",
-            "ol",
-            "li",
-        ),
-        *("blockquote", "hr", "br", "div", "table", "thead", "tbody", "tr", "th", "td"),
-    }
+    ours = "p h4 h5 h6 a bdi span code pre em strong s ul ol li blockquote hr br div table thead tbody tr th td"
+    assert tags <= {*ours.split()}
