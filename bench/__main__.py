@@ -30,9 +30,9 @@ from bench.texts import comparisons, lag_over_long_reviews
 from bench.workers import measure as measure_workers
 from bot.app import open_library
 from bot.config import logs
-from bot.service.admission.access import AT_TERMINAL
-from bot.service.admission.costs import Costs
-from bot.service.requests.question import Question
+from bot.service.accept import Question
+from bot.service.access import AT_TERMINAL
+from bot.service.costs import Costs
 from bot.service.runs import Runs, build_runs
 from council.calls import Ask, Call, Reply
 from council.document.conversation import Source

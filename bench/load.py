@@ -29,19 +29,18 @@ from bot.app import Library, open_library
 from bot.config import logs
 from bot.errors import Refusal
 from bot.serve import tune_interpreter
-from bot.service.admission.access import AT_TERMINAL
-from bot.service.admission.channels import Channels, Operator
-from bot.service.admission.costs import Costs
-from bot.service.admission.limits import Limits
+from bot.service.accept import Question, utc_now
+from bot.service.access import AT_TERMINAL
+from bot.service.channels import Channels, Operator
+from bot.service.costs import Costs
 from bot.service.delivery.chat import Card, File, Part
-from bot.service.delivery.mentions import Mention
 from bot.service.delivery.outbox import Urgency
-from bot.service.delivery.receipts import Sent
+from bot.service.delivery.posts import Mention, Sent
 from bot.service.delivery.venue import Venue
 from bot.service.dispatcher import Dispatcher
-from bot.service.local_queue import LocalQueue
-from bot.service.requests.question import Question
-from bot.service.runs import Runs, build_runs, utc_now
+from bot.service.limits import Limits
+from bot.service.run_tasks import RunTasks
+from bot.service.runs import Runs, build_runs
 from bot.view.message import Message
 from council.brief import Brief, Discussion, SentFile
 from council.calls import Ask, Call, MemorySteps, Reply
@@ -286,15 +285,8 @@ def runs_of(library: Library, ask: Ask) -> Runs:
 
 def dispatcher_of(library: Library, ask: Ask, at_once: int) -> Dispatcher:
     """Build a dispatcher for this many runs at once, for any asker and place."""
-    return Dispatcher(
-        runs=runs_of(library, ask),
-        journal=library.journal,
-        store=library.store,
-        index=library.index,
-        queue=LocalQueue(
-            Limits.model_validate(dict.fromkeys(Limits.model_fields, at_once)), library.journal
-        ),
-    )
+    limits = Limits.model_validate(dict.fromkeys(Limits.model_fields, at_once))
+    return Dispatcher(RunTasks(runs_of(library, ask), limits))
 
 
 async def alone(models: Models, number: int) -> None:

@@ -21,8 +21,8 @@ from bench.load import SilentVenue, asked, dispatcher_of, place, said, text
 from bot.app import open_library
 from bot.config import logs
 from bot.serve import tune_interpreter
-from bot.service.admission.access import AT_TERMINAL
-from bot.service.requests.question import Question
+from bot.service.accept import Question
+from bot.service.access import AT_TERMINAL
 from council.calls import Call, Reply
 from council.usage import Usage
 

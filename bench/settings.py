@@ -16,10 +16,9 @@ from pydantic_core import PydanticUndefined
 
 from bot.config.configuration import INNER_KEYS
 from bot.config.settings import Settings
-from bot.service.admission.access import Rules
-from bot.service.admission.budgets import Budgets
-from bot.service.admission.limits import Durability, Limits
+from bot.service.access import Rules
 from bot.service.commands import CONFIG
+from bot.service.limits import Budgets, Durability, Limits
 from bot.view.wording.slack import SCOPES
 from council.profile import Member, Profile
 

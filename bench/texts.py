@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from bench.load import PROFILE, QUESTION, silent
 from bench.past_answers import lag_of_the_loop
 from bot.serve import tune_interpreter
-from bot.service.runs import utc_now
+from bot.service.accept import utc_now
 from council.brief import Brief
 from council.calls import Call, MemorySteps, Reply
 from council.document.changes import CHARACTERS_LIMIT, detect_significant_changes

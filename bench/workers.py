@@ -28,14 +28,14 @@ from pydantic import BaseModel
 
 from bench.load import CHANNELS, SilentVenue, most_memory, text
 from bench.streams import serving
-from bot.app import open_council, open_dispatcher, open_library, open_shared_queue
+from bot.app import open_council, open_dispatcher, open_library, open_shared_dispatcher
 from bot.config import logs
 from bot.config.configuration import load
 from bot.errors import Refusal
 from bot.serve import tune_interpreter
-from bot.service.admission.access import AT_TERMINAL
+from bot.service.accept import Question
+from bot.service.access import AT_TERMINAL
 from bot.service.dispatcher import Dispatcher
-from bot.service.requests.question import Question
 from council.document.conversation import Source
 from tests.discord_server import DiscordServer
 from tests.postgres_server import PostgresServer, serve
@@ -205,19 +205,17 @@ async def ask(asked: Order) -> Figures:
             open_library(configuration.settings.council_data_dir, configuration.database)
         )
         council = await stack.enter_async_context(open_council(configuration, library))
-        shared_queue = None
         if address := configuration.database:
-            shared_queue = await stack.enter_async_context(
-                open_shared_queue(configuration, library, council.runs)
+            dispatcher, _ = await stack.enter_async_context(
+                open_shared_dispatcher(configuration, library, council.runs)
             )
-        dispatcher = open_dispatcher(configuration, library, council, shared_queue)
-        if address:
             kind = psycopg.AsyncConnection[TupleRow]
             counting = await stack.enter_async_context(
                 await kind.connect(address, autocommit=True, application_name="bench")
             )
             shared = await on_postgres(asked, dispatcher, counting)
         else:
+            dispatcher = open_dispatcher(configuration, library, council)
             shared = await on_sqlite(asked, dispatcher)
         await dispatcher.tasks.drain(0)
     return shared

@@ -17,18 +17,16 @@ import structlog
 from bot.errors import Refusal, VenueError
 from bot.past.lookup import Lookup
 from bot.past.pages import Choice, Link, Sheet, Verb
-from bot.service.admission import access
-from bot.service.admission.access import Requester
+from bot.service import access
+from bot.service.accept import Question
+from bot.service.access import Requester
 from bot.service.commands import CONFIG, FORGET, HELP, IN_FULL, PAST, Command, Given, RunOptions, is_help
 from bot.service.delivery.chat import File
-from bot.service.delivery.receipts import Sent
+from bot.service.delivery.posts import Sent
 from bot.service.delivery.venue import Venue
-from bot.service.dispatcher import Dispatcher
-from bot.service.requests.follow_ups import Form
-from bot.service.requests.help import LABELS as PAGES
-from bot.service.requests.help import Page
-from bot.service.requests.question import Question
-from bot.service.requests.votes import ReasonForm
+from bot.service.dispatcher import Dispatcher, Form, ReasonForm, follow_up
+from bot.service.help import LABELS as PAGES
+from bot.service.help import Page
 from bot.view.message import Line, Message
 from bot.view.wording.commands import NOT_OFFERED
 from bot.view.wording.past import done
@@ -211,7 +209,7 @@ class Actions:
         if click in self._clicks:
             return False
         self._clicks.append(click)
-        return await self._dispatcher.is_first(click)
+        return await self._dispatcher.tasks.is_first(click)
 
     async def ask(self, question: Question, reply: AskerReply) -> RunRow | None:
         """Ask a question; return its run if it is new. One that only asks for help gets the help."""
@@ -320,7 +318,7 @@ class Actions:
 
     async def _stop(self, incoming: Incoming, run: RunRow, reply: Responder) -> None:
         del incoming  # who may is known
-        await reply.say(await self._dispatcher.stop(run.id))
+        await reply.say(await self._dispatcher.tasks.stop(run.id))
 
     async def _retry(self, incoming: Incoming, run: RunRow, reply: Responder) -> None:
         standing = await incoming.actor.standing(incoming.place)
@@ -361,33 +359,32 @@ class Actions:
         await reply.show(Sheet(await self._dispatcher.opened(run, incoming.payload.seat)))
 
     async def _open_form(self, incoming: Incoming, run: RunRow, reply: Responder) -> None:
-        names = await self._dispatcher.profile_names(incoming.place)
         answers = incoming.action == "answer"
-        await reply.form(await self._dispatcher.follow_ups.form(run, names, answers=answers))
+        await reply.form(await self._dispatcher.form(run, incoming.place, answers=answers))
 
     async def _follow_up(self, incoming: Incoming, run: RunRow, reply: Responder) -> None:
         below, given = await reply.below(run), incoming.payload.given
         standing = await incoming.actor.standing(below)
         is_read = below.thread is not None and not standing.is_direct
         files = cast("tuple[SentFile, ...]", given.get("files") or ())
-        question = self._dispatcher.follow_ups.question(
+        question = follow_up(
             run,
             below,
             str(given["text"]),
-            profile=str(given["profile"]),
+            options=RunOptions.read({"profile": str(given["profile"]) or None}),
             # One form asks one question, however often it is submitted.
             entry_key=f"form {incoming.key}",
             asker=incoming.actor.name,
             standing=standing,
             context=Discussion(until=incoming.now) if is_read else None,
+            sent=files,
         )
-        question = replace(question, sent=files)
         await reply.asked(below, is_new=await self._begin(question, reply) is not None)
 
     async def _vote(self, incoming: Incoming, run: RunRow, reply: Responder) -> None:
         """Count a vote; one that an answer didn't help counts before somebody says why."""
         given = incoming.payload.given.get("reason")
-        said = await self._dispatcher.votes.cast(
+        said = await self._dispatcher.vote(
             run,
             incoming.place,
             helpful=incoming.action == "helpful",

@@ -18,7 +18,7 @@ from bot.past.lookup import Lookup
 from bot.service.delivery.outbox import Outbox, SharedRateLimits
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
-from bot.service.shared_queue import Worker
+from bot.service.shared_tasks import SharedTasks
 from council.tasks import first_of
 from storage.database import Database
 from storage.errors import DatabaseError, StorageError
@@ -94,7 +94,7 @@ class Program:
     health: Health
     stack: AsyncExitStack
     role: Role
-    worker: Worker | None = None
+    shared: SharedTasks | None = None
     endings: Endings = field(default_factory=Endings)
 
 
@@ -119,16 +119,16 @@ async def _start_discord(program: Program, lookup: Lookup, token: SecretStr) -> 
         reads_messages=settings.discord_message_content,
         outbox=_outbox(program, "discord"),
         metrics=program.metrics,
-        listens=program.worker is None,
+        listens=program.shared is None,
     )
     # Given back only when the bot has hung up: two that listen would take each question twice.
     held = await stack.enter_async_context(AsyncExitStack())
     await stack.enter_async_context(discord)
-    if program.worker is None:
+    if program.shared is None:
         health.platforms["Discord"] = discord.is_connected
         program.endings.append(discord.until_lost)
         return
-    program.worker.venues["discord"] = discord.venue_of
+    program.shared.venues["discord"] = discord.venue_of
     if program.role.receives:
         await _listen_to_discord(program, discord, held)
 
@@ -206,18 +206,18 @@ async def _start_slack(program: Program, lookup: Lookup, token: SecretStr) -> No
     except VenueError as error:
         fix = "Check the tokens, and that SLACK_API_URL is right or unset"
         raise ConfigurationError([Problem("SLACK_BOT_TOKEN", str(error), fix)]) from error
-    if program.worker:
-        program.worker.venues["slack"] = bot.venue_of
+    if program.shared:
+        program.shared.venues["slack"] = bot.venue_of
     health.platforms["Slack"] = bot.is_connected
     program.endings.append(bot.until_lost)
 
 
 def _outbox(program: Program, platform: str) -> Outbox:
     """Return a platform's outbox; processes on one database share its rate limits."""
-    queue = program.worker.queue if program.worker else None
+    shared = program.shared
     return Outbox(
         platform,
         metrics=program.metrics,
-        rate_limits=SharedRateLimits(queue.coordination, queue.worker) if queue else None,
-        may_send=queue.claims.may_send if queue else None,
+        rate_limits=SharedRateLimits(shared.coordination, shared.worker) if shared else None,
+        may_send=shared.claims.may_send if shared else None,
     )

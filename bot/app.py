@@ -14,16 +14,15 @@ import structlog
 from bot.config.configuration import NOBODY_TO_ASK, Configuration
 from bot.errors import ConfigurationError
 from bot.past.lookup import Lookup
-from bot.service.admission.access import Admins
-from bot.service.admission.channels import Channels, Operator
-from bot.service.admission.costs import BudgetWarnings, Costs
-from bot.service.admission.operator_notices import OperatorNotices, Remedies
+from bot.service.access import Admins
+from bot.service.channels import Channels, Operator
+from bot.service.costs import BudgetWarnings, Costs
 from bot.service.dispatcher import Dispatcher
-from bot.service.local_queue import LocalQueue
 from bot.service.metrics import Metrics
-from bot.service.run_tasks import RunQueue
+from bot.service.operator_notices import OperatorNotices, Remedies
+from bot.service.run_tasks import Behind, RunTasks
 from bot.service.runs import Runs, build_runs
-from bot.service.shared_queue import Claims, SharedQueue
+from bot.service.shared_tasks import Claims, SharedTasks
 from bot.view.wording import cli as wording
 from council.accounts import Directory
 from council.profile import Profile
@@ -194,18 +193,12 @@ def open_dispatcher(
     configuration: Configuration,
     library: Library,
     council: Council,
-    queue: RunQueue | None = None,
+    *,
+    behind: Behind | None = None,
 ) -> Dispatcher:
-    return Dispatcher(
-        runs=council.runs,
-        journal=library.journal,
-        store=library.store,
-        index=library.index,
-        queue=queue or LocalQueue(configuration.operations.limits, library.journal),
-        durability=configuration.operations.durability,
-        admins=_admins(configuration),
-        locks=library.locks,
-    )
+    limits, durability = configuration.operations.limits, configuration.operations.durability
+    tasks = RunTasks(council.runs, limits, durability, locks=library.locks, behind=behind)
+    return Dispatcher(tasks, _admins(configuration))
 
 
 def _admins(configuration: Configuration) -> Admins:
@@ -223,10 +216,10 @@ def operator_of(configuration: Configuration, profiles: Mapping[str, Profile]) -
 
 
 @asynccontextmanager
-async def open_shared_queue(
+async def open_shared_dispatcher(
     configuration: Configuration, library: Library, runs: Runs
-) -> AsyncGenerator[SharedQueue]:
-    """Open what processes on one database share. Raises `StorageError`."""
+) -> AsyncGenerator[tuple[Dispatcher, SharedTasks]]:
+    """Open the dispatcher of one of several processes on a database. Raises `StorageError`."""
     coordination = library.coordination
     if coordination is None or configuration.database is None:
         raise ValueError("a folder has one process")
@@ -237,17 +230,20 @@ async def open_shared_queue(
     async with AsyncExitStack() as stack:
         async with library.locks.acquire("jobs", wait=MAKE_SECONDS):  # nobody else makes their tables
             opened = await stack.enter_async_context(open_jobs(address, server(address)))
-        claims = Claims(coordination, configuration.operations.durability.stalled_seconds)
+        durability = configuration.operations.durability
+        claims = Claims(coordination, durability.stalled_seconds)
         runs.wait_for_claim = claims.wait_for_claim
-        yield SharedQueue(
+        tasks = SharedTasks(
+            runs,
+            configuration.operations.limits,
+            durability,
             coordination=coordination,
             jobs=opened,
             claims=claims,
-            journal=library.journal,
-            runs=runs,
-            limits=configuration.operations.limits,
             worker=f"{socket.gethostname()}-{os.getpid()}",
+            locks=library.locks,
         )
+        yield Dispatcher(tasks, _admins(configuration)), tasks
 
 
 def open_lookup(library: Library) -> Lookup:

@@ -15,15 +15,14 @@ from dataclasses import dataclass
 import structlog
 
 from bot.adapters import EVERYTHING, Health, Program, Role, start_platforms
-from bot.app import Library, open_council, open_dispatcher, open_shared_queue, operator_of
+from bot.app import Library, open_council, open_dispatcher, open_shared_dispatcher, operator_of
 from bot.checks.machine import listening
 from bot.config.configuration import Configuration, check, reread
 from bot.config.settings import Settings
 from bot.errors import ConfigurationError, Problem
 from bot.http_server import raise_descriptors
 from bot.service.metrics import Metrics
-from bot.service.run_tasks import RunQueue
-from bot.service.shared_queue import Worker
+from bot.service.run_tasks import Behind
 from bot.upkeep import maintain
 from council.tasks import beside, first_of
 from storage.errors import StorageError
@@ -66,13 +65,13 @@ async def _hold_platforms(configuration: Configuration, library: Library, stack:
 class Surfaces:
     """What a process listens on: `check` refuses settings, `hold` keeps out a second process.
 
-    `start` opens them. With a `queue` of its own, it shares no runs with workers and has no status port.
+    `start` opens them. What is `behind` others shares no runs with workers and has no status port.
     """
 
     check: Callable[[Settings], None]
     hold: Callable[[Configuration, Library, AsyncExitStack], Awaitable[None]]
     start: Callable[[Program], Awaitable[None]]
-    queue: RunQueue | None = None
+    behind: Behind | None = None
 
 
 PLATFORMS = Surfaces(check=check, hold=_hold_platforms, start=start_platforms)
@@ -106,31 +105,30 @@ async def serve(
 
     async with AsyncExitStack() as stack:
         health, metrics = Health(library.database), Metrics()
-        if settings.council_status_port and surfaces.queue is None:
+        if settings.council_status_port and surfaces.behind is None:
             from bot.status import Status
 
             host, port = settings.council_status_host, settings.council_status_port
             with listening("COUNCIL_STATUS_HOST", host, port):
                 await stack.enter_async_context(Status(health, metrics).serve(host, port))
         council = await stack.enter_async_context(open_council(configuration, library, metrics))
-        shared_queue = None
-        if configuration.database and surfaces.queue is None:
-            opening = open_shared_queue(configuration, library, council.runs)
-            shared_queue = await stack.enter_async_context(opening)
-        queue = surfaces.queue or shared_queue
-        dispatcher = health.dispatcher = open_dispatcher(configuration, library, council, queue)
-        worker = Worker(dispatcher, shared_queue) if shared_queue else None
+        shared = None
+        if configuration.database and surfaces.behind is None:
+            opening = open_shared_dispatcher(configuration, library, council.runs)
+            dispatcher, shared = await stack.enter_async_context(opening)
+        else:
+            dispatcher = open_dispatcher(configuration, library, council, behind=surfaces.behind)
+        health.dispatcher = dispatcher
         program = Program(
-            configuration, library, council, dispatcher, metrics, health, stack, role, worker
+            configuration, library, council, dispatcher, metrics, health, stack, role, shared
         )
 
         async def started() -> bool:
             await surfaces.hold(configuration, library, stack)
             await _watch(program)
             await surfaces.start(program)
-            if worker and role.works:
-                working = worker.working(operations.durability)
-                program.endings.append(await stack.enter_async_context(working))
+            if shared and role.works:
+                program.endings.append(await stack.enter_async_context(shared.working()))
             does: dict[Kind, Do] = {
                 "audit": library.overrides.append,
                 "forget": library.forgetting.delete,

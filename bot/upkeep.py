@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import structlog
 
 from bot.app import Library
-from bot.service.admission.channels import ChannelSettings
+from bot.service.channels import ChannelSettings
 from council.document.conversation import timestamp
 from storage.retention_clock import look_at_clock
 

@@ -14,7 +14,7 @@ import pytest
 from bot.cli import app
 from bot.cli.execution import LOST, MISUSED
 from bot.config.settings import Settings
-from bot.service.admission.limits import Durability
+from bot.service.limits import Durability
 from storage.postgres import database, jobs
 from storage.postgres.opening import is_superuser, open_server
 from tests.launcher import start

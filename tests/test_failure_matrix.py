@@ -12,9 +12,9 @@ from typing import Literal
 import pytest
 from rich.console import Console
 
-from bot.service.admission.access import AT_TERMINAL
-from bot.service.admission.costs import Costs
-from bot.service.requests.question import Question
+from bot.service.accept import Question
+from bot.service.access import AT_TERMINAL
+from bot.service.costs import Costs
 from bot.service.runs import build_runs
 from bot.terminal.venue import TerminalChannel
 from bot.view.run import RunView

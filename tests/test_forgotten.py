@@ -165,9 +165,9 @@ async def test_what_somebody_said_of_an_answer_is_forgotten_with_the_rest(
     async with office(tmp_path, ScriptedCouncil()) as place:
         lookup = open_lookup(place.library)
         run = await place.see(RecordingVenue(), text="What now?", source=BOB)
-        votes = place.dispatcher.votes
-        await votes.cast(run, TEAM, helpful=False, reason=f"It says nothing of {WORD}.")
-        await votes.cast(run, BOB, helpful=True)
+        vote = place.dispatcher.vote
+        await vote(run, TEAM, helpful=False, reason=f"It says nothing of {WORD}.")
+        await vote(run, BOB, helpful=True)
         assert holding(tmp_path) == {f"{run.conversation_id}.json"}
 
         sheet = await lookup.ask_to_forget({"what": "me"}, TEAM, lambda _: None, is_admin=False)

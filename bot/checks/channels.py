@@ -8,10 +8,10 @@ from pydantic import ValidationError
 
 from bot.checks.check import Check, Finding, Outcome
 from bot.checks.machine import Store
-from bot.service.admission.access import Rules
-from bot.service.admission.budgets import Budgets
-from bot.service.admission.channels import BUDGETS, ChannelSettings, EffectiveSettings, Operator
+from bot.service.access import Rules
+from bot.service.channels import BUDGETS, ChannelSettings, EffectiveSettings, Operator
 from bot.service.commands import RunOptions
+from bot.service.limits import Budgets
 from bot.view.wording.figures import count, dollars, listing
 from council.brief import Brief
 from council.estimate import Estimate, estimate

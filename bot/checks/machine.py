@@ -20,8 +20,8 @@ from bot.checks.check import TROUBLE, Check, Finding, Outcome, reported, wrong
 from bot.config.configuration import Configuration
 from bot.config.settings import dotenv_variables, secret_names
 from bot.errors import ConfigurationError, Problem
-from bot.service.admission.budgets import NANO
-from bot.service.admission.channels import ChannelSettings
+from bot.service.channels import ChannelSettings
+from bot.service.limits import NANO
 from bot.view.message import escaped_line
 from bot.view.wording import cli as cli_wording
 from bot.view.wording.figures import count, listing

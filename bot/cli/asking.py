@@ -29,7 +29,7 @@ from bot.errors import Refusal, UsageError
 from bot.inputs.files import FileContent
 from bot.inputs.limits import DOCUMENT_BYTES
 from bot.service.commands import MOVED, OVERRIDABLE, RunOptions, described
-from bot.service.requests.attachments import one_line
+from bot.service.inputs import one_line
 from bot.terminal.ask import Asker, say, tell_unlisted
 from bot.view.wording import cli as wording
 from bot.view.wording import to_install

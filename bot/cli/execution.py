@@ -42,7 +42,7 @@ def utf8(given: str | None) -> str | None:
 
 def usd(given: str) -> float:
     """Read an amount, which Python's own reading of numbers would take as inf, nan or 1_0 too."""
-    from bot.service.admission.budgets import dollars_in
+    from bot.service.limits import dollars_in
 
     if (amount := dollars_in(given)) is None:
         raise typer.BadParameter("it isn't an amount in US dollars from 0 to 1,000,000, such as 2.50.")

@@ -23,10 +23,9 @@ from rapidfuzz import process
 from bot.config import settings as environment
 from bot.config.settings import Settings, dotenv_variables, secret_names, variables
 from bot.errors import ConfigurationError, Problem
-from bot.service.admission.access import Access, Rules
-from bot.service.admission.budgets import Budgets
-from bot.service.admission.limits import Durability, Limits
+from bot.service.access import Access, Rules
 from bot.service.commands import DEFAULT
+from bot.service.limits import Budgets, Durability, Limits
 from bot.view.wording import cli as wording
 from bot.view.wording import to_install, worth
 from council.criteria import Criterion

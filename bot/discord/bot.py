@@ -29,8 +29,8 @@ from bot.discord.listeners import DiscordListeners, DiscordQuestions
 from bot.discord.replies import DiscordPlaces, link
 from bot.errors import ConfigurationError, Problem
 from bot.past.lookup import Lookup
-from bot.service.delivery.mentions import notify
 from bot.service.delivery.outbox import Outbox
+from bot.service.delivery.posts import notify
 from bot.service.delivery.venue import Venue
 from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics

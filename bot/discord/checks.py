@@ -22,7 +22,7 @@ from bot.config.configuration import Configuration
 from bot.discord.client import classify, single_attempts
 from bot.discord.commands import command_tree, shapes
 from bot.errors import ConfigurationError, Problem, Unreachable, VenueError
-from bot.service.admission.access import Rules
+from bot.service.access import Rules
 from bot.service.commands import COMMANDS, Given, OptionKind
 from bot.view.message import escaped_line
 from bot.view.wording import discord as wording

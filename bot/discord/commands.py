@@ -18,10 +18,9 @@ from discord import app_commands, ui
 
 from bot.actions import Action
 from bot.service.commands import ACTION, COMMANDS, Command, Given, Option, OptionKind
-from bot.service.requests.attachments import MOST_FILES, admitted
-from bot.service.requests.follow_ups import LONGEST_TEXT as LONGEST_QUESTION
-from bot.service.requests.follow_ups import Form
-from bot.service.requests.votes import LONGEST_REASON, ReasonForm
+from bot.service.dispatcher import LONGEST_REASON, Form, ReasonForm
+from bot.service.dispatcher import LONGEST_TEXT as LONGEST_QUESTION
+from bot.service.inputs import MOST_FILES, admitted
 from bot.view.wording import commands as following
 from bot.view.wording.figures import ANSWER_IT, FOLLOW_UP, UNHELPFUL
 from council.brief import SentFile

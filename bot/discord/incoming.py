@@ -21,9 +21,7 @@ from discord.http import Route
 from bot.discord.client import DiscordTransport
 from bot.errors import Gone, NotAllowed, Refusal, Unreachable
 from bot.service.delivery.outbox import Urgency
-from bot.service.requests import discussion
-from bot.service.requests.attachments import admitted
-from bot.service.requests.discussion import Written
+from bot.service.inputs import Written, admitted, read_thread
 from bot.view.wording import discord as wording
 from bot.view.wording.discord import PERMISSIONS, needs
 from bot.view.wording.figures import CHANNEL, COLLEAGUE, GROUP, called
@@ -291,12 +289,12 @@ async def read_discussion(
     if not may_read:
         return context.model_copy(update={"unread": "an admin hasn't switched that on"})
     thread = _DiscordThread(client, transport, where, run, context)
-    return await discussion.read(thread, brief, context, room)
+    return await read_thread(thread, brief, context, room)
 
 
 @dataclass(frozen=True, slots=True)
 class _DiscordThread:
-    """One thread; a `bot.service.requests.discussion.HumanThread`."""
+    """One thread; a `bot.service.inputs.HumanThread`."""
 
     client: discord.Client
     transport: DiscordTransport

@@ -39,6 +39,7 @@ from bot.discord.replies import (
 from bot.errors import Gone, NotAllowed, Refusal, VenueError
 from bot.past.lookup import Lookup
 from bot.past.pages import Choice
+from bot.service.accept import Question
 from bot.service.commands import (
     ASK,
     COMMANDS,
@@ -53,8 +54,7 @@ from bot.service.commands import (
 )
 from bot.service.delivery.chat import Button
 from bot.service.delivery.outbox import Urgency
-from bot.service.dispatcher import Dispatcher
-from bot.service.requests.question import Question
+from bot.service.dispatcher import Dispatcher, follow_up
 from bot.view.wording import discord as wording
 from bot.view.wording.commands import NO_TEXT, USE_THE_BUTTON
 from bot.view.wording.failures import UNEXPECTED
@@ -190,19 +190,18 @@ class DiscordQuestions:
             raise Refusal(wording.HINT)
         asked, files = await self._read(message)
         below = await self.locations.thread_of(message.guild, here, run) or here
-        question = self.dispatcher.follow_ups.question(
+        question = follow_up(
             run,
             below.source(message.author.id),
             asked.question,
-            profile="",
+            options=RunOptions.read(asked.given),
             entry_key=str(message.id),
             asker=message.author.display_name,
             standing=self.locations.standing_of(message.author, below),
             context=Discussion(until=str(message.id)) if below.parent else None,
+            sent=files,
         )
-        options = RunOptions.read(asked.given)
-        whole = replace(question, options=options, sent=files)
-        await self.actions.ask(whole, MessageReply(self.locations, self.dispatcher.tasks, message))
+        await self.actions.ask(question, MessageReply(self.locations, self.dispatcher.tasks, message))
 
     async def _read(self, message: discord.Message) -> tuple[Typed, tuple[SentFile, ...]]:
         """Return what a message asks, shows and replies to, and its files. Raises `Refusal`."""

@@ -24,13 +24,12 @@ from bot.discord.commands import modal
 from bot.discord.incoming import Location
 from bot.errors import Refusal, VenueError
 from bot.past.pages import Choice, Sheet, Verb, shared
-from bot.service.admission.access import Requester
+from bot.service.access import Requester
 from bot.service.delivery.chat import File, Part, Response
 from bot.service.delivery.outbox import Urgency
-from bot.service.delivery.receipts import Sent
+from bot.service.delivery.posts import Sent
 from bot.service.delivery.venue import Venue
-from bot.service.requests.follow_ups import Form
-from bot.service.requests.votes import ReasonForm
+from bot.service.dispatcher import Form, ReasonForm
 from bot.service.run_tasks import RunTasks
 from bot.view.wording import commands, figures
 from bot.view.wording.commands import ALREADY_ASKED, ASKED_HERE, asked

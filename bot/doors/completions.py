@@ -30,8 +30,8 @@ from bot.doors.door import LOOK_SECONDS, Caller, Changes, Door, Inquiry, OtherRe
 from bot.errors import NoProfile, OverBudget, OverLimit, Refusal, Unavailable, UsageError
 from bot.http_server import NO_ROUTE, SECONDS, RequestRefusal
 from bot.inputs.files import MOST_TOGETHER, FileContent
-from bot.service.admission.budgets import dollars_in
 from bot.service.dispatcher import LONGEST_QUESTION
+from bot.service.limits import dollars_in
 from bot.view.message import escaped
 from bot.view.run import Answered, Failed, RunView
 from bot.view.wording import card, commands

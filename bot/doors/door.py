@@ -16,21 +16,18 @@ from weakref import WeakValueDictionary
 
 import orjson
 import structlog
-from typing_extensions import override
 
 from bot.actions import Actions, Actor, Incoming, Payload, Responder
 from bot.app import Library
 from bot.errors import OverLimit, Refusal
 from bot.inputs.files import FileReader
 from bot.past.pages import Sheet
-from bot.service.admission.access import NOBODY, Requester
-from bot.service.admission.budgets import NANO
-from bot.service.admission.limits import Limits
+from bot.service.accept import NO_HISTORY, Question
+from bot.service.access import NOBODY, Requester
 from bot.service.commands import OVERRIDABLE, Command, Given, RunOptions
 from bot.service.delivery.venue import ProgramVenue, Venue
 from bot.service.dispatcher import Dispatcher
-from bot.service.local_queue import LocalQueue
-from bot.service.requests.question import NO_HISTORY, Question
+from bot.service.limits import NANO, Limits
 from bot.service.runs import Runs
 from bot.terminal.spending import STDIO
 from bot.view.run import RunView, run_view
@@ -187,7 +184,7 @@ class Changes:
         self.happened.clear()
 
 
-class ProgramQueue(LocalQueue):
+class ProgramQueue:
     """Where programs' runs wait: behind their own process's, and others' with the same data.
 
     `council run` and several `council mcp` may work from one folder or database. People go first: a
@@ -202,23 +199,22 @@ class ProgramQueue(LocalQueue):
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        super().__init__(limits, journal)
+        self.limits = limits
         self._runs = journal
         self._now = now
         self._sleep = sleep
         self._begun: set[str] = set()
 
-    @override
     @asynccontextmanager
-    async def turn(self, run: RunRow, stop: Stop, moved: Callable[[int], None]) -> AsyncGenerator[None]:
-        async with super().turn(run, stop, moved):
-            while stop.members.cause is None and not await self._has_place(run):
-                await self._sleep(LOOK_SECONDS)
-            self._begun.add(run.id)
-            try:
-                yield
-            finally:
-                self._begun.discard(run.id)
+    async def place(self, run: RunRow, stop: Stop) -> AsyncGenerator[None]:
+        """Wait until others leave a place to a run that has its turn here, and hold it."""
+        while stop.members.cause is None and not await self._has_place(run):
+            await self._sleep(LOOK_SECONDS)
+        self._begun.add(run.id)
+        try:
+            yield
+        finally:
+            self._begun.discard(run.id)
 
     async def check(self, here: Source) -> None:
         """Raise `OverLimit` if too many questions of a program or in its channel aren't answered yet."""
@@ -436,8 +432,8 @@ class Door:
         if stop := self.dispatcher.tasks.stops.get(run_id):
             stop.everything.cancel("stopped")  # before anything is awaited: nobody takes it over
         with suppress(Refusal):  # it is over
-            await self.dispatcher.stop(run_id)
-            await self.dispatcher.stop(run_id)
+            await self.dispatcher.tasks.stop(run_id)
+            await self.dispatcher.tasks.stop(run_id)
 
     async def look_up(self, caller: Caller, command: Command, given: Given) -> Sheet:
         """Return what one of the commands for past answers shows there. Raises `Refusal`."""

@@ -28,8 +28,8 @@ from bot.errors import Refusal
 from bot.http_server import SECONDS
 from bot.past.pages import Answer, Sheet, read
 from bot.render.markdown import render
-from bot.service.admission.budgets import Dollars
 from bot.service.commands import OVERRIDABLE, SEARCH, SHOW, choices, optional
+from bot.service.limits import Dollars
 from bot.view.wording import doors as wording
 from bot.view.wording.terminal import TINY_MODEL
 from council.calls import JsonObject

@@ -71,7 +71,7 @@ async def serve_programs(
         check=lambda _: None,  # no platform is needed
         hold=_hold,
         start=partial(_start, queue=queue, host=host, port=port, hosts=names),
-        queue=queue,
+        behind=queue.place,
     )
     return await serve(configuration, library, EVERYTHING, surfaces)
 
@@ -156,7 +156,7 @@ async def local_door(configuration: Configuration, library: Library) -> AsyncGen
         await hold_data(configuration, library, stack)
         council = await stack.enter_async_context(open_council(configuration, library))
         queue = ProgramQueue(configuration.operations.limits, library.journal)
-        dispatcher = open_dispatcher(configuration, library, council, queue)
+        dispatcher = open_dispatcher(configuration, library, council, behind=queue.place)
         door = _open_door(dispatcher, library, council.runs, queue, holds=True)
         try:
             async with beside(door.watch()):

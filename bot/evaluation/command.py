@@ -26,7 +26,8 @@ from bot.app import Library, open_council
 from bot.config.configuration import Configuration
 from bot.errors import Refusal, UsageError
 from bot.evaluation.questions import EvalQuestion, digest, read_questions
-from bot.service.admission.budgets import RunBudget, nanos
+from bot.service.costs import RunBudget
+from bot.service.limits import nanos
 from bot.service.metrics import Observation
 from bot.service.runs import Runs
 from bot.service.waits import DurableSteps, when_connected

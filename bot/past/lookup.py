@@ -15,10 +15,10 @@ from bot.errors import Refusal
 from bot.past import pages
 from bot.past.pages import Answer, Link, Sheet, Verb, read
 from bot.service import commands
-from bot.service.admission.access import check
+from bot.service.access import check
 from bot.service.commands import Command, Given
 from bot.service.delivery.chat import File
-from bot.service.delivery.run_record import files_of
+from bot.service.delivery.presenter import files_of
 from bot.view.message import printable
 from bot.view.wording import failures, past
 from council.document.conversation import Source

@@ -1,52 +1,76 @@
 """Takes questions from every platform; `run_tasks` takes each run to its end."""
 
 import asyncio
-import time
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import structlog
 
 from bot.errors import OverLimit, Refusal, Unavailable
-from bot.service.admission.access import Admins, Requester, check_place
-from bot.service.admission.budgets import Budgets
-from bot.service.admission.channels import EffectiveSettings, Operator
-from bot.service.admission.limits import Durability
+from bot.service.accept import Question
+from bot.service.access import Admins, Requester, check_place
+from bot.service.channels import EffectiveSettings, Operator, configure
 from bot.service.commands import Given, RunOptions
 from bot.service.delivery.chat import File
-from bot.service.delivery.run_record import files_of
-from bot.service.requests.configure import configure
-from bot.service.requests.follow_ups import FollowUps
-from bot.service.requests.help import Help, Page
-from bot.service.requests.question import Question
-from bot.service.requests.votes import Votes
-from bot.service.run_tasks import RunQueue, RunTasks, VenueOf
-from bot.service.runs import Runs
+from bot.service.delivery.presenter import files_of
+from bot.service.help import Help, Page
+from bot.service.limits import Budgets
+from bot.service.run_tasks import RunTasks, VenueOf
+from bot.service.runs import answer_in
 from bot.service.waits import ACCEPT_SECONDS
-from bot.service.work import Retract, WorkLoop, retracting
-from bot.view.message import Message
+from bot.service.work import Retract, retracting
+from bot.view.message import Message, printable
 from bot.view.run import run_view
 from bot.view.thread import opened
 from bot.view.wording import commands, failures, inputs
 from bot.view.wording.commands import NOT_HERE
-from council.brief import Attachment, SentFile
-from council.document.conversation import Conversation, Source
+from council.brief import Attachment, Discussion, SentFile
+from council.document.conversation import Conversation, Source, Vote, timestamp
 from council.profile import Profile
-from storage.documents.conversations import Conversations
+from council.text import clip
 from storage.errors import ConversationNotFound, StorageError
-from storage.index.index import Index
 from storage.index.statistics import Typical
-from storage.journal.journal import Journal
 from storage.journal.rows import RunRow
-from storage.processes.locks import PLATFORMS, Locks
+from storage.processes.locks import PLATFORMS
 from storage.work import Do, Kind, Left
+
+LONGEST_TEXT = 3000
+"""How much a form takes: Slack's limit, which is below Discord's."""
+
+_LONGEST_ASK = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a form offers: an initial text, and the councils to choose from, one preselected."""
+
+    run_id: str
+    text: str = ""
+    profiles: tuple[str, ...] = ()
+    profile: str | None = None
+
+    @property
+    def answers(self) -> bool:
+        """Whether it asks for what the chairman wants to know."""
+        return bool(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonForm:
+    """What asks somebody why a run's answer didn't help."""
+
+    run_id: str
+
 
 log = structlog.get_logger()
 
+LONGEST_REASON = 500
 TYPICAL_SECONDS = 0.1
 """How long a card may wait for what questions take there."""
+
 LONGEST_QUESTION = 20_000
+
 RETRACT_SECONDS = 8.0
 """How long whoever deletes something waits to hear whether the bot's messages are gone, too."""
 
@@ -54,38 +78,21 @@ RETRACT_SECONDS = 8.0
 class Dispatcher:
     """Accepts questions, and does what is asked of a run; knows no platform."""
 
-    def __init__(
-        self,
-        *,
-        runs: Runs,
-        journal: Journal,
-        store: Conversations,
-        index: Index,
-        queue: RunQueue,
-        durability: Durability | None = None,
-        admins: Admins | None = None,
-        locks: Locks | None = None,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
-    ) -> None:
-        self._runs = runs
-        self._journal = journal
-        self._store = store
-        self._index = index
-        self._queue = queue
-        self.votes = Votes(store, index, runs.recorder.now)
-        self.follow_ups = FollowUps(store)
+    def __init__(self, tasks: RunTasks, admins: Admins | None = None) -> None:
+        self.tasks = tasks
+        self._runs = runs = tasks.runs
+        self._journal = runs.costs.journal
+        self._store = runs.costs.store
+        self._index = runs.index
         self.admins = admins or Admins()
         self.channels = runs.costs.channels
         self.operators = runs.endings.operators
-        self.work = WorkLoop(journal.work, locks, sleep)
-        durability = durability or Durability()
-        self.tasks = RunTasks(runs, journal, store, queue, durability, self.work, clock=clock)
+        self.work = tasks.work
 
     def open(self, platform: str, retract: Retract, venue_of: VenueOf) -> None:
         """Delete the bot's messages on a platform this way, and show there what couldn't be shown."""
         does: dict[Kind, Do] = {"retract": retracting(retract)}
-        if not self._queue.is_shared:  # a worker does it
+        if not self.tasks.is_shared:  # a worker does it
             does["deliver"] = self.tasks.delivering(partial(self.tasks.show_again, venue_of))
         self.work.open(does, platform)
 
@@ -147,7 +154,7 @@ class Dispatcher:
     ) -> RunRow | None:
         entry_key, source = question.entry_key, question.source
         context = question.context if profile.context == "thread" else None
-        bounds = self._queue.bounds
+        bounds = self.tasks.bounds
         try:
             with self.tasks.backlog.admitted(entry_key, source) as is_new:
                 async with asyncio.timeout_at(by):
@@ -174,14 +181,7 @@ class Dispatcher:
         here.check(by, standing, run.brief.profile.name)
         if self.tasks.is_draining:
             raise Unavailable(commands.RESTARTING)
-        return await self._queue.retry(self.tasks, run, venue_of, by)
-
-    async def stop(self, run_id: str) -> str:
-        """End a run's members' calls or, at a second press, its chairman's; return what happens.
-
-        Raises `Refusal`.
-        """
-        return await self._queue.stop(self.tasks, run_id)
+        return await self.tasks.retry(run, venue_of, by)
 
     async def keep_copy(self, here: Source, conversations: Sequence[str], message: str) -> None:
         """Keep that a message shows these conversations to a channel: it is deleted with them."""
@@ -198,10 +198,6 @@ class Dispatcher:
         if platform not in PLATFORMS:
             return None
         return await self.work.settled(platform, forgetting, RETRACT_SECONDS)
-
-    async def is_first(self, click: str) -> bool:
-        """Return whether no process has seen a click before; a platform may deliver it to several."""
-        return await self._queue.is_first(click)
 
     async def run(self, run_id: str, here: Source) -> RunRow:
         """Return the run whose button is pressed or whose form is sent here. Raises `Refusal`."""
@@ -255,8 +251,59 @@ class Dispatcher:
         return await asyncio.to_thread(opened, view, seat)
 
     def _why_no_detail(self, run: RunRow) -> str:
-        is_elsewhere = self._queue.is_shared and not run.is_over
+        is_elsewhere = self.tasks.is_shared and not run.is_over
         return commands.IN_PROGRESS if is_elsewhere else commands.NOT_KEPT
+
+    async def form(self, run: RunRow, here: Source, *, answers: bool = False) -> Form:
+        """Return the form for a follow-up to a run, or for what its chairman asked. Raises `Refusal`."""
+        profiles = await self.profile_names(here)
+        _check(run)
+        text = f"{clip(await self._asked_by(run), _LONGEST_ASK)}\n\n" if answers else ""
+        name = run.brief.profile.name
+        several = profiles if len(profiles) > 1 else ()
+        return Form(run.id, text, several, name if name in several else None)
+
+    async def _asked_by(self, run: RunRow) -> str:
+        """Return the question that the chairman's notes ask."""
+        try:
+            answer = answer_in(await self._stored(run), run)
+        except ConversationNotFound as error:
+            raise Refusal(NOT_HERE) from error
+        except StorageError as error:
+            raise Refusal(failures.explain(error, run.id)) from error
+        if answer is None or answer.stage3.notes is None or not answer.stage3.notes.ask:
+            raise Refusal(commands.NOTHING_ASKED)
+        return answer.stage3.notes.ask
+
+    async def vote(self, run: RunRow, who: Source, *, helpful: bool, reason: str | None = None) -> str:
+        """Store somebody's vote on a run's answer, in place of an earlier one; return what is counted.
+
+        The conversation's document has the votes, one per person; the index that is derived from it
+        counts them. `None` keeps the reason of an earlier vote that said the same. Raises `Refusal`.
+        """
+        vote = Vote(
+            voter=str(who.user),
+            platform=who.platform,
+            helpful=helpful,
+            at=timestamp(self._runs.recorder.now()),
+            reason=None if reason is None else " ".join(printable(reason).split())[:LONGEST_REASON],
+        )
+        try:
+            stored = await self._store.vote(run.conversation_id, run.id, vote)
+        except ConversationNotFound as error:
+            raise Refusal(commands.NOTHING_TO_VOTE_ON) from error
+        except StorageError as error:
+            raise Refusal(failures.explain(error, run.id)) from error
+        try:
+            await self._index.upsert(stored)
+            # What was forgotten meanwhile must not come back with its vote.
+            if not await self._store.present([run.conversation_id]):
+                await self._index.remove(run.conversation_id)
+        except StorageError:  # the vote is safe in the document; the index is repaired from it
+            log.exception("vote_not_indexed", conversation=run.conversation_id)
+        if helpful:
+            return commands.COUNTED_HELPFUL
+        return commands.REASON_KEPT if vote.reason else commands.COUNTED_UNHELPFUL
 
     async def help(self, here: Source, page: Page = "help") -> Message:
         """Describe the council, the models that see a question, and what was spent here."""
@@ -266,7 +313,7 @@ class Dispatcher:
         shown = Help(
             platform=here.platform,
             profiles=[now.profile(RunOptions(profile=name)) for name in names],
-            limits=self._queue.limits,
+            limits=self.tasks.limits,
             spent=await self._index.spent(here),
             estimate=self._runs.costs.estimate_short,
             used=await self._runs.costs.used(here),
@@ -302,3 +349,41 @@ class Dispatcher:
 def _in_files(files: Sequence[Attachment | SentFile]) -> str:
     named = [file.name for file in files]
     return commands.in_files(named) if named else ""
+
+
+def follow_up(
+    run: RunRow,
+    source: Source,
+    text: str,
+    *,
+    options: RunOptions,
+    entry_key: str,
+    asker: str,
+    standing: Requester,
+    context: Discussion | None,
+    sent: tuple[SentFile, ...],
+) -> Question:
+    """Return a follow-up to a run as a question of the same conversation; raises `Refusal`.
+
+    `source` is where it is to be answered; `context` is what people wrote there, unless the thread is
+    the conversation's own.
+    """
+    _check(run)
+    return Question(
+        text=text,
+        source=source,
+        entry_key=entry_key,
+        asker=asker,
+        standing=standing,
+        sent=sent,
+        context=context,
+        options=options,
+        conversation_id=run.conversation_id,
+    )
+
+
+def _check(run: RunRow) -> None:
+    if not run.is_over:
+        raise Refusal(commands.STILL_RUNNING)
+    if run.status != "answered":
+        raise Refusal(commands.NO_ANSWER)

@@ -1,18 +1,21 @@
-"""What comes with a question beside its words: fetched, read and fitted before the first call is made.
+"""What comes with a question beside its words: files, links and the thread around it.
 
-Nothing is paid for until this is done. What can't be read is named, and a question that holds nothing
-else is refused.
+All of it is fetched, read and fitted before the first call is made, and nothing is paid for until then.
+What can't be read is named, and a question that holds nothing else is refused.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import Generic, Protocol, TypeVar
 
 import structlog
 
 from bot.errors import NothingRead, VenueError
 from bot.inputs.files import FileContent, FileReader, fitted, unread
 from bot.inputs.limits import (
+    DOCUMENT_BYTES,
     MOST_CHARACTERS,
     MOST_PAGE_PICTURES,
     PICTURE_SIDE,
@@ -20,18 +23,176 @@ from bot.inputs.limits import (
     TEXT_BYTES,
 )
 from bot.inputs.links import MOST_LINKS, PageFetcher, host_of, links_in
+from bot.view.message import printable
 from bot.view.wording import inputs as wording
-from council.brief import Attachment, Brief, Discussion, Picture, SentFile
+from bot.view.wording.figures import COLLEAGUE
+from council.brief import Attachment, Brief, Discussion, Picture, SentFile, ThreadMessage
 from council.calls import Call
 from council.document.conversation import FileRecord, LinkRecord
 from council.events import FilesRead
 from council.profile import Profile
+from council.prompts.opening import newest
+from council.tasks import TaskGroup
+from council.text import clip
 from council.usage import BYTES_PER_TOKEN, tokens
+
+MOST_FILES = 10
+
+LARGEST_TOGETHER = 2 * DOCUMENT_BYTES
+"""Bytes of all the files of a question."""
+
+LONGEST_NAME = 100
+
+
+def admitted(files: Iterable[SentFile], beside: int = 0) -> tuple[SentFile, ...]:
+    """Return files, those over a limit with the reason why they aren't fetched.
+
+    Fetched are the first `MOST_FILES`, with those `beside`, that are no larger than `DOCUMENT_BYTES`
+    each and `LARGEST_TOGETHER` in all, by the sizes that the platform states.
+    """
+    room, taken = LARGEST_TOGETHER, beside
+    result: list[SentFile] = []
+    for file in files:
+        why = file.why
+        if why is None and file.size > DOCUMENT_BYTES:
+            why = wording.too_large(DOCUMENT_BYTES)
+        elif why is None and taken >= MOST_FILES:
+            why = wording.too_many(MOST_FILES, "files")
+        elif why is None and file.size > room:
+            why = wording.too_large_together(LARGEST_TOGETHER)
+        if why is None:
+            taken += 1
+            room -= file.size
+        result.append(file.model_copy(update={"name": one_line(file.name), "why": why}))
+    return tuple(result)
+
+
+def one_line(name: str) -> str:
+    """Return a file's name as it is shown: one line of limited length without control characters."""
+    return clip(" ".join(printable(name).split()), LONGEST_NAME)
+
 
 log = structlog.get_logger()
 
+F = TypeVar("F")
+
+R = TypeVar("R")
+
+T = TypeVar("T")
+
+READ_SECONDS = 10.0
+"""How long a platform may take to return a thread."""
+
+NAMES_SECONDS = 5.0
+"""How long it may take to return the names of its messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written(Generic[F]):
+    """A message as the platform has it, with its author's `name` if that comes with it."""
+
+    author: str
+    text: str
+    files: Sequence[F] = ()
+    name: str | None = None
+
+
+class HumanThread(Protocol[F]):
+    """A human thread on a platform, whose name `platform` is."""
+
+    @property
+    def platform(self) -> str:
+        """The platform's name, for people."""
+        ...
+
+    async def messages(self) -> tuple[list[Written[F]], bool]:
+        """Return the messages that people and other bots wrote, oldest first.
+
+        The second value says whether there are older ones. Raises `VenueError`.
+        """
+        ...
+
+    async def name(self, author: str) -> str:
+        """Return somebody's name there."""
+        ...
+
+    def sent(self, file: F) -> SentFile:
+        """Return a file as it is fetched before the first call."""
+        ...
+
+
+async def read_thread(
+    thread: HumanThread[F], brief: Brief, context: Discussion, room: int
+) -> Discussion:
+    """Read as much of a thread as fits into `room` tokens; if it can't be read, say why."""
+    try:
+        async with asyncio.timeout(READ_SECONDS):
+            written, more = await thread.messages()
+    except (TimeoutError, VenueError) as error:
+        log.info("thread_not_read", reason=error)
+        why = str(error) if isinstance(error, VenueError) else f"{thread.platform} took too long"
+        return context.model_copy(update={"unread": why})
+    texts = newest([each.text for each in written], room)
+    kept = written[len(written) - len(texts) :]
+    names = await _names(thread, kept)
+    files, files_left_out = _files(thread, kept, brief)
+    messages = tuple(
+        ThreadMessage(
+            author=each.author,
+            name=one_line(each.name or names.get(each.author, "")) or COLLEAGUE,
+            text=text,
+            sent=tuple(files.get(place, ())),
+        )
+        for place, (each, text) in enumerate(zip(kept, texts, strict=True))
+    )
+    return context.model_copy(
+        update={
+            "messages": messages,
+            "left_out": len(written) - len(kept),
+            "more": more,
+            "files_left_out": files_left_out,
+        }
+    )
+
+
+async def _names(thread: HumanThread[F], kept: Sequence[Written[F]]) -> dict[str, str]:
+    """Return the names that don't come with the messages."""
+    authors = [*dict.fromkeys(each.author for each in kept if each.name is None)]
+    return dict(await _in_time(authors, thread.name))
+
+
+def _files(
+    thread: HumanThread[F], kept: Sequence[Written[F]], brief: Brief
+) -> tuple[dict[int, list[SentFile]], int]:
+    """Return the files to fetch, by their message's place, and how many were left out: older ones."""
+    sent = [
+        (place, thread.sent(file)) for place in reversed(range(len(kept))) for file in kept[place].files
+    ]
+    allowed = admitted((file for _, file in sent), beside=len(brief.sent) + len(brief.attachments))
+    taken: dict[int, list[SentFile]] = {}
+    for (place, _), file in zip(sent, allowed, strict=True):
+        if file.why is None:
+            taken.setdefault(place, []).append(file)
+    return taken, len(sent) - sum(map(len, taken.values()))
+
+
+async def _in_time(wanted: Sequence[T], look_up: Callable[[T], Awaitable[R]]) -> list[tuple[T, R]]:
+    """Look up everything at once; leave out what takes too long."""
+    found: dict[int, R] = {}
+
+    async def look(number: int, each: T) -> None:
+        found[number] = await look_up(each)
+
+    with suppress(TimeoutError):
+        async with asyncio.timeout(NAMES_SECONDS), TaskGroup() as group:
+            for number, each in enumerate(wanted):
+                group.create_task(look(number, each))
+    return [(wanted[number], found[number]) for number in sorted(found)]
+
+
 FETCH_SECONDS = 30.0
 """How long a platform may take to hand over a file."""
+
 SHARE = 3 / 4
 """Of the smallest context window, for question and files: answers and reviews need the rest."""
 

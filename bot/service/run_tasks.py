@@ -1,40 +1,45 @@
 """One life of a run in this process: begun or resumed, carried out, and shown to the end of both.
 
-When a run has its turn is the queue's to say: `local_queue` for a process that has its runs to itself,
-`shared_queue` for those that share a database.
+This is a process that has its runs to itself; `shared_tasks` is one of several on a database.
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Generator, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Sequence
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    contextmanager,
+    suppress,
+)
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 
 from bot.errors import Refusal, Unreachable
-from bot.service.admission.limits import Backlog, Durability, Limits
-from bot.service.delivery.presenter import Presenter
-from bot.service.delivery.run_record import RunRecord
+from bot.service.delivery.presenter import Presenter, RunRecord
 from bot.service.delivery.venue import Venue
+from bot.service.limits import Durability, Limits, channel_of, user_of
 from bot.service.runs import Runs, Sources
+from bot.service.turns import Backlog, Queue, Ticket
 from bot.service.waits import until_written
 from bot.service.work import FIRST_WAIT, WorkLoop
 from bot.view.run import RunView
 from bot.view.wording import commands
 from council.document.conversation import Source
+from council.errors import ModelError
 from council.events import RunAdmitted, RunQueued
 from council.tasks import Stop, TaskGroup
 from storage.database import Statement
-from storage.documents.conversations import Conversations
 from storage.errors import RunSuperseded, StorageError
 from storage.index.statistics import Typical
-from storage.journal.journal import Journal
 from storage.journal.rows import Delivery, RunRow
 from storage.processes.coordination import Bounds
+from storage.processes.locks import Locks
 from storage.work import DAYS, Do, Work
 
 log = structlog.get_logger()
@@ -47,8 +52,12 @@ Together = asyncio.Barrier
 """Where resumed runs wait for each other: calls first, then cards."""
 VenueOf = Callable[[RunRow], Venue | None]
 """Returns the place where a run is shown; `None` where that isn't this bot's."""
-HandOver = Callable[["RunTasks", RunRow, Venue], Coroutine[Any, Any, None]]
-"""Posts a new run's card, and has the run carried out."""
+Behind = Callable[[RunRow, Stop], AbstractAsyncContextManager[None]]
+"""Waits, once a run has its turn here, until others leave it a place, and holds that."""
+LOOK_SECONDS = 0.05
+"""Between two looks whether runs that were ended are over."""
+POSITION_SECONDS = 1.0
+"""Between two changes of a waiting run's place on its card: each departure moves many up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,63 +67,6 @@ class RunCounts:
     running: int
     queued: int
     undelivered: int
-
-
-class RunQueue(Protocol):
-    """Runs in the order in which they have their turn; `limits` are this process's.
-
-    `is_shared` says that other processes may have a run. `bounds` are checked where runs are recorded,
-    where processes share the queue.
-    """
-
-    limits: Limits
-    is_shared: bool
-
-    @property
-    def bounds(self) -> Bounds | None:
-        """How many questions may wait."""
-        ...
-
-    @property
-    def hand_over(self) -> HandOver | None:
-        """What has a new run carried out, where that may be another process."""
-        ...
-
-    def turn(
-        self, run: RunRow, stop: Stop, moved: Callable[[int], None]
-    ) -> AbstractAsyncContextManager[None]:
-        """Wait for a run's turn and hold it; `moved` hears its position, 1 being next.
-
-        One that is stopped while it waits ends without a turn.
-        """
-        ...
-
-    async def retry(self, tasks: "RunTasks", run: RunRow, venue_of: VenueOf, by: Source) -> str:
-        """Repeat a run without an answer on its card; return what happens. Raises `Refusal`."""
-        ...
-
-    async def stop(self, tasks: "RunTasks", run_id: str) -> str:
-        """End a run's members' calls or, at a second press, its chairman's; return what happens.
-
-        Raises `Refusal`.
-        """
-        ...
-
-    async def end(self, tasks: "RunTasks", run_ids: Sequence[str], within: float) -> None:
-        """End these runs, and wait until they are over or so many seconds are."""
-        ...
-
-    async def is_first(self, click: str) -> bool:
-        """Return whether no process has seen a click before; a platform may deliver it to several."""
-        ...
-
-    def counts(self, tasks: "RunTasks") -> RunCounts:
-        """Count this process's runs."""
-        ...
-
-    def close(self) -> None:
-        """Show nobody's place any more."""
-        ...
 
 
 class Stops(dict[str, Stop]):
@@ -133,54 +85,61 @@ class Stops(dict[str, Stop]):
 class RunTasks:
     """Begins runs, continues them and stops them, until `drain` ends them.
 
-    Where several processes share the `queue`, `begin` only posts a run's card, `take_up` carries out one
-    that this process has claimed, and a start leaves runs to the process that has them. Runs that were
-    interrupted longer than `within` seconds ago are closed, to be retried by hand. `backlog` counts runs
-    until their turn; `typical` holds what an answer took lately where a new run was asked, for its card.
-    `clock` is in seconds.
+    Runs that were interrupted longer than `within` seconds ago are closed, to be retried by hand.
+    `backlog` counts runs until their turn; `typical` holds what an answer took lately where a new run
+    was asked, for its card. `is_shared` says that other processes may have a run; where they do,
+    `bounds` are checked as runs are recorded. `clock` is in seconds.
     """
+
+    is_shared = False
 
     def __init__(
         self,
         runs: Runs,
-        journal: Journal,
-        store: Conversations,
-        queue: RunQueue,
-        durability: Durability,
-        work: WorkLoop,
+        limits: Limits | None = None,
+        durability: Durability | None = None,
         *,
+        locks: Locks | None = None,
+        behind: Behind | None = None,
         clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        self._runs = runs
-        self._journal = journal
-        self._store = store
-        self._queue = queue
-        self._durability = durability
-        self._work = work
+        self.runs = runs
+        self.journal = runs.costs.journal
+        self.limits = limits or Limits()
+        self.durability = durability or Durability()
+        self.work = WorkLoop(self.journal.work, locks, sleep)
         self._clock = clock
-        self.within = durability.resume_within
-        self.backlog = Backlog(queue.limits, clock)
+        self._sleep = sleep
+        self.within = self.durability.resume_within
+        self.backlog = Backlog(self.limits, clock)
         self.typical: dict[str, asyncio.Task[Typical | None]] = {}
         self.stops = Stops()
         self.is_draining = False
+        self._queue = Queue(self.limits)
+        self._behind = behind
+        self._moved: dict[str, Callable[[], None]] = {}
         self._presenters: dict[str, Presenter] = {}
-        self._shown: set[str] = set()
+        self.shown: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self.undelivered_ids: set[str] = set()
         self._just_tried: set[str] = set()
 
+    @property
+    def bounds(self) -> Bounds | None:
+        """How many questions may wait, where that is checked as they are recorded."""
+        return None
+
     def begin(self, run: RunRow, venue: Venue) -> None:
         """Carry out a run and show it, in a task of its own."""
-        if run.id not in self._shown:  # a workspace that is opened again may have found it first
-            self._shown.add(run.id)
-            hand_over = self._queue.hand_over
-            work = hand_over(self, run, venue) if hand_over else self.see_through(run, venue)
-            self.spawn(work)
+        if run.id not in self.shown:  # a workspace that is opened again may have found it first
+            self.shown.add(run.id)
+            self.spawn(self.see_through(run, venue))
 
     async def see_through(self, run: RunRow, venue: Venue, resumed: Together | None = None) -> None:
         """Carry out a run and show it; what couldn't be shown is shown again later."""
-        with self._under_way(run) as stop:
-            delivery = await self._run(run, venue, stop, resumed)
+        with self.under_way(run) as stop:
+            delivery = await self.see(run, venue, stop, resumed)
         if not self.is_draining:
             await self.leave_for_later(run, delivery)
 
@@ -194,14 +153,14 @@ class RunTasks:
         log.warning("run_not_shown", run=run.id)
         self._just_tried.add(run.id)
         try:
-            listed = partial(self._journal.work.add_once, "deliver", run.id, run.id, run.origin)
+            listed = partial(self.journal.work.add_once, "deliver", run.id, run.id, run.origin)
             await until_written(listed, lambda _: None)
         except StorageError:
             log.exception("run_left_to_the_next_start", run=run.id)
 
     async def show_again(self, venue_of: VenueOf, run_id: str) -> None:
         """Show a run, or what is left of it."""
-        run = await self._journal.get(run_id)
+        run = await self.journal.get(run_id)
         if run and run.delivery != "shown" and run.id not in self and (venue := venue_of(run)):
             if not run.is_over:
                 self.backlog.count(run.entry_key, run.origin)
@@ -212,11 +171,11 @@ class RunTasks:
 
         async def do(one: Work) -> Sequence[Statement]:
             if one.item in self._just_tried:
-                await self._work.sleep(FIRST_WAIT)
+                await self._sleep(FIRST_WAIT)
             if one.item not in self and not self.is_draining:
                 await asyncio.wait({self.spawn(show(one.item))})
             self._just_tried.discard(one.item)
-            run = await self._journal.get(one.item)
+            run = await self.journal.get(one.item)
             if run and run.delivery != "shown" and run.id not in self and not self._is_old(run):
                 raise Unreachable(f"run {run.id} isn't shown to its end")
             self.undelivered_ids.discard(one.item)  # forgotten, or shown after a Retry
@@ -225,19 +184,9 @@ class RunTasks:
         return do
 
     def _is_old(self, run: RunRow) -> bool:
-        return self._runs.recorder.age(run) > timedelta(days=DAYS).total_seconds()
+        return self.runs.recorder.age(run) > timedelta(days=DAYS).total_seconds()
 
-    async def take_up(
-        self, run: RunRow, venue: Venue, claim: Callable[[RunRow, Stop], None]
-    ) -> Delivery | None:
-        """Carry out a run that this process has claimed, and show it; return how that ended."""
-        if run.epoch > 1:
-            run = await self._unless_too_old(run)
-        with self._under_way(run) as stop:
-            claim(run, stop)
-            return await self._run(run, venue, stop, Together(1))
-
-    async def _run(
+    async def see(
         self, run: RunRow, venue: Venue, stop: Stop, resumed: Together | None = None
     ) -> Delivery | None:
         """Carry out a run and show it; return how the showing ended, `None` if it was cut off.
@@ -253,7 +202,7 @@ class RunTasks:
                     group.create_task(self._carry_out(run, venue, presenter, stop))
                     delivery = await self._show(run, presenter, stop, resumed)
                 if delivery:
-                    await self._runs.endings.deliver(run, delivery)
+                    await self.runs.endings.deliver(run, delivery)
             except StorageError:
                 log.exception("run_left_to_the_next_start")
             finally:
@@ -269,15 +218,15 @@ class RunTasks:
             asker=run.brief.asker,
             started=self._clock(),
             typical=await looking if looking else None,
-            estimated=self._runs.costs.estimate(run.brief).cost if looking else 0.0,
+            estimated=self.runs.costs.estimate(run.brief).cost if looking else 0.0,
         )
-        posts = await self._journal.posts(run, is_new=is_new)
+        posts = await self.journal.posts(run, is_new=is_new)
         record = RunRecord(
             run,
-            self._journal,
-            self._store,
-            self._runs.acknowledgements,
-            self._runs.metrics,
+            self.journal,
+            self.runs.costs.store,
+            self.runs.acknowledgements,
+            self.runs.metrics,
             run.origin,
         )
         return Presenter(run, view, venue, posts, record, clock=self._clock)
@@ -287,7 +236,7 @@ class RunTasks:
         try:
             return await presenter.post_card()
         finally:
-            self._runs.acknowledgements.settle(run.entry_key)
+            self.runs.acknowledgements.settle(run.entry_key)
 
     def view_of(self, run_id: str) -> RunView | None:
         """Return the newest view of a run that is being shown here."""
@@ -297,18 +246,51 @@ class RunTasks:
     async def _carry_out(self, run: RunRow, venue: Venue, presenter: Presenter, stop: Stop) -> None:
         """Take a run through the queue and to its end; the card shows whatever ends it."""
         try:
-            async with self._queue.turn(run, stop, lambda place: presenter.observe(RunQueued(place))):
+            async with self.turn(run, stop, lambda place: presenter.observe(RunQueued(place))):
                 self.backlog.release(run.entry_key)
                 begun = run.brief.started_at
-                waited = self._runs.recorder.since(begun) if begun else 0.0
+                waited = self.runs.recorder.since(begun) if begun else 0.0
                 presenter.observe(RunAdmitted(waited))
                 sources = Sources(venue.read_discussion, venue.fetch)
-                await self._runs.carry_out(run, presenter.observe, stop, sources)
+                await self.runs.carry_out(run, presenter.observe, stop, sources)
         except RunSuperseded:
             raise
         except Exception as error:
             log.exception("run_crashed")
-            await self._runs.endings.fail(run, presenter.observe, error)
+            await self.runs.endings.fail(run, presenter.observe, error)
+
+    @asynccontextmanager
+    async def turn(self, run: RunRow, stop: Stop, moved: Callable[[int], None]) -> AsyncGenerator[None]:
+        """Wait for a run's turn and hold it; `moved` hears its place on arrival, then once a second.
+
+        One that is stopped while it waits ends without a turn.
+        """
+        ticket = Ticket(channel_of(run.origin), user_of(run.origin), run.conversation_id)
+        hear = moved
+
+        def place(position: int) -> None:
+            nonlocal hear
+            hear(position)
+            hear = later
+
+        def later(position: int) -> None:
+            if not self._moved:
+                asyncio.get_running_loop().call_later(POSITION_SECONDS, self._show_places)
+            self._moved[run.id] = partial(moved, position)
+
+        async with AsyncExitStack() as stack:
+            turn = stack.enter_async_context(self._queue.turn(ticket, place))
+            with suppress(ModelError):  # stopped while it waited: it ends without a turn
+                await stop.members.guard(turn)
+            self._moved.pop(run.id, None)
+            if self._behind:
+                await stack.enter_async_context(self._behind(run, stop))
+            yield
+
+    def _show_places(self) -> None:
+        moved, self._moved = self._moved, {}
+        for show in moved.values():
+            show()
 
     async def _show(
         self, run: RunRow, presenter: Presenter, stop: Stop, resumed: Together | None
@@ -331,33 +313,58 @@ class RunTasks:
             log.exception("card_crashed")
             return "untold"
 
-    async def reopen(self, run: RunRow, venue: Venue, payer: Source) -> None:
-        """Reopen a run without an answer and carry it out on its card.
+    async def retry(self, run: RunRow, venue_of: VenueOf, payer: Source) -> str:
+        """Repeat a run without an answer on its card; return what happens.
 
         Whoever asks for it, at `payer`, pays for it. Raises `Refusal` if it has an answer, too many
         questions wait, or a budget hasn't enough left.
         """
-        self._shown.add(run.id)  # how it failed may not be shown once more meanwhile
+        if run.id in self:  # reopened now, it would be overwritten by its ending
+            raise Refusal(commands.IN_PROGRESS)
+        venue = venue_of(run)
+        if venue is None:
+            raise Refusal(commands.ANSWERED)
+        self.shown.add(run.id)  # how it failed may not be shown once more meanwhile
         reopened: RunRow | None = None
         try:
             with self.backlog.admitted(run.entry_key, run.origin):
-                reopened = await self._runs.recorder.reopen(run, payer)
+                reopened = await self.runs.recorder.reopen(run, payer)
                 if reopened is None:
                     raise Refusal(commands.ANSWERED)
                 self.spawn(self.see_through(reopened, venue, Together(1)))
         finally:
             if reopened is None:
-                self._shown.discard(run.id)
+                self.shown.discard(run.id)
+        return commands.RESUMING
+
+    async def stop(self, run_id: str) -> str:
+        """End a run's members' calls or, at a second press, its chairman's; return what happens.
+
+        Raises `Refusal`.
+        """
+        stop = self.stops.get(run_id)
+        if stop is None:
+            raise Refusal(commands.OVER)
+        again = stop.pressed
+        stop.press()
+        try:
+            await self.journal.press_stop(run_id)
+        except StorageError:  # it is stopped in any case; only a restart now would forget it
+            log.exception("stop_not_recorded", run=run_id)
+        return commands.ENDING if again else commands.STOPPING
+
+    async def is_first(self, click: str) -> bool:
+        """Return whether no process has seen a click before; a platform may deliver it to several."""
+        del click
+        return True
 
     async def undelivered(self, platform: str) -> list[RunRow]:
         """Return the runs that an earlier process didn't finish; call it before listening.
 
         From then on, they can be stopped.
         """
-        if self._queue.is_shared:
-            return []
-        since = self._runs.recorder.ago(days=DAYS)
-        runs = await self._journal.undelivered(platform, since)
+        since = self.runs.recorder.ago(days=DAYS)
+        runs = await self.journal.undelivered(platform, since)
         for run in runs:
             if not run.is_over:
                 self.stops.of(run)
@@ -372,50 +379,42 @@ class RunTasks:
                 log.warning("run_of_another_workspace", run=run.id, workspace=run.origin.workspace)
                 self.stops.pop(run.id, None)
                 continue
-            resumed.append((await self._unless_too_old(run), venue))
+            resumed.append((await self.unless_too_old(run), venue))
         if resumed:
             together = Together(len(resumed))
             for run, venue in resumed:
-                self._restart(run, venue, together)
+                if run.delivery == "untold":
+                    self.undelivered_ids.add(run.id)
+                if run.id not in self.shown:
+                    if not run.is_over:
+                        self.backlog.count(run.entry_key, run.origin)
+                    self.shown.add(run.id)
+                    self.spawn(self.see_through(run, venue, together))
             log.info("runs_resumed", runs=len(resumed))
 
-    async def _unless_too_old(self, run: RunRow) -> RunRow:
+    async def unless_too_old(self, run: RunRow) -> RunRow:
         """Return a run; one that was interrupted too long ago is closed."""
-        is_too_old = not run.is_over and self._runs.recorder.age(run) > self.within
-        return await self._runs.endings.give_up(run) if is_too_old else run
-
-    def leave(self, run: RunRow) -> None:
-        """Show a run no more: somebody else does."""
-        self._runs.acknowledgements.settle(run.entry_key)
-        self._shown.discard(run.id)
-
-    def _restart(self, run: RunRow, venue: Venue, resumed: Together) -> None:
-        if run.delivery == "untold":
-            self.undelivered_ids.add(run.id)
-        if run.id not in self._shown:
-            if not run.is_over:
-                self.backlog.count(run.entry_key, run.origin)
-            self._shown.add(run.id)
-            self.spawn(self.see_through(run, venue, resumed))
+        is_too_old = not run.is_over and self.runs.recorder.age(run) > self.within
+        return await self.runs.endings.give_up(run) if is_too_old else run
 
     @contextmanager
-    def _under_way(self, run: RunRow) -> Generator[Stop]:
+    def under_way(self, run: RunRow) -> Generator[Stop]:
         """Yield what stops a run while it is carried out and shown."""
-        self._shown.add(run.id)
+        self.shown.add(run.id)
         try:
             yield self.stops.of(run)
         finally:
             self.backlog.release(run.entry_key)
             self.stops.pop(run.id, None)
-            self._shown.discard(run.id)
+            self.shown.discard(run.id)
 
     def __contains__(self, run_id: str) -> bool:
         """Return whether a run is being carried out or shown here."""
-        return run_id in self._shown
+        return run_id in self.shown
 
     def run_counts(self) -> RunCounts:
         """Count this process's runs."""
-        return self._queue.counts(self)
+        return RunCounts(self._queue.running, self._queue.waiting, len(self.undelivered_ids))
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Do something in the background, referenced until it is done and awaited by `drain`."""
@@ -433,18 +432,23 @@ class RunTasks:
     async def drain(self, seconds: float | None = None) -> None:
         """Take nothing new, and give running work some time to end; the next start resumes the rest."""
         self.is_draining = True
-        self._queue.close()
         with suppress(TimeoutError):
-            async with asyncio.timeout(self._durability.drain_seconds if seconds is None else seconds):
+            async with asyncio.timeout(self.durability.drain_seconds if seconds is None else seconds):
                 await self.settled()
         left = [*self._tasks]
         for task in left:
             task.cancel()
-        for background in (self._runs.costs.warnings, self._runs.endings.operators):
+        for background in (self.runs.costs.warnings, self.runs.endings.operators):
             if background:
                 await background.cancel()
         await asyncio.gather(*left, return_exceptions=True)
 
     async def halt(self, run_ids: Sequence[str]) -> None:
         """End these runs, and wait until they are over or their time is up."""
-        await self._queue.end(self, run_ids, HALT_SECONDS)
+        for run_id in run_ids:
+            if stop := self.stops.get(run_id):
+                stop.everything.cancel("stopped")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(HALT_SECONDS):
+                while any(run_id in self for run_id in run_ids):  # noqa: ASYNC110 - it is soon over
+                    await asyncio.sleep(LOOK_SECONDS)

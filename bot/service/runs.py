@@ -1,13 +1,10 @@
-"""One run: recorded, prepared, carried out, and ended; with journal, document and index."""
+"""One run: prepared, carried out, and ended; with journal, document and index."""
 
-import asyncio
 import random
 import time
-import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -15,10 +12,8 @@ import structlog
 
 from bot.inputs.files import FileReader
 from bot.inputs.links import PageFetcher, PublicPages
-from bot.service.admission.budgets import Budgets, is_exempt
-from bot.service.admission.costs import Costs
-from bot.service.admission.limits import entry_of, over_limit
-from bot.service.admission.operator_notices import OperatorNotices, Remedies
+from bot.service.accept import Recorder, utc_now
+from bot.service.costs import Costs
 from bot.service.inputs import (
     Fetch,
     Prepared,
@@ -31,139 +26,29 @@ from bot.service.inputs import (
     records,
 )
 from bot.service.metrics import Metrics, Observation
-from bot.service.requests.question import Question
+from bot.service.operator_notices import OperatorNotices, Remedies
 from bot.service.waits import Acknowledgements, DurableSteps, keep, until_written, when_connected
 from bot.view.wording.failures import explain
 from council.brief import Brief, Discussion
 from council.calls import Ask, Call, Reply
-from council.document.conversation import AssistantMessage, Conversation, Source, timestamp
+from council.document.conversation import AssistantMessage, Conversation, timestamp
 from council.errors import CouncilError, ModelError, RunError, RunForgotten, RunStopped
-from council.estimate import Estimate
 from council.events import ContextRead, Emit, HistoryShortened, RunCompleted, RunFailed
-from council.profile import Profile
 from council.prompts.opening import recent, room_beside, turns
 from council.run import deliberate
 from council.tasks import Stop
 from storage.documents.conversations import Conversations, Stored
 from storage.errors import (
-    BudgetExceeded,
     ConstraintError,
     ConversationNotFound,
     DamageError,
-    QueueFull,
     RunSuperseded,
     StorageError,
 )
 from storage.index.index import Index
 from storage.journal.journal import Journal
-from storage.journal.rows import Begun, Delivery, Ended, EndReason, RunRow
-from storage.processes.coordination import Bounds
+from storage.journal.rows import Delivery, Ended, EndReason, RunRow
 from storage.scope import TERMINAL
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recorder:
-    """Records questions as runs, and reopens runs without an answer; `costs` says what they may cost."""
-
-    costs: Costs
-    now: Callable[[], datetime] = utc_now
-    new_id: Callable[[], uuid.UUID] = uuid.uuid4
-    entropy: random.Random = field(default_factory=random.SystemRandom)
-
-    async def record(
-        self,
-        question: Question,
-        profile: Profile,
-        *,
-        by: float | None = None,
-        budgets: Budgets | None = None,
-        bounds: Bounds | None = None,
-    ) -> Begun:
-        """Record a run under a new id, or return the one that an earlier delivery of the question began.
-
-        `profile` is the council that answers, with the question's options. This makes no call; from
-        here on, the run doesn't depend on the configuration. Raises `TimeoutError` if writing hasn't
-        begun by `by`, a time on the event loop's clock: then the run doesn't exist and never will.
-        Raises `Refusal` if it may cost more than a budget has left: one of `budgets`, if they are known
-        already, or else of those in force where it is asked. With `bounds`, it enters the queue that
-        several processes share; raises `OverLimit` if too many wait there.
-        """
-        brief = question.brief(profile, self.entropy)
-        run = RunRow(
-            id=question.run_id or str(self.new_id()),
-            entry_key=question.entry_key,
-            conversation_id=question.conversation_id or str(self.new_id()),
-            origin=question.source,
-            brief=brief,
-        )
-        journal = self.costs.journal
-        if is_exempt(question.source):
-            return await journal.begin(run, by=by, pictures=question.pictures)
-        if budgets is None:
-            async with asyncio.timeout_at(by):
-                budgets = await self.costs.budgets(question.source)
-        budgets = budgets.within(question.ceilings)
-        await self.costs.refresh_prices(profile, budgets)
-        async with asyncio.timeout_at(by):
-            cost = await self.costs.foresee(brief, question.conversation_id)
-            worst = await self.costs.worst(budgets, profile, question.source)
-        async with self._within(budgets, cost, question.source, bounds):
-            return await journal.begin(
-                run,
-                by=by,
-                reservation=budgets.reservation(cost, question.source, worst),
-                entry=entry_of(run) if bounds else None,
-                bounds=bounds,
-                pictures=question.pictures,
-            )
-
-    async def reopen(self, run: RunRow, source: Source, bounds: Bounds | None = None) -> RunRow | None:
-        """Reopen a run without an answer; whoever presses Continue pays for it, at `source`.
-
-        Returns `None` if there is none. Raises `Refusal` if a budget hasn't enough left. With `bounds`,
-        it enters the queue that several processes share.
-        """
-        cost = self.costs.estimate(run.brief)
-        budgets = await self.costs.budgets(source)
-        worst = await self.costs.worst(budgets, run.brief.profile, source)
-        async with self._within(budgets, cost, source, bounds):
-            return await self.costs.journal.reopen(
-                run.id,
-                budgets.reservation(cost, source, worst),
-                entry=entry_of(run) if bounds else None,
-                bounds=bounds,
-            )
-
-    @asynccontextmanager
-    async def _within(
-        self, budgets: Budgets, cost: Estimate, source: Source, bounds: Bounds | None
-    ) -> AsyncGenerator[None]:
-        """Refuse what a budget or the queue has no room for; have admins told what is nearly used up."""
-        try:
-            yield
-        except BudgetExceeded as error:
-            raise budgets.refusal(error, cost) from error
-        except QueueFull as error:
-            raise (over_limit(error, bounds) if bounds else error) from error
-        finally:
-            self.costs.warn(source, budgets)
-
-    def age(self, run: RunRow) -> float:
-        """Return the seconds since a run was accepted or retried, 0 if the clock was set back."""
-        return self.since(run.retried_at or run.created_at)
-
-    def since(self, moment: str) -> float:
-        """Return the seconds since a time in ISO 8601, 0 if the clock was set back."""
-        return max(0.0, (self.now() - datetime.fromisoformat(moment)).total_seconds())
-
-    def ago(self, days: int) -> str:
-        """Return the time this many days ago, in ISO 8601, UTC."""
-        return timestamp(self.now() - timedelta(days=days))
-
 
 ReadDiscussion = Callable[[Brief, int], Coroutine[Any, Any, Discussion]]
 """Reads the thread in which a brief's question was asked, up to this many tokens."""

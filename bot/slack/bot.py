@@ -32,8 +32,8 @@ from bot.actions import Actions
 from bot.errors import VenueError
 from bot.http_server import Handler, RequestRefusal, serving
 from bot.past.lookup import Lookup
-from bot.service.delivery.mentions import notify
 from bot.service.delivery.outbox import Outbox
+from bot.service.delivery.posts import notify
 from bot.service.delivery.venue import Venue
 from bot.service.dispatcher import Dispatcher
 from bot.service.waits import LOOKUP_SECONDS

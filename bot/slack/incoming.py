@@ -26,9 +26,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.errors import NotAllowed, Refusal, Unreachable, VenueError
 from bot.inputs.limits import DOCUMENT_BYTES
 from bot.service.delivery.outbox import Lane, Outbox, Urgency
-from bot.service.requests import discussion
-from bot.service.requests.attachments import admitted, one_line
-from bot.service.requests.discussion import Written
+from bot.service.inputs import Written, admitted, one_line, read_thread
 from bot.service.waits import LOOKUP_SECONDS
 from bot.slack.chat import AT_ONCE, BURST, TIER_3
 from bot.slack.client import THREADS, Json, granted
@@ -414,12 +412,12 @@ class DiscussionReader:
             )
 
         thread = _SlackThread(page, self.reader, self.me, context)
-        return await discussion.read(thread, brief, context, room)
+        return await read_thread(thread, brief, context, room)
 
 
 @dataclass(frozen=True, slots=True)
 class _SlackThread:
-    """One thread, which `page` returns by cursor; a `bot.service.requests.discussion.HumanThread`."""
+    """One thread, which `page` returns by cursor; a `bot.service.inputs.HumanThread`."""
 
     page: Callable[[str | None], Awaitable[Json]]
     reader: Reader

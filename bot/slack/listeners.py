@@ -23,11 +23,11 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.actions import Action, Actions, Incoming, Payload, past
 from bot.errors import Refusal
+from bot.service.accept import Question
 from bot.service.commands import ASK, COMMANDS, Command, RunOptions, Typed, given, parse, parse_message
 from bot.service.delivery.chat import LABELS, Button, Part, Spot
 from bot.service.delivery.outbox import Urgency
-from bot.service.delivery.receipts import Post, Poster, unrecorded
-from bot.service.requests.question import Question
+from bot.service.delivery.posts import Post, Poster, unrecorded
 from bot.slack.chat import ephemerally, is_direct
 from bot.slack.client import SHORTCUT, Json
 from bot.slack.incoming import SAID, installed_in, plain, words

@@ -23,14 +23,12 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.actions import Actor
 from bot.errors import Refusal, VenueError
 from bot.past.pages import Choice, Link, Sheet, Verb, shared
-from bot.service.admission.access import Requester
+from bot.service.access import Requester
 from bot.service.delivery.chat import File, Part, Response, Spot
 from bot.service.delivery.outbox import Urgency
-from bot.service.delivery.receipts import Post, Poster, Sent, unrecorded
+from bot.service.delivery.posts import Post, Poster, Sent, unrecorded
 from bot.service.delivery.venue import Venue
-from bot.service.dispatcher import Dispatcher
-from bot.service.requests.follow_ups import Form
-from bot.service.requests.votes import ReasonForm
+from bot.service.dispatcher import Dispatcher, Form, ReasonForm
 from bot.service.run_tasks import RunTasks
 from bot.service.waits import LOOKUP_SECONDS
 from bot.slack import text as slack_text

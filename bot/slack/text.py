@@ -34,8 +34,7 @@ from bot.render.splitting import Block as SplitBlock
 from bot.render.splitting import Measure, leading
 from bot.service.commands import Given
 from bot.service.delivery.chat import Button, Part
-from bot.service.requests.follow_ups import LONGEST_TEXT, Form
-from bot.service.requests.votes import LONGEST_REASON, ReasonForm
+from bot.service.dispatcher import LONGEST_REASON, LONGEST_TEXT, Form, ReasonForm
 from bot.slack.client import Json
 from bot.slack.markdown import CODE_WIDTH, DIALECT, MarkdownPiece, has_room, pieces
 from bot.view import message as m

@@ -30,9 +30,9 @@ import structlog
 from bot.app import Library
 from bot.errors import Refusal
 from bot.inputs.files import NO_FILES, FilesAsRead
-from bot.service.admission.access import AT_TERMINAL
+from bot.service.accept import Question
+from bot.service.access import AT_TERMINAL
 from bot.service.inputs import files_read, fit, nothing_readable
-from bot.service.requests.question import Question
 from bot.service.runs import Runs
 from bot.view.message import Line, Message, escaped, printable
 from bot.view.wording import budgets, failures, inputs

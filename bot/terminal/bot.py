@@ -14,7 +14,7 @@ from bot.config.configuration import NOBODY_TO_ASK, Configuration
 from bot.errors import Refusal
 from bot.past.lookup import Lookup
 from bot.past.pages import Answer, Choice, Sheet
-from bot.service.admission.access import AT_TERMINAL as ANYTHING
+from bot.service.access import AT_TERMINAL as ANYTHING
 from bot.service.commands import (
     ASK,
     COMMANDS,
@@ -29,7 +29,7 @@ from bot.service.commands import (
     usage,
 )
 from bot.service.delivery.chat import File
-from bot.service.delivery.receipts import Sent
+from bot.service.delivery.posts import Sent
 from bot.service.delivery.venue import Venue
 from bot.service.dispatcher import Dispatcher
 from bot.service.run_tasks import RunTasks

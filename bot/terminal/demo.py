@@ -21,10 +21,10 @@ from bot.app import Council, Library, open_library, operator_of
 from bot.config.configuration import Configuration
 from bot.demo import scenario
 from bot.demo.player import SECONDS, Player
-from bot.service.admission.access import AT_TERMINAL
-from bot.service.admission.channels import Channels
-from bot.service.admission.costs import Costs
-from bot.service.requests.question import Question
+from bot.service.accept import Question
+from bot.service.access import AT_TERMINAL
+from bot.service.channels import Channels
+from bot.service.costs import Costs
 from bot.service.runs import Runs, build_runs
 from bot.terminal.ask import Surface, lasting_output, person, read_line, say
 from bot.terminal.venue import TerminalChannel, drawn

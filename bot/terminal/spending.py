@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 from bot.app import Library
 from bot.errors import UsageError
-from bot.service.admission.budgets import NANO, dollars_in, nanos, payer
-from bot.service.admission.channels import Channels, Operator
+from bot.service.channels import Channels, Operator
+from bot.service.limits import NANO, dollars_in, nanos, payer
 from bot.view.wording import doors as wording
 from bot.view.wording.budgets import amount
 from council.document.conversation import Source

@@ -3,14 +3,14 @@
 import random
 
 from bot.app import Library
-from bot.service.admission.access import Admins
-from bot.service.admission.channels import Channels, Operator
-from bot.service.admission.costs import BudgetWarnings, Costs
-from bot.service.admission.limits import Limits
-from bot.service.admission.operator_notices import OperatorNotices
+from bot.service.access import Admins
+from bot.service.channels import Channels, Operator
+from bot.service.costs import BudgetWarnings, Costs
 from bot.service.dispatcher import Dispatcher
-from bot.service.local_queue import LocalQueue
+from bot.service.limits import Limits
 from bot.service.metrics import Metrics
+from bot.service.operator_notices import OperatorNotices
+from bot.service.run_tasks import RunTasks
 from bot.service.runs import build_runs
 from council.models.costs import Catalog
 from tests.council.scripted import Clock, ScriptedCouncil, no_list, profile
@@ -41,11 +41,4 @@ def dispatcher_of(
         metrics=metrics,
         operators=OperatorNotices(library.journal, Admins(admins)),
     )
-    return Dispatcher(
-        runs=runs,
-        journal=library.journal,
-        store=library.store,
-        index=library.index,
-        queue=LocalQueue(limits or Limits(), library.journal),
-        admins=Admins(admins),
-    )
+    return Dispatcher(RunTasks(runs, limits), Admins(admins))

@@ -8,13 +8,11 @@ from bot.actions import Actions, Actor, Incoming, Payload
 from bot.app import Library, open_lookup
 from bot.past.lookup import Lookup
 from bot.past.pages import Sheet
-from bot.service.admission.access import AT_TERMINAL, Requester
+from bot.service.access import AT_TERMINAL, Requester
 from bot.service.delivery.chat import File
-from bot.service.delivery.receipts import Sent
+from bot.service.delivery.posts import Sent
 from bot.service.delivery.venue import Venue
-from bot.service.dispatcher import Dispatcher
-from bot.service.requests.follow_ups import Form
-from bot.service.requests.votes import ReasonForm
+from bot.service.dispatcher import Dispatcher, Form, ReasonForm
 from bot.service.run_tasks import VenueOf
 from council.document.conversation import Source
 from storage.index.rows import IndexRow

@@ -13,9 +13,7 @@ from bot.past.lookup import Lookup
 from bot.past.pages import Verb
 from bot.service.commands import ASK, COMMANDS
 from bot.service.delivery.chat import LABELS
-from bot.service.dispatcher import Dispatcher
-from bot.service.requests.follow_ups import Form
-from bot.service.requests.votes import ReasonForm
+from bot.service.dispatcher import Dispatcher, Form, ReasonForm
 from bot.view.wording.commands import COUNTED_UNHELPFUL
 from tests.bot.pressing import Click, RecordingReply, actor, nowhere, press
 from tests.bot.service.recording_venue import RecordingVenue

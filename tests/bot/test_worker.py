@@ -11,14 +11,14 @@ import pytest
 
 from bot.app import Library, open_library
 from bot.errors import NotAllowed, OverLimit, Refusal, Unreachable
-from bot.service.admission.access import AT_TERMINAL, Admins
-from bot.service.admission.channels import Channels, Operator
-from bot.service.admission.costs import Costs
-from bot.service.admission.limits import Durability, Limits
+from bot.service.accept import Question
+from bot.service.access import AT_TERMINAL, Admins
+from bot.service.channels import Channels, Operator
+from bot.service.costs import Costs
 from bot.service.dispatcher import Dispatcher
-from bot.service.requests.question import Question
+from bot.service.limits import Durability, Limits
 from bot.service.runs import build_runs
-from bot.service.shared_queue import Claims, SharedQueue, Worker
+from bot.service.shared_tasks import Claims, SharedTasks
 from bot.service.waits import Acknowledgements
 from council.models.costs import Catalog
 from storage.errors import DatabaseError
@@ -49,7 +49,7 @@ class Process:
     """One process; `council` plays the models that it asks."""
 
     dispatcher: Dispatcher
-    shared_queue: SharedQueue
+    tasks: SharedTasks
     library: Library
     council: ScriptedCouncil
     place: Place
@@ -79,11 +79,11 @@ class Process:
 
     async def is_over(self, run: RunRow) -> bool:
         """Return whether nobody works on a run any more."""
-        return run.id not in await self.shared_queue.jobs.live()
+        return run.id not in await self.tasks.jobs.live()
 
     async def has_left(self, run: RunRow) -> bool:
         """Return whether a run has no place in the queue any more."""
-        return not await self.shared_queue.coordination.present([run.id])
+        return not await self.tasks.coordination.present([run.id])
 
     async def until(self, run: RunRow, delivery: str = "shown") -> RunRow:
         """Wait until a run is shown to its end."""
@@ -118,29 +118,20 @@ async def process(
             entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
             acknowledgements=Acknowledgements(longest_delay=0.0),
         )
-        shared_queue = SharedQueue(
+        tasks = SharedTasks(
+            runs,
+            Limits.model_validate(limits),
+            Durability(drain_seconds=0.0, stalled_seconds=STALLED),
             coordination=library.coordination,
             jobs=jobs,
             claims=Claims(library.coordination, STALLED),
-            journal=library.journal,
-            runs=runs,
-            limits=Limits.model_validate(limits),
             worker="worker" if works else "receiver",
         )
-        durability = Durability(drain_seconds=0.0, stalled_seconds=STALLED)
-        dispatcher = Dispatcher(
-            runs=runs,
-            journal=library.journal,
-            store=library.store,
-            index=library.index,
-            queue=shared_queue,
-            durability=durability,
-            admins=Admins(frozenset({"slack:BOSS"})),
-        )
+        dispatcher = Dispatcher(tasks, Admins(frozenset({"slack:BOSS"})))
         if works:
-            worker = Worker(dispatcher, shared_queue, {"slack": place.of})
-            await stack.enter_async_context(worker.working(durability))
-        yield Process(dispatcher, shared_queue, library, played, place)
+            tasks.venues["slack"] = place.of
+            await stack.enter_async_context(tasks.working())
+        yield Process(dispatcher, tasks, library, played, place)
         await dispatcher.tasks.drain(0)
 
 
@@ -279,13 +270,13 @@ async def test_a_run_that_another_process_claims_is_left(postgres: str) -> None:
         other = Place()
         async with process(postgres, other, works=False) as fresh:
             shown = len(place.of(run).cards)
-            worker = Worker(fresh.dispatcher, fresh.shared_queue, {"slack": other.of})
+            fresh.tasks.venues["slack"] = other.of
             other.of(run).cards.append(place.of(run).cards[0])
-            await worker.take_up(run.id)
+            await fresh.tasks.take_up(run.id)
             council.release("stage2.1:openai/gpt-5")
             ended = await fresh.until(run)
         assert (ended.status, ended.epoch) == ("answered", 2)
-        await until(lambda: stale.shared_queue.claims.count == 0)
+        await until(lambda: stale.tasks.claims.count == 0)
     assert not [call.step for call in fresh.council.calls if call.step.startswith("stage1.")]
     assert (len(place.of(run).mentions), len(other.of(run).mentions)) == (0, 1)
     assert len(place.of(run).cards) <= shown + 1
@@ -301,8 +292,8 @@ async def test_a_forgotten_run_ends_wherever_it_is(postgres: str) -> None:
         run = await receiver.ask()
         await called(council)
         await receiver.dispatcher.tasks.halt([run.id])
-        assert await receiver.shared_queue.coordination.present([run.id]) == set()
-        await until(lambda: worker.shared_queue.claims.count == 0)
+        assert await receiver.tasks.coordination.present([run.id]) == set()
+        await until(lambda: worker.tasks.claims.count == 0)
 
 
 async def test_an_asker_who_cannot_be_told_is_told_later_by_any_process(postgres: str) -> None:
@@ -320,8 +311,8 @@ async def test_an_asker_who_cannot_be_told_is_told_later_by_any_process(postgres
         assert await receiver.library.journal.work.keys("deliver", platform="slack") == [
             ("deliver", run.id)
         ]
-        await receiver.shared_queue.sweep()  # what is listed needs no job
-        assert await receiver.shared_queue.jobs.live() == set()
+        await receiver.tasks.sweep()  # what is listed needs no job
+        assert await receiver.tasks.jobs.live() == set()
         async with process(postgres, place, works=True):
             await receiver.until(run)
     assert len(venue.mentions) == 1
@@ -336,8 +327,8 @@ async def test_two_jobs_of_one_run_in_one_process_carry_it_out_once(postgres: st
     ):
         run = await receiver.ask()
         await until(lambda: place.of(run).texts)
-        working = Worker(worker.dispatcher, worker.shared_queue, {"slack": place.of})
-        await asyncio.gather(*(working.take_up(run.id) for _ in range(2)))
+        worker.tasks.venues["slack"] = place.of
+        await asyncio.gather(*(worker.tasks.take_up(run.id) for _ in range(2)))
         assert await worker.until(run)
     assert len(worker.council.calls) == 13
     assert len(place.of(run).mentions) == 1
@@ -355,7 +346,7 @@ async def test_a_retry_counts_as_a_question_that_waits(postgres: str) -> None:
         with pytest.raises(OverLimit):
             await press(receiver.dispatcher, "retry", Click(run.id, TEAM), place.of)
         found = await receiver.library.journal.get(run.id)
-        assert await receiver.shared_queue.coordination.present([run.id]) == set()
+        assert await receiver.tasks.coordination.present([run.id]) == set()
     assert found is not None
     assert (found.status, found.retries) == ("failed", 0)
 
@@ -365,14 +356,13 @@ async def test_a_run_that_nobody_here_can_show_is_given_up_once_it_is_old(postgr
     place = Place()
     async with process(postgres, place, works=False) as receiver:
         run = await receiver.ask()
-        elsewhere = Worker(receiver.dispatcher, receiver.shared_queue)
-        await elsewhere.take_up(run.id)
+        await receiver.tasks.take_up(run.id)
         waiting = await receiver.library.journal.get(run.id)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(receiver.dispatcher.tasks, "within", 0.0)
-            await elsewhere.take_up(run.id)
+            await receiver.tasks.take_up(run.id)
         ended = await receiver.library.journal.get(run.id)
-        assert await receiver.shared_queue.coordination.present([run.id]) == set()
+        assert await receiver.tasks.coordination.present([run.id]) == set()
     assert waiting is not None
     assert ended is not None
     assert (waiting.status, ended.status) == ("running", "failed")
@@ -391,7 +381,7 @@ async def test_what_is_on_record_is_not_refused(postgres: str, monkeypatch: pyte
             raise DatabaseError("away")
 
         for step in ("ready", "prioritize"):
-            monkeypatch.setattr(receiver.shared_queue.coordination, step, away)
+            monkeypatch.setattr(receiver.tasks.coordination, step, away)
         retried = await press(receiver.dispatcher, "retry", Click(run.id, TEAM), place.of)
         stopped = await press(receiver.dispatcher, "stop", Click(run.id, TEAM))
         found = await receiver.library.journal.get(run.id)

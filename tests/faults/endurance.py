@@ -8,7 +8,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.service.admission.limits import Limits
+from bot.service.limits import Limits
 from council.calls import Call, Reply
 from council.usage import Usage
 from tests.council.scripted import ScriptedCouncil

@@ -17,12 +17,12 @@ from typing import Any, Literal, Protocol, Self
 from bot.app import Library, open_lookup
 from bot.discord.bot import DiscordBot
 from bot.past.lookup import Lookup
-from bot.service.admission.channels import Channels, Operator
-from bot.service.admission.costs import Costs
-from bot.service.admission.limits import Limits
+from bot.service.channels import Channels, Operator
+from bot.service.costs import Costs
 from bot.service.delivery.outbox import Outbox
 from bot.service.dispatcher import Dispatcher
-from bot.service.local_queue import LocalQueue
+from bot.service.limits import Limits
+from bot.service.run_tasks import RunTasks
 from bot.service.runs import build_runs
 from bot.slack.bot import SlackAccess, SlackBot, Timing
 from council.calls import Ask, Call, Reply
@@ -200,14 +200,7 @@ class Office:
             now=self.now,
             entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
         )
-        return Dispatcher(
-            runs=runs,
-            journal=self.library.journal,
-            store=self.library.store,
-            index=self.library.index,
-            queue=LocalQueue(self.limits, self.library.journal),
-            clock=self.loop.time,
-        )
+        return Dispatcher(RunTasks(runs, self.limits, clock=self.loop.time))
 
     @classmethod
     @asynccontextmanager

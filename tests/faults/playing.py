@@ -10,7 +10,7 @@ from typing import Literal, cast, get_args
 import structlog
 
 from bot.errors import ConfigurationError, VenueError
-from bot.service.delivery.receipts import MOST_POSTS
+from bot.service.delivery.posts import MOST_POSTS
 from tests.faults.cases import EVENTS, LOST, NOBODY_LEFT, Case
 from tests.faults.platforms import Asker, DiscordPlatform, Event, Fault, Platform, SlackPlatform
 from tests.faults.virtual_time import VirtualLoop, run

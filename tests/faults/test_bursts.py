@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.service.admission.limits import Limits
+from bot.service.limits import Limits
 from tests.faults.cases import PlatformName
 from tests.faults.platforms import ALWAYS, QUESTION, DiscordPlatform, SlackPlatform
 from tests.faults.virtual_time import VirtualLoop, run

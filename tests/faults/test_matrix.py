@@ -8,7 +8,7 @@ from multiprocessing import get_context
 
 import pytest
 
-from bot.service.delivery.receipts import MOST_POSTS
+from bot.service.delivery.posts import MOST_POSTS
 from tests.faults import stored
 from tests.faults.cases import (
     ASIDE,

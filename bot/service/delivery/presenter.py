@@ -8,39 +8,208 @@ another completes it.
 """
 
 import asyncio
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import structlog
 
 from bot.errors import Gone, Malformed, NotAllowed, NoThread, Revoked, Unreachable, VenueError
 from bot.render.markdown import render
-from bot.service.delivery.chat import Button, ButtonAction, Card, File
-from bot.service.delivery.mentions import Mention
+from bot.service.delivery.chat import Button, ButtonAction, Card, File, Part
 from bot.service.delivery.outbox import Urgency
-from bot.service.delivery.posts import RunPosts
-from bot.service.delivery.receipts import CARD_AGAIN, Ledger, Receipt
-from bot.service.delivery.run_record import RunRecord
+from bot.service.delivery.posts import CARD_AGAIN, Ledger, Mention, Receipt, Sent
 from bot.service.delivery.venue import Venue
+from bot.service.metrics import Metrics
+from bot.service.waits import Acknowledgements
+from bot.transcript.html import to_html
+from bot.transcript.markdown import to_markdown
 from bot.view.card import answer, card, title
 from bot.view.message import Line, Message, Title
 from bot.view.run import RunView, fold
 from bot.view.thread import PartKind, ThreadPart, record, thread
 from bot.view.wording import commands as wording
+from council.document.conversation import Conversation, Source
 from council.document.results import was_skipped
 from council.events import Event, MemberStarted, RunAdmitted, RunCompleted, RunFailed, RunQueued
 from council.tasks import TaskGroup, offload_slowly
+from storage.documents.conversations import Conversations
 from storage.errors import StorageError
+from storage.journal.journal import Journal
 from storage.journal.progress import Posts
-from storage.journal.rows import Delivery, RunRow
+from storage.journal.rows import Delivery, MentionState, RunRow
 
 log = structlog.get_logger()
 
+
+@dataclass(slots=True)
+class RunRecord:
+    """What is kept of one run, which is now shown at `where`, and whom its showing waits for."""
+
+    run: RunRow
+    journal: Journal
+    store: Conversations
+    acknowledgements: Acknowledgements
+    metrics: Metrics
+    where: Source
+
+    async def place(self, **where: str | None) -> None:
+        """Keep new values of a `Source`'s `message`, `card` or `thread`, as soon as they are known."""
+        self.where = self.where.model_copy(update=where)
+        try:
+            await self.journal.place(self.run.id, self.where)
+        except StorageError:  # only a restart now would have to look for the card
+            log.exception("place_not_recorded", run=self.run.id)
+        for message in {where.get("message"), where.get("card")} - {None}:
+            await self.retract_if_forgotten(str(message))
+
+    async def retract_if_forgotten(self, message: str) -> bool:
+        """Have a message deleted if the run was forgotten while it was posted; return whether it was."""
+        if await self.run_exists():
+            return False
+        try:
+            await self.journal.work.retract(self.where, message)
+        except StorageError:  # nothing else names it
+            log.exception("message_not_listed", run=self.run.id, message=message)
+        return True
+
+    async def note(self, telling: MentionState) -> None:
+        """Keep what may have arrived of the run's posts and its mention."""
+        try:
+            await self.journal.record_mention(self.run.id, telling)
+        except StorageError:  # only a restart now could mention the asker once more
+            log.exception("telling_not_recorded", run=self.run.id)
+
+    async def run_exists(self) -> bool:
+        """Return whether the run is still on record."""
+        try:
+            return await self.journal.origin(self.run) is not None
+        except StorageError:  # if the journal can't be read, nothing counts as forgotten
+            log.exception("run_not_read", run=self.run.id)
+            return True
+
+    async def is_follow_up(self) -> bool:
+        """Return whether an earlier run has answered in the same conversation."""
+        try:
+            answers = (await self.store.load(self.run.conversation_id)).answers
+        except StorageError:  # this run's answer isn't stored either
+            return False
+        return any(each.run_id != self.run.id for each in answers[:1])
+
+    async def render_page(self) -> File:
+        """Return the run's stored conversation as an HTML file."""
+        return await offload_slowly(page_of, await self.store.load(self.run.conversation_id))
+
+    def edited(self, changes: int) -> None:
+        """Count an edit of the card that shows this many changes."""
+        self.metrics.edited(self.run.origin.platform, changes)
+
+
+def page_of(conversation: Conversation) -> File:
+    """Return a conversation's transcript as an HTML page; too slow for an event loop."""
+    return File(f"council-{conversation.id[:8]}.html", to_html(conversation))
+
+
+def files_of(conversation: Conversation) -> tuple[File, ...]:
+    """Return a conversation's transcript, as a page and as Markdown; too slow for an event loop."""
+    markdown = File(f"council-{conversation.id[:8]}.md", to_markdown(conversation))
+    return page_of(conversation), markdown
+
+
+WITH_DIGEST = "digest"  # the key of a mention that is part of it
+
+
+class RunPosts:
+    """The posts of one run in its venue; `posts` are those on record, by key and content.
+
+    `record` says whether the run still is, and `ledger` what may have arrived without a response.
+    """
+
+    def __init__(self, venue: Venue, posts: Posts, record: RunRecord, ledger: Ledger) -> None:
+        self._venue = venue
+        self._posts = posts
+        self._on_record = record
+        self._ledger = ledger
+        self._whole: set[str] = set()
+        self._is_forgotten = False
+
+    def has_posted(self, message: Message) -> bool:
+        """Return whether this process has posted all parts of a message."""
+        return message.key in self._whole
+
+    async def post(
+        self,
+        message: Message,
+        urgency: Urgency,
+        buttons: tuple[Button, ...] = (),
+        mention: Mention | None = None,
+    ) -> None:
+        """Post a message in as many parts as it takes; below the last one its buttons and a mention.
+
+        Raises `VenueError`. A part that the platform can't take is replaced by a line that says so.
+        """
+        await self._on_record.acknowledgements.acknowledged()
+        parts = [*await self._venue.parts(message)]
+        parts[-1:] = [replace(part, buttons=buttons) for part in parts[-1:]]
+        for number, part in enumerate(parts):
+            key = f"{message.key}.{number}"
+            ends = mention if number == len(parts) - 1 else None
+            sent = self._unless_posted(key, part.content)
+            if not sent or (ends and self._posts.has(WITH_DIGEST, ends.text)):
+                continue
+            try:
+                if ends and not self.has_mentioned(ends):
+                    said = replace(ends, sent=self._recording(WITH_DIGEST, ends.text))
+                    await self._venue.mention(said, part)
+                else:
+                    await self._venue.post(part, key, sent, urgency)
+            except Malformed:
+                log.exception("part_malformed", key=key)
+                await self._venue.post(Part(wording.NOT_IN_THREAD), key, sent, urgency)
+        self._whole.add(message.key)
+
+    async def attach(self, note: str, file: Callable[[], Awaitable[File]]) -> None:
+        """Post the transcript with a line about it; `file` makes it if it isn't posted yet.
+
+        Raises `VenueError`, and what `file` raises.
+        """
+        if sent := self._unless_posted("transcript", note):
+            await self._venue.attach(note, sent, await file())
+
+    def mention(self, text: str) -> Mention:
+        """Return the mention of the run's asker, which is recorded as soon as it is sent."""
+        return Mention(text, self._recording("mention", text), self._ledger)
+
+    def has_mentioned(self, mention: Mention) -> bool:
+        """Return whether the asker has been mentioned with this text."""
+        return any(self._posts.has(key, mention.text) for key in ("mention", WITH_DIGEST))
+
+    def _unless_posted(self, key: str, content: str) -> Receipt | None:
+        """Return the receipt of a post, or nothing if it is on record, or the run no longer is."""
+        if self._is_forgotten or self._posts.has(key, content):
+            return None
+        return Receipt(key, self._ledger, self._recording(key, content))
+
+    def _recording(self, key: str, content: str) -> Sent:
+        async def record(message: str) -> None:
+            try:
+                await self._posts.record(key, content, message)
+            except StorageError:  # it is posted; only a restart at this moment could post it again
+                if await self._on_record.retract_if_forgotten(message):
+                    self._is_forgotten = True
+                else:
+                    log.exception("post_not_recorded", key=key)
+
+        return record
+
+
 OVER = (RunCompleted, RunFailed)
+
 THREAD_TITLE = 90
+
 REPLACED = "card replaced"
 """The key under which it is remembered that a lost card was replaced."""
+
 DIGEST_SECONDS = 5.0
 """How long after the answer the mention waits for what comes before it in the thread."""
 

@@ -14,15 +14,17 @@ from typing_extensions import override
 
 from bot.errors import Gone, Malformed, NotAllowed, NoThread, Unreachable, VenueError
 from bot.service.delivery.chat import Card, Chat, Drawing, File, Part, Response, Spot
-from bot.service.delivery.mentions import Mention, MentionSender, Unsure
 from bot.service.delivery.outbox import Urgency, UrgencyNow
-from bot.service.delivery.receipts import (
+from bot.service.delivery.posts import (
     CARD_AGAIN,
     Ledger,
+    Mention,
+    MentionSender,
     Post,
     Poster,
     Receipt,
     Sent,
+    Unsure,
     unrecorded,
 )
 from bot.view.message import Message

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 from bot.app import Library
-from bot.service.admission.access import Access
+from bot.service.access import Access
 from bot.service.dispatcher import Dispatcher
 from council.document.conversation import AssistantMessage, Conversation, UserMessage, Vote
 from storage.scope import Scope

@@ -1,6 +1,6 @@
 """A channel's settings on both platforms."""
 
-from bot.service.admission.access import Access
+from bot.service.access import Access
 from tests.bot.adapters.teams import AnyTeam
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bot.service.admission.channels import Operator
+from bot.service.channels import Operator
 from tests.bot.adapters.talks import TALKS, AnyTalks
 from tests.bot.adapters.teams import AnyTeam
 from tests.bot.prompts import fences, read_by
@@ -192,7 +192,7 @@ async def test_a_thread_that_doesnt_come_is_not_waited_for(
     talks: AnyTalks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The run continues after some seconds, whatever the platform does."""
-    monkeypatch.setattr("bot.service.requests.discussion.READ_SECONDS", 0.05)
+    monkeypatch.setattr("bot.service.inputs.READ_SECONDS", 0.05)
     monkeypatch.setattr("bot.service.delivery.outbox.FINISH_SECONDS", 0.01)
     talks.hang_reading()
     card = await talks.ask_in(talks.discuss(5), "What now?")

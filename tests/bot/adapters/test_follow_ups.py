@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bot.service.admission.channels import Operator
+from bot.service.channels import Operator
 from council.document.conversation import UserMessage
 from tests.bot.adapters.teams import QUESTION, AnyTeam
 from tests.bot.shown import FINISHED

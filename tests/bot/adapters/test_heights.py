@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.service.admission.channels import Operator
+from bot.service.channels import Operator
 from council.calls import Call
 from pictures.render import missing, render
 from tests.bot.adapters.discord_team import DiscordTeam

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 import structlog.testing
 
-from bot.service.delivery.mentions import AHEAD_SECONDS
+from bot.service.delivery.posts import AHEAD_SECONDS
 from council.errors import Failure
 from tests.bot.adapters.teams import AnyTeam
 from tests.council.scripted import FOUR
@@ -84,7 +84,7 @@ async def test_a_notice_that_a_dying_process_has_sent_is_sent_again_only_where_i
     team: AnyTeam, monkeypatch: pytest.MonkeyPatch, *, applied: bool, late: int
 ) -> None:
     """When the cause is met again; Discord recognises it, also when its nonce is forgotten."""
-    monkeypatch.setattr("bot.service.admission.operator_notices.WAIT_SECONDS", 0.01)
+    monkeypatch.setattr("bot.service.operator_notices.WAIT_SECONDS", 0.01)
     team.council.script = {"stage1": EMPTY}
     await team.restart(admins=[team.bob])
     lost = team.lose_direct(team.bob, "hang", applied=applied)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from bot.service.admission.access import Access
+from bot.service.access import Access
 from tests.bot.discord.office import Office
 from tests.discord_server import DiscordServer
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from bot.service.admission.access import Access
+from bot.service.access import Access
 from bot.upkeep import look_after
 from tests.bot.discord.office import Office
 from tests.council.scripted import profile

@@ -14,10 +14,9 @@ from bot.discord.client import DiscordTransport, single_attempts
 from bot.discord.incoming import Location
 from bot.errors import NotAllowed
 from bot.service.delivery.chat import Button, Card, File, Part
-from bot.service.delivery.mentions import Mention
 from bot.service.delivery.outbox import Urgency
-from bot.service.delivery.receipts import NONCE_SECONDS, Ledger
-from bot.service.delivery.receipts import unrecorded as receipt
+from bot.service.delivery.posts import NONCE_SECONDS, Ledger, Mention
+from bot.service.delivery.posts import unrecorded as receipt
 from bot.service.delivery.venue import Venue
 from bot.view.message import Heading, Line, Message, Prose
 from bot.view.wording.commands import in_file

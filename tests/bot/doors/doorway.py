@@ -8,9 +8,9 @@ from pathlib import Path
 from bot.actions import Actions
 from bot.app import open_lookup
 from bot.doors.door import Caller, Door
-from bot.service.admission.access import Access
-from bot.service.admission.budgets import Budgets
-from bot.service.admission.channels import Operator
+from bot.service.access import Access
+from bot.service.channels import Operator
+from bot.service.limits import Budgets
 from council.profile import Member
 from council.usage import Price
 from storage.index.rows import IndexRow

@@ -11,9 +11,9 @@ import pytest
 from bot.doors.door import Caller, Inquiry, OtherRequest
 from bot.errors import OverBudget, OverLimit, Refusal, Unavailable, UsageError
 from bot.render.markdown import render
-from bot.service.admission.access import Access, Rules
-from bot.service.admission.budgets import NANO, Budgets
+from bot.service.access import Access, Rules
 from bot.service.commands import HISTORY, SEARCH
+from bot.service.limits import NANO, Budgets
 from bot.view.wording.budgets import OWN_DAY, OWN_RUN, in_file
 from council.brief import Attachment, History, Turn
 from council.document.conversation import Source

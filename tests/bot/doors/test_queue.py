@@ -7,7 +7,7 @@ import pytest
 from bot.app import Library
 from bot.doors.door import ProgramQueue
 from bot.errors import OverLimit
-from bot.service.admission.limits import Limits
+from bot.service.limits import Limits
 from council.document.conversation import Source, timestamp
 from council.tasks import Stop
 from storage.journal.rows import RunRow
@@ -38,7 +38,7 @@ async def test_a_channels_places_are_counted_across_processes(library: Library) 
         await library.journal.finish(person.id, "answered")
 
     queue = ProgramQueue(Limits(runs_per_channel=1), library.journal, sleep=sleep)
-    async with queue.turn(mine, Stop(), lambda _: None):
+    async with queue.place(mine, Stop()):
         assert len(waits) == 1
 
 
@@ -53,7 +53,7 @@ async def test_a_tokens_runs_are_counted_across_processes(library: Library) -> N
         stop.press()
 
     queue = ProgramQueue(Limits(runs_per_user=1), library.journal, sleep=sleep)
-    async with queue.turn(mine, stop, lambda _: None):
+    async with queue.place(mine, stop):
         assert stop.pressed
 
 
@@ -66,7 +66,7 @@ async def test_a_dead_processs_runs_hold_nobody_up_for_ever(library: Library) ->
         library.journal,
         now=lambda: datetime.now(UTC) + timedelta(minutes=16),
     )
-    async with queue.turn(mine, Stop(), lambda _: None):
+    async with queue.place(mine, Stop()):
         pass
 
 

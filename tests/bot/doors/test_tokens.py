@@ -9,7 +9,7 @@ import pytest
 
 from bot.app import Library
 from bot.errors import UsageError
-from bot.service.admission.budgets import payer
+from bot.service.limits import payer
 from bot.terminal import spending as doors
 from bot.terminal.spending import TokenRequest, list_all, make
 from council.document.conversation import Source

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 
 from bot.render.markdown import render
 from bot.service.delivery.chat import Button, Card, File, Part
-from bot.service.delivery.mentions import Mention
 from bot.service.delivery.outbox import Urgency
-from bot.service.delivery.receipts import Sent
+from bot.service.delivery.posts import Mention, Sent
 from bot.service.delivery.venue import Venue
 from bot.view.message import Line, Message, Prose
 from council.brief import Brief, Discussion, SentFile

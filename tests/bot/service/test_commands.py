@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bot.cli.asking import ask
 from bot.errors import UsageError
-from bot.service.admission.channels import ChannelSettings, EffectiveSettings, Operator
+from bot.service.channels import ChannelSettings, EffectiveSettings, Operator
 from bot.service.commands import (
     ASK,
     COMMANDS,

@@ -14,20 +14,19 @@ import pytest
 from bot.app import Library
 from bot.errors import Malformed, NotAllowed, Refusal, Unreachable, UsageError, VenueError
 from bot.render.markdown import render
-from bot.service.admission.access import AT_TERMINAL, Admins
-from bot.service.admission.channels import Channels, Operator
-from bot.service.admission.costs import BudgetWarnings, Costs, Prices, unknown
-from bot.service.admission.limits import Durability, Limits
+from bot.service.accept import Question
+from bot.service.access import AT_TERMINAL, Admins
+from bot.service.channels import Channels, Operator
 from bot.service.commands import RunOptions
+from bot.service.costs import BudgetWarnings, Costs, Prices, unknown
 from bot.service.delivery import presenter
 from bot.service.delivery.chat import Button, Card, File, Part
-from bot.service.delivery.mentions import Mention
 from bot.service.delivery.outbox import Urgency
-from bot.service.delivery.receipts import Sent
+from bot.service.delivery.posts import Mention, Sent
 from bot.service.dispatcher import Dispatcher
-from bot.service.local_queue import LocalQueue
+from bot.service.limits import Durability, Limits
 from bot.service.metrics import Metrics
-from bot.service.requests.question import Question
+from bot.service.run_tasks import RunTasks
 from bot.service.runs import Runs, build_runs
 from bot.service.waits import Acknowledgements
 from council.brief import Brief, Discussion
@@ -110,7 +109,6 @@ async def office(
         if calendar:
             library.journal = Journal(library.database, calendar)
         channels = Channels(Operator(profiles={"default": profile()}), library.overrides)
-        admins = Admins(frozenset({"slack:BOSS"}))
         metrics = Metrics()
         costs = Costs(
             catalog=catalog or Catalog(no_list),
@@ -130,16 +128,9 @@ async def office(
             # No platform acknowledges what these tests ask; a delay that none waits for is waited out.
             acknowledgements=Acknowledgements(longest_delay=0.0),
         )
-        dispatcher = Dispatcher(
-            runs=runs,
-            journal=library.journal,
-            store=library.store,
-            index=library.index,
-            queue=LocalQueue(Limits.model_validate(limits), library.journal),
-            durability=Durability(resume_within=resume_within),
-            admins=admins,
-            sleep=sleep,
-        )
+        durability = Durability(resume_within=resume_within)
+        tasks = RunTasks(runs, Limits.model_validate(limits), durability, sleep=sleep)
+        dispatcher = Dispatcher(tasks, Admins(frozenset({"slack:BOSS"})))
         yield Office(dispatcher, council, library, runs)
         await dispatcher.tasks.drain(0)
 
@@ -474,7 +465,7 @@ async def test_a_transcript_that_cannot_be_posted_costs_itself_alone(
     locked: dict[str, Exception] = {"post": NotAllowed("the thread is locked")}
     venue = RecordingVenue(refuse={**locked, "attach": error} if is_refused else locked)
     if not is_refused:
-        monkeypatch.setattr("bot.service.delivery.run_record.page_of", broken)
+        monkeypatch.setattr("bot.service.delivery.presenter.page_of", broken)
     async with office(tmp_path, ScriptedCouncil()) as place:
         run = await place.see(venue)
         row = await place.library.journal.get(run.id)
@@ -643,7 +634,7 @@ async def test_stop_ends_the_reading_of_a_thread(tmp_path: Path) -> None:
         ended = await place.library.journal.get(run.id)
         assert ended is not None
         assert (ended.status, place.council.calls) == ("stopped", [])
-        await place.dispatcher.tasks.reopen(ended, venue, TEAM)
+        await place.dispatcher.tasks.retry(ended, lambda _: venue, TEAM)
         await place.dispatcher.tasks.settled()
         again = await place.library.journal.get(run.id)
         assert again is not None

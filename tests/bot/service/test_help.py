@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bot.actions import Payload, past
 from bot.render.markdown import render
-from bot.service.admission.channels import Operator
+from bot.service.channels import Operator
 from bot.service.commands import HELP
 from council.document.conversation import Source
 from council.models.costs import Price

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bot.errors import Unreachable
+from bot.service.accept import Question
 from bot.service.inputs import SHARE
-from bot.service.requests.question import Question
 from bot.service.runs import Runs, Sources
 from bot.transcript.markdown import to_markdown
 from council.brief import Discussion, SentFile, ThreadMessage

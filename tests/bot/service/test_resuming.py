@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from bot.errors import Gone, Refusal, Unreachable
+from bot.service.accept import utc_now
 from bot.service.delivery.chat import Part
-from bot.service.delivery.mentions import Mention
-from bot.service.delivery.receipts import Sent
-from bot.service.runs import utc_now
+from bot.service.delivery.posts import Mention, Sent
 from council import session
 from council.calls import Steps
 from council.document.conversation import AssistantMessage, Source

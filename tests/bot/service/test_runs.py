@@ -13,10 +13,10 @@ import pytest
 import structlog.testing
 
 from bot.app import Library
-from bot.service.admission.access import AT_TERMINAL
-from bot.service.admission.costs import Costs
+from bot.service.accept import Question
+from bot.service.access import AT_TERMINAL
+from bot.service.costs import Costs
 from bot.service.metrics import Metrics, Observation
-from bot.service.requests.question import Question
 from bot.service.runs import Runs, Sources, build_runs
 from council.brief import Brief, Discussion, ThreadMessage
 from council.calls import Call, Reply

@@ -3,17 +3,17 @@
 import asyncio
 from collections.abc import Collection
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
-from bot.service.admission.limits import Limits
+from bot.service.limits import Durability, Limits
 from bot.service.runs import Runs
-from bot.service.shared_queue import Claims, SharedQueue
+from bot.service.shared_tasks import Claims, SharedTasks
 from council.document.conversation import Source
 from council.tasks import Stop
 from storage.errors import DatabaseError
-from storage.journal.journal import Journal
 from storage.journal.rows import RunRow
 from storage.postgres.jobs import Jobs
 from storage.processes.coordination import Coordination, Watched
@@ -52,15 +52,16 @@ class Made:
         self.runs.append(run_id)
 
 
-def shared_queue(coordination: SlowCoordination, jobs: Made) -> SharedQueue:
+def shared_queue(coordination: SlowCoordination, jobs: Made) -> SharedTasks:
     """Return a process's part of the queue."""
-    return SharedQueue(
+    journal = SimpleNamespace(work=None)
+    return SharedTasks(
+        cast("Runs", SimpleNamespace(costs=SimpleNamespace(journal=journal))),
+        Limits(),
+        Durability(),
         coordination=cast("Coordination", coordination),
         jobs=cast("Jobs", jobs),
         claims=cast("Claims", None),
-        journal=cast("Journal", None),
-        runs=cast("Runs", None),
-        limits=Limits(),
         worker="here-1",
     )
 

@@ -11,10 +11,9 @@ from structlog.testing import capture_logs
 from bot.errors import Gone, Malformed, NotAllowed, Revoked, Unreachable, VenueError
 from bot.render.markdown import render
 from bot.service.delivery.chat import Card, Part
-from bot.service.delivery.mentions import Mention
 from bot.service.delivery.outbox import Urgency
-from bot.service.delivery.receipts import Sent
-from bot.service.local_queue import Queue
+from bot.service.delivery.posts import Mention, Sent
+from bot.service.turns import Queue
 from storage.journal.rows import MentionState
 from tests.bot.pressing import press
 from tests.bot.service.recording_venue import RecordingVenue

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.service.admission.access import Access
+from bot.service.access import Access
 from tests.bot.slack.test_bot import Place, at_work
 
 GROUP = "S0000001"

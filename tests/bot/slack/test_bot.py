@@ -13,9 +13,9 @@ import pytest
 from bot.app import Library, open_lookup
 from bot.errors import VenueError
 from bot.past.lookup import Lookup
-from bot.service.admission.channels import Operator
-from bot.service.admission.limits import Limits
+from bot.service.channels import Operator
 from bot.service.dispatcher import Dispatcher
+from bot.service.limits import Limits
 from bot.slack.bot import SlackAccess, SlackBot, Timing
 from bot.slack.client import SHORTCUT
 from bot.view.wording.commands import NOT_HERE

@@ -79,7 +79,7 @@ class TestErrors:
     ) -> None:
         """And repeated where Slack doesn't let the bot look."""
         if refusal == "ratelimited":
-            monkeypatch.setattr("bot.service.requests.discussion.READ_SECONDS", 0.01)
+            monkeypatch.setattr("bot.service.inputs.READ_SECONDS", 0.01)
         async with at_work(tmp_path, scopes=frozenset({"channels:history"})) as place:
             head = place.slack.post(place.general, place.ada, "Look at this.")
             if refusal:

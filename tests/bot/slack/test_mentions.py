@@ -9,8 +9,7 @@ import pytest
 
 from bot.errors import NotAllowed, Unreachable
 from bot.service.delivery.chat import Part, Spot
-from bot.service.delivery.mentions import AHEAD_SECONDS, Mention, MentionSender
-from bot.service.delivery.receipts import Ledger
+from bot.service.delivery.posts import AHEAD_SECONDS, Ledger, Mention, MentionSender
 from storage.journal.rows import MentionState
 from tests.bot.shown import blocks_text
 from tests.bot.slack.test_bot import Place, at_work

@@ -9,8 +9,8 @@ import pytest
 
 from bot.app import Library, open_library
 from bot.errors import UsageError
-from bot.service.admission.budgets import Budgets, payer
-from bot.service.admission.channels import Operator
+from bot.service.channels import Operator
+from bot.service.limits import Budgets, payer
 from bot.terminal.spending import KEYS, Account
 from council.document.conversation import Source
 from storage.journal.rows import Reservation, RunRow

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from bot.errors import Refusal
-from bot.service.admission.access import AT_TERMINAL, OPEN, Access, Requester
-from bot.service.admission.channels import ChannelSettings, EffectiveSettings, Operator
+from bot.service.access import AT_TERMINAL, OPEN, Access, Requester
+from bot.service.channels import ChannelSettings, EffectiveSettings, Operator
 from council.document.conversation import Source
 from tests.council.scripted import profile
 from tests.pairs import rows

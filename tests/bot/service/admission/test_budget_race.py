@@ -16,8 +16,8 @@ from typing import cast
 import pytest
 
 from bot.errors import Refusal
-from bot.service.admission.budgets import NANO, Budgets
-from bot.service.admission.channels import Operator
+from bot.service.channels import Operator
+from bot.service.limits import NANO, Budgets
 from council.calls import Call
 from council.models import reply as replies
 from council.models.client import ModelClient, Retries

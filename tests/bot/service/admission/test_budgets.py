@@ -16,9 +16,9 @@ from pydantic import ValidationError
 
 from bot.errors import Refusal
 from bot.render.markdown import render
-from bot.service.admission.budgets import NANO, Budgets
-from bot.service.admission.channels import Operator
+from bot.service.channels import Operator
 from bot.service.commands import RunOptions
+from bot.service.limits import NANO, Budgets
 from council.brief import Attachment, Discussion
 from council.calls import Call, Reply
 from council.document.conversation import AssistantMessage, Source

@@ -9,17 +9,17 @@ from structlog.testing import capture_logs
 
 from bot.app import Library
 from bot.errors import Refusal, UsageError
-from bot.service.admission.access import AT_TERMINAL, Access, Requester
-from bot.service.admission.budgets import Budgets
-from bot.service.admission.channels import (
+from bot.service.access import AT_TERMINAL, Access, Requester
+from bot.service.channels import (
     Channels,
     ChannelSettings,
     EffectiveSettings,
     Operator,
+    configure,
     resolve,
 )
 from bot.service.commands import CONFIG, PROFILE_DEFAULTS, RunOptions, parse_options
-from bot.service.requests.configure import configure
+from bot.service.limits import Budgets
 from bot.view.message import Line, Message, Pairs
 from council.document.conversation import Source
 from storage.database import Database

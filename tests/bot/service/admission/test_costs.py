@@ -8,10 +8,10 @@ from typing import Any, cast
 import pytest
 import structlog
 
-from bot.service.admission import costs as module
-from bot.service.admission.budgets import NANO, NO_BUDGETS, Budgets
-from bot.service.admission.channels import Channels, Operator
-from bot.service.admission.costs import Costs, unknown
+from bot.service import costs as module
+from bot.service.channels import Channels, Operator
+from bot.service.costs import Costs, unknown
+from bot.service.limits import NANO, NO_BUDGETS, Budgets
 from council.brief import Attachment, Brief, Discussion, History, ThreadMessage, Turn
 from council.calls import Ask, Call, Reply
 from council.document.conversation import Conversation, Source

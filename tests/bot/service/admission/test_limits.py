@@ -5,7 +5,8 @@ from contextlib import suppress
 import pytest
 
 from bot.errors import OverLimit
-from bot.service.admission.limits import Backlog, Limits
+from bot.service.limits import Limits
+from bot.service.turns import Backlog
 from council.document.conversation import Source
 
 HERE = Source(platform="slack", workspace="T1", channel="C1", user="U1")

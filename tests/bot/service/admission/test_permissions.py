@@ -5,14 +5,7 @@ from typing import get_args
 import pytest
 
 from bot.errors import Refusal
-from bot.service.admission.access import (
-    RULES,
-    Admins,
-    Permission,
-    check,
-    check_place,
-    depends_on_admin,
-)
+from bot.service.access import RULES, Admins, Permission, check, check_place, depends_on_admin
 from council.document.conversation import Source
 from tests.pairs import rows
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.service.admission.limits import Limits
-from bot.service.local_queue import MARKS, Queue, Ticket
+from bot.service.limits import Limits
+from bot.service.turns import MARKS, Queue, Ticket
 from bot.view.run import EXACT_POSITIONS
 
 

@@ -10,7 +10,8 @@ import pytest
 from pydantic import ValidationError
 
 from bot.errors import Refusal
-from bot.service.admission.budgets import NANO, NO_BUDGETS, Budgets, Count, RunBudget, nanos, payer
+from bot.service.costs import Count, RunBudget
+from bot.service.limits import NANO, NO_BUDGETS, Budgets, nanos, payer
 from council.calls import Ask, Call, Reply
 from council.document.conversation import Source
 from council.errors import Failure, ModelError

@@ -1,7 +1,7 @@
 """The files of a question: which of them are fetched, and why the rest isn't."""
 
 from bot.inputs.limits import DOCUMENT_BYTES
-from bot.service.requests.attachments import LARGEST_TOGETHER, MOST_FILES, admitted
+from bot.service.inputs import LARGEST_TOGETHER, MOST_FILES, admitted
 from council.brief import SentFile
 
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 
 from bot.errors import NotAllowed
 from bot.inputs.limits import DOCUMENT_BYTES
-from bot.service.requests.attachments import MOST_FILES
-from bot.service.requests.discussion import NAMES_SECONDS, Written, read
+from bot.service.inputs import MOST_FILES, NAMES_SECONDS, Written, read_thread
 from council.brief import Attachment, Discussion, SentFile
 from tests.council.scripted import ScriptedCouncil
 from tests.passing_time import let_pass
@@ -49,7 +48,7 @@ class Scripted:
 async def reading(thread: Scripted, *attachments: Attachment, room: int = ROOM) -> Discussion:
     """Read a thread with a question that has these files."""
     brief = ScriptedCouncil.brief(attachments=attachments, context=CONTEXT)
-    return await read(thread, brief, CONTEXT, room)
+    return await read_thread(thread, brief, CONTEXT, room)
 
 
 async def test_names_come_with_the_messages_or_are_looked_up() -> None:
@@ -71,7 +70,7 @@ async def test_names_come_with_the_messages_or_are_looked_up() -> None:
 
 
 async def test_what_does_not_fit_is_counted() -> None:
-    """At most fifty messages are read, and no more than fit."""
+    """At most fifty messages are read_thread, and no more than fit."""
     written: list[Written[str]] = [Written("u1", f"{number}") for number in range(60)]
     found = await reading(Scripted(written, more=True))
     assert (len(found.messages), found.left_out, found.more) == (50, 10, True)

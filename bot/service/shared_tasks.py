@@ -1,4 +1,4 @@
-"""The queue that processes on one database share: a run waits here until a worker may take it.
+"""The runs of several processes on one database: each waits in it until a worker may take it.
 
 When its turn comes it becomes a job, and a worker claims it. What a crash leaves between two steps is
 found by `sweep`. A process may be stopped, or cut off from the database, for so long that others take it
@@ -11,18 +11,18 @@ import math
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 from weakref import WeakValueDictionary
 
 import structlog
+from typing_extensions import override
 
 from bot.errors import Refusal, Unreachable
-from bot.service.admission.limits import Durability, Limits
 from bot.service.delivery.venue import Venue
-from bot.service.dispatcher import Dispatcher
-from bot.service.run_tasks import RunCounts, RunTasks, VenueOf
+from bot.service.limits import Durability, Limits
+from bot.service.run_tasks import HALT_SECONDS, RunCounts, RunTasks, Together, VenueOf
 from bot.service.runs import Runs
 from bot.view.wording import commands, failures
 from bot.view.wording.commands import NOTHING_SENT
@@ -31,9 +31,9 @@ from council.errors import RunStopped
 from council.events import RunAdmitted, RunQueued
 from council.tasks import Stop, beside
 from storage.errors import StorageError
-from storage.journal.journal import Journal
 from storage.journal.rows import RunRow
 from storage.processes.coordination import Bounds, Coordination
+from storage.processes.locks import Locks
 from storage.work import DAYS
 
 if TYPE_CHECKING:
@@ -179,31 +179,50 @@ class Claims:
             claim.task.cancel()
 
 
-@dataclass(slots=True, kw_only=True)
-class SharedQueue:
-    """The queue and the jobs of all processes, a `RunQueue`; `worker` is this one's name."""
+AGAIN_SECONDS = 60.0
+"""How long a run waits that this process can't show: another may be configured for its platform."""
+MOST_DRAIN = 0.5
+"""Which part of the time after which others take over its runs a worker may take to end them."""
 
-    coordination: Coordination
-    jobs: "Jobs"
-    claims: Claims
-    journal: Journal
-    runs: Runs
-    limits: Limits
-    worker: str
-    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
-    clock: Callable[[], float] = time.monotonic
-    is_shared: bool = True
-    _is_ending: bool = False
-    _waiting: dict[str, int | None] = field(default_factory=dict[str, int | None])
-    _looked: float = -math.inf
-    _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _asked: int = 0
-    _answered: int = 0
-    _admitting: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+class SharedTasks(RunTasks):
+    """The runs of one of several processes on a database, whose name there is `worker`.
+
+    `venues` returns the place of a run by its platform, for the runs that it takes up.
+    """
+
+    is_shared = True
+
+    def __init__(
+        self,
+        runs: Runs,
+        limits: Limits,
+        durability: Durability,
+        *,
+        coordination: Coordination,
+        jobs: "Jobs",
+        claims: Claims,
+        worker: str,
+        locks: Locks | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        super().__init__(runs, limits, durability, locks=locks, clock=clock, sleep=sleep)
+        self.coordination = coordination
+        self.jobs = jobs
+        self.claims = claims
+        self.worker = worker
+        self.venues: dict[str, VenueOf] = {}
+        self._taking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._waiting: dict[str, int | None] = {}
+        self._looked = -math.inf
+        self._looking = asyncio.Lock()
+        self._asked = self._answered = 0
+        self._admitting = asyncio.Lock()
 
     @property
+    @override
     def bounds(self) -> Bounds:
-        """How many questions may wait."""
         return Bounds(
             runs_per_channel=self.limits.runs_per_channel,
             runs_per_user=self.limits.runs_per_user,
@@ -212,14 +231,16 @@ class SharedQueue:
             cooldown=self.limits.cooldown,
         )
 
-    async def hand_over(self, tasks: RunTasks, run: RunRow, venue: Venue) -> None:
+    @override
+    async def see_through(self, run: RunRow, venue: Venue, resumed: Together | None = None) -> None:
         """Post a run's card, then leave the run to a worker; show its place until one has it."""
+        del resumed
         with structlog.contextvars.bound_contextvars(run=run.id):
             self.claims.add(run, Stop())  # once a worker has it, nothing more is shown from here
             try:
-                presenter = await tasks.present(run, venue)
+                presenter = await self.present(run, venue)
                 presenter.observe(RunAdmitted(0.0))
-                if await tasks.post_card(run, presenter):
+                if await self.post_card(run, presenter):
                     await self.make_ready(run.id)
                     async for position in self.positions(run.id):
                         presenter.observe(RunQueued(position))
@@ -232,20 +253,23 @@ class SharedQueue:
                 log.exception("run_left_to_a_sweep")
             finally:
                 self.claims.remove(run.id)
-                tasks.leave(run)
+                self.runs.acknowledgements.settle(run.entry_key)
+                self.shown.discard(run.id)
 
     async def make_ready(self, run_id: str) -> None:
         """Queue a run, now that its card is there."""
         await self.coordination.ready(run_id)
         await self.admit()
 
-    async def retry(self, tasks: RunTasks, run: RunRow, venue_of: VenueOf, by: Source) -> str:
+    @override
+    async def retry(self, run: RunRow, venue_of: VenueOf, payer: Source) -> str:
         """Queue a run without an answer again; return what happens. Raises `Refusal`."""
-        del tasks, venue_of  # a worker carries it out
+        del venue_of  # a worker carries it out
         try:
-            if await self._is_live(run.id):
+            waits = await self.coordination.present([run.id])
+            if waits or run.id in await self.jobs.live(now=True):
                 raise Refusal(commands.IN_PROGRESS)
-            if await self.runs.recorder.reopen(run, by, self.bounds) is None:
+            if await self.runs.recorder.reopen(run, payer, self.bounds) is None:
                 raise Refusal(commands.ANSWERED)
         except StorageError as error:
             raise Refusal(failures.explain(error, run.id)) from error
@@ -255,13 +279,13 @@ class SharedQueue:
             log.warning("run_left_to_a_sweep", run=run.id, reason=error)
         return commands.RESUMING
 
-    async def stop(self, tasks: RunTasks, run_id: str) -> str:
+    @override
+    async def stop(self, run_id: str) -> str:
         """Record a press of Stop, which the run's worker will find; return what happens.
 
         A run that still waits gets a worker whatever the limits say: it has only to end. Raises
         `Refusal`.
         """
-        del tasks
         try:
             run = await self.journal.get(run_id)
             if run is None or run.is_over:
@@ -276,16 +300,21 @@ class SharedQueue:
             log.warning("run_left_to_a_sweep", run=run_id, reason=error)
         return commands.ENDING if run.stops else commands.STOPPING
 
-    async def end(self, tasks: RunTasks, run_ids: Sequence[str], within: float) -> None:
-        del tasks
+    @override
+    async def halt(self, run_ids: Sequence[str]) -> None:
         try:
-            async with asyncio.timeout(within):
-                await self._halt(run_ids)
+            async with asyncio.timeout(HALT_SECONDS):
+                found = await self.coordination.watch(run_ids)
+                claimed = [run_id for run_id, now in found.items() if now.state in ("claimed", "halted")]
+                for run_id in found.keys() - claimed:
+                    await self.coordination.leave(run_id, self.worker)
+                await self.coordination.halt(claimed)
                 while await self.coordination.present(run_ids):
-                    await self.sleep(LOOK_SECONDS)
+                    await self._sleep(LOOK_SECONDS)
         except (TimeoutError, StorageError) as error:  # with their rows goes all that they could write
             log.warning("runs_not_halted", reason=error)
 
+    @override
     async def is_first(self, click: str) -> bool:
         try:
             return await self.coordination.first(click)
@@ -293,6 +322,7 @@ class SharedQueue:
             log.warning("click_unknown", reason=error)
             return True
 
+    @override
     @asynccontextmanager
     async def turn(self, run: RunRow, stop: Stop, moved: Callable[[int], None]) -> AsyncGenerator[None]:
         """Hold a run's turn, which it has got; one that is cut off keeps it, to be continued.
@@ -335,8 +365,8 @@ class SharedQueue:
         last = 0
         self._waiting[run_id] = 0
         try:
-            while not self._is_ending:
-                await self.sleep(POLL_SECONDS)
+            while not self.is_draining:
+                await self._sleep(POLL_SECONDS)
                 try:
                     await self._look_at_places()
                 except StorageError:  # the place last shown stays
@@ -353,29 +383,22 @@ class SharedQueue:
     async def _look_at_places(self) -> None:
         """Look at the places of all runs that are shown as waiting here, unless that was just done."""
         async with self._looking:
-            if self.clock() - self._looked < POLL_SECONDS / 2:
+            if self._clock() - self._looked < POLL_SECONDS / 2:
                 return
             asked = {*self._waiting}
             found = await self.coordination.positions(asked)
             self._waiting |= {run_id: found.get(run_id) for run_id in asked & self._waiting.keys()}
-            self._looked = self.clock()
+            self._looked = self._clock()
 
-    async def _halt(self, run_ids: Sequence[str]) -> None:
-        found = await self.coordination.watch(run_ids)
-        claimed = [run_id for run_id, now in found.items() if now.state in ("claimed", "halted")]
-        for run_id in found.keys() - claimed:
-            await self.coordination.leave(run_id, self.worker)
-        await self.coordination.halt(claimed)
-
-    async def _is_live(self, run_id: str) -> bool:
-        """Return whether a run waits, or is carried out or shown."""
-        return bool(await self.coordination.present([run_id])) or run_id in await self.jobs.live(
-            now=True
-        )
-
-    def counts(self, tasks: RunTasks) -> RunCounts:
+    @override
+    def run_counts(self) -> RunCounts:
         """Count the runs that this process carries out or shows, and whose place it shows."""
-        return RunCounts(self.claims.count, len(self._waiting), len(tasks.undelivered_ids))
+        return RunCounts(self.claims.count, len(self._waiting), len(self.undelivered_ids))
+
+    @override
+    async def undelivered(self, platform: str) -> list[RunRow]:
+        """Return no runs: what another process didn't finish, a worker takes up."""
+        return []
 
     async def sweep(self) -> None:
         """Make jobs of the runs that should have one and don't: what crashed between two steps."""
@@ -390,96 +413,76 @@ class SharedQueue:
         await self.admit()
         await self.coordination.tidy()
 
-    def close(self) -> None:
-        """Show nobody's place any more."""
-        self._is_ending = True
-
-
-AGAIN_SECONDS = 60.0
-"""How long a run waits that this process can't show: another may be configured for its platform."""
-MOST_DRAIN = 0.5
-"""Which part of the time after which others take over its runs a worker may take to end them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Worker:
-    """Takes up runs; `venues` returns the place of a run by its platform."""
-
-    dispatcher: Dispatcher
-    queue: SharedQueue
-    venues: dict[str, VenueOf] = field(default_factory=dict[str, VenueOf])
-    _taking: WeakValueDictionary[str, asyncio.Lock] = field(
-        default_factory=WeakValueDictionary[str, asyncio.Lock]
-    )
-
     @asynccontextmanager
-    async def working(self, durability: Durability) -> AsyncGenerator[Callable[[], Awaitable[NoReturn]]]:
+    async def working(self) -> AsyncGenerator[Callable[[], Awaitable[NoReturn]]]:
         """Take up runs while entered; yields what waits until that fails, and raises why."""
-        work = self.queue.jobs.work(
+        stalled, drain = self.durability.stalled_seconds, self.durability.drain_seconds
+        work = self.jobs.work(
             self.take_up,
-            self.queue.sweep,
-            name=self.queue.worker,
-            runs=self.queue.limits.runs,
-            stalled_seconds=durability.stalled_seconds,
+            self.sweep,
+            name=self.worker,
+            runs=self.limits.runs,
+            stalled_seconds=stalled,
             # A worker that ends sends no heartbeats: others would take its runs away meanwhile.
-            drain_seconds=min(durability.drain_seconds, MOST_DRAIN * durability.stalled_seconds),
+            drain_seconds=min(drain, MOST_DRAIN * stalled),
         )
         async with AsyncExitStack() as stack:
-            await stack.enter_async_context(beside(self.queue.claims.watch()))
+            await stack.enter_async_context(beside(self.claims.watch()))
             failed = await stack.enter_async_context(work)
             for platform in self.venues:
-                delivering = self.dispatcher.tasks.delivering(self._show_again)
-                self.dispatcher.work.open({"deliver": delivering}, platform)
-                stack.push_async_callback(self.dispatcher.work.close, platform)
+                delivering = self.delivering(self._show_again)
+                self.work.open({"deliver": delivering}, platform)
+                stack.push_async_callback(self.work.close, platform)
             yield failed
 
     async def _show_again(self, run_id: str) -> None:
-        if not await self.queue.coordination.present([run_id]):  # or else it was continued meanwhile
+        if not await self.coordination.present([run_id]):  # or else it was continued meanwhile
             await self.take_up(run_id)
 
     async def take_up(self, run_id: str) -> None:
         """Claim a run, carry it out and show it; what can't be shown is tried again later."""
-        claims, journal = self.queue.claims, self.queue.journal
-        await claims.end(run_id)
+        await self.claims.end(run_id)
         # One at a time: the journal and the claims know a run by its id alone.
         async with self._taking.setdefault(run_id, asyncio.Lock()):
+            lost = partial(self.claims.lose, run_id)
             try:
-                run = await journal.claim(run_id, self.queue.worker, partial(claims.lose, run_id))
+                run = await self.journal.claim(run_id, self.worker, lost)
             except StorageError as error:  # a sweep finds it
                 log.warning("run_not_claimed", run=run_id, reason=error)
                 return
             if run is None:  # forgotten
                 return
             try:
-                await self._carry_out(run)
+                await self._see_claimed(run)
             finally:
-                journal.unclaim(run_id)
+                self.journal.unclaim(run_id)
 
-    async def _carry_out(self, run: RunRow) -> None:
+    async def _see_claimed(self, run: RunRow) -> None:
         if run.delivery == "shown":
-            await self.queue.leave(run.id)
+            await self.leave(run.id)
             return
         venue_of = self.venues.get(run.origin.platform)
         venue = venue_of(run) if venue_of else None
         if venue is None:
             log.error("run_of_another_place", run=run.id)
-            await self._leave_to_others(run)
+            # It is left to another worker, for as long as an interrupted run may continue.
+            if self.runs.recorder.age(run) <= self.within:
+                await self.jobs.defer(run.id, after=AGAIN_SECONDS)
+                return
+            if not run.is_over:
+                await self.runs.endings.give_up(run)
+            await self.leave(run.id)
             return
         try:
-            delivery = await self.dispatcher.tasks.take_up(run, venue, self.queue.claims.add)
+            if run.epoch > 1:
+                run = await self.unless_too_old(run)
+            with self.under_way(run) as stop:
+                self.claims.add(run, stop)
+                delivery = await self.see(run, venue, stop, Together(1))
         except asyncio.CancelledError:
-            if self.queue.claims.remove(run.id):  # the process ends: others continue it
+            if self.claims.remove(run.id):  # the process ends: others continue it
                 with suppress(StorageError):
-                    await asyncio.shield(self.queue.jobs.defer(run.id))
+                    await asyncio.shield(self.jobs.defer(run.id))
             raise
-        if self.queue.claims.remove(run.id):
-            await self.dispatcher.tasks.leave_for_later(run, delivery)
-
-    async def _leave_to_others(self, run: RunRow) -> None:
-        """Leave a run to another worker, for as long as an interrupted run may continue."""
-        if self.queue.runs.recorder.age(run) <= self.dispatcher.tasks.within:
-            await self.queue.jobs.defer(run.id, after=AGAIN_SECONDS)
-            return
-        if not run.is_over:
-            await self.queue.runs.endings.give_up(run)
-        await self.queue.leave(run.id)
+        if self.claims.remove(run.id):
+            await self.leave_for_later(run, delivery)

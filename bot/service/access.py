@@ -96,7 +96,7 @@ AT_TERMINAL = Requester()
 class Access(BaseModel):
     """Who may ask; `profiles` restricts single councils further.
 
-    With `opt_in`, a channel is closed until an admin opens it (`bot.service.admission.channels`).
+    With `opt_in`, a channel is closed until an admin opens it (`bot.service.channels`).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -197,6 +197,7 @@ Permission = Literal[
     "configure",
 ]
 """What somebody may want to do; looking includes details and transcripts."""
+
 Rule = Literal["anyone", "asker or admin", "admin"]
 """Who may, of the people who can use the place where it is done."""
 
@@ -208,6 +209,7 @@ RULES: Mapping[Permission, Rule] = {
     "forget channel": "admin",
     "configure": "admin",
 }
+
 _REFUSED: Mapping[Permission, str] = {
     "stop": wording.NOT_STOPPED,
     "forget answer": wording.ANSWER_NOT_FORGOTTEN,

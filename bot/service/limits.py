@@ -1,34 +1,103 @@
-"""What questions may cost: `[budgets]` of `council.toml`, in US dollars; days and months are UTC.
+"""What a question may take: runs at once and waiting questions, times, and US dollars.
 
-`storage.journal.spending` keeps what is reserved and spent. Nothing bounds what a person asks at the
-terminal: they run the program.
+`[budgets]` of `council.toml` count days and months in UTC; `storage.journal.spending` keeps what is
+reserved and spent. Nothing bounds what a person asks at the terminal: they run the program.
 """
 
-import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from math import inf
 from typing import Annotated, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    PositiveInt,
+    PrivateAttr,
+)
 
-from bot.errors import OverBudget
-from bot.service.admission.limits import channel_of, user_of
+from bot.errors import OverBudget, OverLimit
 from bot.view.wording import budgets as wording
+from bot.view.wording import commands
 from council.brief import Ceilings
-from council.calls import Call
 from council.document.conversation import Source
-from council.errors import Failure, ModelError
-from council.estimate import Estimate, PriceOf
-from council.models.costs import UNPRICED_CALL, call_cost
-from council.usage import Usage
-from storage.errors import BudgetExceeded, Used
+from council.estimate import Estimate
+from council.models.costs import UNPRICED_CALL
+from storage.errors import BudgetExceeded, QueueFull, Used
 from storage.journal.journal import Journal
-from storage.journal.rows import BUDGETED, Allowance, Budgeted, Payer, Reservation
+from storage.journal.rows import BUDGETED, Budgeted, Payer, Reservation, RunRow
+from storage.processes.coordination import Bounds, QueueEntry
 from storage.scope import TERMINAL
 
+
+class Limits(BaseModel):
+    """How many runs there may be at once, and how many questions may wait for their turn."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    runs: PositiveInt = 32
+    """runs at once"""
+    runs_per_channel: PositiveInt = 4
+    """of them, in one channel"""
+    runs_per_user: PositiveInt = 2
+    """of them, of one person"""
+    waiting_per_channel: PositiveInt = 100
+    """questions that may wait in one channel; one more is refused"""
+    waiting_per_user: PositiveInt = 10
+    """questions of one person that may wait"""
+    cooldown: NonNegativeFloat = 0.0
+    """least seconds between two questions of one person"""
+
+
+class Durability(BaseModel):
+    """Time limits of runs, in seconds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    resume_within: NonNegativeFloat = 3600.0
+    """seconds for which an interrupted run continues at the next start"""
+    drain_seconds: NonNegativeFloat = 25.0
+    """seconds that runs get to end when the process is stopped"""
+    stalled_seconds: float = Field(default=90.0, ge=1)
+    """seconds of silence after which other processes take over its runs"""
+
+
+def entry_of(run: RunRow) -> QueueEntry:
+    """Return what a run counts against in the queue that several processes share."""
+    where = run.origin
+    return QueueEntry(
+        run=run.id,
+        channel=channel_of(where),
+        user=user_of(where),
+        conversation=run.conversation_id,
+    )
+
+
+def over_limit(error: QueueFull, limits: Bounds) -> OverLimit:
+    """Return what an asker is told whose question finds no room in that queue."""
+    if error.bound == "user":
+        return OverLimit(commands.too_many_of_person(limits.waiting_per_user))
+    if error.bound == "channel":
+        return OverLimit(commands.too_many_of_channel(limits.waiting_per_channel))
+    return OverLimit(commands.too_soon(error.left))
+
+
+def user_of(source: Source) -> str:
+    """Name whoever asked, distinct from people with the same id elsewhere; a program by its token."""
+    if source.program is not None:
+        return f"program/{source.program}"
+    return f"{source.platform}/{source.workspace}/{source.user}"
+
+
+def channel_of(source: Source) -> str:
+    """Name the channel of a question, distinct from channels with the same id elsewhere."""
+    return f"{source.platform}/{source.workspace}/{source.channel}"
+
+
 NANO = 1_000_000_000
+
 MOST_DOLLARS = 1_000_000
 
 
@@ -45,6 +114,7 @@ def dollars_in(text: str) -> float | None:
 
 
 _AsWritten = BeforeValidator(lambda given: dollars_in(given) if isinstance(given, str) else given)
+
 Dollars = Annotated[float, _AsWritten, Field(gt=0, le=MOST_DOLLARS, allow_inf_nan=False)]
 
 
@@ -176,84 +246,3 @@ def payer(source: Source) -> Payer:
 def nanos(dollars: float) -> int:
     """Return billionths of a dollar, which add up exactly."""
     return round(dollars * NANO)
-
-
-Count = Callable[[Usage | None], None]
-"""Takes what a call has used."""
-
-
-class RunBudget:
-    """What one run may spend: each request of a call reserves what it may cost before it is sent.
-
-    `answer` is kept for the final answer: no other call may use it. Where a call doesn't fit, `enlarge`
-    reserves more, as far as the budgets have room. `send` notes what a request of a step may cost before
-    it is sent: it counts even if the process is killed. Amounts are in billionths of a dollar.
-    """
-
-    def __init__(
-        self,
-        allowance: Allowance,
-        answer: int,
-        price_of: PriceOf,
-        enlarge: Callable[[int], Awaitable[bool]],
-        send: Callable[[str, int], Awaitable[None]],
-    ) -> None:
-        self._reserved = allowance.reserved
-        self._spent = allowance.spent
-        self._unpriced_call = allowance.unpriced_call
-        self._answer = answer
-        self._price_of = price_of
-        self._enlarge = enlarge
-        self._send = send
-        self._in_flight = 0
-        self._reserving = asyncio.Lock()
-
-    @asynccontextmanager
-    async def room(self, call: Call) -> AsyncGenerator[tuple[Call, Count]]:
-        """Keep room for a call while it is made: yield it with its budget, and what counts its reply.
-
-        Raises `ModelError` where there is none.
-        """
-        cost = nanos(call_cost(call, self._price_of(call.member), self._unpriced_call / NANO))
-        is_last = call.step.startswith("stage3.")
-        counted = 0
-
-        def count(used: Usage | None) -> None:
-            nonlocal counted
-            so_far = self._amount(used)
-            self._spent += so_far - counted
-            counted = so_far
-
-        async def another() -> None:
-            count(call.meter.usage)
-            await self._reserve(cost, is_last=is_last, held=cost)
-            await self._send(call.step, cost)
-
-        await self._reserve(cost, is_last=is_last)
-        try:
-            if cost:
-                await self._send(call.step, cost)
-            yield replace(call, budget=another, prompt=lambda: call.messages), count
-        except ModelError as error:
-            count(error.failure.usage)
-            raise
-        except asyncio.CancelledError:
-            count(call.meter.usage)
-            raise
-        finally:
-            self._in_flight -= cost
-
-    async def _reserve(self, cost: int, *, is_last: bool, held: int = 0) -> None:
-        """Reserve what a request may cost; `held` of it is reserved already."""
-        async with self._reserving:
-            taken = self._spent + self._in_flight + cost - held + (0 if is_last else self._answer)
-            if cost and taken > self._reserved:
-                if not await self._enlarge(taken):
-                    raise ModelError(Failure(cause="over_budget", attempts=0))
-                self._reserved = taken
-            self._in_flight += cost - held
-
-    def _amount(self, usage: Usage | None) -> int:
-        if usage is None:
-            return 0
-        return nanos(usage.cost) + usage.unpriced * self._unpriced_call

@@ -1,28 +1,29 @@
 """What runs may cost: estimated before anything is paid for, then bounded by the budgets in force."""
 
 import asyncio
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, nullcontext, suppress
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 
 import structlog
 
-from bot.service.admission.budgets import NANO, Budgets, Count, RunBudget, nanos, payer
-from bot.service.admission.channels import Channels
+from bot.service.channels import Channels
 from bot.service.inputs import fit, foreseen
+from bot.service.limits import NANO, Budgets, nanos, payer
 from bot.service.metrics import Metrics
 from bot.service.waits import keep, until_written
 from council.brief import Brief, ThreadMessage
 from council.calls import Call
 from council.document.conversation import Source, timestamp
-from council.estimate import Estimate, estimate
+from council.errors import Failure, ModelError
+from council.estimate import Estimate, PriceOf, estimate
 from council.events import Emit
-from council.models.costs import Catalog
+from council.models.costs import Catalog, call_cost
 from council.profile import Member, Profile
 from council.prompts.opening import BYTES_PER_TOKEN, MOST_CHARACTERS, recent, room_beside, turns
-from council.usage import Price
+from council.usage import Price, Usage
 from storage.documents.conversations import Conversations
 from storage.errors import (
     ConstraintError,
@@ -34,8 +35,89 @@ from storage.errors import (
 )
 from storage.journal.journal import Journal
 from storage.journal.progress import RunSteps
-from storage.journal.rows import RunRow
+from storage.journal.rows import Allowance, RunRow
 from storage.scope import TERMINAL
+
+Count = Callable[[Usage | None], None]
+"""Takes what a call has used."""
+
+
+class RunBudget:
+    """What one run may spend: each request of a call reserves what it may cost before it is sent.
+
+    `answer` is kept for the final answer: no other call may use it. Where a call doesn't fit, `enlarge`
+    reserves more, as far as the budgets have room. `send` notes what a request of a step may cost before
+    it is sent: it counts even if the process is killed. Amounts are in billionths of a dollar.
+    """
+
+    def __init__(
+        self,
+        allowance: Allowance,
+        answer: int,
+        price_of: PriceOf,
+        enlarge: Callable[[int], Awaitable[bool]],
+        send: Callable[[str, int], Awaitable[None]],
+    ) -> None:
+        self._reserved = allowance.reserved
+        self._spent = allowance.spent
+        self._unpriced_call = allowance.unpriced_call
+        self._answer = answer
+        self._price_of = price_of
+        self._enlarge = enlarge
+        self._send = send
+        self._in_flight = 0
+        self._reserving = asyncio.Lock()
+
+    @asynccontextmanager
+    async def room(self, call: Call) -> AsyncGenerator[tuple[Call, Count]]:
+        """Keep room for a call while it is made: yield it with its budget, and what counts its reply.
+
+        Raises `ModelError` where there is none.
+        """
+        cost = nanos(call_cost(call, self._price_of(call.member), self._unpriced_call / NANO))
+        is_last = call.step.startswith("stage3.")
+        counted = 0
+
+        def count(used: Usage | None) -> None:
+            nonlocal counted
+            so_far = self._amount(used)
+            self._spent += so_far - counted
+            counted = so_far
+
+        async def another() -> None:
+            count(call.meter.usage)
+            await self._reserve(cost, is_last=is_last, held=cost)
+            await self._send(call.step, cost)
+
+        await self._reserve(cost, is_last=is_last)
+        try:
+            if cost:
+                await self._send(call.step, cost)
+            yield replace(call, budget=another, prompt=lambda: call.messages), count
+        except ModelError as error:
+            count(error.failure.usage)
+            raise
+        except asyncio.CancelledError:
+            count(call.meter.usage)
+            raise
+        finally:
+            self._in_flight -= cost
+
+    async def _reserve(self, cost: int, *, is_last: bool, held: int = 0) -> None:
+        """Reserve what a request may cost; `held` of it is reserved already."""
+        async with self._reserving:
+            taken = self._spent + self._in_flight + cost - held + (0 if is_last else self._answer)
+            if cost and taken > self._reserved:
+                if not await self._enlarge(taken):
+                    raise ModelError(Failure(cause="over_budget", attempts=0))
+                self._reserved = taken
+            self._in_flight += cost - held
+
+    def _amount(self, usage: Usage | None) -> int:
+        if usage is None:
+            return 0
+        return nanos(usage.cost) + usage.unpriced * self._unpriced_call
+
 
 log = structlog.get_logger()
 

@@ -1,39 +1,87 @@
-"""The queue of a process that has its runs to itself: bounds on runs at once, and fair between channels.
+"""Whose turn it is in a process that has its runs to itself: how many may wait, and who is next.
 
-`shared_queue` is that of several processes.
+Several processes on one database count and queue in it (`storage.processes.coordination`).
 """
 
 import asyncio
+import time
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections import Counter, OrderedDict
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from heapq import heappop, heappush
 from operator import attrgetter
 
-import structlog
-
-from bot.errors import Refusal
-from bot.service.admission.limits import Limits, channel_of, user_of
-from bot.service.run_tasks import HandOver, RunCounts, RunTasks, VenueOf
+from bot.errors import OverLimit
+from bot.service.limits import Limits, channel_of, user_of
 from bot.view.run import EXACT_POSITIONS
 from bot.view.wording import commands
 from council.document.conversation import Source
-from council.errors import ModelError
-from council.tasks import Stop
-from storage.errors import StorageError
-from storage.journal.journal import Journal
-from storage.journal.rows import RunRow
-from storage.processes.coordination import Bounds
 
-log = structlog.get_logger()
 
-LOOK_SECONDS = 0.05
-"""Between two looks whether runs that were ended are over."""
-POSITION_SECONDS = 1.0
-"""Between two changes of a waiting run's place on its card: each departure moves many up."""
+class Backlog:
+    """Counts the questions that are accepted and have no turn yet, each by its entry key.
+
+    Nothing here awaits, so no number of questions at once gets past a limit. When each person last
+    asked is remembered while the process runs.
+    """
+
+    def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
+        self._limits = limits
+        self._clock = clock
+        self._asked: OrderedDict[str, float] = OrderedDict()  # whoever must wait, by time
+        self._sources: dict[str, Source] = {}
+        self._users: Counter[str] = Counter()
+        self._channels: Counter[str] = Counter()
+
+    @contextmanager
+    def admitted(self, key: str, source: Source) -> Generator[bool]:
+        """Count a question while it is recorded, and from then on unless that fails.
+
+        Yields whether it is new, not counted already. Raises `OverLimit`.
+        """
+        is_new = key not in self._sources
+        if is_new:
+            self._check(source)
+            self.count(key, source)
+            self._asked[user_of(source)] = self._clock()
+        try:
+            yield is_new
+        except BaseException:
+            if is_new:
+                self.release(key)
+                self._asked.pop(user_of(source), None)
+            raise
+
+    def count(self, key: str, source: Source) -> None:
+        """Count a question that is accepted already, whatever the limits say."""
+        if key not in self._sources:
+            self._sources[key] = source
+            self._users[user_of(source)] += 1
+            self._channels[channel_of(source)] += 1
+
+    def release(self, key: str) -> None:
+        """Stop counting a question: it has its turn, or will never need one."""
+        if source := self._sources.pop(key, None):
+            for counts, name in ((self._users, user_of(source)), (self._channels, channel_of(source))):
+                counts[name] -= 1
+                if not counts[name]:
+                    del counts[name]
+
+    def _check(self, source: Source) -> None:
+        if self._users[user_of(source)] >= self._limits.waiting_per_user:
+            raise OverLimit(commands.too_many_of_person(self._limits.waiting_per_user))
+        if self._channels[channel_of(source)] >= self._limits.waiting_per_channel:
+            raise OverLimit(commands.too_many_of_channel(self._limits.waiting_per_channel))
+        while self._asked and self._left(next(iter(self._asked))) <= 0:
+            self._asked.popitem(last=False)
+        if user_of(source) in self._asked:
+            raise OverLimit(commands.too_soon(self._left(user_of(source))))
+
+    def _left(self, user: str) -> float:
+        """Return the seconds until somebody who has asked may ask again."""
+        return self._asked[user] + self._limits.cooldown - self._clock()
 
 
 # Further back, a position is reported on arrival and again when it reaches one of these.
@@ -185,86 +233,3 @@ class Queue:
             if mark > len(self._waiting):
                 break
             self._waiting[mark - 1].moved(mark)
-
-
-class LocalQueue:
-    """The queue of a process that has its runs to itself; a `bot.service.run_tasks.RunQueue`."""
-
-    bounds: Bounds | None = None
-    hand_over: HandOver | None = None
-    is_shared = False
-
-    def __init__(self, limits: Limits, journal: Journal) -> None:
-        self.limits = limits
-        self._journal = journal
-        self._queue = Queue(limits)
-        self._moved: dict[str, Callable[[], None]] = {}
-
-    @asynccontextmanager
-    async def turn(self, run: RunRow, stop: Stop, moved: Callable[[int], None]) -> AsyncGenerator[None]:
-        """Wait for a run's turn and hold it; `moved` hears its place on arrival, then once a second."""
-        ticket = Ticket(channel_of(run.origin), user_of(run.origin), run.conversation_id)
-        hear = moved
-
-        def place(position: int) -> None:
-            nonlocal hear
-            hear(position)
-            hear = later
-
-        def later(position: int) -> None:
-            if not self._moved:
-                asyncio.get_running_loop().call_later(POSITION_SECONDS, self._show_places)
-            self._moved[run.id] = partial(moved, position)
-
-        async with AsyncExitStack() as stack:
-            turn = stack.enter_async_context(self._queue.turn(ticket, place))
-            with suppress(ModelError):  # stopped while it waited: it ends without a turn
-                await stop.members.guard(turn)
-            self._moved.pop(run.id, None)
-            yield
-
-    def _show_places(self) -> None:
-        moved, self._moved = self._moved, {}
-        for show in moved.values():
-            show()
-
-    async def retry(self, tasks: RunTasks, run: RunRow, venue_of: VenueOf, by: Source) -> str:
-        if run.id in tasks:  # reopened now, it would be overwritten by its ending
-            raise Refusal(commands.IN_PROGRESS)
-        venue = venue_of(run)
-        if venue is None:
-            raise Refusal(commands.ANSWERED)
-        await tasks.reopen(run, venue, by)
-        return commands.RESUMING
-
-    async def stop(self, tasks: RunTasks, run_id: str) -> str:
-        stop = tasks.stops.get(run_id)
-        if stop is None:
-            raise Refusal(commands.OVER)
-        again = stop.pressed
-        stop.press()
-        try:
-            await self._journal.press_stop(run_id)
-        except StorageError:  # it is stopped in any case; only a restart now would forget it
-            log.exception("stop_not_recorded", run=run_id)
-        return commands.ENDING if again else commands.STOPPING
-
-    async def end(self, tasks: RunTasks, run_ids: Sequence[str], within: float) -> None:
-        for run_id in run_ids:
-            if stop := tasks.stops.get(run_id):
-                stop.everything.cancel("stopped")
-        with suppress(TimeoutError):
-            async with asyncio.timeout(within):
-                while any(run_id in tasks for run_id in run_ids):  # noqa: ASYNC110 - it is soon over
-                    await asyncio.sleep(LOOK_SECONDS)
-
-    async def is_first(self, click: str) -> bool:
-        """Return that no other process has seen a click."""
-        del click
-        return True
-
-    def counts(self, tasks: RunTasks) -> RunCounts:
-        return RunCounts(self._queue.running, self._queue.waiting, len(tasks.undelivered_ids))
-
-    def close(self) -> None:
-        """Do nothing: whoever waits here is interrupted with the process."""

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Literal
 
-from bot.service.admission.limits import Limits
 from bot.service.commands import ASK, described
+from bot.service.limits import Limits
 from bot.view.message import Block, Heading, Line, Message, Pairs
 from bot.view.wording import budgets, worth
 from bot.view.wording import help as wording
@@ -19,11 +19,13 @@ from storage.index.statistics import Spent
 from storage.scope import TERMINAL
 
 Page = Literal["help", "options", "models"]
+
 LABELS: dict[Page, str] = {
     "help": wording.HELP,
     "options": wording.OPTIONS,
     "models": wording.MODELS,
 }
+
 _ELSEWHERE = {"discord": (), "slack": ("attachment",), TERMINAL: ("attachment", "private")}
 """The options of `/council` that a platform doesn't have."""
 

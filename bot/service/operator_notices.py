@@ -16,7 +16,7 @@ import structlog
 from pydantic import BaseModel
 
 from bot.errors import VenueError
-from bot.service.admission.access import Admins
+from bot.service.access import Admins
 from bot.view.wording import failures as wording
 from bot.view.wording.failures import Remedy, Target
 from council.calls import Call

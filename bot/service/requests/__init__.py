@@ -1,1 +1,0 @@
-"""What people ask of the bot: questions and follow-ups, votes, settings, help."""
