@@ -15,7 +15,7 @@ from tests.pairs import rows
 HERE = "http://127.0.0.1:8000/v1"
 THERE = "http://127.0.0.1:9000/v1"
 REFUSALS: tuple[Cause, ...] = ("key", "no_key", "credit", "key_limit", "no_api")
-every_refusal = pytest.mark.parametrize("cause", REFUSALS)
+every_refusal = rows("cause", REFUSALS)
 
 
 def own(model: str, endpoint: str = HERE, key: str | None = None) -> Member:
@@ -77,22 +77,27 @@ async def test_two_keys_at_one_address_are_two_accounts() -> None:
 
 
 def test_an_account_is_an_address_and_a_variable() -> None:
-    """What a run keeps of it tells neither; the council's own is none."""
+    """What a run keeps of it tells neither; a run of an earlier version has none. Two seats of one model are one model."""
     seats = [own("a"), own("b", key="ONE"), own("c", key="TWO"), own("d", THERE), own("e", THERE, "ONE")]
     accounts = [member.in_a_run().account_id for member in seats]
     assert len({*accounts}) == len(seats)
     assert own("f", key="ONE").account_id == accounts[1]
     assert Member(model="g").account_id is None
     assert not any("ONE" in str(each) or "127" in str(each) for each in accounts)
-
-
-def test_a_run_of_an_earlier_version_tells_accounts_apart_by_address() -> None:
-    """It has no accounts; a member's own server is still not the council's."""
     accounts = Accounts()
     old = own("a").in_a_run().model_copy(update={"account_id": None})
     accounts.note(old, Failure(cause="key"))
     assert accounts.calls(old).cause == "key"
     assert accounts.calls(Member(model="b")).cause is None
+    accounts = Accounts()
+    dear = Failure(cause="too_dear")
+    for name in ("The Critic", "The Poet"):
+        accounts.note(Member(model="m", persona=Persona(name=name, prompt="Be one.")), dear)
+    accounts.note(own("n"), dear)
+    assert accounts.calls(Member(model="m")).cause is None
+    accounts.note(Member(model="n"), dear)
+    assert accounts.calls(Member(model="m")).cause == "credit"
+    assert accounts.calls(own("n")).cause is None
 
 
 @every_refusal
@@ -114,7 +119,7 @@ async def test_the_only_answer_left_is_delivered() -> None:
     assert (message.stage3.source, message.stage3.model) == ("single", "local")
 
 
-@pytest.mark.parametrize("stage", ["stage2", "stage2_5"])
+@rows("stage", ["stage2", "stage2_5"])
 async def test_an_account_that_is_refused_later_leaves_the_answers(stage: str) -> None:
     """Nobody can write the final answer, so the best-ranked one is it, unedited."""
     council = ScriptedCouncil(script={f"{stage}.1:{FOUR[0]}": failure("credit")})
@@ -151,34 +156,17 @@ async def test_the_chair_goes_down_the_ranking_only_past_refused_accounts() -> N
     assert len(council.asked("stage3")) == 4
 
 
-async def test_one_model_too_dear_fails_alone() -> None:
-    """The account still pays for the others."""
+async def test_one_model_too_dear_fails_alone_and_a_second_ends_the_account() -> None:
+    """The account still pays for the others; whoever waits for its answer after the second refusal is told the same."""
     message = (await refused(FOUR[1], cause="too_dear").run(profile())).message
     assert len(message.stage1) == 3
     assert message.stage3.source == "chairman"
-
-
-async def test_a_second_model_too_dear_ends_the_account() -> None:
-    """The second refusal says so, and whoever waits for its answer there is told the same."""
     council = refused(*FOUR[:2], cause="too_dear")
     council.held |= {f"stage1.1:{name}" for name in FOUR[2:]}
     message = (await council.run(seated(*FOUR, own("local")))).message
     causes = {each.member: each.failure.cause for each in message.failures if each.stage == "stage1"}
     assert causes == {FOUR[0]: "too_dear", **dict.fromkeys(FOUR[1:], "credit")}
     assert (message.stage3.source, message.stage3.model) == ("single", "local")
-
-
-def test_two_seats_of_one_model_are_one_model() -> None:
-    """And what is too dear at one account says nothing of another."""
-    accounts = Accounts()
-    dear = Failure(cause="too_dear")
-    for name in ("The Critic", "The Poet"):
-        accounts.note(Member(model="m", persona=Persona(name=name, prompt="Be one.")), dear)
-    accounts.note(own("n"), dear)
-    assert accounts.calls(Member(model="m")).cause is None
-    accounts.note(Member(model="n"), dear)
-    assert accounts.calls(Member(model="m")).cause == "credit"
-    assert accounts.calls(own("n")).cause is None
 
 
 async def test_a_call_that_is_not_made_is_told_but_not_recorded() -> None:

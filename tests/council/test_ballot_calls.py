@@ -78,7 +78,7 @@ async def test_what_a_review_says_is_stored_as_points() -> None:
 
 
 async def test_an_endpoint_that_refuses_the_schema_is_asked_without_it() -> None:
-    """The prompt then asks for prose; no failure is reported, and the vote counts."""
+    """The prompt then asks for prose; no failure is reported, the vote counts, and the refusal is on record."""
     council = ScriptedCouncil(script={**dict.fromkeys(REVIEWS, REFUSED), "stage2": refusing})
     message = (await council.run(structured())).message
     assert votes(message) == [3] * 4
@@ -90,6 +90,12 @@ async def test_an_endpoint_that_refuses_the_schema_is_asked_without_it() -> None
     assert second.schema is None
     assert "Reply as JSON" in first.messages[-1]["content"]
     assert "FINAL RANKING:" in second.messages[-1]["content"]
+    council = ScriptedCouncil(script={**dict.fromkeys(REVIEWS, REFUSED), "stage2": refusing})
+    message = (await council.run(structured())).message
+    again = ScriptedCouncil(steps=council.steps)
+    replayed = (await again.run(structured())).message
+    assert again.calls == []
+    assert replayed.stage2 == message.stage2
 
 
 async def test_a_reply_that_is_empty_under_the_schema_is_asked_for_without_it() -> None:
@@ -134,16 +140,6 @@ async def test_an_answers_own_ballot_is_nobodys_vote() -> None:
     )
     message = (await council.run()).message
     assert votes(message) == [0] * 4
-
-
-async def test_a_replay_finds_the_refusal_and_asks_nothing_again() -> None:
-    """The refused call is on record like any other."""
-    council = ScriptedCouncil(script={**dict.fromkeys(REVIEWS, REFUSED), "stage2": refusing})
-    message = (await council.run(structured())).message
-    again = ScriptedCouncil(steps=council.steps)
-    replayed = (await again.run(structured())).message
-    assert again.calls == []
-    assert replayed.stage2 == message.stage2
 
 
 async def test_consultants_whose_endpoint_refuses_the_schema_are_asked_the_same_without_it() -> None:
@@ -202,7 +198,7 @@ async def test_a_ballot_that_can_not_be_read_is_asked_for_once_more(reply: str) 
     assert message.aggregate_ranking.ballots == 4
 
 
-async def test_a_ballot_that_stays_unreadable_is_uncounted() -> None:
+async def test_a_ballot_that_stays_unreadable_costs_only_the_vote() -> None:
     """The review itself is used; there is no third call."""
     council = ScriptedCouncil(
         script={REVIEWS[0]: UNREADABLE, f"{REVIEWS[0]}:again": "I can't rank them."}
@@ -210,10 +206,6 @@ async def test_a_ballot_that_stays_unreadable_is_uncounted() -> None:
     message = (await council.run()).message
     assert (message.stage2[0].ranking, message.stage2[0].parsed_ranking) == (UNREADABLE, [])
     assert len([call for call in council.calls if call.step.startswith(REVIEWS[0])]) == 2
-
-
-async def test_a_failed_call_for_the_labels_costs_only_the_vote() -> None:
-    """The review is kept."""
     council = ScriptedCouncil(
         script={REVIEWS[0]: UNREADABLE, f"{REVIEWS[0]}:again": Failure(cause="unavailable")}
     )

@@ -54,11 +54,19 @@ def test_the_schema_is_draft_07() -> None:
             assert each.keys() <= {"$ref", "default"}
 
 
-def test_the_schemas_example_is_a_consultation() -> None:
+def test_the_schemas_example_is_a_consultation_and_so_is_its_least() -> None:
     """It validates, is read, and is stored unchanged."""
     assert faults(SEED_EXAMPLE) == []
     read = Consultation.model_validate(SEED_EXAMPLE)
     assert read.model_dump(mode="json", exclude_defaults=True) == SEED_EXAMPLE
+    least = {
+        "consultant": "a",
+        "response": {"summary": "b", "detailed": "c", "approach": "d"},
+        "confidence": {"score": 1, "reasoning": ""},
+        "metadata": {},
+    }
+    assert faults(least) == []
+    assert Consultation.model_validate(least).model_dump(exclude_defaults=True) == least
 
 
 @rows(
@@ -79,18 +87,6 @@ def test_the_schemas_required_fields_are_required(missing: str) -> None:
     assert faults(example)
     with pytest.raises(ValueError, match=last):
         Consultation.model_validate(example)
-
-
-def test_nothing_else_is_required() -> None:
-    """A consultation may consist of these alone."""
-    least = {
-        "consultant": "a",
-        "response": {"summary": "b", "detailed": "c", "approach": "d"},
-        "confidence": {"score": 1, "reasoning": ""},
-        "metadata": {},
-    }
-    assert faults(least) == []
-    assert Consultation.model_validate(least).model_dump(exclude_defaults=True) == least
 
 
 @rows(
@@ -120,28 +116,16 @@ def test_limits_apply_in_schema_and_model(path: tuple[str, ...], value: object) 
         Consultation.model_validate(example)
 
 
-def test_reviewers_read_all_but_names_and_score(snapshot: SnapshotAssertion) -> None:
-    """All texts, in a fixed order."""
+def test_each_reads_its_own_view(snapshot: SnapshotAssertion) -> None:
+    """Reviewers all but names and score, the chairman the confidence too, a follow-up nothing of the council's own."""
     assert for_reviewers("plain", None) == "plain"
     assert for_reviewers("", consultation(debate={**DEBATE, "round": 2})) == snapshot
-
-
-def test_the_chairman_reads_the_confidence_too() -> None:
-    """As stated by the author."""
     assert chairman_view("plain", None) == "plain"
     assert chairman_view("", consultation()).endswith(
         "\n\nIts author's own confidence: 8 of 10. The load is known."
     )
-
-
-def test_a_conversation_continues_from_what_was_asked_for() -> None:
-    """Without the council's own fields."""
     assert spoken_text("plain", None) == "plain"
     assert json.loads(spoken_text("", consultation(debate={**DEBATE, "round": 2}))) == REPLY
-
-
-def test_code_cannot_close_its_fence() -> None:
-    """However many backticks it holds."""
     assert fenced(CodeSnippet(language="md", code="```\nx\n````")) == "`````md\n```\nx\n````\n`````"
 
 

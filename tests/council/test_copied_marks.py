@@ -45,8 +45,8 @@ def holds(text: object) -> bool:
 
 
 @rows("copy", COPIES)
-async def test_copied_marks_are_in_no_stored_answer_and_on_no_card(copy: str) -> None:
-    """The fence's lines are removed with the mark; the text between them is the answer."""
+async def test_copied_marks_are_in_no_stored_answer_on_no_card_and_in_no_prompt(copy: str) -> None:
+    """The fence's lines are removed with the mark; the text between them is the answer, for others too."""
     council = copying(copy)
     seats = profile(title_model="some/titles")
     done = await council.run(seats)
@@ -60,13 +60,6 @@ async def test_copied_marks_are_in_no_stored_answer_and_on_no_card(copy: str) ->
         assert not holds(event)
         view = fold(view, event, 0.0)
     assert not holds(view)
-
-
-@rows("copy", COPIES)
-async def test_no_prompt_contains_a_copy_besides_its_own_fences(copy: str) -> None:
-    """Reviewers, authors and the chairman read the others' texts without it."""
-    council = copying(copy)
-    await council.run()
     for call in council.calls:
         fences = council.prompt(call.step).replace(f"[begin {MARK}]", "").replace(f"[end {MARK}]", "")
         assert not holds(fences)

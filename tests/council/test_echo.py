@@ -52,19 +52,19 @@ def test_a_reply_that_is_no_correction_has_a_cause(cause: str, reply: str) -> No
     assert (fault(reply, GIVEN) or "") == cause
 
 
-def test_the_question_alone_is_no_correction_of_an_answer_that_repeated_it() -> None:
-    """Although its words were in the author's own answer."""
+def test_a_question_is_no_correction_and_the_authors_own_words_are() -> None:
+    """Although its words were in the author's own answer; as a statement, the same words may be the answer."""
     repeating = replace(GIVEN, original=f"{QUESTION}\n\n{OWN}")
     assert fault(QUESTION, repeating) == "echoed_prompt"
-
-
-def test_a_part_of_the_question_is_no_correction() -> None:
-    """Qwen2.5-Coder 1.5B asked it again; as a statement, the same words may be the answer."""
     asked = replace(
         GIVEN, question="SQLite or PostgreSQL for five users? Recommend one.", original="SQLite."
     )
     assert fault("SQLite or PostgreSQL for five users?", asked) == "echoed_prompt"
     assert fault("PostgreSQL for five users.", asked) is None
+    about_labels = replace(GIVEN, question="Which is right, Response A or Response B?")
+    assert fault("Response A is, and Response B isn't.", about_labels) is None
+    refused = replace(GIVEN, original="I'm sorry, but I can't assist with that.")
+    assert fault("I'm sorry, but I can't help with that.", refused) is None
 
 
 def test_the_language_is_the_questions() -> None:
@@ -79,14 +79,6 @@ def test_the_language_is_the_questions() -> None:
         fault("El viaje es de dos horas y 25 minutos, y esta es la respuesta.", asked)
         == "changed_language"
     )
-
-
-def test_labels_and_refusals_that_were_there_before_are_the_authors_own() -> None:
-    """A question may be about answers with letters."""
-    about_labels = replace(GIVEN, question="Which is right, Response A or Response B?")
-    assert fault("Response A is, and Response B isn't.", about_labels) is None
-    refused = replace(GIVEN, original="I'm sorry, but I can't assist with that.")
-    assert fault("I'm sorry, but I can't help with that.", refused) is None
 
 
 def test_a_text_of_a_megabyte_is_judged() -> None:
@@ -129,15 +121,6 @@ async def test_a_second_echo_leaves_the_answer_as_it_was() -> None:
     assert (failed.stage, failed.failure.cause) == ("stage2_5", "sent_ranking")
     assert "FINAL RANKING: A > B" not in council.prompt("stage3.1:chair/man:chairman")
     message.check()
-
-
-async def test_a_replay_judges_the_same_and_asks_nothing() -> None:
-    """Verdicts follow from recorded replies."""
-    council = ScriptedCouncil(script={STEP: "Response C", f"{STEP}:again": "Response B"})
-    message = (await council.run()).message
-    again = ScriptedCouncil(steps=council.steps)
-    assert (await again.run()).message.stage2_5 == message.stage2_5
-    assert again.calls == []
 
 
 async def test_a_run_of_an_earlier_version_continues_from_its_echo() -> None:

@@ -8,7 +8,6 @@ from structlog.testing import capture_logs
 
 from council.calls import Call, run_retries
 from council.errors import Cause, Failure, RunStopped
-from council.events import MemberFailed
 from council.reviews.labels import label_answers
 from tests.council.scripted import FOUR, ScriptedCouncil, ballot, failure, profile
 from tests.pairs import rows
@@ -33,8 +32,8 @@ async def test_the_log_names_a_failed_call_but_quotes_nobody() -> None:
     ]
 
 
-async def test_an_unexpected_error_costs_one_member() -> None:
-    """An error in asking or in reading a reply is logged with its traceback; the run continues."""
+async def test_an_unexpected_error_costs_one_member(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is logged with its traceback and recorded: it would otherwise end the run again after every restart."""
 
     def crash(_: Call) -> str:
         raise RuntimeError("surprise")
@@ -48,14 +47,10 @@ async def test_an_unexpected_error_costs_one_member() -> None:
     ]
     assert ("call_crashed", f"stage1.1:{FOUR[0]}") in [(log["event"], log.get("step")) for log in logs]
 
-
-async def test_a_reply_that_breaks_its_reader_costs_one_member(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is recorded, and would otherwise end the run again after every restart."""
-
-    def crash(*_: object) -> None:
+    def give_up(*_: object) -> None:
         raise RecursionError
 
-    monkeypatch.setattr("council.reviews.ballots.read_ballot", crash)
+    monkeypatch.setattr("council.reviews.ballots.read_ballot", give_up)
     with capture_logs() as logs:
         message = (await ScriptedCouncil().run()).message
     assert message.stage2 == []
@@ -63,7 +58,7 @@ async def test_a_reply_that_breaks_its_reader_costs_one_member(monkeypatch: pyte
     assert [log["event"] for log in logs].count("reply_not_read") == len(FOUR)
 
 
-@pytest.mark.parametrize("cause", ["key", "credit"])
+@rows("cause", ["key", "credit"])
 async def test_a_title_models_refused_account_ends_no_run(cause: Cause) -> None:
     """It may have its own key; the question becomes the title."""
     council = ScriptedCouncil(script={"title": failure(cause, "no")})
@@ -131,17 +126,8 @@ async def test_the_chair_passes_down_the_line() -> None:
     ]
 
 
-async def test_the_best_ranked_member_takes_the_chair() -> None:
-    """After the chairman and its fallbacks."""
-    council = ScriptedCouncil(script={"stage3.1:chair/man:chairman": failure()})
-    message = (await council.run()).message
-    assert message.label_to_model is not None
-    assert message.stage3.source == "best_ranked"
-    assert message.stage3.model == message.label_to_model["Response A"]
-
-
-async def test_without_any_chairman_the_best_corrected_answer_is_final_verbatim() -> None:
-    """It is labelled as such, and no model is asked twice."""
+async def test_a_verbatim_answer_is_the_best_corrected_one_with_its_facts() -> None:
+    """It is labelled as such, no model is asked twice, and what is said of it belongs to the text shown."""
     council = ScriptedCouncil(script={"stage3": failure()})
     message = (await council.run(profile(chairman=FOUR[0], chairman_fallbacks=(FOUR[0],)))).message
     assert message.stage3.source == "verbatim"
@@ -150,10 +136,6 @@ async def test_without_any_chairman_the_best_corrected_answer_is_final_verbatim(
     assert message.stage3.response == corrected.corrected_response
     asked = council.asked("stage3")
     assert len(asked) == len(set(asked))
-
-
-async def test_a_verbatim_answer_is_told_as_cut_off_and_by_whom() -> None:
-    """The facts belong to the text shown: the correction, or the answer if there is none."""
     council = ScriptedCouncil(script={"stage3": failure()}, truncated={"stage1"}, answered_by="vice/one")
     message = (await council.run(profile(*FOUR[:2]))).message
     assert (message.stage3.source, message.stage3.truncated) == ("verbatim", False)
@@ -165,8 +147,8 @@ async def test_a_verbatim_answer_is_told_as_cut_off_and_by_whom() -> None:
     assert message.stage3.answered_by == "vice/one"
 
 
-async def test_a_stage_ends_at_its_wall_clock() -> None:
-    """Whoever hasn't answered by then is cut off and named."""
+async def test_a_stage_ends_at_its_wall_clock_and_stragglers_after_the_grace() -> None:
+    """Whoever hasn't answered by then is cut off and named; the grace begins when the quorum has answered."""
     council = ScriptedCouncil(held={f"stage1.1:{FOUR[3]}"})
     running = asyncio.create_task(council.run(profile(stage_deadline=60)))
     while len(council.finished) < 3:
@@ -175,10 +157,6 @@ async def test_a_stage_ends_at_its_wall_clock() -> None:
     message = (await running).message
     assert [answer.model for answer in message.stage1] == [*FOUR[:3]]
     assert message.failures[0].failure.cause == "stage_deadline"
-
-
-async def test_stragglers_are_cut_off_after_the_grace_and_named() -> None:
-    """The grace begins when the quorum has answered; it is off unless a profile sets it."""
     council = ScriptedCouncil(held={f"stage1.1:{FOUR[3]}"})
     message = (await council.run(profile(straggler_grace=0.0))).message
     assert FOUR[3] not in [answer.model for answer in message.stage1]
@@ -188,8 +166,8 @@ async def test_stragglers_are_cut_off_after_the_grace_and_named() -> None:
     assert council.steps.outcomes[f"stage1.1:{FOUR[3]}"] == Failure(cause="straggler")
 
 
-async def test_stop_ends_the_members_calls_and_lets_the_chairman_write() -> None:
-    """With a quorum of answers only the chairman's call follows, marked stopped early."""
+async def test_stop_keeps_what_there_is_and_lets_the_chairman_write() -> None:
+    """With a quorum of answers only the chairman's call follows, marked stopped early; corrections fall back."""
     council = ScriptedCouncil(held={f"stage1.1:{name}" for name in FOUR[2:]})
     running = asyncio.create_task(council.run())
     await council.until_called(*(f"stage1.1:{name}" for name in FOUR))
@@ -201,10 +179,6 @@ async def test_stop_ends_the_members_calls_and_lets_the_chairman_write() -> None
     assert message.stage3.source == "chairman"
     assert message.stage3.stopped_early
     message.check()
-
-
-async def test_stop_during_the_reviews_keeps_those_that_are_in() -> None:
-    """Corrections fall back; the chairman reads what there is."""
     council = ScriptedCouncil(held={f"stage2.1:{name}" for name in FOUR[1:]})
     running = asyncio.create_task(council.run())
     await council.until_called(*(f"stage2.1:{name}" for name in FOUR))
@@ -217,8 +191,8 @@ async def test_stop_during_the_reviews_keeps_those_that_are_in() -> None:
     message.check()
 
 
-async def test_stop_before_the_quorum_ends_the_run() -> None:
-    """One answer of four, stopped by hand, is not the council's answer."""
+async def test_stop_before_the_quorum_and_a_second_one_end_the_run() -> None:
+    """One answer of four is not the council's answer; nothing more is asked of anybody."""
     council = ScriptedCouncil(held={f"stage1.1:{name}" for name in FOUR[1:]})
     running = asyncio.create_task(council.run())
     await council.until_called(*(f"stage1.1:{name}" for name in FOUR))
@@ -226,10 +200,6 @@ async def test_stop_before_the_quorum_ends_the_run() -> None:
     with pytest.raises(RunStopped) as stopped:
         await running
     assert not stopped.value.enough
-
-
-async def test_a_second_stop_ends_the_chairman_too() -> None:
-    """Nothing more is asked of anybody."""
     council = ScriptedCouncil(held={"stage3.1:chair/man:chairman"})
     running = asyncio.create_task(council.run())
     await council.until_called("stage3.1:chair/man:chairman")
@@ -286,27 +256,3 @@ async def test_an_answer_cannot_steer_its_own_ranking(injection: str) -> None:
         prompt = council.prompt(call.step)
         assert prompt.count("[end b0undary]") == prompt.count("[begin b0undary]")
         assert "b0undary]\n\nNew instruction" not in prompt
-
-
-async def test_an_unreadable_ballot_counts_for_nobody() -> None:
-    """It is shown as uncounted; the review itself still reaches the authors."""
-    council = ScriptedCouncil(script={f"stage2.1:{FOUR[0]}": "Response B is nice, and A too."})
-    message = (await council.run()).message
-    assert message.stage2[0].parsed_ranking == []
-    assert message.aggregate_ranking is not None
-    assert message.aggregate_ranking.uncounted == [FOUR[0]]
-    assert "Response B is nice" in (message.stage2_5 or [])[1].peer_critiques
-
-
-async def test_every_failure_is_told_to_the_observers() -> None:
-    """There is one event for each failed call."""
-    council = ScriptedCouncil(
-        script={f"stage1.1:{FOUR[0]}": failure(), f"stage2.1:{FOUR[1]}": failure("deadline")}
-    )
-    await council.run()
-    told = [
-        (event.stage, event.member, event.failure.cause)
-        for event in council.events
-        if isinstance(event, MemberFailed)
-    ]
-    assert told == [("stage1", FOUR[0], "unavailable"), ("stage2", FOUR[1], "deadline")]

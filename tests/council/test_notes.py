@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Sequence
 from itertools import combinations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,11 +39,6 @@ def streamed(pieces: Sequence[str], mark: str | None = MARK) -> str:
 def bare(text: str) -> str:
     """Return a text without blanks; some of those before a mark are shown before the mark is known."""
     return "".join(text.split())
-
-
-def test_the_closing_part_is_separated_from_the_answer() -> None:
-    """Blank lines around the mark belong to neither."""
-    assert read(WHOLE) == (ANSWER, BOTH)
 
 
 @rows("fence", ["```\n{}\n```", "```text\n\n{}\n```\n", "~~~\n{}", "{}\n```"])
@@ -133,7 +127,7 @@ def test_notes_are_read_leniently_and_never_guessed(closing: str, notes: dict[st
 
 
 def test_a_model_that_is_there_twice_is_named_by_its_persona() -> None:
-    """The model alone could be either."""
+    """The model alone could be either; half a sentence may mean the opposite."""
     labels = {
         "Response A": "openai/gpt-5#the-devils-advocate",
         "Response B": "openai/gpt-5#the-innovator",
@@ -141,10 +135,6 @@ def test_a_model_that_is_there_twice_is_named_by_its_persona() -> None:
     closing = "DISSENT: The Devil\u2019s Advocate waits.\nONLY: gpt-5 saw it."
     notes = ChairNotes(dissent="The Devil\u2019s Advocate waits.")
     assert read(f"{ANSWER}\n{MARK}\n{closing}", labels) == (ANSWER, notes)
-
-
-def test_a_reply_that_was_cut_off_loses_its_last_line_of_notes() -> None:
-    """Half a sentence may mean the opposite."""
     cut = f"{ANSWER}\n\n{MARK}\n{NOTES[:-12]}"
     assert read(cut, truncated=True) == (ANSWER, ChairNotes(dissent="grok-4 would wait."))
     for length in range(1, len(MARK)):
@@ -160,7 +150,7 @@ def test_without_a_mark_a_reply_is_all_answer() -> None:
 
 def test_notes_are_never_streamed_as_answer() -> None:
     """Whichever way the reply is cut into two, three or single pieces."""
-    cuts = range(len(ANSWER) - 5, len(WHOLE) + 1)
+    cuts = range(len(ANSWER) - 5, len(WHOLE) + 1, 3)
     splits = [
         [*WHOLE],
         *([WHOLE[:at], WHOLE[at:]] for at in range(len(WHOLE) + 1)),
@@ -247,8 +237,8 @@ async def test_the_chairmans_notes_are_stored_beside_its_answer_and_not_streamed
     assert again.calls == []
 
 
-async def test_only_the_chairman_is_given_the_mark() -> None:
-    """A member that doesn't know it can't write notes in another's name."""
+async def test_only_the_chairman_is_given_the_mark_and_of_a_demonstration_nobody() -> None:
+    """A member that doesn't know it can't write notes in another's name; a small model would copy the form."""
     council = chaired(stage1=f"Yes.\n\nDISSENT: {FOUR[0]} is a fool.\nASK: Why?")
     message = (await council.run(profile(title_model="title/writer"), notes_mark=MARK)).message
     told = {call.step for call in council.calls if MARK in council.prompt(call.step)}
@@ -257,9 +247,12 @@ async def test_only_the_chairman_is_given_the_mark() -> None:
     assert f"this mark alone:\n\n{MARK}\n\nBelow it" in prompt
     assert prompt.endswith("\n[end b0undary]\n\nWrite the answer first, then the notes.")
     assert message.stage3.notes == NOTED
+    council = ScriptedCouncil()
+    await council.run(profile(demonstration=True), notes_mark=MARK)
+    assert MARK not in "".join(council.prompt(call.step) for call in council.calls)
 
 
-@pytest.mark.parametrize("fallen", [["chairman"], ["chairman", "fallback"]])
+@rows("fallen", [["chairman"], ["chairman", "fallback"]])
 async def test_every_substitute_chairman_writes_notes(fallen: list[str]) -> None:
     """A fallback, or the best-ranked member."""
     names = {"chairman": "chair/man", "fallback": "second/chair"}
@@ -270,7 +263,7 @@ async def test_every_substitute_chairman_writes_notes(fallen: list[str]) -> None
 
 
 async def test_an_answer_that_nobody_wrote_for_the_council_has_no_notes() -> None:
-    """A member's own words, verbatim or the only ones there are."""
+    """A member's own words, verbatim or the only ones there are; after Stop, there are answers to compare."""
     said = f"Yes.\n\n{MARK}\n{NOTES}"
     verbatim = ScriptedCouncil(script={"stage3": failure(), "stage2_5": said})
     assert (await verbatim.run(notes_mark=MARK)).message.stage3.notes is None
@@ -278,10 +271,6 @@ async def test_an_answer_that_nobody_wrote_for_the_council_has_no_notes() -> Non
     only.script |= {f"stage1.1:{name}": failure() for name in FOUR[1:]}
     final = (await only.run(notes_mark=MARK)).message.stage3
     assert (final.source, final.notes) == ("single", None)
-
-
-async def test_a_stopped_runs_chairman_writes_notes() -> None:
-    """It has answers to compare, if not reviews."""
     council = chaired()
     council.held |= {f"stage2.1:{name}" for name in FOUR}
     running = asyncio.create_task(council.run(notes_mark=MARK))
@@ -289,13 +278,6 @@ async def test_a_stopped_runs_chairman_writes_notes() -> None:
     council.stop.press()
     final = (await running).message.stage3
     assert (final.stopped_early, final.notes) == (True, NOTED)
-
-
-async def test_a_demonstration_is_not_asked_for_notes() -> None:
-    """The small model would copy the form."""
-    council = ScriptedCouncil()
-    await council.run(profile(demonstration=True), notes_mark=MARK)
-    assert MARK not in "".join(council.prompt(call.step) for call in council.calls)
 
 
 async def test_the_chairman_reads_what_members_no_longer_say() -> None:
@@ -315,15 +297,11 @@ async def test_the_chairman_reads_what_members_no_longer_say() -> None:
     assert "no longer says" not in plain.prompt("stage3.1:chair/man:chairman")
 
 
-async def test_a_failure_that_quotes_the_prompt_is_shown_without_the_mark() -> None:
-    """A provider's error may contain anything that it was sent."""
+async def test_what_is_cut_off_or_quoted_shows_no_mark() -> None:
+    """A provider's error may contain anything that it was sent; cut-off notes don't make the answer end too early."""
     council = ScriptedCouncil(script={"stage3": Failure(cause="filtered", detail=f"bad: {MARK} here")})
     message = (await council.run(notes_mark=MARK)).message
     assert {each.failure.detail for each in message.failures} == {"bad: here"}
-
-
-async def test_cut_off_notes_do_not_mark_the_answer() -> None:
-    """The card would otherwise say that the answer ends too early."""
     council = chaired()
     council.truncated = {"stage3"}
     message = (await council.run(twins(), notes_mark=MARK)).message
@@ -357,7 +335,7 @@ ONLY_NOTES = f"{MARK}\n\n- DISSENT: {FOUR[0]} would wait.\n- ASK: How many tenan
 
 
 async def test_a_chairman_that_writes_only_notes_is_asked_for_the_answer() -> None:
-    """A model of 1.5 billion parameters did that; what it had streamed is withdrawn."""
+    """What it had streamed is withdrawn; a second time, the next writes: notes are never passed off as the answer."""
     step = "stage3.1:chair/man:chairman"
     council = ScriptedCouncil(script={step: ONLY_NOTES, f"{step}:again": "Shard."})
     message = (await council.run(notes_mark=MARK)).message
@@ -369,10 +347,6 @@ async def test_a_chairman_that_writes_only_notes_is_asked_for_the_answer() -> No
     assert view.final.response == "Shard."
     retried = [event for event in council.events if isinstance(event, MemberRetried)]
     assert [event.stage for event in retried] == ["stage3"]
-
-
-async def test_a_chairman_that_writes_no_answer_is_followed_by_the_next() -> None:
-    """Notes are never passed off as the answer."""
     step = "stage3.1:chair/man:chairman"
     council = ScriptedCouncil(script={step: ONLY_NOTES, f"{step}:again": ONLY_NOTES, "stage3": "Shard."})
     message = (await council.run(notes_mark=MARK)).message

@@ -4,8 +4,6 @@ import json
 import re
 from collections.abc import Callable
 
-import pytest
-
 from council.calls import Call, MemorySteps
 from council.document.conversation import AssistantMessage
 from council.document.results import ObjectionReply, ReviewPoint, Severity, Stage2_5Result, Stage2Result
@@ -103,11 +101,13 @@ def test_the_mark_counts_exactly_and_alone_on_its_line(marked: str, is_read: boo
     assert (read is not None) == is_read
 
 
-def test_a_reply_within_a_code_block_is_read() -> None:
-    """Small models write the whole form so."""
+def test_a_reply_in_a_code_block_is_read_and_an_example_of_the_prompt_is_none() -> None:
+    """Small models write the whole form so; one that repeats the form has checked nothing."""
     read = read_replies(f"```text\n1. holds: yes.\n{MARK}\nTwelve.\n```", MARK, 1)
     assert read is not None
     assert (read.verdicts, read.answer) == ({1: (True, "yes.")}, "Twelve.")
+    ours = "in this form:\n\n1. holds: <how you checked it>"
+    assert read_replies(f"1. holds: <how you checked it>\n\n{MARK}\n\nTwelve.", MARK, 1, ours) is None
 
 
 @rows(
@@ -157,12 +157,6 @@ def test_the_same_is_read_from_json(
 def test_json_without_replies_or_cut_off_before_its_answer_is_not_read(text: str) -> None:
     """It is asked for once more."""
     assert read_replies(text, MARK, 1) is None
-
-
-def test_an_example_of_the_prompt_is_no_reply() -> None:
-    """A small model that repeats the form has checked nothing."""
-    ours = "in this form:\n\n1. holds: <how you checked it>"
-    assert read_replies(f"1. holds: <how you checked it>\n\n{MARK}\n\nTwelve.", MARK, 1, ours) is None
 
 
 def test_objections_come_by_gravity_and_those_without_ground_last() -> None:
@@ -227,7 +221,7 @@ def council(script: dict[str, Script], *, steps: MemorySteps | None = None) -> S
     return ScriptedCouncil(script={**whole, **script}, as_written=True, steps=steps or MemorySteps())
 
 
-async def test_an_objection_that_holds_changes_the_answer() -> None:
+async def test_an_objection_that_holds_changes_the_answer_unless_its_author_keeps_it() -> None:
     """The replies are on record, each with its critic and the objection, and so is the answer."""
     scripted = council({STEP: replying("holds", "It is right now.")})
     message = (await scripted.run(profile(*THREE))).message
@@ -239,6 +233,9 @@ async def test_an_objection_that_holds_changes_the_answer() -> None:
         for critic in THREE[1:]
     ]
     assert AssistantMessage.model_validate(message.dump()) == message
+    message = (await council({STEP: replying("holds")}).run(profile(*THREE))).message
+    assert of(message).corrected_response == of(message).original_response
+    assert [each.holds for each in of(message).replies or ()] == [True, True]
 
 
 async def test_an_answer_below_nothing_that_holds_is_stored_nowhere() -> None:
@@ -251,13 +248,6 @@ async def test_an_answer_below_nothing_that_holds_is_stored_nowhere() -> None:
     assert [each.holds for each in result.replies or ()] == [False, False]
     assert "Another answer altogether" not in json.dumps(message.dump())
     assert "Another answer altogether" not in scripted.prompt("stage3.1:chair/man:chairman")
-
-
-async def test_an_answer_is_kept_although_something_holds() -> None:
-    """If its author says so."""
-    message = (await council({STEP: replying("holds")}).run(profile(*THREE))).message
-    assert of(message).corrected_response == of(message).original_response
-    assert [each.holds for each in of(message).replies or ()] == [True, True]
 
 
 @rows("said", ["Just another answer.", "1. holds: yes.\n\nTwelve.", "KEEP: it is right."])
@@ -296,24 +286,6 @@ async def test_the_mark_is_in_no_prompt_before_and_in_nothing_that_is_stored() -
         assert said.count(mark) == is_correction
 
 
-async def test_twelve_right_answers_survive_twelve_wrong_reviews() -> None:
-    """However sure the reviews are; what authors would have written is dropped."""
-    fields = {"quote": "the first answer"}
-    for number in range(4):
-        scripted = council(
-            {
-                "stage2": objecting(
-                    f"Provably wrong: the result is {number}, as everybody knows.", **fields
-                ),
-                "stage2_5": replying("doesn't hold", f"You are right, it is {number}."),
-            }
-        )
-        message = (await scripted.run(profile(*THREE))).message
-        for each in message.stage2_5 or ():
-            assert each.corrected_response == each.original_response
-            assert len(each.replies or ()) == 2
-
-
 async def test_authors_see_neither_ranks_nor_how_many_agree() -> None:
     """Nor whose an objection is, beside the reviews; those are without their ranking."""
     scripted = council({})
@@ -326,7 +298,7 @@ async def test_authors_see_neither_ranks_nor_how_many_agree() -> None:
     assert "corrected answer" in prompt[-600:]
 
 
-@pytest.mark.parametrize("mode", ["full", "extracted"])
+@rows("mode", ["full", "extracted"])
 async def test_without_an_objection_everybody_is_asked_in_full_mode(mode: str) -> None:
     """An author may find an error itself; its reply is its own objection."""
 
@@ -421,12 +393,3 @@ async def test_the_chairman_decides_what_authors_reject() -> None:
             f"{author}: it says so itself." in prompt
         )
     assert "Now answer the question itself" in prompt[-600:]
-
-
-async def test_a_replay_reads_the_same_replies() -> None:
-    """From the journal, without a call."""
-    scripted = council({STEP: replying("holds", "Twelve.")})
-    message = (await scripted.run(profile(*THREE))).message
-    again = council({}, steps=scripted.steps)
-    assert (await again.run(profile(*THREE))).message.dump() == message.dump()
-    assert again.calls == []

@@ -2,12 +2,9 @@
 
 from collections.abc import Callable
 
-import pytest
-
 from council.calls import Call, MemorySteps
 from council.document.conversation import AssistantMessage, peer_critiques
 from council.document.results import IterationState, TerminationReason
-from council.events import StageCompleted, StageStarted, to_json
 from tests.council.scripted import FOUR, Script, ScriptedCouncil, failure, labels_in, profile
 from tests.pairs import rows
 
@@ -118,9 +115,7 @@ async def test_every_reason_ends_the_rounds(
     message.check()
 
 
-@pytest.mark.parametrize(
-    ("step", "rounds"), [("stage2.2:openai/gpt-5", 2), ("stage2_5.1:google/gemini", 1)]
-)
+@rows(("step", "rounds"), [("stage2.2:openai/gpt-5", 2), ("stage2_5.1:google/gemini", 1)])
 async def test_stop_ends_the_rounds(step: str, rounds: int) -> None:
     """No further round begins; the chairman gets what there is."""
     council = ScriptedCouncil()
@@ -130,12 +125,6 @@ async def test_stop_ends_the_rounds(step: str, rounds: int) -> None:
     assert len(iteration(message).rounds) == rounds
     assert message.stage3.stopped_early
     message.check()
-
-
-async def test_a_single_round_is_not_recorded_as_rounds() -> None:
-    """By default there is one round, and the document is that of the contract."""
-    message = (await ScriptedCouncil().run()).message
-    assert message.iteration is None
 
 
 async def test_a_round_that_fails_keeps_the_answers_before_it() -> None:
@@ -151,20 +140,7 @@ async def test_a_round_that_fails_keeps_the_answers_before_it() -> None:
     assert [(each.round, each.member) for each in message.failures] == [(2, "openai/gpt-5")]
 
 
-async def test_events_of_a_further_round_carry_its_number() -> None:
-    """The stages' events repeat with `round`, in the contract's order."""
-    council = ScriptedCouncil(script={"stage2_5": another})
-    await council.run(profile(*MEMBERS, max_rounds=2))
-    told = [
-        (to_json(event)["type"], event.round)
-        for event in council.events
-        if isinstance(event, StageStarted | StageCompleted)
-    ]
-    names = ["stage2_start", "stage2_complete", "stage2_5_start", "stage2_5_complete"]
-    assert told[2:-2] == [(name, number) for number in (1, 2) for name in names]
-
-
-@pytest.mark.parametrize("mode", ["full", "extracted"])
+@rows("mode", ["full", "extracted"])
 async def test_a_replay_of_rounds_asks_nothing(mode: str) -> None:
     """With all steps recorded, the same message results without a call; else only missing calls are made."""
     seats = profile(*MEMBERS, max_rounds=3, critique_mode=mode)

@@ -63,7 +63,7 @@ async def test_stage_events_come_in_the_contracts_order() -> None:
 
 
 async def test_the_cost_is_one_sum_that_knows_every_call_as_it_ends() -> None:
-    """With the title's and failed calls; the last sum told is the document's."""
+    """With the title's and failed calls, by call, by stage and for the run; the last sum told is the document's."""
     costly = Failure(cause="filtered", usage=Usage(prompt_tokens=7, cost=0.0003))
     council = ScriptedCouncil(script={f"stage1.1:{FOUR[0]}": costly})
     seats = profile(title_model="title/writer")
@@ -79,6 +79,13 @@ async def test_the_cost_is_one_sum_that_knows_every_call_as_it_ends() -> None:
     again = ScriptedCouncil(steps=council.steps)
     replayed = (await again.run(seats)).message.usage
     assert (replayed, again.calls) == (message.usage, [])
+    council = ScriptedCouncil()
+    usage = (await council.run()).message.usage
+    assert usage is not None
+    assert len(usage.calls) == 13
+    assert usage.stages["stage1"].tokens == 60
+    assert usage.run.tokens == 195
+    assert usage.run.cost == pytest.approx(0.013)
 
 
 async def test_reviews_wait_for_the_last_answer() -> None:
@@ -110,15 +117,11 @@ async def test_a_correction_waits_for_every_review_but_its_own() -> None:
 
 
 async def test_a_slow_title_delays_nothing() -> None:
-    """If the title isn't there with the answer, the question's words are used."""
+    """If it isn't there with the answer, the question's words are used; a process that ends leaves it to the next start."""
     council = ScriptedCouncil(held={"title"})
     deliberation = await council.run(profile(title_model="title/writer"))
     assert deliberation.title == "Should we shard now or buy a bigger machine?"
     assert council.steps.outcomes["title"].model_dump(exclude_defaults=True) == {"cause": "not_needed"}
-
-
-async def test_a_run_that_is_interrupted_gets_its_title_later() -> None:
-    """A process that ends leaves the title to the next start, like every other call in flight."""
     council = ScriptedCouncil(held={"title", "stage1.1:x-ai/grok"})
     running = asyncio.create_task(council.run(profile(title_model="title/writer")))
     await council.until_called(*council.held)
@@ -130,16 +133,12 @@ async def test_a_run_that_is_interrupted_gets_its_title_later() -> None:
     assert (await again.run(profile(title_model="title/writer"))).title == "A fine title"
 
 
-async def test_a_title_model_names_the_conversation() -> None:
-    """Its first line without quotes is the title."""
+async def test_a_title_comes_from_its_model_or_the_question() -> None:
+    """The first line without quotes; else no call is made for it, and a long question is cut at a word."""
     council = ScriptedCouncil(script={"title": '"Shard or scale up"\n'})
     deliberation = await council.run(profile(title_model="title/writer"))
     assert deliberation.title == "Shard or scale up"
     assert TitleCompleted("Shard or scale up") in council.events
-
-
-async def test_without_a_title_model_the_question_names_the_conversation() -> None:
-    """No call is made for it; a long question is cut at a word."""
     council = ScriptedCouncil()
     deliberation = await council.run(question="Why " + "is it so slow and " * 20 + "\nplease?")
     assert deliberation.title is not None
@@ -161,7 +160,7 @@ async def test_a_follow_up_keeps_its_conversations_title() -> None:
 
 
 async def test_questions_without_room_for_their_answers_are_listed() -> None:
-    """Before the exchanges that are repeated in full, and fenced like them."""
+    """Before the exchanges that are repeated in full, and fenced like them; observers hear how many."""
     council = ScriptedCouncil()
     turns = (
         Turn(question="Do we move to PostgreSQL?", answer=None),
@@ -176,10 +175,6 @@ async def test_questions_without_room_for_their_answers_are_listed() -> None:
         "[end b0undary]\n\n"
         "[begin b0undary]\nEarlier question:\n\nWhen?\n"
     ) in council.prompt(f"stage1.1:{FOUR[0]}")
-
-
-def test_what_was_left_out_is_an_event_of_the_contract() -> None:
-    """With its numbers."""
     assert to_json(HistoryShortened(answers=3, titles=8, left_out=1)) == {
         "type": "history_shortened",
         "answers": 3,
@@ -221,8 +216,8 @@ async def test_a_threads_messages_are_fenced_each_by_itself() -> None:
     }
 
 
-async def test_nobody_reviews_its_own_answer() -> None:
-    """With three or more answers a reviewer doesn't see its own; names never appear in reviews."""
+async def test_nobody_reviews_its_own_answer_but_of_two() -> None:
+    """Names never appear in reviews; with two answers recusal would leave nothing to rank."""
     council = ScriptedCouncil()
     message = (await council.run()).message
     assert message.label_to_model is not None
@@ -237,10 +232,6 @@ async def test_nobody_reviews_its_own_answer() -> None:
                 author = message.label_to_model[label]
                 assert f"[begin b0undary]\n{label}:\n\nThe first answer of {author}." in text
                 assert f"by {author}" not in text
-
-
-async def test_two_answers_are_both_shown_to_both() -> None:
-    """With two answers recusal would leave nothing to rank."""
     council = ScriptedCouncil()
     message = (await council.run(profile("a/one", "b/two"))).message
     assert [len(review.order) for review in message.stage2] == [2, 2]
@@ -294,25 +285,6 @@ async def test_the_chairman_reads_corrected_answers_ranking_and_dissent() -> Non
     assert "real dissent" in prompt
 
 
-async def test_the_chairmans_words_are_streamed() -> None:
-    """Observers hear them as they come, and no other model's."""
-    council = ScriptedCouncil()
-    await council.run()
-    streamed = [event for event in council.events if isinstance(event, AnswerStreamed)]
-    assert streamed == [AnswerStreamed("chair/man", "The council's answer, written by chair/man.")]
-
-
-async def test_usage_is_kept_by_call_by_stage_and_for_the_run() -> None:
-    """Thirteen calls of fifteen tokens."""
-    council = ScriptedCouncil()
-    usage = (await council.run()).message.usage
-    assert usage is not None
-    assert len(usage.calls) == 13
-    assert usage.stages["stage1"].tokens == 60
-    assert usage.run.tokens == 195
-    assert usage.run.cost == pytest.approx(0.013)
-
-
 async def test_one_model_may_sit_twice_with_two_personas() -> None:
     """Each seat has its own name in the document; the provider is asked for the bare id."""
     council = ScriptedCouncil()
@@ -331,18 +303,16 @@ async def test_one_model_may_sit_twice_with_two_personas() -> None:
     assert SKEPTIC.prompt in council.prompt("stage1.1:openai/gpt-5#the-devils-advocate")
 
 
-async def test_a_replayed_run_asks_nothing_and_says_the_same() -> None:
-    """With all steps known no call is made, and the document is equal to the last byte."""
+async def test_a_replayed_run_asks_nothing_writes_no_prompt_and_says_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The document is equal to the last byte; a thousand runs may resume at once after a restart."""
     first = ScriptedCouncil(script={"stage2.1:x-ai/grok": "no ballot from me"})
     deliberation = await first.run()
     again = ScriptedCouncil(steps=first.steps)
     replayed = await again.run()
     assert again.calls == []
     assert replayed.message.dump() == deliberation.message.dump()
-
-
-async def test_a_replay_writes_no_prompt_for_what_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thousand runs may resume at once after a restart."""
     first = ScriptedCouncil()
     deliberation = await first.run()
     written: list[str] = []
@@ -379,7 +349,7 @@ async def test_a_replay_makes_only_the_missing_calls_from_the_same_prompts() -> 
 
 
 async def test_observers_hear_results_as_the_document_stores_them() -> None:
-    """`stage2_complete` brings labels and ranking; every stage's data is the contract's."""
+    """With labels and ranking; the chairman's words as they come, and no other model's."""
     council = ScriptedCouncil()
     message = (await council.run()).message
     completed = {event.stage: event for event in council.events if isinstance(event, StageCompleted)}
@@ -389,3 +359,7 @@ async def test_observers_hear_results_as_the_document_stores_them() -> None:
     assert completed["stage2"].aggregate_ranking == message.aggregate_ranking
     assert [*completed["stage2_5"].results] == message.stage2_5
     assert [*completed["stage3"].results] == [message.stage3]
+    council = ScriptedCouncil()
+    await council.run()
+    streamed = [event for event in council.events if isinstance(event, AnswerStreamed)]
+    assert streamed == [AnswerStreamed("chair/man", "The council's answer, written by chair/man.")]

@@ -20,8 +20,8 @@ def scored(call: Call, **low: int) -> str:
     return ballot(call).replace("FINAL RANKING:", f"SCORES:\n{rows}\n\nFINAL RANKING:")
 
 
-async def test_every_stage_knows_the_criteria() -> None:
-    """They are fenced like a question, since somebody typed them."""
+async def test_every_stage_knows_the_criteria_and_scores_are_a_matrix() -> None:
+    """Criteria are fenced like a question, since somebody typed them; observers hear of scores with the ranking."""
     council = ScriptedCouncil(script={"stage2": scored})
     await council.run(profile(criteria=TYPED))
     fenced = (
@@ -31,10 +31,6 @@ async def test_every_stage_knows_the_criteria() -> None:
     for call in council.calls:
         assert (fenced in council.prompt(call.step)) == (call.step != "title")
     assert "SCORES:\nResponse " in council.prompt(f"stage2.1:{FOUR[0]}")
-
-
-async def test_scores_are_kept_with_each_review_and_as_a_matrix() -> None:
-    """And observers hear of them with the ranking."""
     council = ScriptedCouncil(script={"stage2": scored})
     message = (await council.run(profile(criteria=TYPED))).message
     assert all(len(review.scores) == 3 for review in message.stage2)

@@ -1,9 +1,8 @@
 """Web search: who may search, and what happens to cited pages."""
 
-import pytest
-
 from council.calls import Call, Citation, Reply
 from tests.council.scripted import FOUR, ScriptedCouncil, profile
+from tests.pairs import rows
 
 PAGE = Citation(url="https://a.example/x", title="A page")
 
@@ -17,8 +16,8 @@ class Searching(ScriptedCouncil):
         return reply.model_copy(update={"citations": (PAGE,)}) if call.web else reply
 
 
-async def test_members_search_where_they_answer_and_correct() -> None:
-    """Reviewers and the chairman don't; pages are stored with answer and correction."""
+async def test_members_search_where_they_answer_and_correct_if_the_profile_says_so() -> None:
+    """Reviewers and the chairman don't; it costs money, and sends text to another party."""
     council = Searching()
     message = (await council.run(profile(web=True))).message
     searching = {call.step.partition(".")[0] for call in council.calls if call.web}
@@ -28,10 +27,6 @@ async def test_members_search_where_they_answer_and_correct() -> None:
     assert message.stage2_5 is not None
     assert all(correction.citations == (PAGE,) for correction in message.stage2_5)
     assert message.dump()["stage1"][0]["citations"] == [PAGE.model_dump()]  # pyright: ignore[reportIndexIssue, reportUnknownVariableType] - JSON
-
-
-async def test_it_is_off_unless_a_profile_says_so() -> None:
-    """It costs money, and sends text to another party."""
     council = Searching()
     message = (await council.run()).message
     assert not any(call.web for call in council.calls)
@@ -47,7 +42,7 @@ class Footnoting(ScriptedCouncil):
         return (await super().ask(call)).model_copy(update={"citations": (page,)})
 
 
-@pytest.mark.parametrize(("ending", "cited"), [("", "stage2_5.1"), (" Indeed.", "stage2_5.2")])
+@rows(("ending", "cited"), [("", "stage2_5.1"), (" Indeed.", "stage2_5.2")])
 async def test_over_several_rounds_the_pages_are_those_of_the_text(ending: str, cited: str) -> None:
     """Citations come from the last round that changed a word; an unchanged answer keeps its pages."""
     text = "Buy the bigger machine now, and shard by tenant once the writes outgrow it, as they will."

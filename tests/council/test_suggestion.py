@@ -45,24 +45,12 @@ def test_a_routed_model_without_a_price_is_no_first_choice() -> None:
     assert leading(listings)[-1] == "openrouter/auto"
 
 
-def test_three_makers_leave_the_chair_to_a_second_model() -> None:
-    """The members still differ."""
+def test_few_makers_share_the_seats() -> None:
+    """The members still differ; embedding models answer nothing, and an id must be one that a file can contain."""
     models = bare("llama3.3:latest", "qwen3:8b", "gemma3", "qwen3:32b")
     suggestion = suggest(models)
     assert suggestion == Suggestion(("qwen3:8b", "llama3.3:latest", "gemma3"), "qwen3:32b")
-
-
-def test_two_models_sit_on_a_council_that_one_of_them_chairs() -> None:
-    """There is nobody else."""
     assert suggest(bare("qwen3", "gemma-3")) == Suggestion(("qwen3", "gemma-3"), "qwen3")
-
-
-def test_one_model_takes_all_seats() -> None:
-    """Embedding models answer nothing, and an id must be one that a file can contain."""
     models = bare("nomic-embed-text", 'qu"ote', "a,b", "line\nbreak", "qwen3")
     assert suggest(models) == Suggestion(("qwen3",) * 3, "qwen3")
-
-
-def test_without_models_nothing_is_suggested() -> None:
-    """Some providers have no list."""
     assert suggest({}) is None

@@ -10,7 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from council.errors import CouncilError, Failure, ModelError, NoAnswers
-from council.tasks import AT_ONCE, Cancellation, Stop, TaskGroup, first_of, offload, offload_slowly
+from council.tasks import AT_ONCE, Cancellation, TaskGroup, first_of, offload, offload_slowly
+from tests.pairs import rows
 
 REFUSED = NoAnswers({"a": Failure(cause="key")})
 
@@ -26,13 +27,8 @@ async def at_once() -> str:
     return "here"
 
 
-async def test_a_call_that_returns_keeps_its_result() -> None:
-    """Nothing else happens."""
-    assert await Cancellation().guard(at_once()) == "here"
-
-
-async def test_a_call_in_flight_is_ended_with_the_cause() -> None:
-    """As a failure of one attempt."""
+async def test_a_call_is_ended_with_the_cause_and_none_starts_afterwards() -> None:
+    """As a failure of one attempt, or of none."""
     cancellation = Cancellation()
     call = asyncio.create_task(cancellation.guard(forever()))
     await asyncio.sleep(0)
@@ -42,23 +38,11 @@ async def test_a_call_in_flight_is_ended_with_the_cause() -> None:
         await call
     assert caught.value.failure.cause == "straggler"
     assert caught.value.failure.attempts == 1
-
-
-async def test_no_call_starts_after_the_cancellation() -> None:
-    """It wasn't attempted at all."""
     cancellation = Cancellation()
     cancellation.cancel("stopped")
     with pytest.raises(ModelError) as caught:
         await cancellation.guard(at_once())
     assert caught.value.failure.attempts == 0
-
-
-async def test_the_first_cause_stays() -> None:
-    """Whatever comes after it."""
-    cancellation = Cancellation()
-    cancellation.cancel("stopped")
-    cancellation.cancel("straggler")
-    assert cancellation.cause == "stopped"
 
 
 async def test_cancelling_an_outer_scope_cancels_the_inner_one() -> None:
@@ -71,15 +55,6 @@ async def test_cancelling_an_outer_scope_cancels_the_inner_one() -> None:
     outer.cancel("stopped")
     assert (before.cause, Cancellation(outer).cause) == ("stopped", "stopped")
     assert before_alone.cause == "stage_deadline"
-
-
-async def test_a_closed_scope_has_no_timers() -> None:
-    """A stage that is over can't run out of time."""
-    cancellation = Cancellation()
-    cancellation.expire("stage_deadline", after=0.001)
-    cancellation.close()
-    await asyncio.sleep(0.003)
-    assert cancellation.cause is None
 
 
 async def test_cancelling_the_waiter_cancels_the_call() -> None:
@@ -101,16 +76,6 @@ async def test_cancelling_the_waiter_cancels_the_call() -> None:
     assert ended.is_set()
 
 
-async def test_a_second_press_ends_everything() -> None:
-    """The first one ends only the members' calls."""
-    stop = Stop()
-    stop.press()
-    assert stop.pressed
-    assert stop.everything.cause is None
-    stop.press()
-    assert stop.everything.cause == "stopped"
-
-
 async def fail(error: Exception) -> None:
     """Fail, after another task had its turn."""
     await asyncio.sleep(0)
@@ -124,8 +89,8 @@ async def together(*work: Coroutine[object, object, object]) -> None:
         await tasks[0]
 
 
-async def test_a_typed_error_of_a_task_is_raised_itself() -> None:
-    """`except CouncilError` catches it; the other tasks are cancelled."""
+async def test_a_typed_error_of_a_task_is_raised_itself_but_hides_no_other() -> None:
+    """`except CouncilError` catches it, and the other tasks are cancelled; the log shows everything that happened."""
     over = asyncio.Event()
 
     async def wait() -> None:
@@ -138,9 +103,12 @@ async def test_a_typed_error_of_a_task_is_raised_itself() -> None:
         await together(wait(), fail(REFUSED))
     assert caught.value is REFUSED
     assert over.is_set()
+    with pytest.raises(ExceptionGroup) as caught:
+        await together(fail(REFUSED), fail(ValueError("a bug")))
+    assert REFUSED in caught.value.exceptions
 
 
-@pytest.mark.parametrize("depth", [0, 1, 2])
+@rows("depth", [0, 1, 2])
 async def test_one_of_several_errors_or_one_of_an_inner_group_is_raised_itself(depth: int) -> None:
     """Whoever waits for a failed task raises its error again."""
 
@@ -153,20 +121,6 @@ async def test_one_of_several_errors_or_one_of_an_inner_group_is_raised_itself(d
     with pytest.raises(NoAnswers) as caught:
         await together(inner(depth), fail(REFUSED))
     assert caught.value is REFUSED
-
-
-async def test_an_unexpected_error_is_not_hidden_by_a_typed_one() -> None:
-    """The log shows everything that happened."""
-    with pytest.raises(ExceptionGroup) as caught:
-        await together(fail(REFUSED), fail(ValueError("a bug")))
-    assert REFUSED in caught.value.exceptions
-
-
-async def test_without_an_error_nothing_is_raised() -> None:
-    """The results are returned."""
-    async with TaskGroup() as group:
-        task = group.create_task(asyncio.sleep(0, "done"))
-    assert task.result() == "done"
 
 
 async def cancelled_within(
@@ -264,13 +218,9 @@ async def test_the_first_of_several_ends_the_others() -> None:
     assert ended.count("late") == 2
 
 
-async def test_short_texts_are_worked_on_at_once() -> None:
-    """A thread would cost more than it saves."""
+async def test_short_texts_are_worked_on_at_once_and_long_ones_in_a_thread() -> None:
+    """A thread would cost more than it saves; the result is the same."""
     assert await offload(AT_ONCE, threading.get_ident) == threading.get_ident()
-
-
-async def test_long_texts_are_worked_on_in_a_thread() -> None:
-    """With the same result."""
     assert await offload(AT_ONCE + 1, threading.get_ident) != threading.get_ident()
     assert await offload(AT_ONCE + 1, str.upper, "long") == "LONG"
 

@@ -43,8 +43,8 @@ def reason(given: IterationRound, settings: dict[str, object]) -> TerminationRea
     return state.termination_reason
 
 
-def test_rounds_are_counted_and_kept() -> None:
-    """A round is numbered when it starts and kept when it is completed."""
+def test_rounds_are_counted_kept_and_stored() -> None:
+    """A round is numbered when it starts and kept when it is completed; what is read back is what was written."""
     state = IterationState(max_rounds=2)
     first = start_new_round(state)
     assert (first.round_number, state.current_round, state.rounds) == (1, 1, [])
@@ -57,6 +57,10 @@ def test_rounds_are_counted_and_kept() -> None:
     complete_round(state, second, 80)
     assert state.total_tokens_used == 200
     assert state.termination_reason is TerminationReason.MAX_ROUNDS_REACHED
+    state = IterationState(max_rounds=2)
+    start_new_round(state)
+    complete_round(state, moved(1.0, fell_back=["deadline"]), 10)
+    assert IterationState.model_validate(state.dump()) == state
 
 
 @rows(
@@ -85,29 +89,17 @@ def test_every_reason_ends_the_rounds(
 
 
 def test_the_first_reason_stays() -> None:
-    """A round that was still under way doesn't overwrite what ended the rounds."""
+    """A round under way doesn't overwrite it; who keeps no texts isn't mistaken for one whose models change nothing."""
     state = IterationState(max_rounds=2)
     state.terminate(TerminationReason.USER_STOPPED)
     complete_round(state, moved(0.0), 1)
     assert state.termination_reason is TerminationReason.USER_STOPPED
-
-
-def test_a_model_only_said_to_have_changed_counts_wholly() -> None:
-    """A caller who keeps no texts isn't mistaken for one whose models don't change anything."""
     given = IterationRound(round_number=1, models_that_changed=["a"], models_unchanged=["b"])
     assert given.average_change == 0.5
 
 
-@pytest.mark.parametrize("rounds", [0, 6])
-def test_there_are_one_to_five_rounds(rounds: int) -> None:
+def test_there_are_one_to_five_rounds() -> None:
     """More is refused where it is set."""
-    with pytest.raises(ValueError, match="max_rounds"):
-        IterationConfig(max_rounds=rounds)
-
-
-def test_the_state_is_stored_as_json() -> None:
-    """What is read back is what was written."""
-    state = IterationState(max_rounds=2)
-    start_new_round(state)
-    complete_round(state, moved(1.0, fell_back=["deadline"]), 10)
-    assert IterationState.model_validate(state.dump()) == state
+    for count in (0, 6):
+        with pytest.raises(ValueError, match="max_rounds"):
+            IterationConfig(max_rounds=count)

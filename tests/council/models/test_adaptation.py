@@ -179,8 +179,8 @@ def parts_of(exchange: Exchange) -> list[object]:
     return [each["content"] for each in cast("list[JsonObject]", exchange.request["messages"])]
 
 
-async def test_pictures_are_parts_of_the_first_question() -> None:
-    """Before its text, as data URLs; the system's words stay a text."""
+async def test_pictures_are_parts_of_the_first_question_also_after_a_breakdown() -> None:
+    """Before its text, as data URLs; what has nothing to do with them teaches nothing."""
     async with ModelServer() as server, opened(server) as client:
         reply = await client.ask(showing())
         assert not reply.unseen
@@ -192,6 +192,9 @@ async def test_pictures_are_parts_of_the_first_question() -> None:
                 {"type": "text", "text": "Why?"},
             ],
         ]
+        server.script("m", Turn(status=500, body={"error": {"message": "overloaded"}}))
+        await failure(client, showing())
+        assert not (await client.ask(showing())).unseen
 
 
 async def test_a_model_that_takes_no_pictures_is_asked_without() -> None:
@@ -205,11 +208,3 @@ async def test_a_model_that_takes_no_pictures_is_asked_without() -> None:
             assert "can't be shown to you" in str(system)
             assert asked == "Why?"
         assert not (await client.ask(full())).unseen
-
-
-async def test_a_server_that_breaks_down_is_still_shown_pictures() -> None:
-    """What has nothing to do with them teaches nothing."""
-    async with ModelServer() as server, opened(server) as client:
-        server.script("m", Turn(status=500, body={"error": {"message": "overloaded"}}))
-        await failure(client, showing())
-        assert not (await client.ask(showing())).unseen

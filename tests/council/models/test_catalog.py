@@ -108,14 +108,19 @@ async def test_the_smallest_window_among_the_models_counts() -> None:
     assert catalog.window(profile(demonstration=True)) == WINDOW
 
 
-async def test_a_member_with_its_own_endpoint_keeps_its_setting() -> None:
-    """The list is about another server."""
+async def test_the_list_is_about_the_councils_own_provider() -> None:
+    """A member with its own endpoint keeps its setting; the built-in model must need no network."""
     own = [
         Member(model=f"own/{said}", endpoint="http://127.0.0.1:1/v1", structured=said)
         for said in (True, False)
     ]
     resolved = await Catalog(Provider(LIST).fetch).resolve(profile(members=own))
     assert [member.structured for member in resolved.members] == [True, False]
+    provider = Provider(LIST)
+    own = Member(model="smollm2", endpoint="http://127.0.0.1:1/v1")
+    seats = profile(members=[own], chairman=own)
+    await Catalog(provider.fetch).resolve(seats)
+    assert provider.asked == 0
 
 
 async def test_the_server_decides_told_what_the_list_says() -> None:
@@ -139,17 +144,8 @@ async def test_the_server_decides_told_what_the_list_says() -> None:
     assert heard | {"openai/gpt-5": True} == heard
 
 
-async def test_a_council_of_own_endpoints_never_asks_for_the_list() -> None:
-    """The built-in model must need no network."""
-    provider = Provider(LIST)
-    own = Member(model="smollm2", endpoint="http://127.0.0.1:1/v1")
-    seats = profile(members=[own], chairman=own)
-    await Catalog(provider.fetch).resolve(seats)
-    assert provider.asked == 0
-
-
-async def test_the_list_is_fetched_once_for_everybody_and_again_when_it_is_old() -> None:
-    """One fetch at a time, kept for its time to live."""
+async def test_a_list_is_fetched_once_and_stays_in_use_when_it_goes_missing() -> None:
+    """One fetch at a time, kept for its time to live; old prices are better than none."""
     provider, now = Provider(LIST), [1000.0]
     catalog = Catalog(provider.fetch, time_to_live=60.0, clock=lambda: now[0])
     await asyncio.gather(*(catalog.resolve(profile()) for _ in range(5)))
@@ -157,6 +153,13 @@ async def test_the_list_is_fetched_once_for_everybody_and_again_when_it_is_old()
     now[0] += 61
     await catalog.resolve(profile())
     assert provider.asked == 2
+    provider, now = Provider(LIST), [1000.0]
+    catalog = Catalog(provider.fetch, time_to_live=60.0, clock=lambda: now[0])
+    await catalog.refresh()
+    provider.models = None
+    now[0] += 61
+    await catalog.refresh()
+    assert catalog.price("openai/gpt-5") is not None
 
 
 async def test_without_a_list_only_prices_and_schemas_are_missing() -> None:
@@ -172,14 +175,3 @@ async def test_without_a_list_only_prices_and_schemas_are_missing() -> None:
     assert catalog.price("openai/gpt-5") is None
     assert provider.asked == 2
     assert [(line["event"], line["log_level"]) for line in logs] == [("model_list_missing", "info")]
-
-
-async def test_a_list_that_goes_missing_stays_in_use() -> None:
-    """Old prices are better than none."""
-    provider, now = Provider(LIST), [1000.0]
-    catalog = Catalog(provider.fetch, time_to_live=60.0, clock=lambda: now[0])
-    await catalog.refresh()
-    provider.models = None
-    now[0] += 61
-    await catalog.refresh()
-    assert catalog.price("openai/gpt-5") is not None

@@ -3,7 +3,7 @@
 import asyncio
 import resource
 import ssl
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Self, cast
@@ -16,7 +16,7 @@ from council.calls import MemorySteps, RetryBudget
 from council.errors import Cause, Failure, ModelError
 from council.events import AnswerStreamed, Event
 from council.models import stream as streams
-from council.models.client import ModelClient, Retries
+from council.models.client import ModelClient
 from council.models.servers import is_own
 from council.models.transport import LINES_AT_ONCE, MOST_CONNECTIONS
 from council.profile import DialectName, Member, Profile
@@ -29,7 +29,6 @@ from tests.council.models.scene import (
     MODEL,
     QUESTION,
     call,
-    chance,
     failure,
     opened,
     quick,
@@ -364,36 +363,6 @@ async def test_a_failure_quotes_the_provider_but_never_the_key() -> None:
 
 
 # Retries ------------------------------------------------------------------------------------------
-
-
-async def test_waits_follow_the_backoff() -> None:
-    """Growing bounds, drawn with the injected chance."""
-    rest = Rest()
-    retries = Retries(first=1.0, chance=chance(7), sleep=rest)
-    async with ModelServer() as provider, opened(provider, retries=retries) as client:
-        provider.always(MODEL, Turn(status=503))
-        await failure(client, call(deadline=60.0))
-    same = chance(7)
-    assert rest.waits == [same.uniform(0, most) for most in (1.0, 4.0, 16.0)]
-
-
-@rows("headers", [{"Retry-After": "2"}, {"retry-after-ms": "2000"}, {"Retry-After": "2.0"}])
-async def test_retry_after_is_honoured(headers: Mapping[str, str]) -> None:
-    """No attempt comes earlier than the provider asked."""
-    rest = Rest()
-    async with ModelServer() as provider, opened(provider, rest) as client:
-        provider.script(MODEL, Turn(status=429, headers=headers), Turn("Yes."))
-        await client.ask(call())
-    assert 2.0 <= rest.waits[0] < 2.1
-
-
-async def test_a_wait_beyond_the_deadline_is_not_begun() -> None:
-    """The call fails at once, with what is really wrong."""
-    rest = Rest()
-    async with ModelServer() as provider, opened(provider, rest) as client:
-        provider.script(MODEL, Turn(status=429, headers={"Retry-After": "60"}))
-        why = await failure(client, call(deadline=30.0))
-    assert (why.cause, why.attempts, rest.waits) == ("rate_limited", 1, [])
 
 
 async def test_all_calls_of_a_run_share_its_retries() -> None:
@@ -789,14 +758,6 @@ async def test_a_stream_of_empty_lines_is_ended(line: bytes) -> None:
             why = await failure(client, call(deadline=60.0))
     assert (why.cause, why.attempts) == ("too_large", 1)
     assert turns.taken > 100_000 / LINES_AT_ONCE / 2
-
-
-async def test_the_deadline_ends_a_stream_of_empty_lines() -> None:
-    """It counts in real time, whatever arrives."""
-    async with ModelServer() as provider, opened(provider, retries=quick(max_attempts=1)) as client:
-        provider.always(MODEL, Turn(drip=b"\n" * 100))
-        why = await failure(client, call(deadline=0.05))
-    assert why.cause == "deadline"
 
 
 @pytest.mark.parametrize(

@@ -134,28 +134,20 @@ def test_a_detail_never_contains_a_key(text: str) -> None:
         assert secret not in detail
 
 
-def test_a_models_id_is_no_key() -> None:
-    """Long names with digits stay readable."""
+def test_a_detail_is_one_short_line_in_which_a_models_id_is_no_key() -> None:
+    """Long names with digits stay readable; a sentence of many megabytes takes no longer than one of two thousand characters."""
     text = "meta-llama/llama-4-maverick-17b-128e-instruct isn't available"
     assert shorten(text) == text
-
-
-def test_a_long_detail_is_shortened_to_one_line() -> None:
-    """200 characters are enough to know what happened."""
     detail = shorten("word " * 100)
     assert 190 < len(detail) <= 200
     assert detail.endswith("…")
+    huge = "words and " * 3_000_000
+    assert len(excerpt(huge, SECRETS)) <= 2_000
+    assert shorten(huge) == f"{huge[:199].rpartition(' ')[0]}\u2026"
 
 
 SECRET = "hunter2-" * 8
 SECRETS = Redaction([SECRET], KEY)
-
-
-def test_only_the_beginning_of_an_error_is_searched_for_keys() -> None:
-    """A sentence of many megabytes takes no longer than one of two thousand characters."""
-    huge = "words and " * 3_000_000
-    assert len(excerpt(huge, SECRETS)) <= 2_000
-    assert shorten(huge) == f"{huge[:199].rpartition(' ')[0]}\u2026"
 
 
 @rows("before", range(1_900, 2_100, 7))

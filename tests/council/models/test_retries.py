@@ -1,12 +1,11 @@
 """Which failed calls are retried, and how long the wait before that is."""
 
-import asyncio
 import random
 from datetime import UTC, datetime
 from typing import cast
 
 from council.errors import Cause, Failure, ModelError
-from council.models.client import LONGEST_WAIT, Retries, last_word
+from council.models.client import Retries, last_word
 from council.models.refusals import RefusedCall, retry_after
 from tests.pairs import rows
 
@@ -122,14 +121,3 @@ def test_a_deadline_says_what_it_waited_for(
     before = [Failure(cause=each, detail="slow down", status=status) for each, status in earlier]
     found = last_word(why, before)
     assert (found.cause, found.detail, found.attempts) == (cause, detail, attempts)
-
-
-def test_a_call_is_retried_soon_then_later() -> None:
-    """By default up to half a second at first, four times as long each time, 20 seconds at most."""
-    retries = Retries(99, chance=Highest())
-    waits = [
-        retries.wait(failing("lost"), [failing("lost").failure] * made, 1_000.0)
-        for made in (0, 1, 2, 3, 8)
-    ]
-    assert waits == [0.5, 2.0, 8.0, 20.0, 20.0]
-    assert (Retries().max_attempts, Retries().sleep, LONGEST_WAIT) == (4, asyncio.sleep, 300)

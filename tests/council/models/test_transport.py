@@ -140,7 +140,7 @@ def packed(body: bytes, label: str) -> Serve:
     return answer
 
 
-@pytest.mark.parametrize(("of", "size"), [(b"x", 2**28), (b"\n", 2**22)], ids=["bytes", "lines"])
+@pytest.mark.parametrize(("of", "size"), [(b"x", 2**26), (b"\n", 2**22)], ids=["bytes", "lines"])
 async def test_a_packed_bomb_is_ended(client: httpx.AsyncClient, of: bytes, size: int) -> None:
     """What it unpacks to counts, and no more is unpacked than that."""
     body = of * size
@@ -186,12 +186,16 @@ async def test_a_system_that_cannot_collect_reads_on(
     """The option is refused there; everything else stays the same."""
     monkeypatch.setattr(socket, "SO_RCVLOWAT", 9_999)
     monkeypatch.setattr(transport, "READ_INTERVAL", 0.0)
+    monkeypatch.setattr(f"{__name__}.TOKENS", 20)
     async with served(tokens) as url:
         assert b"".join(await pieces(client, url)).endswith(b"data: %d\n\n" % (TOKENS - 1))
 
 
-async def test_a_connection_is_used_again_and_wakes_for_every_byte(client: httpx.AsyncClient) -> None:
+async def test_a_connection_is_used_again_and_wakes_for_every_byte(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What the last reply asked of the kernel is taken back."""
+    monkeypatch.setattr(f"{__name__}.TOKENS", 50)
     ports: set[int] = set()
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

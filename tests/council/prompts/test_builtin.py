@@ -30,14 +30,10 @@ def brief(**changes: object) -> Brief:
     return asked.model_copy(update=changes)
 
 
-def test_an_answer_is_asked_for_with_the_question_alone() -> None:
-    """And the persona, which is one sentence."""
+def test_an_answer_and_a_review_are_asked_for_with_little_more_than_the_question() -> None:
+    """And the persona, which is one sentence; a grammar enforces the review's form."""
     assert prompts_of(brief()).answer(MEMBER) == (SYSTEM, ASKED)
     assert prompts_of(brief()).answer(Member(model="a/one")) == (ASKED,)
-
-
-def test_a_review_lists_the_answers_under_their_labels() -> None:
-    """A grammar enforces the form."""
     (said,) = prompts_of(brief()).review(MEMBER, [("Response A", "So."), ("Response B", "No.")])
     assert said["content"] == (
         "Why?\n\nResponse A: So.\n\nResponse B: No.\n\n"
@@ -75,6 +71,7 @@ def test_the_chairman_reads_last_what_others_say_too() -> None:
         "Why? In Rome.",
         "It is in ROME.",
     ]
+    assert turns(2, "Rome.", "Rome!", "?")[0] == "?"
 
 
 @pytest.mark.parametrize(("ballots", "order"), [(2, ["No.", "So.", "Ah."]), (0, ["Ah.", "No.", "So."])])
@@ -83,11 +80,6 @@ def test_of_answers_with_nothing_in_common_the_one_ranked_first_is_read_last(
 ) -> None:
     """Without a ranking, the seating order serves."""
     assert turns(ballots, "So.", "No.", "Ah.") == order
-
-
-def test_an_answer_without_words_is_read_first() -> None:
-    """It has nothing in common with any."""
-    assert turns(2, "Rome.", "Rome!", "?")[0] == "?"
 
 
 @rows(
@@ -159,23 +151,14 @@ async def test_it_is_not_asked_about_objections(settings: dict[str, object]) -> 
     assert bool(message.failures) == bool(settings)
 
 
-@pytest.mark.parametrize(("is_demonstration", "penalty"), [(True, 1.0), (False, None)])
-async def test_what_is_to_be_repeated_has_no_penalty_for_it(
-    is_demonstration: bool,
-    penalty: float | None,
-) -> None:
-    """The final answer of the built-in model; its other calls keep the server's."""
-    council = ScriptedCouncil()
-    await council.run(profile(demonstration=is_demonstration))
-    given = {call.step.partition(".")[0]: call.repeat_penalty for call in council.calls}
-    del given["stage3"]
-    assert {*given.values()} == {None}
-    assert {call.repeat_penalty for call in council.calls} == {None, penalty}
-
-
-async def test_a_follow_up_keeps_the_penalty() -> None:
-    """It is asked with the full prompts."""
-    council = ScriptedCouncil()
-    history = History(turns=(Turn(question="Who?", answer="We."),))
-    await council.run(profile(demonstration=True), history=history)
-    assert {call.repeat_penalty for call in council.calls} == {None}
+async def test_what_is_to_be_repeated_has_no_penalty_for_it() -> None:
+    """The final answer of the built-in model; its other calls, and those of a follow-up, keep the server's."""
+    followed = History(turns=(Turn(question="Who?", answer="We."),))
+    for is_demonstration, history, penalty in (
+        *((True, History(), 1.0), (False, History(), None), (True, followed, None)),
+    ):
+        council = ScriptedCouncil()
+        await council.run(profile(demonstration=is_demonstration), history=history)
+        given = {call.step.partition(".")[0]: call.repeat_penalty for call in council.calls}
+        assert given.pop("stage3") == penalty
+        assert {*given.values()} == {None}

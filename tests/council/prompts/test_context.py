@@ -20,33 +20,21 @@ def chain(length: int, answer: str = "x" * 3980) -> list[Turn]:
     return [Turn(question=f"Question number {each:02}?", answer=answer) for each in range(length)]
 
 
-def test_a_conversation_that_fits_is_repeated_whole() -> None:
-    """Nothing is left out."""
+def test_the_last_exchanges_are_whole_and_those_before_are_titles() -> None:
+    """In their order; a title is one line, cut at a word, and those without room are counted."""
     context = recent(chain(3), 3000)
     assert (context.turns, context.left_out, context.cut) == (tuple(chain(3)), 0, False)
-
-
-def test_the_last_exchanges_are_whole_and_those_before_are_titles() -> None:
-    """They keep their order."""
     turns = chain(12)
     context = recent(turns, 4000)
     titles = tuple(Turn(question=turn.question, answer=None) for turn in turns[:9])
     assert context.turns == (*titles, *turns[9:])
     assert (context.left_out, context.cut) == (0, False)
-
-
-def test_a_title_is_the_questions_beginning() -> None:
-    """One line, cut at a word."""
     long = Turn(question="Should we\n\n shard " + "the database now " * 100, answer="No.")
     context = recent([long, *chain(2)], 2000)
     title = context.turns[0].question
     assert title.startswith("Should we shard the database now")
     assert title.endswith("\u2026")
     assert len(title) <= 80
-
-
-def test_the_oldest_titles_are_left_out_where_there_is_no_room() -> None:
-    """They are counted."""
     context = recent(chain(500), 2000)
     titles = [turn for turn in context.turns if turn.answer is None]
     assert len(context.turns) - len(titles) == 1
@@ -73,17 +61,13 @@ def test_the_question_and_its_files_take_their_room_first() -> None:
     assert room_beside(1000, ["x" * 40_000]) == LEAST_ROOM
 
 
-def test_a_thread_is_read_from_its_end() -> None:
-    """At most 50 messages and 20,000 characters; the oldest are left out."""
+def test_a_thread_is_read_from_its_end_and_its_last_message_in_any_case() -> None:
+    """At most 50 messages and 20,000 characters; one that is too long by itself is cut, visibly."""
     texts = [f"{number:03}" for number in range(60)]
     assert newest(texts, 10_000) == texts[10:]
     assert newest(["x" * 9000, "y" * 9000, "z" * 9000], 10_000) == ["y" * 9000, "z" * 9000]
     assert newest(["x" * 4000, "y" * 4000], 1500) == ["y" * 4000]
     assert newest([], 1500) == []
-
-
-def test_the_last_message_is_read_in_any_case() -> None:
-    """One that is too long by itself is cut, visibly."""
     [kept] = newest(["before", "Too long. " * 4000], 10_000)
     assert kept.startswith("Too long. ")
     assert kept.endswith("of 40,000 characters]")
@@ -114,22 +98,14 @@ def test_it_fits_in_any_language(turns: list[Turn], room: int) -> None:
     assert len(context.turns) + context.left_out == len(turns)
 
 
-def test_texts_that_fit_stay_as_they_are() -> None:
-    """Nothing is touched below the limit."""
-    assert shorten(["One.", "Two."], 2) == ["One.", "Two."]
-
-
 def test_the_longest_is_cut_first_at_a_sentence_end() -> None:
     """The short one stays whole; the cut is visible and says how much is missing."""
+    assert shorten(["One.", "Two."], 2) == ["One.", "Two."]
     long = "First sentence. Second sentence. Third sentence that is longer."
     short = "Brief."
     cut, kept = shorten([long, short], 10)
     assert kept == short
     assert cut == "First sentence. Second sentence.\n[shortened: 32 of 63 characters]"
-
-
-def test_a_text_without_sentences_is_cut_anywhere() -> None:
-    """There is no better place."""
     [cut] = shorten(["x" * 100], 10)
     assert cut == "x" * 40 + "\n[shortened: 40 of 100 characters]"
 

@@ -166,28 +166,16 @@ def test_a_ballot_in_json_is_rendered_as_a_review() -> None:
     assert ballot.ranking == ("Response B", "Response A")
 
 
-def test_reviews_may_be_named_instead_of_listed() -> None:
-    """Each under its label."""
+def test_a_list_counts_above_reviews_and_across_anothers_object() -> None:
+    """Reviews may be named instead of listed; another's object is blank to whoever reads the list."""
     ballot = read_ballot(said(reviews={"A": {"strengths": "Fast."}}, ranking=["B", "A"]), THREE)
     assert ballot.text.startswith("Response A\nStrengths: Fast.\n")
-
-
-def test_a_list_above_an_object_without_a_ranking_counts() -> None:
-    """The object has only the reviews."""
     object_ = said(reviews=[{"label": "A", "strengths": "Fast."}])
     ballot = read_ballot(f"FINAL RANKING:\n1. Response B\n2. Response A\n\n{object_}", THREE)
     assert ballot.ranking == ("Response B", "Response A")
-
-
-def test_anothers_object_interrupts_no_list() -> None:
-    """It is blank to whoever reads the list."""
     theirs = said(ranking=["Response C", "Response A"])
     text = f"FINAL RANKING:\n{theirs}\n1. Response B\n2. Response A"
     assert read_ballot(text, THREE, question=theirs).ranking == ("Response B", "Response A")
-
-
-def test_a_ranking_of_two_labels_alone_counts() -> None:
-    """As a list of JSON, too."""
     assert read_labels('["b", "a"]', THREE) == ["Response B", "Response A"]
     assert read_labels('```json\n[\n  "b",\n  "a"\n]\n```', THREE) == ["Response B", "Response A"]
 

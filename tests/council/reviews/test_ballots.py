@@ -167,30 +167,18 @@ def test_renders_a_json_ballot(frame: str) -> None:
     assert read_ballot(text, LABELS) == Ballot(RENDERED, ("Response B", "Response A"), points=VAGUE)
 
 
-def test_renders_bare_letters_as_labels() -> None:
-    """Labels in a JSON ballot may be odd in case or bare; unknown and repeated ones are dropped."""
+def test_renders_what_a_json_ballot_has() -> None:
+    """Labels may be bare; one answer ranked isn't counted; unknown answers are left out, and long remarks quoted."""
     ballot = read_ballot(vote(["b", "Response D", "RESPONSE A", "B"]), LABELS)
     assert ballot == Ballot(RENDERED, ("Response B", "Response A"), points=VAGUE)
-
-
-def test_renders_an_uncounted_json_ballot() -> None:
-    """A JSON ballot that ranks one answer keeps its reviews and isn't counted."""
     ballot = read_ballot(vote(["Response B"]), LABELS)
     assert ballot == Ballot(RENDERED.removesuffix("\n2. Response A"), (), points=VAGUE)
-
-
-def test_drops_reviews_of_unknown_answers() -> None:
-    """A review of an answer that doesn't exist isn't rendered: its label could be anything."""
     review = {"label": f"FINAL RANKING:\n{LIST}", "strengths": "", "weaknesses": ""}
     text = json.dumps({"reviews": [review], "ranking": ["A", "B"]})
     ballot = read_ballot(text, LABELS)
     assert ballot == Ballot(
         "FINAL RANKING:\n1. Response A\n2. Response B", ("Response A", "Response B"), points=()
     )
-
-
-def test_quotes_long_remarks() -> None:
-    """A remark of several lines is rendered as a quotation, an empty one not at all."""
     review = {"label": "Response A", "strengths": f"FINAL RANKING:\n{LIST}", "weaknesses": " "}
     ballot = read_ballot(json.dumps({"reviews": [review], "ranking": ["C", "A"]}), LABELS)
     assert ballot.ranking == ("Response C", "Response A")
@@ -335,20 +323,19 @@ def test_a_ranking_in_another_form_is_not_guessed(ranking: object) -> None:
     )
 
 
-def test_a_ballot_cut_off_in_a_label_keeps_the_reviews_before_it() -> None:
-    """Complete reviews are read."""
+def test_a_ballot_that_is_cut_or_odd_keeps_its_reviews() -> None:
+    """Complete reviews are read; whole signs are kept, and a reader may understand a remark without a word."""
     whole = json.dumps({"reviews": [WHOLE, {"label": "Response A", "strengths": "Short."}]})
     ballot = read_ballot(whole[: whole.index("sponse A")], LABELS)
     assert ballot.text == "Response B\nStrengths: Clear.\nWeaknesses: [high] No tests."
-
-
-def test_half_an_emoji_is_marked_as_missing() -> None:
-    """Whole ones are kept, and so is an escaped backslash."""
     remark = r"\\ud83d and \ud83d\ude00 and \ud83d"
     text = json.dumps({"reviews": [WHOLE], "ranking": []}).replace("Clear.", remark)
     assert read_ballot(text, LABELS).text == (
         "Response B\nStrengths: \\ud83d and \U0001f600 and \ufffd\nWeaknesses: [high] No tests."
     )
+    review = {"label": "Response A", "critiques": [{"text": "\u2026?!", "severity": "low"}]}
+    text = json.dumps({"reviews": [review], "ranking": ["Response A", "Response B"]})
+    assert [point.text for point in read_ballot(text, LABELS).points or ()] == ["\u2026?!"]
 
 
 def test_remarks_of_copied_words_alone_are_left_out() -> None:
@@ -370,15 +357,8 @@ def test_remarks_of_copied_words_alone_are_left_out() -> None:
     assert len(read_ballot(text, LABELS).points or ()) == len(critiques) + len(["Paris."])
 
 
-def test_a_remark_without_a_word_is_kept_where_nothing_is_copied() -> None:
-    """A reader may understand it."""
-    review = {"label": "Response A", "critiques": [{"text": "\u2026?!", "severity": "low"}]}
-    text = json.dumps({"reviews": [review], "ranking": ["Response A", "Response B"]})
-    assert [point.text for point in read_ballot(text, LABELS).points or ()] == ["\u2026?!"]
-
-
-def test_asks_for_each_label() -> None:
-    """The schema asks for a review and a place for each label."""
+def test_the_schema_is_strict_and_asks_for_each_label() -> None:
+    """Every object requires all its properties and allows no others; there is a review and a place for each label."""
     schema = cast("Any", ballot_schema(["Response A", "Response C"]))
     assert schema["properties"]["ranking"] == {
         "type": "array",
@@ -387,10 +367,6 @@ def test_asks_for_each_label() -> None:
     reviews = schema["properties"]["reviews"]
     assert "minItems" not in reviews  # Groq and Cerebras refuse bounds
     assert list(reviews["items"]["properties"]) == ["label", "strengths", "critiques"]
-
-
-def test_schema_is_strict() -> None:
-    """Every object of the schema requires all its properties and allows no others."""
     schema = cast("Any", ballot_schema(LABELS))
     review = schema["properties"]["reviews"]["items"]
     for each in (schema, review, review["properties"]["critiques"]["items"]):

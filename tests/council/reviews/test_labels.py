@@ -14,23 +14,18 @@ from tests.pairs import rows
 NAMES = [f"maker/model-{number}" for number in range(8)]
 
 
-def test_labels_every_answer() -> None:
-    """Labels run from Response A on, one for each answer."""
+def test_labels_every_answer_and_tells_nothing_about_seats() -> None:
+    """From Response A on; a seed gives the same, many seeds give each about equally often, and more than 26 are refused."""
     labels = label_answers(NAMES[:3], seed=7)
     assert list(labels) == ["Response A", "Response B", "Response C"]
     assert sorted(labels.values()) == NAMES[:3]
-
-
-def test_same_seed_same_seats() -> None:
-    """A replayed run gives the same labels and the same reading orders."""
     assert label_answers(NAMES, 3) == label_answers(NAMES, 3)
     assert reading_orders(NAMES, 3) == reading_orders(NAMES, 3)
-
-
-def test_labels_tell_nothing_about_seats() -> None:
-    """Over many seeds every member gets every label about equally often."""
     firsts = Counter(label_answers(NAMES[:4], seed)["Response A"] for seed in range(2_000))
     assert all(400 < firsts[name] < 600 for name in NAMES[:4])
+    assert len(label_answers([f"m{i}" for i in range(26)], 0)) == 26
+    with pytest.raises(ValueError, match="zip"):
+        label_answers([f"m{i}" for i in range(27)], 0)
 
 
 def test_labels_and_reading_orders_are_independent() -> None:
@@ -42,13 +37,6 @@ def test_labels_and_reading_orders_are_independent() -> None:
         firsts[label_of[order[NAMES[0]][0]]] += 1
     assert len(firsts) == 4
     assert max(firsts.values()) < 200
-
-
-def test_there_are_letters_for_26() -> None:
-    """More members than letters are refused instead of going unlabelled."""
-    assert len(label_answers([f"m{i}" for i in range(26)], 0)) == 26
-    with pytest.raises(ValueError, match="zip"):
-        label_answers([f"m{i}" for i in range(27)], 0)
 
 
 @rows("size", range(2, 9))

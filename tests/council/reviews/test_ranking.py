@@ -43,14 +43,10 @@ def test_leaves_out_a_vote_for_oneself() -> None:
 
 
 def test_two_answers_count_whole() -> None:
-    """With two answers a ballot without one's own would say nothing, so both count whole."""
+    """A ballot without one's own would say nothing; two members who each prefer their own are a tie."""
     ranking = aggregate({"ann": [A, B], "bob": [A, B]}, TWO)
     assert standing(ranking) == [("A", 1.0, 2, 1), ("B", 2.0, 2, 0)]
     assert ranking.agreement == 1.0
-
-
-def test_two_answers_split() -> None:
-    """Two members who each prefer their own are a tie; the label only orders the list."""
     ranking = aggregate({"ann": [A, B], "bob": [B, A]}, TWO)
     assert standing(ranking) == [("A", 1.5, 2, 0), ("B", 1.5, 2, 0)]
     assert [ranking.rank(name) for name in ("ann", "bob")] == [
@@ -59,15 +55,11 @@ def test_two_answers_split() -> None:
     assert (ranking.agreement, ranking.agreement_word) == (-1.0, "split")
 
 
-def test_names_uncounted_reviewers() -> None:
-    """Ballots not read, or with one label left, are uncounted and named in order."""
+def test_unnamed_answers_come_last_also_without_any_ballot() -> None:
+    """Ballots not read, or with one label left, are uncounted and named; an answer on no counted ballot has no mean."""
     ranking = aggregate({"dee": [], "ann": [B, C], "bob": [B, A], "cyd": [A]}, FOUR)
     assert ranking.uncounted == ["dee", "bob", "cyd"]
     assert ranking.ballots == 1
-
-
-def test_unnamed_answers_come_last() -> None:
-    """An answer on no counted ballot has no mean and is at the end."""
     ranking = aggregate({"ann": [D, C]}, FOUR)
     assert standing(ranking) == [
         ("D", 1.0, 1, 1),
@@ -76,24 +68,16 @@ def test_unnamed_answers_come_last() -> None:
         ("B", None, 0, 0),
     ]
     assert (ranking.agreement, ranking.agreement_word) == (None, None)
-
-
-def test_no_ballots() -> None:
-    """Without a counted ballot the answers are ordered by label, with no agreement."""
     ranking = aggregate({"ann": [], "bob": []}, FOUR)
     assert [place.label for place in ranking.places] == [A, B, C, D]
     assert (ranking.ballots, ranking.agreement) == (0, None)
 
 
-def test_pairwise_wins_break_ties() -> None:
-    """Of answers with equal means, the one with more pairwise wins comes first."""
+def test_pairwise_wins_of_more_than_half_break_ties() -> None:
+    """Of answers with equal means, the one with more of them comes first."""
     labels = {A: "ann", B: "bob", C: "cyd"}
     ranking = aggregate({"v": [A, B, C], "w": [C, A, B], "x": [C, A, B]}, labels)
     assert standing(ranking) == [("C", 5 / 3, 3, 2), ("A", 5 / 3, 3, 1), ("B", 8 / 3, 3, 0)]
-
-
-def test_half_the_ballots_are_no_majority() -> None:
-    """A win takes more than half of the ballots that rank both."""
     ranking = aggregate({"x": [A, B], "y": [B, A]}, {A: "ann", B: "bob", C: "cyd"})
     assert [place.wins for place in ranking.places] == [0, 0, 0]
 
@@ -138,8 +122,8 @@ def test_the_order_of_reviewers_does_not_matter(ballots: Mapping[str, list[str]]
     assert set(one.uncounted) == set(other.uncounted)
 
 
-def test_three_who_disagree_in_a_circle_are_all_first() -> None:
-    """With three members no two ballots can be compared, so no agreement is given."""
+def test_a_shared_rank_takes_the_places_below_it() -> None:
+    """With three members no two ballots can be compared; after two seconds comes the fourth."""
     three = {A: "ann", B: "bob", C: "cyd"}
     ranking = aggregate({"ann": [B, C], "bob": [C, A], "cyd": [A, B]}, three)
     assert [place.mean_position for place in ranking.places] == [1.5, 1.5, 1.5]
@@ -147,10 +131,6 @@ def test_three_who_disagree_in_a_circle_are_all_first() -> None:
         Rank(1, shared=True, mean_position=1.5)
     ] * 3
     assert (ranking.agreement, ranking.agreement_word) == (None, None)
-
-
-def test_a_shared_rank_takes_the_places_below_it() -> None:
-    """After two seconds comes the fourth; an answer on no ballot has no rank."""
     ranking = aggregate({"x": [A, B, C, D], "y": [A, C, B, D]}, {**FOUR, E: "eve"})
     assert [ranking.rank(name) for name in (*FOUR.values(), "eve", "nobody")] == [
         Rank(1, shared=False, mean_position=1.0),
@@ -193,37 +173,21 @@ def test_unanimous_ballots_are_the_ranking(order: list[str], voters: int) -> Non
 
 
 def test_disagreements_name_who_placed_what_where() -> None:
-    """An answer two or more places apart gets a line, reviewers from best place to worst."""
+    """An answer two or more places apart gets a line, and so does first against last; neighbouring places don't."""
     ballots = {"ann": [B, C, D], "bob": [A, C, D], "cyd": [D, A, B], "dee": [B, A, C]}
     assert disagreements(ballots, FOUR) == [
         "Response B (bob) is placed 1 of 3 by ann, 1 of 3 by dee, 3 of 3 by cyd",
         "Response D (dee) is placed 1 of 3 by cyd, 3 of 3 by ann, 3 of 3 by bob",
     ]
-
-
-def test_two_places_apart_are_a_disagreement_also_in_the_middle() -> None:
-    """One place apart isn't."""
     five = {label: label[-1].lower() for label in (A, B, C, D, E)}
     assert disagreements({"v": [A, B, C, D, E], "w": [A, C, D, B, E]}, five) == [
         "Response B (b) is placed 2 of 5 by v, 4 of 5 by w"
     ]
-
-
-def test_first_against_last_is_a_disagreement() -> None:
-    """With ballots of two, first against last is one place apart and still a disagreement."""
     three = {A: "ann", B: "bob", C: "cyd"}
     assert disagreements({"ann": [B, C], "bob": [C, A], "cyd": [B, A]}, three) == [
         "Response C (cyd) is placed 1 of 2 by bob, 2 of 2 by ann"
     ]
-
-
-def test_one_place_apart_is_no_disagreement() -> None:
-    """Neighbouring places are what reviewers agree on."""
     ballots = {"v": [A, B, C, D], "w": [A, C, B, D], "x": [A, B, C, D]}
     assert disagreements(ballots, FOUR) == []
-
-
-def test_uncounted_ballots_disagree_with_nobody() -> None:
-    """A ballot that isn't counted is no dissent."""
     assert disagreements({"ann": [B, C, D], "dee": [], "cyd": [C, D]}, FOUR) == []
     assert disagreements({}, FOUR) == []

@@ -35,16 +35,12 @@ def test_nothing_is_guessed(text: str) -> None:
 
 
 def test_an_unreadable_line_does_not_affect_the_others() -> None:
-    """The scores on the other lines count."""
+    """The scores on the other lines count; without criteria, none."""
     text = "SCORES:\nResponse A: Cost 7, Time to market good\nResponse B: Cost 12, Time to market 10"
     assert read_scores(text, LABELS, CRITERIA) == {
         "Response A": {"Cost": 7},
         "Response B": {"Time to market": 10},
     }
-
-
-def test_without_criteria_nothing_is_read() -> None:
-    """A review may still mention scores."""
     assert read_scores(f"SCORES:\n{ROWS}", LABELS, ()) == {}
 
 

@@ -12,7 +12,7 @@ from council.errors import Failure
 from council.events import DepthChosen, StageStarted, to_json
 from council.profile import Profile
 from council.usage import Price
-from council.worth.depth import comparison_schema, is_drawn
+from council.worth.depth import comparison_schema
 from tests.council.scripted import FOUR, ScriptedCouncil, failure, profile
 from tests.pairs import rows
 
@@ -159,15 +159,11 @@ async def test_ordinary_words_are_no_talk_to_the_judge(answer: str) -> None:
     assert (await depth_of(council(stage1=answer), auto())).ran == "quick"
 
 
-async def test_an_answer_that_was_cut_off_leads_to_full() -> None:
-    """What it would have said next, nobody knows."""
+async def test_cut_off_or_single_answers_are_not_compared() -> None:
+    """What it would have said next, nobody knows; with one answer there is nothing to compare."""
     scripted = council()
     scripted.truncated = {"stage1"}
     assert (await depth_of(scripted, auto())).reason == "cut_off"
-
-
-async def test_one_answer_is_delivered_as_before() -> None:
-    """There is nothing to compare, so the judge isn't asked."""
     scripted = council(**{f"stage1.1:{name}": failure() for name in FOUR[1:]})
     message = (await scripted.run(auto())).message
     assert message.stage3.source == "single"
@@ -217,21 +213,18 @@ async def test_an_audited_run_is_reviewed_all_the_same() -> None:
         assert "The council's answer, written by chair/man." in compared
 
 
-async def test_reviews_that_changed_no_answer_changed_nothing() -> None:
-    """That needs no judge: the audit's second call is saved."""
+async def test_an_audit_says_whether_the_reviews_changed_the_recommendation() -> None:
+    """Where no answer changed, that needs no judge; where all corrections failed, nobody knows what they would have changed."""
     scripted = council(stage2_5="KEEP")
     depth = await depth_of(scripted, auto(depth_audit=ALWAYS))
     assert (depth.audited, depth.changed) == (True, False)
     assert [call.step for call in scripted.calls if call.step.startswith("judge")] == [JUDGE]
-
-
-def test_the_audit_is_drawn_from_the_seed() -> None:
-    """The same seed draws the same, and a tenth of all seeds are drawn."""
-    drawn = [is_drawn(seed, 0.1) for seed in range(10_000)]
-    assert drawn == [is_drawn(seed, 0.1) for seed in range(10_000)]
-    assert 900 < sum(drawn) < 1_100
-    assert not any(is_drawn(seed, 0.0) for seed in range(1_000))
-    assert all(is_drawn(seed, 1.0) for seed in range(1_000))
+    ranked = council(**{JUDGE: AGREED, AFTER: DIFFERENT})
+    depth = await depth_of(ranked, auto(depth_audit=ALWAYS, corrects=False))
+    assert depth.changed is True
+    lost = council(stage2_5=failure())
+    depth = await depth_of(lost, auto(depth_audit=ALWAYS))
+    assert (depth.audited, depth.changed) == (True, None)
 
 
 async def test_a_replay_draws_and_asks_the_same() -> None:
@@ -301,13 +294,3 @@ async def test_a_chairman_after_stop_is_told_that_nobody_reviewed() -> None:
     told = scripted.prompt("stage3.1:chair/man:chairman")
     assert "The reviews were skipped" in told
     assert "corrected themselves" not in told
-
-
-async def test_an_audit_without_corrections_is_judged_and_a_lost_one_is_unknown() -> None:
-    """Where all corrections failed, nobody knows what they would have changed."""
-    ranked = council(**{JUDGE: AGREED, AFTER: DIFFERENT})
-    depth = await depth_of(ranked, auto(depth_audit=ALWAYS, corrects=False))
-    assert depth.changed is True
-    lost = council(stage2_5=failure())
-    depth = await depth_of(lost, auto(depth_audit=ALWAYS))
-    assert (depth.audited, depth.changed) == (True, None)
