@@ -33,6 +33,7 @@ IDS = re.compile(
     r"|(?:council_)?(?=\d*[a-f])(?:[0-9a-f]{8}|[0-9a-f]{16,48})\b)"
     r"|(?<![\w-])(?=[\w-]*\d)[\w-]{100,}"
 )
+ALL, NONE = slice(None), slice(0)
 Block = tuple[str, list[str]]
 """What was asked, and the lines of what was sent."""
 
@@ -176,10 +177,12 @@ def check(name: str, folder: Path, platform: str, *places: str, address: str | N
         pytest.fail("\n".join(changes), pytrace=False)
 
 
-def golden(kind: str, platform: str, *places: str) -> Callable[..., None]:
-    """Return the test of all scenarios of a kind on a platform."""
+def golden(kind: str, platform: str, *places: str, quick: slice = ALL) -> Callable[..., None]:
+    """Return the test of all scenarios of a kind on a platform; all but the first and these are for `make soak`."""
+    names = [*scenarios(kind)]
+    slow = dict.fromkeys({*names[1:]} - {*names[quick]}, pytest.mark.soak)
 
-    @pytest.mark.parametrize("name", scenarios(kind))
+    @pytest.mark.parametrize("name", [pytest.param(each, marks=slow.get(each, ())) for each in names])
     def test(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
         """Requests, documents, transcripts, what is written and how it ends are as they were recorded."""
         address = request.getfixturevalue("postgres") if "postgres" in places else None

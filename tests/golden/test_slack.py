@@ -2,4 +2,6 @@
 
 from tests.golden.edges import golden
 
-test_what_leaves_is_as_recorded = golden(r"chat\*?", "slack", "slack", "discord")
+test_what_leaves_is_as_recorded = golden(
+    r"chat\*?", "slack", "slack", "discord", quick=slice(0, None, 2)
+)

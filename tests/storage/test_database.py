@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from storage.database import Database, Statement
-from storage.errors import ConstraintError, DatabaseError, WriterError, explain_sqlite
+from storage.errors import ConstraintError, DatabaseError, WriterError
 from storage.sqlite.database import open_database
 from tests.passing_time import let_pass
 from tests.storage.examples import HeldCommits, trace_sql
@@ -319,30 +319,6 @@ async def test_another_processs_lock_is_reported(tmp_path: Path) -> None:
         await database.write(step("a"))
 
 
-async def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
-    """Another file with the database's name is left as it is, and reported."""
-    path = tmp_path / "council.db"
-    path.write_bytes(b"dear diary, " * 1000)
-    with pytest.raises(DatabaseError, match="is not a SQLite database; move it away"):
-        async with open_database(path):
-            pass
-    assert path.read_bytes() == b"dear diary, " * 1000
-
-
-async def test_a_damaged_database_is_named(tmp_path: Path) -> None:
-    """Damage found while reading is reported with the remedy."""
-    path = tmp_path / "council.db"
-    async with open_database(path) as database:
-        await database.write(RUN)
-    pages = path.read_bytes()
-    path.write_bytes(pages[:4096] + b"\xff" * (len(pages) - 4096))
-    with pytest.raises(
-        DatabaseError, match=f"{re.escape(str(path))} is damaged; .* `council index rebuild`"
-    ):
-        async with open_database(path) as database:
-            await database.read("SELECT * FROM runs")
-
-
 async def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     """A file in place of the folder is an error that names the path."""
     (tmp_path / "data").write_bytes(b"")
@@ -352,16 +328,3 @@ async def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     ):
         async with open_database(path):
             pass
-
-
-def test_a_full_disk_is_named(tmp_path: Path) -> None:
-    """SQLite's error about a full disk becomes a sentence with advice."""
-    path = tmp_path / "full.db"
-    connection = sqlite3.connect(path)
-    connection.execute("PRAGMA max_page_count = 1")
-    with pytest.raises(sqlite3.OperationalError) as caught:
-        connection.execute("CREATE TABLE big (text)")
-    connection.close()
-    assert str(explain_sqlite(path, caught.value)) == (
-        f"{path} can't grow; the disk is full; free some space and try again (database or disk is full)"
-    )

@@ -25,6 +25,7 @@ from storage.journal.journal import Journal
 from storage.journal.rows import RunRow
 from storage.scope import Scope
 from storage.sqlite.database import SqliteDatabase
+from tests.pairs import pairs, rows
 from tests.storage.examples import NOW, answer, new_id
 from tests.storage.journal.test_journal import BRIEF, call
 from tests.storage.test_bad_disks import room
@@ -144,7 +145,7 @@ async def opened(home: Home) -> AsyncGenerator[Place]:
 
 async def test_a_forgotten_conversation_is_in_no_file(place: Place) -> None:
     """Neither document, copies, rows, search text, journal nor write-ahead log contain a word of it."""
-    others = [await place.ask(f"Question {number}? " * 40) for number in range(30)]
+    others = [await place.ask(f"Question {number}? " * 40) for number in range(12)]
     forgotten = await place.ask(f"{WORD} " * 500)
     place.home.put_copy(forgotten, WORD.encode())
     for number in range(9):
@@ -159,10 +160,10 @@ async def test_a_forgotten_conversation_is_in_no_file(place: Place) -> None:
     with pytest.raises(ConversationNotFound):
         await place.store.load(forgotten)
     assert (await place.past_answers.search(SCOPE, WORD)).found == 0
-    assert (await place.past_answers.search(SCOPE, "question")).found == 30
-    assert await place.count("conversations") == 30
+    assert (await place.past_answers.search(SCOPE, "question")).found == 12
+    assert await place.count("conversations") == 12
     assert (await place.index.check(place.store)).consistent
-    assert await place.count("runs") == await place.count("steps") == 39
+    assert await place.count("runs") == await place.count("steps") == 21
     assert place.audit() == [
         {
             "at": "2026-01-20T10:30:00.000Z",
@@ -177,7 +178,7 @@ async def test_a_forgotten_conversation_is_in_no_file(place: Place) -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@rows(
     "there",
     [
         Source(platform="discord", workspace="W", channel="D"),
@@ -368,21 +369,18 @@ async def test_a_shared_document_that_cannot_be_read_goes_whole(place: Place) ->
     assert await place.count("conversations") == 0
 
 
-@pytest.mark.parametrize("what", ["user", "channel", "retention"])
-async def test_a_damaged_document_that_the_journal_knows_goes_too(place: Place, what: str) -> None:
+async def test_a_damaged_document_that_the_journal_knows_goes_too(place: Place) -> None:
     """The index has lost it; one with a younger run is kept for now."""
     damaged = await place.ask(WORD)
     place.home.put(damaged, f'{{"{WORD}": '.encode())
     await place.index.repair(place.store)
-    select = {
-        "user": place.forgetting.select.user("discord", "ada"),
-        "channel": place.forgetting.select.channel(SCOPE),
-        "retention": place.forgetting.select.older_than(SCOPE, NOW + timedelta(days=1)),
-    }
-    selections = {name: await selecting for name, selecting in select.items()}
-    assert (await place.forgetting.select.older_than(SCOPE, NOW)).is_empty
-    assert (await place.forgetting.select.channel(Scope.of(None))).is_empty
-    await place.forget(selections[what])
+    select = place.forgetting.select
+    by_age = await select.older_than(SCOPE, NOW + timedelta(days=1))
+    for selection in (await select.user("discord", "ada"), await select.channel(SCOPE), by_age):
+        assert damaged in (*selection.conversations, *selection.shared)
+    assert (await select.older_than(SCOPE, NOW)).is_empty
+    assert (await select.channel(Scope.of(None))).is_empty
+    await place.forget(by_age)
     assert place.bytes_hold(WORD) == []
 
 
@@ -415,8 +413,9 @@ class Killed(BaseException):
     """The process dies here."""
 
 
-@pytest.mark.parametrize("moment", ["remove", "upsert", "add"])
-@pytest.mark.parametrize("what", ["conversation", "user"])
+@pytest.mark.parametrize(
+    ("moment", "what"), pairs(["remove", "upsert", "add"], ["user", "conversation"])
+)
 async def test_a_forgetting_that_was_killed_is_finished_by_the_next_start(
     place: Place, monkeypatch: pytest.MonkeyPatch, moment: str, what: str
 ) -> None:

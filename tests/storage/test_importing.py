@@ -12,6 +12,7 @@ from storage.documents.conversations import Conversations, DocumentProblem
 from storage.importing import ImportReport, import_from
 from storage.index.index import Index
 from storage.stores import Stores
+from tests.pairs import pairs
 from tests.storage.examples import CONTRACT_EXAMPLE, CONTRACT_ID, NOW, answer, legacy, new_id, put
 from tests.stores import Home
 
@@ -159,8 +160,9 @@ async def test_files_and_folders_are_taken_together(
     assert not (await import_from(places[2:], store, index)).is_taken
 
 
-@pytest.mark.parametrize("given", ["conv-1", 42, {"$oid": "65a1"}, None], ids=str)
-@pytest.mark.parametrize("field", [None, "conversations"])
+@pytest.mark.parametrize(
+    ("given", "field"), pairs(["conv-1", 42, {"$oid": "65a1"}, None], [None, "conversations"])
+)
 async def test_lists_and_ids_that_are_no_uuid(
     given: object,
     field: str | None,

@@ -39,10 +39,10 @@ def files_with(server: PostgresServer, address: str, text: str) -> list[str]:
 
 async def asked(place: Place, postgres: str) -> None:
     """Ask with these words among other questions; have the server gather its statistics."""
-    for number in range(20):
+    for number in range(5):
         await place.ask(f"Question {number}?")
     await place.ask(WORDS, source=HERE.model_copy(update={"user": "eve"}))
-    for number in range(20, 40):
+    for number in range(5, 10):
         await place.ask(f"Question {number}?")
     with psycopg.connect(postgres, autocommit=True) as operator:
         operator.execute("ANALYZE")
@@ -59,8 +59,8 @@ async def test_the_tables_files_hold_nothing_that_was_forgotten(
     await place.forgetting.scrub()
     assert files_with(postgres_server, postgres, WORDS) == []
     assert await place.count("work WHERE kind = 'scrub'") == 0
-    assert await place.count("conversations") == await place.count("documents") == 40
-    assert (await place.past_answers.search(SCOPE, "question")).found == 40
+    assert await place.count("conversations") == await place.count("documents") == 10
+    assert (await place.past_answers.search(SCOPE, "question")).found == 10
 
 
 @pytest.mark.parametrize("begins", ["SELECT pg_current_xact_id()", "SELECT 1"], ids=["writes", "reads"])

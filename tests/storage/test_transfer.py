@@ -212,9 +212,8 @@ asyncio.run(copy(folder, address, tell) if copy else transfer.move_to_folder(add
 """
 
 
-@pytest.mark.parametrize("name", [SHARED, *PLATFORMS])
 async def test_a_database_that_is_used_is_neither_copied_nor_replaced(
-    tmp_path: Path, postgres: str, monkeypatch: pytest.MonkeyPatch, name: str
+    tmp_path: Path, postgres: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is answered meanwhile would be lost there, and paid for twice here."""
     monkeypatch.setattr("storage.postgres.transfer.LOOK_SECONDS", 0.0)
@@ -222,15 +221,16 @@ async def test_a_database_that_is_used_is_neither_copied_nor_replaced(
     await fill(folder)
     backup_file = tmp_path / "backup.tar.gz"
     await backup(folder.folder, backup_file)
-    async with server.open() as stores, stores.locks.acquire(name, shared=name == SHARED) as is_held:
-        assert is_held
-        for attempt in (
-            move_to_server(folder.folder, postgres, silent),
-            move_to_folder(postgres, tmp_path / "two", silent),
-            restore_server(backup_file, postgres, replace=True),
-        ):
-            with pytest.raises(DatabaseError, match="is in use by a running council; stop it and try"):
-                await attempt
+    for name in (SHARED, *PLATFORMS):
+        async with server.open() as stores, stores.locks.acquire(name, shared=name == SHARED) as is_held:
+            assert is_held
+            for attempt in (
+                move_to_server(folder.folder, postgres, silent),
+                move_to_folder(postgres, tmp_path / "two", silent),
+                restore_server(backup_file, postgres, replace=True),
+            ):
+                with pytest.raises(DatabaseError, match="is in use by a running council; stop it and"):
+                    await attempt
     assert (await move_to_server(folder.folder, postgres, silent)).conversations == 5
 
 

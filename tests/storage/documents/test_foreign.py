@@ -20,6 +20,7 @@ from storage.errors import DocumentError
 from storage.importing import import_from
 from storage.index.index import Index
 from storage.stores import Stores
+from tests.pairs import rows
 from tests.storage.examples import NOW, answer, new_id
 from tests.stores import Home
 
@@ -171,6 +172,9 @@ def is_shown(shape: Shape) -> None:
         assert "the result is not on record" not in shown
 
 
+@pytest.mark.parametrize(
+    "home", ["sqlite", pytest.param("postgres", marks=pytest.mark.soak)], indirect=True
+)
 async def test_each_is_kept_to_the_byte_until_a_question_follows(
     tmp_path: Path, home: Home, stores: Stores
 ) -> None:
@@ -204,7 +208,7 @@ async def is_continued(one: str, shape: Shape, home: Home, store: Conversations)
     assert len((await store.load(one)).messages) == len(new)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("content", "reason"),
     [
         (b'[{"id": "x"}]', "it has no messages"),
