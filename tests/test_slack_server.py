@@ -6,15 +6,14 @@
 import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
-from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, Literal, cast
+from contextlib import asynccontextmanager
+from typing import Any, cast
 
 import aiohttp
 import pytest
 import pytest_asyncio
-from aiohttp import web
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
-from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncBoltRequest, AsyncRespond
+from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncRespond
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
@@ -132,109 +131,6 @@ async def refusal(call: Awaitable[Any]) -> Json:
     return dict(response.data)
 
 
-class TestSocketMode:
-    """Envelopes over sockets."""
-
-    async def test_an_unacknowledged_event_comes_three_times_more_with_its_retry_number(
-        self, slack: SlackServer, general: Channel, ada: User
-    ) -> None:
-        """Redeliveries keep the event's id; the bot must tell them apart itself."""
-        app, seen = bolt(slack), list[tuple[str, str]]()
-        slack.patience.ack_seconds = 0.005
-
-        @app.middleware
-        async def swallow(req: AsyncBoltRequest) -> None:
-            seen.append((req.headers["x-slack-retry-num"][0], req.body["event_id"]))
-            await asyncio.Event().wait()
-
-        async with in_socket_mode(slack, app):
-            delivery = await slack.mention(general, ada, "anyone?")
-            await slack.until(lambda: len(seen) == 4)
-            await cancel_listeners()
-
-        assert not delivery.acked
-        # Each delivery has a listener of its own, and so near to each other any may be heard first.
-        assert sorted(number for number, _ in seen) == ["0", "1", "2", "3"]
-        assert len({event for _, event in seen}) == 1
-        assert [attempt.retry_reason for attempt in delivery.attempts] == [None, *["timeout"] * 3]
-
-    async def test_a_command_that_is_not_acknowledged_shows_an_error_and_is_not_repeated(
-        self, slack: SlackServer, general: Channel, ada: User
-    ) -> None:
-        """Slack tells the person; also when nobody listens at all."""
-        nobody = await slack.slash(general, ada, "/council", "hello?")
-        async with in_socket_mode(slack, bolt(slack)):
-            slack.patience.ack_seconds = 0.005
-            unknown = await slack.slash(general, ada, "/unknown")
-
-        assert (nobody.user_error, len(nobody.attempts)) == ("dispatch_failed", 1)
-        assert (unknown.user_error, len(unknown.attempts)) == ("operation_timeout", 1)
-
-    async def test_a_ticket_opens_one_socket_and_ten_sockets_are_all(self, slack: SlackServer) -> None:
-        """The eleventh is told why it must go."""
-        async with aiohttp.ClientSession() as session, AsyncExitStack() as stack:
-            client = AsyncWebClient(base_url=slack.api_url, session=session)
-            urls = [
-                (await answered(client.apps_connections_open(app_token=slack.app_token)))["url"]
-                for _ in range(11)
-            ]
-            sockets = [await stack.enter_async_context(session.ws_connect(url)) for url in urls]
-            greetings = [await socket.receive_json() for socket in sockets]
-            async with session.get(urls[0]) as response:
-                assert response.status == 404
-
-        assert [greeting["type"] for greeting in greetings] == ["hello"] * 10 + ["disconnect"]
-        assert greetings[9]["num_connections"] == 10
-        assert greetings[10]["reason"] == "too_many_websockets"
-
-
-async def cancel_listeners() -> None:
-    """End what a listener of the test left waiting."""
-    current = asyncio.current_task()
-    waiting = [
-        t
-        for t in asyncio.all_tasks()
-        if t is not current and "run_message_listeners" in repr(t.get_coro())
-    ]
-    for task in waiting:
-        task.cancel()
-    await asyncio.gather(*waiting, return_exceptions=True)
-
-
-class TestHttp:
-    """Signed requests to Bolt's own web application."""
-
-    async def test_a_failing_event_is_sent_again_with_number_and_reason(
-        self, slack: SlackServer, general: Channel, ada: User
-    ) -> None:
-        """An error brings `http_error`, silence `http_timeout`; the third try succeeds here."""
-        seen = list[tuple[str | None, str | None]]()
-        release = asyncio.Event()
-
-        async def events(request: web.Request) -> web.Response:
-            seen.append(
-                (request.headers.get("x-slack-retry-num"), request.headers.get("x-slack-retry-reason"))
-            )
-            # The second try, and only that, waits for an answer in vain.
-            slack.patience.ack_seconds = 0.05 if len(seen) == 1 else 30
-            if len(seen) == 2:
-                await release.wait()
-            return web.Response(status=500 if len(seen) == 1 else 200)
-
-        app = web.Application()
-        app.add_routes([web.post("/slack/events", events)])
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        slack.use_http(f"http://127.0.0.1:{runner.addresses[0][1]}/slack/events")
-        delivery = await slack.mention(general, ada, "hello")
-        release.set()
-        await runner.cleanup()
-
-        assert seen == [(None, None), ("1", "http_error"), ("2", "http_timeout")]
-        assert delivery.acked
-
-
 class TestRates:
     """429s, tiers and faults."""
 
@@ -256,51 +152,6 @@ class TestRates:
         assert slack.busiest_minute("chat.update") == 51
         assert set(card.gaps()) == {1.0, 11.0}
         assert card.history[-1].text == "later"
-
-    async def test_a_fault_of_a_period_ends_with_it(
-        self, slack: SlackServer, general: Channel, client: AsyncWebClient, clock: HandClock
-    ) -> None:
-        """Its seconds begin with the first call that it meets."""
-        fault = slack.fail("chat.postMessage", "fatal_error", seconds=60)
-        clock.advance(1000)
-        for _ in range(3):
-            await refusal(client.chat_postMessage(channel=general.id, text="x"))
-            clock.advance(20)
-        await client.chat_postMessage(channel=general.id, text="x")
-        assert fault.hits == 3
-
-    async def test_a_fault_may_be_bound_to_a_thread_or_a_person(
-        self, slack: SlackServer, general: Channel, client: AsyncWebClient, ada: User
-    ) -> None:
-        """Whatever else the bot does goes well meanwhile."""
-        threads = slack.fail("chat.postMessage", "thread_locked", in_thread=True)
-        person = slack.fail("conversations.open", "user_disabled", user=ada.id)
-        card = await answered(client.chat_postMessage(channel=general.id, text="card"))
-        below = client.chat_postMessage(channel=general.id, text="x", thread_ts=card["ts"])
-        assert (await refusal(below))["error"] == "thread_locked"
-        await client.conversations_open(users=slack.add_user("bob").id)
-        assert (await refusal(client.conversations_open(users=ada.id)))["error"] == "user_disabled"
-        assert [threads.hits, person.hits] == [1, 1]
-
-    @pytest.mark.parametrize("breaks", ["reset", "hang"])
-    @pytest.mark.parametrize("applied", [False, True])
-    async def test_connections_break_before_or_after_a_call_is_carried_out(
-        self,
-        slack: SlackServer,
-        general: Channel,
-        client: AsyncWebClient,
-        breaks: Literal["reset", "hang"],
-        applied: bool,
-    ) -> None:
-        """The caller sees a reset, or nothing at all; the message is there or isn't."""
-        client.retry_handlers.clear()
-        slack.fail("chat.postMessage", breaks=breaks, applied=applied)
-        with pytest.raises((aiohttp.ClientError, TimeoutError)):
-            async with asyncio.timeout(0.1 if breaks == "hang" else 10):
-                await client.chat_postMessage(channel=general.id, text="one")
-        await client.chat_postMessage(channel=general.id, text="two")
-        sent = [message.text for message in slack.messages(general)]
-        assert sent == (["one", "two"] if applied else ["two"])
 
     async def test_the_rate_limit_of_a_channel_can_be_enforced(
         self, slack: SlackServer, general: Channel, client: AsyncWebClient, clock: HandClock
@@ -324,7 +175,7 @@ class TestRates:
 class TestLimits:
     """What a message may contain."""
 
-    @pytest.mark.parametrize(
+    @rows(
         ("blocks", "phrase", "pointer"),
         [
             ([section("x" * 3001)], "must be less than 3001 characters", "/0/text/text"),
@@ -369,7 +220,7 @@ class TestLimits:
             "response_metadata": {"messages": [f"[ERROR] {fault}"]},
         }
 
-    @pytest.mark.parametrize(
+    @rows(
         ("content", "error"),
         [
             ({"text": "x" * 40_001}, "msg_too_long"),
@@ -513,33 +364,6 @@ class TestScheduling:
         clock.advance(60)
         assert slack.messages(general) == []
 
-    async def test_times_and_numbers_are_limited(
-        self, general: Channel, client: AsyncWebClient, clock: HandClock
-    ) -> None:
-        """As the documentation has it."""
-
-        async def schedule(post_at: object) -> str:
-            call = client.chat_scheduleMessage(
-                channel=general.id, post_at=cast("int", post_at), text="x"
-            )
-            return (await refusal(call))["error"]
-
-        now = int(clock())
-        assert await schedule("soon") == "invalid_time"
-        assert await schedule(now - 1) == "time_in_past"
-        assert await schedule(now + 121 * 24 * 3600) == "time_too_far"
-        for number in range(30):
-            await client.chat_scheduleMessage(channel=general.id, post_at=now + 60 + number, text="x")
-        assert await schedule(now + 100) == "restricted_too_many"
-        page = await client.chat_scheduledMessages_list(channel=general.id, limit=20)
-        rest = await client.chat_scheduledMessages_list(cursor="20")
-        pages = [cast("Json", each.data) for each in (page, rest)]
-        assert [len(each["scheduled_messages"]) for each in pages] == [20, 10]
-        assert [each["response_metadata"]["next_cursor"] for each in pages] == ["20", ""]
-        assert (await refusal(client.chat_scheduledMessages_list(channel="C1")))["error"] == (
-            "invalid_channel"
-        )
-
 
 class TestFiles:
     """Uploads and downloads."""
@@ -566,12 +390,6 @@ class TestFiles:
                 assert await response.read() == b"# T"
             async with session.get(file.url_private) as response:
                 assert (response.status, response.content_type) == (200, "text/html")
-
-    async def test_an_upload_needs_its_scope(self, slack: SlackServer, client: AsyncWebClient) -> None:
-        """Without `files:write` the first step is refused."""
-        slack.team.scopes.discard("files:write")
-        answer = await refusal(client.files_upload_v2(filename="t.md", content="x"))
-        assert (answer["error"], answer["needed"]) == ("missing_scope", "files:write")
 
 
 class TestResponseUrl:
@@ -609,33 +427,6 @@ class TestResponseUrl:
         assert [json.loads(body)["error"] for _, body in statuses[5:]] == ["used_url", "expired_url"]
         assert [message.text for message in slack.messages(general)] == ["0"]
         assert [shown.text for shown in slack.ephemerals(general, ada)] == ["1", "2", "3", "4"]
-
-    async def test_a_click_on_a_private_message_replaces_and_removes_it(
-        self, slack: SlackServer, general: Channel, ada: User, client: AsyncWebClient
-    ) -> None:
-        """chat.update can't reach an ephemeral message; the click's response URL can."""
-        app = bolt(slack)
-
-        @app.action("stop")
-        async def page(ack: AsyncAck, respond: AsyncRespond, body: Json) -> None:
-            await ack()
-            assert body["container"]["is_ephemeral"]
-            if body["actions"][0]["value"] == "close":
-                await respond(delete_original=True)
-            else:
-                await respond("page 2", blocks=[button(value="close")], replace_original=True)
-
-        await client.chat_postEphemeral(
-            channel=general.id, user=ada.id, text="page 1", blocks=[button()]
-        )
-        (shown,) = slack.ephemerals(general, ada)
-        refused = client.chat_update(channel=general.id, ts=shown.ts, text="x")
-        assert (await refusal(refused))["error"] == "message_not_found"
-        async with in_socket_mode(slack, app):
-            slack.click(shown, "stop", ada)
-            await slack.until(lambda: shown.text == "page 2")
-            slack.click(shown, "stop", ada)
-            await slack.until(lambda: not slack.ephemerals(general, ada))
 
 
 class TestPings:

@@ -12,22 +12,16 @@ from . import errors, limits, wire
 from .errors import Impossible
 from .permissions import Permission, in_channel
 from .rest import Call, route
-from .state import Attachment, Channel, ChannelType, Json, Role, User, World
+from .state import Attachment, Channel, ChannelType, Json, User, World
 
-CHAT_INPUT, USER_MENU, MESSAGE_MENU = 1, 2, 3
-STRING, INTEGER, BOOLEAN = 3, 4, 5
-USER, CHANNEL, ROLE, MENTIONABLE, NUMBER, ATTACHMENT = 6, 7, 8, 9, 10, 11
-CAPS = {CHAT_INPUT: 100, USER_MENU: 15, MESSAGE_MENU: 15}
+CHAT_INPUT, MESSAGE_MENU = 1, 3
+STRING, INTEGER, BOOLEAN, ATTACHMENT = 3, 4, 5, 11
+CAPS = {CHAT_INPUT: 100, MESSAGE_MENU: 15}
 _NAME = re.compile(r"^[-_'\w]{1,32}$")
 _PYTHON: dict[int, tuple[type, ...]] = {
     STRING: (str,),
     INTEGER: (int,),
     BOOLEAN: (bool,),
-    USER: (User,),
-    CHANNEL: (Channel,),
-    ROLE: (Role,),
-    MENTIONABLE: (User, Role),
-    NUMBER: (int, float),
     ATTACHMENT: (Attachment,),
 }
 
@@ -37,14 +31,14 @@ _PYTHON: dict[int, tuple[type, ...]] = {
 
 @route("GET /applications/{application_id}/commands")
 def list_commands(call: Call) -> list[Json]:
-    """Return the commands of one scope."""
-    return list(_scope(call)[1].values())
+    """Return the commands."""
+    return list(_own(call).values())
 
 
 @route("PUT /applications/{application_id}/commands")
 def overwrite_commands(call: Call) -> list[Json]:
-    """Replace all commands of a scope; those that stay keep their ids."""
-    place, held = _scope(call)
+    """Replace all commands; those that stay keep their ids."""
+    held = _own(call)
     bodies: list[Json] = call.body or []
     for kind, cap in CAPS.items():
         if sum(1 for body in bodies if body.get("type", CHAT_INPUT) == kind) > cap:
@@ -55,17 +49,17 @@ def overwrite_commands(call: Call) -> list[Json]:
     held.clear()
     for body in bodies:
         old = known.get((body.get("type", CHAT_INPUT), body["name"]))
-        _store(call.world, place, held, body, old)
+        _store(call.world, held, body, old)
     return list(held.values())
 
 
-def _scope(call: Call) -> tuple[int | None, dict[int, Json]]:
+def _own(call: Call) -> dict[int, Json]:
     if call.id("application_id") != call.world.application_id:
         raise errors.ApiError(403, 20012, "You are not authorized to perform this action")
-    return None, call.world.commands.setdefault(None, {})
+    return call.world.commands
 
 
-def _store(world: World, place: int | None, held: dict[int, Json], body: Json, old: Json | None) -> Json:
+def _store(world: World, held: dict[int, Json], body: Json, old: Json | None) -> None:
     number = int(old["id"]) if old else world.snowflake()
     command: Json = {
         "id": str(number),
@@ -85,10 +79,7 @@ def _store(world: World, place: int | None, held: dict[int, Json], body: Json, o
     }
     if command["default_member_permissions"] is not None:
         command["default_member_permissions"] = str(command["default_member_permissions"])
-    if place is not None:
-        command["guild_id"] = str(place)
     held[number] = command
-    return command
 
 
 def _check(body: Json, path: str) -> None:
@@ -134,12 +125,10 @@ def _check_options(options: list[Json], path: str) -> None:
 
 def find(world: World, channel: Channel, user: User, name: str, kind: int) -> Json:
     """Return the command that a person sees under this name here; raises `Impossible` where they see none."""
-    scopes = [channel.guild.id, None] if channel.guild else [None]
-    for scope in scopes:
-        for command in world.commands.get(scope, {}).values():
-            if command["type"] == kind and command["name"] == name:
-                _check_shown(command, channel, user)
-                return command
+    for command in world.commands.values():
+        if command["type"] == kind and command["name"] == name:
+            _check_shown(command, channel, user)
+            return command
     raise Impossible(f"no command {name!r} (type {kind}) is registered here")
 
 
@@ -167,7 +156,6 @@ class Filled:
 def fill(
     command: Json,
     values: Mapping[str, Any],
-    channel: Channel,
     focused: str | None = None,
 ) -> Filled:
     """Type values into the options of a command.
@@ -192,7 +180,9 @@ def fill(
         if name == focused:
             entry["focused"] = True
         filled.options.append(entry)
-        _resolve(filled.resolved, value, channel)
+        if isinstance(value, Attachment):
+            body = wire.attachment(value, ephemeral=True)
+            filled.resolved.setdefault("attachments", {})[str(value.id)] = body
     return filled
 
 
@@ -205,31 +195,11 @@ def _wired(option: Json, value: Any) -> Any:
         low, high = option.get("min_length", 0), option.get("max_length", 6000)
         if not low <= limits.units(value) <= high:
             raise Impossible(f"option {option['name']!r} takes {low} to {high} characters")
-    if kind in {INTEGER, NUMBER} and not (
+    if kind == INTEGER and not (
         option.get("min_value", value) <= value <= option.get("max_value", value)
     ):
         raise Impossible(f"option {option['name']!r}: {value} is out of range")
     choices: list[Json] = option.get("choices", [])
     if choices and value not in [choice["value"] for choice in choices]:
         raise Impossible(f"option {option['name']!r}: {value!r} is not among the choices")
-    return str(value.id) if isinstance(value, User | Channel | Role | Attachment) else value
-
-
-def _resolve(resolved: dict[str, Json], value: Any, channel: Channel) -> None:
-    """Add the full object behind an id, as the client's payload carries it."""
-
-    def put(kind: str, body: Json) -> None:
-        resolved.setdefault(kind, {})[str(value.id)] = body
-
-    if isinstance(value, User):
-        put("users", wire.user(value))
-        member = channel.guild.members.get(value.id) if channel.guild else None
-        if member is not None:
-            permissions = str(int(in_channel(channel, value)))
-            put("members", wire.member(member, with_user=False) | {"permissions": permissions})
-    elif isinstance(value, Role):
-        put("roles", wire.role(value, 1))
-    elif isinstance(value, Channel):
-        put("channels", wire.channel(value, channel.guild.owner if channel.guild else None))
-    elif isinstance(value, Attachment):
-        put("attachments", wire.attachment(value, ephemeral=True))
+    return str(value.id) if isinstance(value, Attachment) else value

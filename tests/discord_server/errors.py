@@ -160,11 +160,6 @@ def locked() -> ApiError:
     return ApiError(403, 160005, "This thread is locked")
 
 
-def thread_cap() -> ApiError:
-    """Refuse one more active thread in a full guild."""
-    return ApiError(400, 160006, "Maximum number of active threads reached")
-
-
 def invalid(path: str, code: str, message: str) -> ApiError:
     """Refuse a body, naming the field (`embeds.0.description`) as Discord nests it."""
     nested: dict[str, Any] = {"_errors": [{"code": code, "message": message}]}

@@ -14,12 +14,10 @@ from typing import Literal, cast
 
 from aiohttp import web
 
-from .state import Channel, Clock, Json, World
+from .state import Channel, Json, World
 
 Breaks = Literal["reset", "hang"]
 ALWAYS = 1 << 31
-INVALID = {401, 403, 429}
-TEN_MINUTES = 600.0
 LOOK_AGAIN = 1.0
 """Seconds between looking whether a client that gets no answer is still there."""
 LOST = 499
@@ -154,35 +152,6 @@ class Limit:
             window.append(now)
             return self.requests - len(window), self.seconds - (now - window[0])
         return -1, self.seconds - (now - window[0])
-
-
-@dataclass(slots=True, eq=False)
-class Invalid:
-    """The requests answered by 401, 403 or 429 in the last ten minutes.
-
-    At `banned_at` of them the address is banned: every request gets a 429 that no header explains.
-    """
-
-    clock: Clock
-    banned_at: int = 10_000
-    times: deque[float] = field(default_factory=deque[float])
-
-    def count(self) -> int:
-        """Count them."""
-        since = self.clock.now() - TEN_MINUTES
-        while self.times and self.times[0] <= since:
-            self.times.popleft()
-        return len(self.times)
-
-    def note(self, status: int) -> None:
-        """Add an answer, if it is one of them."""
-        if status in INVALID:
-            self.times.append(self.clock.now())
-
-    @property
-    def is_banned(self) -> bool:
-        """Return whether the address is banned."""
-        return self.count() >= self.banned_at
 
 
 def page(status: int) -> web.Response:

@@ -1,7 +1,8 @@
 """Posting, editing and deleting messages and threads, by anybody."""
 
+from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Literal
 
 from . import errors, limits, mentions, wire
 from .permissions import Permission, in_channel
@@ -27,8 +28,8 @@ NONCE_LENGTH = 25
 HOUR = 3600.0
 AUTO_ARCHIVE = {60, 1440, 4320, 10080}
 By = Literal["person", "bot", "interaction"]
-_SENDABLE = MessageFlag.SUPPRESS_EMBEDS | MessageFlag.SUPPRESS_NOTIFICATIONS | MessageFlag.COMPONENTS_V2
-_EDITABLE = MessageFlag.SUPPRESS_EMBEDS | MessageFlag.COMPONENTS_V2
+_SENDABLE = MessageFlag.SUPPRESS_EMBEDS | MessageFlag.SUPPRESS_NOTIFICATIONS
+_EDITABLE = MessageFlag.SUPPRESS_EMBEDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +61,10 @@ def post(
         return known
     shape_files = _files(world, [], body, uploads)
     content = (body.get("content") or "").strip()
-    embeds = _resolved(body.get("embeds") or [], shape_files)
-    components = _numbered(_resolved(body.get("components") or [], shape_files))
+    embeds: list[Json] = body.get("embeds") or []
+    components = _numbered(body.get("components") or [])
     flags = int(body.get("flags") or 0) & _SENDABLE
-    limits.check(limits.Shape(content, embeds, components, flags, len(shape_files)))
+    limits.check(limits.Shape(content, embeds, components, len(shape_files)))
     reply_to = _reply(channel, body)
     wake(world, channel)
     message = Message(
@@ -123,15 +124,14 @@ def edit(world: World, message: Message, body: Json, uploads: Uploads, *, by: By
     _check_age(world, message)
     files = _files(world, now.attachments, body, uploads)
     content = (body["content"] or "").strip() if "content" in body else now.content
-    embeds = _resolved(body["embeds"] or [], files) if "embeds" in body else now.embeds
+    embeds: list[Json] = body["embeds"] or [] if "embeds" in body else now.embeds
     components = now.components
     if "components" in body:
-        components = _numbered(_resolved(body["components"] or [], files))
+        components = _numbered(body["components"] or [])
     flags = _edited_flags(now.flags, body)
-    limits.check(limits.Shape(content, embeds, components, flags, len(files)))
+    limits.check(limits.Shape(content, embeds, components, len(files)))
     draft = Version(world.clock.now(), by, content, embeds, components, files, flags, ())
-    reparsed = "content" in body or "components" in body
-    rules = mentions.allowed(body.get("allowed_mentions")) if reparsed else None
+    rules = mentions.allowed(body.get("allowed_mentions")) if "content" in body else None
     _write(world, message, draft, rules)
     announce(world, "MESSAGE_UPDATE", message)
     return message
@@ -172,8 +172,6 @@ def open_thread(
         raise errors.invalid(
             "auto_archive_duration", "BASE_TYPE_CHOICES", f"Must be one of {sorted(AUTO_ARCHIVE)}."
         )
-    if guild.threads_full:
-        raise errors.thread_cap()
     kind = ChannelType.PRIVATE_THREAD if private else ChannelType.PUBLIC_THREAD
     if parent.type is ChannelType.ANNOUNCEMENT:
         kind = ChannelType.ANNOUNCEMENT_THREAD
@@ -282,27 +280,9 @@ def _files(world: World, existing: list[Attachment], body: Json, uploads: Upload
     return kept
 
 
-def _resolved(part: Any, files: list[Attachment]) -> Any:
-    """Replace `attachment://name` by the file's address, as Discord does when it stores a message."""
-    if isinstance(part, list):
-        return [_resolved(item, files) for item in cast("list[Any]", part)]
-    if not isinstance(part, dict):
-        return part
-    entry = {key: _resolved(value, files) for key, value in cast("Json", part).items()}
-    url = entry.get("url")
-    if isinstance(url, str) and url.startswith("attachment://"):
-        name = url.removeprefix("attachment://")
-        found = next((file for file in files if file.filename == name), None)
-        if found is None:
-            raise errors.invalid(
-                "attachments", "UNFURLED_MEDIA_ITEM_REFERENCED_ATTACHMENT_NOT_FOUND", name
-            )
-        entry |= {"url": found.url, "proxy_url": found.url, "attachment_id": str(found.id)}
-    return entry
-
-
 def _numbered(components: list[Json]) -> list[Json]:
-    """Assign an id to every component for which the bot set none."""
+    """Return a copy of components with an id for each for which the bot set none."""
+    components = deepcopy(components)
     taken = {component.get("id") for component in walk(components)}
     number = 0
     for component in walk(components):
@@ -315,16 +295,10 @@ def _numbered(components: list[Json]) -> list[Json]:
 
 
 def _edited_flags(flags: int, body: Json) -> int:
-    """Apply an edit's flags: only two can change, and Components V2 only one way."""
+    """Apply an edit's flags: only one can change."""
     if body.get("flags") is None:
         return flags & ~MessageFlag.LOADING
     wanted = int(body["flags"])
-    if flags & MessageFlag.COMPONENTS_V2 and not wanted & MessageFlag.COMPONENTS_V2:
-        raise errors.invalid(
-            "flags",
-            "MESSAGE_CANNOT_REMOVE_COMPONENTS_V2_FLAG",
-            "The IS_COMPONENTS_V2 flag cannot be removed from a message",
-        )
     return int(flags & ~(_EDITABLE | MessageFlag.LOADING) | wanted & _EDITABLE)
 
 
@@ -342,8 +316,7 @@ def _check_age(world: World, message: Message) -> None:
 def _write(world: World, message: Message, draft: Version, rules: mentions.Allowed | None) -> None:
     """Append a version, with the pings its text causes."""
     on = "edit" if message.history else "post"
-    text = "\n".join([draft.content, *_displays(draft)])
-    pinged = mentions.pings(world, message, text, rules, on) if rules else ()
+    pinged = mentions.pings(world, message, draft.content, rules, on) if rules else ()
     message.history.append(
         Version(
             draft.at,
@@ -356,11 +329,6 @@ def _write(world: World, message: Message, draft: Version, rules: mentions.Allow
             pinged,
         )
     )
-
-
-def _displays(draft: Version) -> list[str]:
-    """Return the texts that can ping beside the content: text displays, never embeds."""
-    return [part["content"] for part in walk(draft.components) if part["type"] == 10]
 
 
 def announce(world: World, name: str, message: Message) -> None:

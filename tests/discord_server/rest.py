@@ -11,7 +11,7 @@ from aiohttp import BodyPartReader, web
 
 from . import errors
 from .errors import ApiError
-from .faults import BY_GUILD, Fault, Invalid, Limit, about, break_off, page
+from .faults import BY_GUILD, Fault, Limit, about, break_off, page
 from .posting import Upload
 from .state import Json, World
 
@@ -80,10 +80,6 @@ class Api:
     faults: list[Fault] = field(default_factory=list[Fault])
     limits: dict[str, Limit] = field(default_factory=dict[str, Limit])
     overall: Limit | None = None
-    invalid: Invalid = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.invalid = Invalid(self.world.clock)
 
     def mount(self, app: web.Application) -> None:
         """Put the endpoints under /api/v10; whatever isn't one is logged and refused."""
@@ -102,12 +98,8 @@ class Api:
             )
             self.requests.append(entry)
             ASKED.add(line)
-            if self.invalid.is_banned:
-                response = page(429)
-            else:
-                response = await self._answer(request, line, handler, entry, token=token)
+            response = await self._answer(request, line, handler, entry, token=token)
             entry.status, entry.ended = response.status, time.perf_counter()
-            self.invalid.note(entry.status)
             self.changed()
             return response
 

@@ -248,7 +248,7 @@ class DiscordServer:
     def slash(self, channel: Channel, user: User, name: str, **options: Any) -> Interaction:
         """Use a slash command."""
         command = commands.find(self.world, channel, user, name, commands.CHAT_INPUT)
-        filled = commands.fill(command, options, channel)
+        filled = commands.fill(command, options)
         return self._interact(SLASH, channel, user, _called(command, filled))
 
     def autocomplete(
@@ -256,7 +256,7 @@ class DiscordServer:
     ) -> Interaction:
         """Type into an option that completes; the bot's proposals end up in `.choices`."""
         command = commands.find(self.world, channel, user, name, commands.CHAT_INPUT)
-        filled = commands.fill(command, options | {option: typed}, channel, focused=option)
+        filled = commands.fill(command, options | {option: typed}, focused=option)
         return self._interact(AUTOCOMPLETE, channel, user, _called(command, filled))
 
     def menu(self, name: str, message: Message, user: User) -> Interaction:
@@ -303,15 +303,6 @@ class DiscordServer:
         rows: list[Json] = [{"type": 18, "id": 1, "component": field} for field in fields]
         return self._interact(MODAL, channel, user, {"custom_id": custom_id, "components": rows})
 
-    def select(self, message: Message, custom_id: str, user: User, *values: str) -> Interaction:
-        """Choose from a string select."""
-        part = self._check_pressable(message, custom_id, user, {3})
-        offered = [option["value"] for option in part.get("options", [])]
-        if set(values) - set(offered):
-            raise Impossible(f"{values} not among {offered}")
-        data: Json = {"component_type": 3, "custom_id": custom_id, "values": list(values)}
-        return self._press(message, user, data)
-
     def say(
         self,
         channel: Channel,
@@ -341,10 +332,6 @@ class DiscordServer:
     def mention(self, channel: Channel, user: User, text: str) -> Message:
         """Let somebody mention the bot in front of a text."""
         return self.say(channel, user, f"{self.bot.mention} {text}")
-
-    def edit(self, message: Message, text: str) -> Message:
-        """Let its author rewrite a message."""
-        return posting.edit(self.world, message, {"content": text}, {}, by="person")
 
     def redeliver(self, happening: Interaction | Message, times: int = 3) -> None:
         """Deliver the same interaction or message event again, same id and all."""
@@ -461,10 +448,6 @@ class DiscordServer:
         """Return the requests to endpoints this fake doesn't have."""
         return [entry.path for entry in self.api.requests if entry.route == "unknown"]
 
-    def invalid_requests(self) -> int:
-        """Count the answers of 401, 403 and 429 of the last ten minutes; 10,000 would mean a ban."""
-        return self.api.invalid.count()
-
     async def until(self, read: Callable[[], Value], within: float = 30.0) -> Value:
         """Wait until what `read` finds in this Discord is truthy, and return it.
 
@@ -555,6 +538,4 @@ def _called(command: Json, filled: commands.Filled) -> Json:
         data["options"] = filled.options
     if filled.resolved:
         data["resolved"] = filled.resolved
-    if "guild_id" in command:
-        data["guild_id"] = command["guild_id"]
     return data

@@ -53,7 +53,6 @@ class MessageFlag(IntFlag):
     EPHEMERAL = 1 << 6
     LOADING = 1 << 7
     SUPPRESS_NOTIFICATIONS = 1 << 12
-    COMPONENTS_V2 = 1 << 15
 
 
 FIRST_RESPONSE = 3.0
@@ -128,7 +127,7 @@ class Member:
 
 @dataclass(slots=True, eq=False)
 class Guild:
-    """A server; `threads_full` makes every new thread fail with 160006."""
+    """A server."""
 
     id: int
     name: str
@@ -136,7 +135,6 @@ class Guild:
     roles: dict[int, Role] = field(default_factory=dict[int, Role])
     members: dict[int, Member] = field(default_factory=dict[int, Member], repr=False)
     channels: dict[int, "Channel"] = field(default_factory=dict[int, "Channel"], repr=False)
-    threads_full: bool = False
     has_bot: bool = True
 
 
@@ -274,7 +272,7 @@ class Message:
 
     @property
     def text(self) -> str:
-        """Return everything a person reads: content, embeds, text displays."""
+        """Return everything a person reads: content and embeds."""
         return shown(self.now)
 
     @property
@@ -350,7 +348,7 @@ class World:
         self.attachments: dict[int, Attachment] = {}
         self.interactions: dict[int, Interaction] = {}
         self.tokens: dict[str, Interaction] = {}
-        self.commands: dict[int | None, dict[int, Json]] = {None: {}}
+        self.commands: dict[int, Json] = {}
         self.nonces: dict[str, tuple[float, Message]] = {}
         self.old_edits: int | None = None
         self.old_edit_retry_after = 0.01
@@ -397,12 +395,10 @@ class World:
 
 
 def walk(components: list[Json]) -> Iterator[Json]:
-    """Yield components depth first, section accessories included."""
+    """Yield components depth first."""
     for component in components:
         yield component
         yield from walk(component.get("components", []))
-        if accessory := component.get("accessory"):
-            yield from walk([accessory])
 
 
 def shown(version: Version) -> str:
@@ -414,5 +410,4 @@ def shown(version: Version) -> str:
         for entry in embed.get("fields", []):
             lines += [entry["name"], entry["value"]]
         lines.append(embed.get("footer", {}).get("text", ""))
-    lines += [part["content"] for part in walk(version.components) if part["type"] == 10]
     return "\n".join(line for line in lines if line)

@@ -489,7 +489,7 @@ class DiscordPlatform:
 
     def forget_commands(self) -> None:
         """Lose the commands that the bot has registered, so that the next start registers them."""
-        self.server.world.commands[None].clear()
+        self.server.world.commands.clear()
 
     def enforce_rate_limits(self) -> None:
         """Enforce the real platform's rate limits."""

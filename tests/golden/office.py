@@ -92,7 +92,7 @@ class Discord:
 
     def use(self, who: Any, name: str, text: str, options: dict[str, Any]) -> None:
         """Use a command; the text is its first option."""
-        [command] = [each for each in self.server.world.commands[None].values() if each["name"] == name]
+        [command] = [each for each in self.server.world.commands.values() if each["name"] == name]
         given = {command["options"][0]["name"]: text} if text else {}
         self.server.slash(self.general, who, name, **given, **options)
 

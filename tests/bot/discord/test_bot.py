@@ -47,7 +47,7 @@ async def test_commands_are_registered_once(server: DiscordServer, quiet: Office
     """A second start with the same commands registers nothing."""
     for _ in range(2):
         async with quiet.bot():
-            names = {command["name"] for command in server.world.commands[None].values()}
+            names = {command["name"] for command in server.world.commands.values()}
             assert names == {*(command.name for command in COMMANDS), ACTION}
     assert len(server.requests(REGISTER)) == 1
 
@@ -56,7 +56,7 @@ async def test_changed_commands_are_registered_again(server: DiscordServer, quie
     """Another description is enough."""
     async with quiet.bot():
         pass
-    [council] = [each for each in server.world.commands[None].values() if each["name"] == "council"]
+    [council] = [each for each in server.world.commands.values() if each["name"] == "council"]
     council["options"][0]["description"] = "Something older"
     async with quiet.bot():
         pass

@@ -50,13 +50,13 @@ def shown(*blocks: Block) -> CardText:
 def accepted(posts: list[list[str]]) -> None:
     """Let the fake Discord check messages of embeds."""
     for page in posts:
-        check(Shape("", [{"description": text} for text in page], [], 0, 0))
+        check(Shape("", [{"description": text} for text in page], [], 0))
 
 
 def embedded(text: CardText) -> None:
     """Let the fake Discord check a card."""
     embed = {"title": text.title, "description": text.description, "footer": {"text": text.footer}}
-    check(Shape("", [embed], [], 0, 0))
+    check(Shape("", [embed], [], 0))
 
 
 def prose(content: str) -> str:

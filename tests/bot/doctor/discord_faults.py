@@ -13,7 +13,7 @@ def application(name: str, value: object) -> Callable[[Scene], object]:
 
 
 def _old_command(scene: Scene) -> None:
-    scene.discord.world.commands[None][1] = {
+    scene.discord.world.commands[1] = {
         "id": "1",
         "application_id": "1",
         "version": "1",

@@ -72,7 +72,7 @@ def test_a_bomb_is_shown_to_its_end(kind: str) -> None:
     messages = slack_text.pages(message)
     page, markdown = prose.html(text, 3), contain(text)
     for embeds in pages:
-        check(Shape("", [{"description": embed} for embed in embeds], [], 0, 0))
+        check(Shape("", [{"description": embed} for embed in embeds], [], 0))
     for blocks in messages:
         checked(blocks, Rules())
     assert END in contents[-1]
@@ -90,7 +90,7 @@ def test_a_bomb_on_a_card_is_accepted(kind: str) -> None:
     """As a question and as an answer, both cut, on both platforms."""
     message = Message("card", (Quote(bomb(kind, SHORTER)), Prose(BOMBS[kind])))
     shown = discord_text.card(message)
-    check(Shape("", [{"title": shown.title, "description": shown.description}], [], 0, 0))
+    check(Shape("", [{"title": shown.title, "description": shown.description}], [], 0))
     checked([*slack_text.card(message).blocks, {"type": "divider"}], Rules())
 
 
