@@ -117,8 +117,8 @@ async def test_each_connection_carries_one_request() -> None:
             assert b"Connection: close" in answered
 
 
-async def test_a_large_request_is_read_while_it_arrives() -> None:
-    """The kernel alone wouldn't keep all of it."""
+async def test_requests_arrive_in_any_way() -> None:
+    """The kernel alone wouldn't keep all of a large one; one in pieces is answered once its last piece is there."""
     body = b"x" * (LARGE * 40)
     async with (
         port() as one,
@@ -126,10 +126,6 @@ async def test_a_large_request_is_read_while_it_arrives() -> None:
         session.post(f"http://127.0.0.1:{one.number}/x", data=body) as answer,
     ):
         assert await answer.read() == body
-
-
-async def test_a_request_in_pieces_of_unknown_length_is_answered() -> None:
-    """Once its last piece is there."""
 
     async def pieces() -> AsyncGenerator[bytes]:
         yield b"hel"
@@ -248,8 +244,8 @@ async def test_what_is_wrong_is_refused(
     assert not [record for record in caplog.records if record.exc_info]
 
 
-async def test_refusals_are_logged_once_a_minute() -> None:
-    """With their cause."""
+async def test_refusals_are_logged_once_a_minute_and_errors_say_nothing_of_themselves() -> None:
+    """With their cause; who asked reads only that it failed."""
     async with port() as one:
         with capture_logs() as logged:
             for _ in range(20):
@@ -263,10 +259,6 @@ async def test_refusals_are_logged_once_a_minute() -> None:
             "repeated": 0,
         }
     ]
-
-
-async def test_an_unexpected_error_says_nothing_of_itself() -> None:
-    """It is logged; who asked reads only that it failed."""
     async with port() as one:
         with capture_logs() as logged:
             answered = await everything(await one.send(b"GET /crash HTTP/1.1\r\nHost: x\r\n\r\n"))

@@ -71,15 +71,11 @@ def members(configuration: Configuration, profile: str = "default") -> list[str]
     return [member.name for member in configuration.profiles[profile].members]
 
 
-def test_without_anything_the_built_in_model_serves() -> None:
-    """There is no key, no address and no endpoint."""
+def test_a_key_and_members_make_the_default_council_and_nothing_the_demonstration(env: Write) -> None:
+    """The first member takes the chair unless another is named; without key, address and endpoint the built-in model serves."""
     configuration = load()
     assert configuration.is_demonstration
     assert configuration.settings.council_data_dir == Path("data")
-
-
-def test_a_key_and_members_make_the_default_council(env: Write) -> None:
-    """The first member takes the chair unless another is named."""
     env(OPENROUTER_API_KEY="sk-or-1", COUNCIL_MEMBERS="a/one, b/two")
     configuration = load()
     assert members(configuration) == ["a/one", "b/two"]
@@ -141,28 +137,26 @@ def test_toml_sets_personas_fallbacks_and_endpoints(env: Write) -> None:
     assert [fallback.model for fallback in default.chairman_fallbacks] == ["c/vice"]
 
 
-def test_members_with_their_own_endpoints_need_no_key() -> None:
-    """Their calls don't go through OpenRouter."""
+def test_members_with_their_own_endpoints_and_a_base_url_alone_need_no_key(env: Write) -> None:
+    """Their calls don't go through OpenRouter; local servers often have none."""
     toml('[profiles.default]\nmembers = [{ model = "llama", endpoint = "http://127.0.0.1:11434/v1" }]')
     configuration = load()
     assert not configuration.is_demonstration
     assert members(configuration) == ["llama"]
+    env(OPENROUTER_BASE_URL="http://127.0.0.1:9/api/v1/", COUNCIL_MEMBERS="a/one")
+    assert load().settings.openrouter_base_url == "http://127.0.0.1:9/api/v1"
 
 
-def test_a_secret_can_come_from_a_file(env: Write, tmp_path: Path) -> None:
-    """A variable itself comes before its file."""
+def test_secret_files_follow_the_same_precedence(
+    env: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A variable itself comes before its file; a file that is overridden isn't read."""
     (tmp_path / "key").write_text("sk-or-from-file\n", encoding="utf-8")
     env(OPENROUTER_API_KEY_FILE=str(tmp_path / "key"), COUNCIL_MEMBERS="a/one")
     configuration = load()
     assert configuration.settings.openrouter_api_key is not None
     assert configuration.settings.openrouter_api_key.get_secret_value() == "sk-or-from-file"
     assert configuration.origins["OPENROUTER_API_KEY"] == ".env, by OPENROUTER_API_KEY_FILE"
-
-
-def test_secret_files_follow_the_same_precedence(
-    env: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The environment's file comes before `.env`; a file that is overridden isn't read."""
     (tmp_path / "key").write_text("sk-or-from-file\n", encoding="utf-8")
     env(OPENROUTER_API_KEY="sk-or-1", COUNCIL_MEMBERS="a/one")
     monkeypatch.setenv("OPENROUTER_API_KEY_FILE", str(tmp_path / "key"))
@@ -191,30 +185,16 @@ def test_all_problems_are_reported_at_once(env: Write, tmp_path: Path, row: dict
     assert problems() == row["said"]
 
 
-def test_a_variable_of_the_environment_may_be_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As one of `.env`."""
+def test_a_variable_of_the_environment_is_checked_and_so_is_a_dotenv(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing else is checked where it isn't text."""
     monkeypatch.setenv("COUNCIL_CHAIR", "c/chair")
     assert problems() == ["COUNCIL_CHAIR: there is no such setting. Did you mean COUNCIL_CHAIRMAN?"]
-
-
-def test_a_dotenv_that_is_not_text_is_named() -> None:
-    """Nothing else is checked then."""
     Path(".env").write_bytes(b"OPENROUTER_API_KEY=\xff\xfe")
     assert problems() == [
         ".env: it can't be read: it isn't UTF-8 text. Save it as text that this user may read"
     ]
-
-
-def test_the_title_model_is_checked_too(env: Write) -> None:
-    """Otherwise conversations would have no titles, and nobody would know why."""
-    toml(
-        "[profiles.default]\n"
-        'members = [{ model = "m", endpoint = "http://127.0.0.1:1/v1" }]\n'
-        'title_model = { model = "t", endpoint = "http://127.0.0.1:2/v1", api_key_env = "TITLE_KEY" }'
-    )
-    assert problems() == ["TITLE_KEY: profile default needs it, but it isn't set. Set it in .env"]
-    env(TITLE_KEY="secret")
-    assert load().profiles["default"].title_model is not None
 
 
 @pytest.mark.parametrize(
@@ -238,12 +218,6 @@ def test_members_in_an_unreadable_place_are_not_reported_missing(
     assert problem.startswith(said)
 
 
-def test_a_base_url_alone_needs_no_key(env: Write) -> None:
-    """Local servers often have none."""
-    env(OPENROUTER_BASE_URL="http://127.0.0.1:9/api/v1/", COUNCIL_MEMBERS="a/one")
-    assert load().settings.openrouter_base_url == "http://127.0.0.1:9/api/v1"
-
-
 def test_opt_in_is_on_or_off(env: Write) -> None:
     """Its origin is known, because `/council-config` names it."""
     env(OPENROUTER_API_KEY="sk-or-1", COUNCIL_MEMBERS="a/one")
@@ -256,24 +230,8 @@ def test_opt_in_is_on_or_off(env: Write) -> None:
     assert problem.endswith(". Write true or false, without quotes")
 
 
-@rows(
-    ("text", "said"),
-    [
-        ("members = [", "council.toml: it can't be read as TOML"),
-        ("profiles = 3", "council.toml: profiles: it isn't a table"),
-        ("[profiles]\ndefault = 3", "council.toml: profiles.default: it isn't a table"),
-        ("[profiles.default]\nmembers = 3", "profiles.default.members: "),
-        ("[profiles.default]\nmembers = [3]", "profiles.default.members.0: "),
-    ],
-)
-def test_a_broken_file_is_a_problem_in_words(text: str, said: str) -> None:
-    """Never a traceback."""
-    toml(text)
-    assert any(problem.startswith(said) for problem in problems())
-
-
-def test_an_endpoints_key_must_be_set(env: Write) -> None:
-    """The file names its variable, so that it contains no key."""
+def test_an_endpoints_key_must_be_set_also_for_titles(env: Write) -> None:
+    """The file names its variable, so that it contains no key; otherwise conversations would have no titles."""
     toml(
         "[profiles.default]\n"
         'members = [{ model = "m", endpoint = "http://127.0.0.1:1/v1", api_key_env = "VLLM_KEY" }]'
@@ -283,6 +241,14 @@ def test_an_endpoints_key_must_be_set(env: Write) -> None:
     configuration = load()
     assert configuration.profiles["default"].members[0].api_key_env == "VLLM_KEY"
     assert "secret" in configuration.secrets  # so that no log shows it
+    toml(
+        "[profiles.default]\n"
+        'members = [{ model = "m", endpoint = "http://127.0.0.1:1/v1" }]\n'
+        'title_model = { model = "t", endpoint = "http://127.0.0.1:2/v1", api_key_env = "TITLE_KEY" }'
+    )
+    assert problems() == ["TITLE_KEY: profile default needs it, but it isn't set. Set it in .env"]
+    env(TITLE_KEY="secret")
+    assert load().profiles["default"].title_model is not None
 
 
 @rows("endpoint", ["htp://user:secret@127.0.0.1/v1", "http://", "http://127.0.0.1:99999/v1", "llama:1"])
@@ -301,7 +267,7 @@ def test_admins_are_named_with_their_platform(env: Write) -> None:
     assert load().settings.council_admins == ["discord:5", "slack:U1"]
 
 
-@pytest.mark.parametrize("nobody", ["1234", "irc:5", "discord:", ":5", "discord:ada", "slack:ada"])
+@rows("nobody", ["1234", "irc:5", "discord:", ":5", "discord:ada", "slack:ada"])
 def test_an_admin_who_matches_nobody_is_refused(env: Write, nobody: str) -> None:
     """The error shows the right form."""
     env(COUNCIL_ADMINS=f"discord:5,{nobody}")

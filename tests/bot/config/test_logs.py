@@ -109,11 +109,14 @@ def test_a_field_has_the_form_of_its_kind(out: io.StringIO, name: str, value: ob
 
 
 def test_an_event_is_a_name_not_a_sentence(out: io.StringIO) -> None:
-    """A sentence could contain people's words."""
+    """A sentence could contain people's words; of an uncaught error, the interpreter would print its message."""
     logs.configure(level=logging.INFO, secrets=[], stream=out)
     structlog.get_logger().info(f"asked {ASKED}")
     [line] = lines(out)
     assert (line["event"], line["omitted"]) == ("unnamed", ["event"])
+    logs.log_uncaught(ValueError, ValueError(ASKED), None)
+    _, line = lines(out)
+    assert (line["event"], line["level"], line["exception"]) == ("crashed", "critical", "  ValueError")
 
 
 @pytest.mark.parametrize(
@@ -141,8 +144,8 @@ def test_only_our_own_errors_are_logged_with_their_message(
     assert "earns" not in out.getvalue()
 
 
-def test_a_traceback_has_only_types_and_places(out: io.StringIO) -> None:
-    """No message, no source and no locals, of causes, contexts and groups alike."""
+def test_a_traceback_has_only_types_and_places_but_for_debug(out: io.StringIO) -> None:
+    """No message, no source and no locals, of causes, contexts and groups alike; a debug line's is whole, and indented."""
     logs.configure(level=logging.INFO, secrets=[], stream=out)
 
     def fail() -> None:
@@ -168,13 +171,9 @@ def test_a_traceback_has_only_types_and_places(out: io.StringIO) -> None:
         "    KeyError",
     ]
     assert "earns" not in out.getvalue()
-
-
-def test_a_debug_line_has_the_whole_traceback(out: io.StringIO) -> None:
-    """It is indented, so that no message looks like a line of the log."""
     logs.configure(level=logging.DEBUG, secrets=[], stream=out)
     structlog.get_logger().debug("run_crashed", exc_info=ValueError("a\n2026 [info] forged\x1b[2J"))
-    assert "ValueError: a\n  2026 [info] forged\\u001b[2J" in str(lines(out)[0]["exception"])
+    assert "ValueError: a\n  2026 [info] forged\\u001b[2J" in str(lines(out)[-1]["exception"])
 
 
 def test_a_value_is_one_line_without_control_characters(out: io.StringIO) -> None:
@@ -217,21 +216,6 @@ def test_of_libraries_messages_only_the_template_is_kept(out: io.StringIO) -> No
     assert (one["omitted"], two["omitted"]) == (["arguments"], ["template"])
     assert str(three["exception"]).splitlines()[-1] == "  ValueError"
     assert "earns" not in out.getvalue()
-
-
-def test_less_important_lines_are_left_out(out: io.StringIO) -> None:
-    """Below the level nothing is written."""
-    logs.configure(level=logging.WARNING, secrets=[], stream=out)
-    structlog.get_logger().info("quiet")
-    assert out.getvalue() == ""
-
-
-def test_an_uncaught_error_is_logged_without_peoples_words(out: io.StringIO) -> None:
-    """The interpreter would print its message."""
-    logs.configure(level=logging.INFO, secrets=[], stream=out)
-    logs.log_uncaught(ValueError, ValueError(ASKED), None)
-    [line] = lines(out)
-    assert (line["event"], line["level"], line["exception"]) == ("crashed", "critical", "  ValueError")
 
 
 def logged() -> Iterator[tuple[str, ast.Call]]:

@@ -49,18 +49,6 @@ class Swapped:
         self.happened.set()
 
 
-async def test_a_valid_file_is_taken_over() -> None:
-    """The log names the councils."""
-    toml(ONE)
-    began = load()
-    toml(TWO)
-    swapped = Swapped()
-    with capture_logs() as logs:
-        await reload(began, swapped)
-    assert swapped.names == [["default", "fast"]]
-    assert [entry["event"] for entry in logs] == ["configuration_changed"]
-
-
 @rows(
     ("text", "said"),
     [

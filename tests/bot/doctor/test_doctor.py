@@ -171,7 +171,7 @@ class TestReport:
         assert scene.models.history == []
 
     async def test_live_asks_each_model_once(self, scene: Scene) -> None:
-        """Also one that sits twice; the calls are short, never repeated, and what they cost is said."""
+        """Also one that sits twice; the calls are short, never repeated, and what they cost is said. Thoughts fill the little room."""
         scene.live = True
         scene.env["COUNCIL_CHAIRMAN"] = MEMBERS[0]
         examination = await scene.diagnose()
@@ -180,6 +180,9 @@ class TestReport:
         assert {exchange.request["max_tokens"] for exchange in scene.models.history} == {64}
         assert re.search(r"Live calls +3 calls answered, (under )?\$0\.\d+", examination.text())
         assert examination.text().endswith("Everything is fine.")
+        scene.live = True
+        scene.models.script(MEMBERS[0], Turn("", finish_reason="length"))
+        assert (await scene.diagnose()).is_well
 
     async def test_live_asks_whoever_may_be_there(self, scene: Scene) -> None:
         """Not a model that the list lacks; and all of them where there is no list."""
@@ -193,20 +196,6 @@ class TestReport:
         [finding] = examination.findings
         assert "no model list" in finding.what
         assert "4 calls answered" in examination.text()
-
-    async def test_a_failed_live_call_is_not_repeated(self, scene: Scene) -> None:
-        """It would cost again."""
-        scene.live = True
-        scene.models.script(MEMBERS[0], Turn(status=503))
-        [finding] = (await scene.diagnose()).findings
-        assert finding.where == MEMBERS[0]
-        assert len(scene.models.history) == len(MEMBERS)
-
-    async def test_a_model_that_only_thinks_has_answered(self, scene: Scene) -> None:
-        """Its thoughts fill the little room there is."""
-        scene.live = True
-        scene.models.script(MEMBERS[0], Turn("", finish_reason="length"))
-        assert (await scene.diagnose()).is_well
 
     async def test_faults_do_not_hide_each_other(self, scene: Scene) -> None:
         """Not even one that breaks a check itself."""
@@ -248,8 +237,8 @@ class TestReport:
             "skipped: first fix what is wrong under Discord token",
         )
 
-    async def test_it_changes_nothing(self, scene: Scene) -> None:
-        """Neither in the data folder nor on a platform: it posts, registers and connects nothing."""
+    async def test_it_changes_nothing_and_makes_no_folder(self, scene: Scene) -> None:
+        """Neither in the data folder nor on a platform: it posts, registers and connects nothing; the first start makes the folder."""
 
         def content() -> dict[Path, bytes]:
             return {path: path.read_bytes() for path in scene.data.rglob("*") if path.is_file()}
@@ -266,9 +255,6 @@ class TestReport:
             "apps.connections.open",
             "users.conversations",
         }
-
-    async def test_a_folder_is_not_made(self, scene: Scene) -> None:
-        """The first start makes it."""
         scene.env["COUNCIL_DATA_DIR"] = "new/data"
         assert (await scene.diagnose()).is_well
         assert not (scene.folder / "new").exists()
@@ -290,8 +276,7 @@ class TestReport:
         assert (await scene.diagnose()).is_well
 
 
-@pytest.mark.parametrize("columns", [40, 60, 80])
-async def test_no_line_is_broken_inside_a_word(scene: Scene, columns: int) -> None:
+async def test_no_line_is_broken_inside_a_word(scene: Scene) -> None:
     """At a terminal of so many columns, only a word that is longer sticks out."""
     scene.env |= {
         "COUNCIL_MEMBERS": "openai/gpt-5",
@@ -299,7 +284,8 @@ async def test_no_line_is_broken_inside_a_word(scene: Scene, columns: int) -> No
         "SLAK_BOT_TOKEN": "x",
     }
     examination = await scene.diagnose()
-    narrow = examination.text(columns)
-    assert narrow.split() == examination.text().split()
-    for line in narrow.splitlines():
-        assert len(line) <= columns or len(line.split()) == 1, line
+    for columns in (40, 60, 80):
+        narrow = examination.text(columns)
+        assert narrow.split() == examination.text().split()
+        for line in narrow.splitlines():
+            assert len(line) <= columns or len(line.split()) == 1, line

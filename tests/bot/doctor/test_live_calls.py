@@ -1,6 +1,7 @@
 """What `council doctor --live` says of servers it had to learn about."""
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from bot.checks.models import LIVE, what_was_learned
 from council.models.client import ModelEndpoint
@@ -77,33 +78,14 @@ async def test_a_refusal_that_concerns_all_models_is_counted_once(scene: Scene) 
     }
 
 
-@pytest.mark.parametrize(
-    ("structured", "refused", "said"),
-    [
-        (
-            True,
-            ("stream", format_part("strict")),
-            (
-                "its server wants /v1 added to the address, replies not streamed and no strict JSON schema; its"
-                f" thoughts end at a tag that nothing opened; {REFUSED_ONCE}"
-            ),
-        ),
-        (
-            False,
-            ("max_tokens", "max_completion_tokens"),
-            (
-                "its server wants /v1 added to the address, no max_tokens and no max_completion_tokens; reviewers' votes"
-                f" come in prose; its thoughts end at a tag that nothing opened; {REFUSED_ONCE}"
-            ),
-        ),
-    ],
-)
-def test_everything_that_can_be_learned_is_told(
-    *, structured: bool, refused: tuple[str, ...], said: str
-) -> None:
+def test_everything_that_can_be_learned_is_told(snapshot: SnapshotAssertion) -> None:
     """In a few words each."""
-    asked = ModelEndpoint("http://127.0.0.1:9", "", None, 1)
-    asked.prefix = "/v1"
-    asked.thinks_unmarked.add("m")
-    asked.learn("m", *refused)
-    assert what_was_learned(asked, "m", structured=structured) == said
+    for structured, refused in (
+        (True, ("stream", format_part("strict"))),
+        (False, ("max_tokens", "max_completion_tokens")),
+    ):
+        asked = ModelEndpoint("http://127.0.0.1:9", "", None, 1)
+        asked.prefix = "/v1"
+        asked.thinks_unmarked.add("m")
+        asked.learn("m", *refused)
+        assert what_was_learned(asked, "m", structured=structured) == snapshot

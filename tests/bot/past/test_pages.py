@@ -73,7 +73,7 @@ def test_a_page_of_the_history_says_who_asked_when_and_how_the_answer_begins(
 
 
 def test_an_empty_channel_says_how_to_begin() -> None:
-    """And has no buttons; a page emptied meanwhile only says that nothing is there."""
+    """A page emptied meanwhile only says that nothing is there; another program may leave a question without its answer."""
     empty = Page((), None)
     assert pages.history(empty, HistoryPage(5), NOWHERE) == Sheet(
         Message("past", pages.history(empty, HistoryPage(5), NOWHERE).message.blocks)
@@ -81,6 +81,12 @@ def test_an_empty_channel_says_how_to_begin() -> None:
     assert "Ask with /council." in render(pages.history(empty, HistoryPage(5), NOWHERE).message)
     later = HistoryPage(5, before=Cursor("2026", "x"))
     assert "There is nothing here." in render(pages.history(empty, later, NOWHERE).message)
+    asked = CONVERSATION.model_copy(update={"messages": CONVERSATION.messages[:1]})
+    sheet = pages.answer(asked, ROW, Answer(ROW.id), FOUND)
+    assert render(sheet.message) == f"# {TITLE}\n\n> {QUESTION}\n\nIt has no answer.\n"
+    assert sheet.choices == ()
+    listed = pages.history(Page((replace(ROW, exchanges=0),), None), HistoryPage(1), FOUND)
+    assert "2026-01-20 10:30 UTC \u00b7 Ada \u00b7 no answer \u00b7 [Go" in render(listed.message)
 
 
 def test_a_search_shows_the_words_in_their_context() -> None:
@@ -161,7 +167,7 @@ def test_a_conversation_of_several_questions_shows_the_last_and_the_way_back() -
 
 
 def test_details_show_one_member_and_name_the_others() -> None:
-    """The members come in the order of the ranking; what isn't on record is said."""
+    """In the order of the ranking; what isn't on record is said, and the transcript has all that buttons can't."""
     sheet = pages.detail(CONVERSATION, Detail(ROW.id, 0))
     text = render(sheet.message)
     assert text.startswith(f"# {TITLE}\n\n## claude-sonnet-4.5\n")
@@ -173,26 +179,12 @@ def test_details_show_one_member_and_name_the_others() -> None:
         nothing = pages.detail(CONVERSATION, missing)
         assert render(nothing.message).endswith("This is not on record for this answer.\n")
         assert nothing.choices == ()
-
-
-def test_more_members_than_buttons_are_counted() -> None:
-    """The transcript has all of them."""
     many = [Stage1Result(model=f"a/{number}", response="Shard.") for number in range(26)]
     message = AssistantMessage(role="assistant", stage1=many, stage2=[], stage3=FINAL)
     held = CONVERSATION.model_copy(update={"messages": [CONVERSATION.messages[0], message]})
     sheet = pages.detail(held, Detail(ROW.id, 0, 25))
     assert "Buttons show 20 of 26 members; the transcript has them all." in render(sheet.message)
     assert len(sheet.choices) == 21  # of 25 that Discord has room for
-
-
-def test_a_conversation_without_an_answer_says_so() -> None:
-    """As other programs may leave it; its question is shown in any case."""
-    asked = CONVERSATION.model_copy(update={"messages": CONVERSATION.messages[:1]})
-    sheet = pages.answer(asked, ROW, Answer(ROW.id), FOUND)
-    assert render(sheet.message) == f"# {TITLE}\n\n> {QUESTION}\n\nIt has no answer.\n"
-    assert sheet.choices == ()
-    listed = pages.history(Page((replace(ROW, exchanges=0),), None), HistoryPage(1), FOUND)
-    assert "2026-01-20 10:30 UTC \u00b7 Ada \u00b7 no answer \u00b7 [Go" in render(listed.message)
 
 
 def test_what_is_shared_says_by_whom_and_turns_no_pages() -> None:
@@ -211,7 +203,7 @@ COUNTED = Statistics(
 
 
 def test_statistics_are_four_columns_of_text_best_first(snapshot: SnapshotAssertion) -> None:
-    """A figure without a run is a dash, one of few runs a count; a second table has the rest."""
+    """A figure without a run is a dash, one of few runs a count; a second table has the rest, and votes by profile."""
     member, counted = MEMBER, COUNTED
     sheet = pages.statistics(counted, Figures(30))
     assert render(sheet.message) == snapshot
@@ -219,12 +211,7 @@ def test_statistics_are_four_columns_of_text_best_first(snapshot: SnapshotAssert
     seldom = replace(member, member="c/three", runs=2, mean_rank=Figure(1.0, 2))
     unranked = replace(member, member="d/four", mean_rank=Figure(None, 0))
     several = pages.statistics(replace(counted, members=(unranked, member, seldom, better)), Figures(30))
-    assert (
-        "| two | 12 | 1.25 | \u2013 |\n"
-        "| one | 12 | 1.33 | $0.0021 |\n"
-        "| four | 12 | \u2013 | $0.0021 |\n"
-        "| three | 2 | too few to compare | $0.0021 |\n"
-    ) in render(several.message)
+    assert render(several.message) == snapshot
     assert sheet.compares
     assert sheet.choices == (Choice("Share here", "share", "figures:30"),)
     failed = replace(counted, answered=0, members=(), seconds=Figure(None, 0))
@@ -235,10 +222,6 @@ def test_statistics_are_four_columns_of_text_best_first(snapshot: SnapshotAssert
     assert "Nothing was asked here in this period." in render(
         pages.statistics(nobody, Figures(1)).message
     )
-
-
-def test_statistics_count_votes_by_profile() -> None:
-    """Nothing where nobody voted."""
     votes = VoteCount(name="fast", helpful=2, unhelpful=1), VoteCount(name=None, helpful=1, unhelpful=0)
     sheet = pages.statistics(replace(COUNTED, by_profile=votes), Figures(30))
     assert (
@@ -259,18 +242,14 @@ ENTRY = Entry(
 )
 
 
-def test_on_discord_an_entry_has_the_readers_time_and_mentions_nobody() -> None:
-    """Title and hits are bold, the link is ours."""
+def test_an_entry_mentions_nobody_and_has_the_readers_time() -> None:
+    """On both platforms; title and hits are bold, the link is ours, and Slack's notifications read plain text."""
     [[text]] = discord_text.pages(Message("past", (ENTRY,)))
     assert text == (
         "**1. \\<@\u200b1> @\u200beveryone \\*x\\***\n"
         "<t:1768905000:R> · 3 members · [Go to it](<https://chat.example/1?a=b&c=d>)\n"
         "we @\u200bhere **shard** \\<!channel> "
     )
-
-
-def test_on_slack_an_entry_is_rich_text_in_which_nothing_is_read() -> None:
-    """A date element gives the reader's time; notifications read plain text."""
     message = Message("past", (ENTRY,))
     [[block]] = slack_text.pages(message)
     [section] = block["elements"]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from bot.app import Library, open_library
 from bot.past import pages
@@ -120,39 +120,15 @@ CENT = Savings(tokens=9_000, cost=0.03)
 AUDITS = [depth("audited", changed=False), depth("audited", changed=None)]
 
 
-@pytest.mark.parametrize(
-    ("runs", "said"),
-    [
-        ([], "## Statistics of this channel, last 30 days\n\nNothing was asked here in this period.\n"),
-        (
-            [None, depth("agreed", saved=CENT)],
-            "Fewer than 3 answers: too few to say what reviews and corrections were worth.\n",
-        ),
-        (
-            [None] * 3,
-            "Corrections: 12 objections made, 6 held (50 %).\n",
-        ),
-        (
-            [
-                *(*AUDITS, *[depth("agreed", saved=CENT)] * 4, *[depth("different")] * 4, None),
-                depth("agreed", saved=Savings(tokens=9_000, cost=None)),
-            ],
-            (
-                "Corrections: 28 objections made, 12 held (43 %).\n\n"
-                "Depth: 1 full, 11 auto (5 without reviews).\n\n"
-                "Audited so far: 1, too few to say what skipping loses. Of 1 more, the judge couldn't tell.\n\n"
-                "Skipping saved about $0.12 in 4 of 5 runs, the judge's calls subtracted; of the others, "
-                "prices aren't known.\n"
-            ),
-        ),
-    ],
-)
 async def test_what_is_said_depends_on_how_many_runs_there_were(
-    tmp_path: Path, runs: list[RunDepth | None], said: str
+    tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
     """Below three nothing is compared; what has fewer than ten runs behind it is a count."""
-    async with open_library(tmp_path) as library:
-        assert await stats(library, runs) == said
+    agreed, unpriced = depth("agreed", saved=CENT), Savings(tokens=9_000, cost=None)
+    many = [*AUDITS, *[agreed] * 4, *[depth("different")] * 4, None, depth("agreed", saved=unpriced)]
+    for number, runs in enumerate(([], [None, agreed], [None] * 3, many)):
+        async with open_library(tmp_path / str(number)) as library:
+            assert await stats(library, runs) == snapshot
 
 
 async def test_an_audit_that_finds_a_loss_ends_auto(tmp_path: Path) -> None:

@@ -106,14 +106,19 @@ def test_an_ordinary_answer_is_parsed_whole(length: int) -> None:
     assert all(token.type != "code_block" for token in tokens)
 
 
-def test_a_card_parses_what_it_can_show(parsed: list[str]) -> None:
-    """Not all of an answer of 100 kB, nor of a question of 20 kB."""
+def test_a_card_and_a_thread_parse_what_they_can_show_once(parsed: list[str]) -> None:
+    """Not all of an answer of 100 kB, nor of a question of 20 kB; the thread parses no answer again."""
     message = Message("card", (Quote(answer(LENGTH)), Prose(answer(100_000))))
     assert discord_text.card(message).cut
     assert max(map(len, parsed)) <= 1.5 * discord_text.DESCRIPTION
     parsed.clear()
     assert slack_text.card(message).cut
     assert max(map(len, parsed)) <= 1.5 * slack_text.HEIGHT
+    blocks = (Title("Title"), Prose("One *answer*, " * 300))
+    discord_text.card(Message("card", blocks))
+    parsed.clear()
+    discord_text.pages(Message("answer", blocks))
+    assert parsed == []
 
 
 def test_an_edit_that_changes_a_members_state_parses_nothing(parsed: list[str]) -> None:
@@ -126,15 +131,6 @@ def test_an_edit_that_changes_a_members_state_parses_nothing(parsed: list[str]) 
             parsed.clear()
             platform(card(after, 36.0))
             assert parsed == []
-
-
-def test_an_answer_that_fits_is_parsed_once(parsed: list[str]) -> None:
-    """For the card, and for the thread where it is too long for the card."""
-    blocks = (Title("Title"), Prose("One *answer*, " * 300))
-    discord_text.card(Message("card", blocks))
-    parsed.clear()
-    discord_text.pages(Message("answer", blocks))
-    assert parsed == []
 
 
 def test_the_beginning_of_a_text_ends_between_blocks() -> None:

@@ -44,11 +44,6 @@ def test_a_link_shows_its_target_unless_its_text_names_it(
     assert written(markdown, SLACK) == slack
 
 
-def test_headings_are_below_the_level_above() -> None:
-    """Without a level left, they are bold lines."""
-    assert written("# A\n\n## B", DISCORD, 2) == "### A\n\n**B**"
-
-
 def test_long_code_can_be_cut() -> None:
     """A line of code as long as a paragraph is cut at its spaces, and stays code."""
     code = "word " * 30 + "end"
@@ -68,11 +63,12 @@ def test_code_is_fenced_with_enough_backticks(code: str, span: str) -> None:
     assert shown(span) == code
 
 
-def test_deep_nesting_is_shown_as_code() -> None:
-    """The parser would drop deeper text."""
+def test_deep_nesting_is_shown_as_code_and_headings_end() -> None:
+    """The parser would drop deeper text; without a level left, headings are bold lines."""
     *_, deepest, end = written(f"{'>' * 29}deep `x`\n\nEnd.", SLACK).split("\n\n")
     assert deepest == "\n".join("> " * 24 + line for line in ("```", ">>>>>deep `x`", "```"))
     assert end == "End."
+    assert written("# A\n\n## B", DISCORD, 2) == "### A\n\n**B**"
 
 
 def test_neighbours_make_no_mention_and_no_picture() -> None:
@@ -103,18 +99,17 @@ def drawn(table: Table, width: int) -> str:
     return "".join(split([drawn_table(grid_of(table, DISCORD), DISCORD, width)], 2_000, len))
 
 
-def test_a_narrow_table_is_aligned_code() -> None:
-    """Wide letters count as two columns."""
+def test_a_table_is_aligned_code_or_a_list_by_its_width() -> None:
+    """Wide letters count as two columns; of a list, the columns' names are above it, once, and what a row is about is bold."""
     table = Table(("Rank", "Member"), (("1st", "\u6f22\u5b57"), ("2nd", "a|b")))
     assert drawn(table, 12) == "```\nRank  Member\n----  ------\n1st   \u6f22\u5b57\n2nd   a|b\n```"
-
-
-def test_a_wide_table_is_a_list() -> None:
-    """The columns' names are above it, once; what a row is about is bold."""
     table = Table(("Rank", "", "Why"), (("1st", "gpt_5*", "good"), ("2nd", "b", "")))
     assert drawn(table, 11) == (
         "**Rank** \u00b7  \u00b7 **Why**\n- **1st** \u00b7 gpt_5\\* \u00b7 good\n- **2nd** \u00b7 b \u00b7 "
     )
+    table = Table(("Rank", "Member"), ())
+    assert drawn(table, 12) == "```\nRank  Member\n----  ------\n```"
+    assert drawn(table, 5) == "**Rank** \u00b7 **Member**"
 
 
 def test_a_long_table_repeats_its_head() -> None:
@@ -143,10 +138,3 @@ def test_a_table_with_links_is_a_list(cell: str, shown: str) -> None:
     assert written(table, DISCORD) == f"**No** \u00b7 **Where**\n- **1** \u00b7 {shown}"
     assert shown not in written(table.replace(cell, "https://x.example"), DISCORD)
     assert written(table.replace(cell, "<https://x.example>"), DISCORD).startswith("```\nNo  Where")
-
-
-def test_a_table_without_rows_names_its_columns() -> None:
-    """If they are too wide, they are a line that can be cut."""
-    table = Table(("Rank", "Member"), ())
-    assert drawn(table, 12) == "```\nRank  Member\n----  ------\n```"
-    assert drawn(table, 5) == "**Rank** \u00b7 **Member**"

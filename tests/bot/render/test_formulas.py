@@ -112,7 +112,7 @@ def test_single_dollars_are_read_where_they_can_be_nothing_else(markdown: str, s
     assert written(markdown, SLACK) == shown
 
 
-def test_a_formula_on_its_own_lines_is_no_list() -> None:
+def test_a_formula_on_its_own_lines_or_in_an_environment_is_one() -> None:
     """Its lines may begin like other blocks, also in a list, in a quote, and right below a paragraph."""
     lines = "\\[\nx = 1\n- 2\n# 3\n\\]"
     assert formulas(lines) == [lines]
@@ -120,10 +120,6 @@ def test_a_formula_on_its_own_lines_is_no_list() -> None:
     assert formulas("> \\[\n> x\n> = 1\n> \\]") == ["\\[\nx\n= 1\n\\]"]
     assert formulas("- a\n  $$\n  x\n  = 1\n  $$") == ["$$\nx\n= 1\n$$"]
     assert written("So:\n$$\nx\n= 1\n$$\nEnd.", DISCORD) == "So:\n\nx = 1\n\nEnd."
-
-
-def test_an_environment_is_a_formula_without_other_delimiters() -> None:
-    """On its own lines or within them; what isn't mathematics, or isn't ended, is text."""
     lines = "\\begin{align*}\na &= b \\\\\n- c &= d\n\\end{align*}"
     assert formulas(f"So:\n{lines}\nEnd.") == [lines]
     assert written(f"So:\n{lines}\nEnd.", DISCORD) == "So:\n\na = b\n\u2212c = d\n\nEnd."
@@ -156,8 +152,8 @@ def test_a_formula_is_not_cut() -> None:
     assert split(blocks(formula, DISCORD), 12, units) == ["a + b + c", "\\+ d = e"]
 
 
-def test_a_line_break_in_html_is_a_line_break() -> None:
-    """In a table of code it takes a second line, in Slack's tables a space; other HTML is text."""
+def test_html_beside_and_in_formulas() -> None:
+    """In a table of code a break takes a second line, in Slack's tables a space; a comparison stays, a tag is escaped."""
     assert written("a<br>b<BR />c <b>", DISCORD) == "a\nb\nc \\<b>"
     assert written("a<br/>b", SLACK) == "a  \nb"
     assert written("<br>\n\nx<br>", SLACK) == "x"
@@ -165,10 +161,6 @@ def test_a_line_break_in_html_is_a_line_break() -> None:
     assert written(table, DISCORD) == "```\na    b\n---  -\none  c\ntwo\n```"
     assert written(table, SLACK) == "| a | b |\n| --- | --- |\n| one two | c |"
     assert contain(table) == table
-
-
-def test_html_in_a_formula_stays_within_its_part() -> None:
-    """A comparison is left as it is, a tag is escaped."""
     assert contain(r"\(a<b\)") == r"\(a<b\)"
     assert contain(r"\(a<b>c\)") == r"\(a\<b>c\)"
     assert contain("\\[\n<div\n= 1\n\\]") == "\\[\n\\<div\n= 1\n\\]"

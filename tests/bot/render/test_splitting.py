@@ -95,15 +95,11 @@ def test_code_stays_code(markdown: str, limit: int) -> None:
             assert end - first == fence.content.count("\n") + 2
 
 
-def test_a_text_that_fits_is_one_part() -> None:
-    """Nothing is cut without need."""
+def test_a_cut_falls_between_blocks_where_one_is_needed() -> None:
+    """Nothing is cut without need; a block that fits into a part begins a new one."""
     assert discord("One.\n\nTwo.", 100) == ["One.\n\nTwo."]
     assert discord("", 100) == []
     assert discord("&nbsp;", 100) == []
-
-
-def test_a_cut_falls_between_blocks() -> None:
-    """A block that fits into a part begins a new one rather than being cut."""
     one, two = "one " * 12 + "end", "two " * 12 + "end"
     assert discord(f"{one}\n\n{two}", 80) == [one, two]
 
@@ -116,34 +112,22 @@ def test_a_heading_goes_with_what_follows() -> None:
     assert discord(f"Short.\n\n## Head\n\n{full}", 82) == ["Short.\n\n## Head", full]
 
 
-def test_a_fence_is_closed_and_opened_again() -> None:
-    """Its language is repeated, and counts toward the length."""
+def test_a_fence_is_closed_and_opened_again(snapshot: SnapshotAssertion) -> None:
+    """Its language is repeated, and counts toward the length; its last piece shares its part."""
     lines = [f"line {number}" for number in range(10, 20)]
     code = "\n".join(lines)
     assert discord(f"```py\n{code}\n```", 41) == [
         f"```py\n{chr(10).join(lines[start : start + 4])}\n```" for start in (0, 4, 8)
     ]
-
-
-def test_a_part_continues_a_fence_and_what_follows(snapshot: SnapshotAssertion) -> None:
-    """The last piece of a long fence shares its part."""
     lines = "\n".join(f"line {number}" for number in range(10, 16))
     assert discord(f"```py\n{lines}\n```\n\nEnd.", 44) == snapshot
-
-
-def test_a_line_of_code_is_cut_at_a_space_or_anywhere(snapshot: SnapshotAssertion) -> None:
-    """Code without line ends still continues as code."""
     assert discord(f"```\n{'abcd ' * 4}{'x' * 20}\n```", 23) == snapshot
 
 
-def test_an_item_that_fits_stays_whole() -> None:
-    """A list is cut between its items, numbers continue."""
+def test_an_item_that_fits_stays_whole_and_one_too_long_continues_unindented() -> None:
+    """Numbers continue; indented text at the start of a part would be code."""
     items = [f"{number}. " + "item " * 7 + "end" for number in range(9, 13)]
     assert discord("\n".join(items), 100) == ["\n".join(items[:2]), "\n".join(items[2:])]
-
-
-def test_an_item_too_long_continues_unindented() -> None:
-    """Indented text at the start of a part would be code; the next item is indented again."""
     long = "\n\n".join(f"   {name * 40}" for name in "abc")
     assert discord(f"1. Start\n\n{long}\n2. Next", 70) == [
         f"1. Start\n\n   {'a' * 40}",
@@ -152,15 +136,11 @@ def test_an_item_too_long_continues_unindented() -> None:
     ]
 
 
-def test_a_nested_fence_keeps_its_place(snapshot: SnapshotAssertion) -> None:
-    """Its lines are indented in the item's part, and not in those that continue it."""
+def test_a_nested_fence_and_a_quote_keep_their_place(snapshot: SnapshotAssertion) -> None:
+    """Lines are indented in the item's part alone; each line of a quote keeps its mark."""
     code = "\n".join(f"   line {number}" for number in range(10, 18))
     parts = slack(f"1. Run:\n\n   ```sh\n{code}\n   ```\n\n   Then stop.\n2. Next", 60)
     assert parts == snapshot
-
-
-def test_a_quote_continues_as_a_quote() -> None:
-    """Each of its lines keeps its mark, the empty ones too."""
     one, two = "a" * 30, "b" * 30
     assert discord(f"> {one}\n>\n> {two}\n>\n> c", 50) == [f"> {one}", f"> {two}\n> \n> c"]
 
@@ -179,14 +159,10 @@ def test_a_long_line_is_cut_at_a_space(snapshot: SnapshotAssertion) -> None:
     assert slack(f"**{'bold ' * 8}end**", 30) == snapshot
 
 
-def test_blocks_are_separated_before_they_are_cut() -> None:
-    """A link without room beside the word it touches begins a new line."""
+def test_a_link_is_whole_on_a_new_line_or_text() -> None:
+    """One without room beside the word it touches begins a line; one too long still says where it leads."""
     link = "[link](https://x.y/z)"
     assert slack(f"one {'a' * 8}{link} two", 26) == [f"one\n{'a' * 8}", f"{link} two"]
-
-
-def test_a_link_too_long_for_a_part_is_text() -> None:
-    """It can be cut, and still says where it leads."""
     link = f"[{'word ' * 5}end](https://x.y/z)"
     assert slack(link, 60) == [link]
     assert slack(link, 42) == ["\u200bword word word word word end", "(https://x.y/z)"]

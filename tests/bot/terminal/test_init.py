@@ -190,7 +190,7 @@ async def test_an_openrouter_key_and_both_platforms(desk: Desk) -> None:
         assert part in desk.said
 
 
-@pytest.mark.parametrize("columns", [60, 80])
+@pytest.mark.parametrize("columns", [60, pytest.param(80, marks=pytest.mark.soak)])
 async def test_no_line_is_broken_inside_a_word(desk: Desk, columns: int) -> None:
     """The terminal would break a longer one; an address alone stays whole."""
     desk.columns = columns

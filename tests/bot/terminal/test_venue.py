@@ -182,14 +182,10 @@ def test_untrusted_text_cannot_steer_the_terminal(live: bool) -> None:
     assert "http://e.vil" in plain
 
 
-def test_prose_shows_html_and_is_indented() -> None:
+def test_prose_shows_html_and_searched_words_are_bold() -> None:
     """Rich would drop HTML; here it is shown, but for tags that models mean as Markdown."""
     prose = Prose("see <a href>this</a>, <b>bold</b>")
     assert printed([Line("Ours."), prose]) == "Ours.\n\n  see <a href>this</a>, bold"
-
-
-def test_the_searched_words_are_bold() -> None:
-    """In the line in which it was found."""
     out = io.StringIO()
     console = Console(file=out, force_terminal=True, width=80, color_system="standard")
     entry = Entry(

@@ -54,17 +54,13 @@ def test_words_are_marked_where_they_are_read(before: str, after: str, first: st
     assert marked(before, after) == (first, second)
 
 
-def test_a_cell_is_marked_in_its_table() -> None:
-    """The rest of the row stays unmarked, and a new row is all new."""
+def test_a_cell_is_marked_in_its_table_and_a_list_keeps_its_words() -> None:
+    """The rest of a row stays unmarked, and a new row is all new; only what is new in a list is marked."""
     table = "| way | cost |\n| - | -: |\n| cron | 1 |\n"
     first, second = marked(table, table.replace("| 1 |", "| 2 |") + "| Temporal | 9 |\n")
     assert '<td>cron</td>\n<td class="right"><del>1</del></td>' in first
     assert '<td>cron</td>\n<td class="right"><ins>2</ins></td>' in second
     assert '<td><ins>Temporal</ins></td>\n<td class="right"><ins>9</ins></td>' in second
-
-
-def test_a_paragraph_that_became_a_list_keeps_its_words() -> None:
-    """Only what is new in it is marked."""
     first, second = marked(
         "Pin versions. Test nightly.", "- Pin versions.\n- Test nightly, and alert.\n"
     )
