@@ -54,8 +54,7 @@ class Fault(Protocol):
 
     hits: int
 
-    def release(self) -> None:
-        """End the fault."""
+    def release(self) -> None: ...  # End the fault
 
 
 class Asker(Protocol):

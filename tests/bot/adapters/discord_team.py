@@ -70,32 +70,26 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
             await team._running.enter_async_context(team._bot())
             yield team
 
-    @override
     def join(self, name: str) -> str:
         user = self.server.member(self.guild, name)
         self.people[str(user.id)] = user
         return str(user.id)
 
     @property
-    @override
     def dispatcher(self) -> Dispatcher:
         return self.place.dispatcher
 
-    @override
     async def ask(self, question: str = QUESTION, **options: str) -> Message:
         return await self.place.asked(question, **options)
 
-    @override
     async def begin(self, question: str = QUESTION) -> Message:
         return await self.place.ask(question)
 
-    @override
     async def refused(self, question: str = QUESTION, who: str = "") -> str:
         user = self.people[who or self.ada]
         asked = self.server.slash(self.place.general, user, "council", question=question)
         return await self.place.refused(asked)
 
-    @override
     async def ask_together(self, times: int) -> int:
         asked = [
             self.server.slash(self.place.general, self.people[self.ada], "council", question="?")
@@ -104,7 +98,6 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
         shown = [(await each.acknowledged()).message for each in asked]
         return sum(each is not None and not each.ephemeral for each in shown)
 
-    @override
     async def use(
         self, command: str, user: str = "", where: object = None, **options: str | int
     ) -> Message:
@@ -116,27 +109,23 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
         assert note.visible_to is person
         return note
 
-    @override
     async def look(self, shown: Message, label: str, who: str = "") -> Message:
         pressed = await self._click(shown, label, who or self.ada).acknowledged()
         message = await self.server.until(lambda: pressed.message)
         assert message is not None
         return message
 
-    @override
     async def delete(self, asked: Message, who: str = "") -> str:
         gone = await self.look(asked, "Delete", who)
         await self.server.until(lambda: gone.content.startswith("Deleted"))
         await self.dispatcher.tasks.settled()
         return gone.content
 
-    @override
     async def transcript(self, shown: Message) -> list[str]:
         message = await self.look(shown, "Transcript")
         await self.server.until(lambda: message.attachments)
         return [file.filename[-3:] for file in message.attachments]
 
-    @override
     def elsewhere(self) -> list[object]:
         other = self.server.guild("Another team")
         ada = self.people[self.ada]
@@ -147,11 +136,9 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
             self.server.dm(ada),
         ]
 
-    @override
     def values(self, shown: Message) -> list[str]:
         return [part["custom_id"] for part in shown.buttons]
 
-    @override
     async def forge(self, where: Channel, value: str) -> str:
         posted = self.server.say(where, self.server.bot, "look")
         button = {"type": 2, "style": 2, "label": "x", "custom_id": value}
@@ -171,18 +158,15 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
         await self.dispatcher.tasks.settled()
         return self.server.messages(channel, by_bot=True)[before]
 
-    @override
     async def mention(
         self, text: str, who: str = "", below: Message | None = None, files: Files | None = None
     ) -> Message:
         channel = below.thread if below else self.place.general
         return await self._shown(channel, who, f"{self.server.bot.mention} {text}", files)
 
-    @override
     async def message(self, text: str, files: Files | None = None) -> Message:
         return await self._shown(self.server.dm(self.people[self.ada]), "", text, files)
 
-    @override
     async def act(self, text: str, who: str = "", files: Files | None = None) -> Message:
         ada = self.people[self.ada]
         written = self.server.say(self.place.general, ada, text, files=dict(files or {}))
@@ -190,38 +174,31 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
         await self.dispatcher.tasks.settled()
         return card
 
-    @override
     async def private(self, question: str = QUESTION) -> str:
         ada = self.people[self.ada]
         asked = self.server.slash(self.place.general, ada, "council", question=question, private=True)
         await self.server.until(lambda: asked.message and asked.message.content)
         return await self.place.refused(asked)
 
-    @override
     def directly(self, who: str = "") -> list[Message]:
         return self.server.messages(self.server.dm(self.people[who or self.ada]), by_bot=True)
 
-    @override
     def privately(self, who: str = "") -> list[Message]:
         reader, general = self.people[who or self.ada], self.place.general
         channels = [general, *self.server.threads(general)]
         posted = (each for channel in channels for each in self.server.messages(channel))
         return [message for message in posted if message.visible_to is reader]
 
-    @override
     def notified(self, who: str = "") -> list[Message]:
         told = self.server.told(self.people[who or self.ada])
         return [message for message in told if message.id in message.channel.messages]
 
-    @override
     def tells_of(self, shown: Message, card: Message) -> bool:
         return shown is card or shown.content.endswith(f"/{card.id}>)")
 
-    @override
     def fail(self, what: str, **fault: Any) -> Lost:
         return self.server.fail(ROUTES.get(what, what), **fault)
 
-    @override
     def hide(self, *, direct: bool = False) -> None:
         if direct:
             for what in ("edit", "post"):
@@ -230,7 +207,6 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
         else:
             self.server.hide(self.place.general)
 
-    @override
     def remove(self, card: Message) -> None:
         self.server.delete_message(card)
 
@@ -239,16 +215,13 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
         self.server.old_edits(0)
         self.server.advance(3700)
 
-    @override
     def leave(self, who: str) -> None:
         del self.guild.members[int(who)]
 
-    @override
     def cards(self) -> list[Message]:
         posted = self.server.messages(self.place.general, by_bot=True)
         return [message for message in posted if "Follow up" in self.labels(message)]
 
-    @override
     def public(self) -> list[Message]:
         posted = self.server.messages(self.place.general, by_bot=True)
         return [message for message in posted if not message.ephemeral]
@@ -258,107 +231,84 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
         posted = (each for channel in channels for each in self.server.messages(channel, by_bot=True))
         return [message for message in posted if not message.ephemeral]
 
-    @override
     def left(self) -> list[str]:
         return [message.text for message in self._for_all()]
 
-    @override
     def files(self) -> int:
         return sum(len(message.attachments) for message in self._for_all())
 
-    @override
     def pings(self) -> list[str]:
         mine = [ping for ping in self.server.pings() if ping.id != self.server.bot.id]
         return [str(ping.id) if ping.kind == "user" else ping.kind for ping in mine]
 
-    @override
     def say_below(self, card: Message, who: str, text: str) -> object:
         assert card.thread is not None
         return self.server.say(card.thread, self.people[who], text)
 
-    @override
     def said_below(self, card: Message) -> list[object]:
         assert card.thread is not None
         return [*self.server.messages(card.thread)]
 
-    @override
     def below(self, card: Message) -> list[Message]:
         assert card.thread is not None
         posted = self.server.messages(card.thread, by_bot=True)
         return [message for message in posted if "Transcript" in self.labels(message)]
 
-    @override
     def in_thread(self, card: Message) -> int:
         return len(self.server.messages(card.thread, by_bot=True)) if card.thread else 0
 
-    @override
     def text(self, card: Message) -> str:
         return card.text
 
-    @override
     def first_text(self, card: Message) -> str:
         return shown(card.history[0])
 
-    @override
     def read(self, shown: Message) -> str:
         return shown.text
 
-    @override
     def plain(self, shown: Message) -> str:
         return text(shown.text)
 
-    @override
     def is_private(self, shown: Message, who: str) -> bool:
         return shown.visible_to is self.people[who]
 
-    @override
     def leads_to(self, shown: Message, card: Message) -> bool:
         return f"[Go to it](<https://discord.com/channels/{self.guild.id}/{card.id}>)" in shown.text
 
-    @override
     def labels(self, shown: Message) -> list[str]:
         return [part["label"] for part in shown.buttons]
 
-    @override
     def name(self, name: str) -> str:
         return name.title()
 
-    @override
     def tag(self, who: str) -> str:
         return f"<@{who}>"
 
-    @override
     def hidden(self) -> str:
         secret = self.server.channel(self.guild, "layoffs")
         everyone = self.guild.roles[self.guild.id]
         self.server.overwrite(secret, everyone, deny=Permission.VIEW_CHANNEL)
         return secret.mention
 
-    @override
     def strong(self, words: str) -> str:
         return f"**{words}**"
 
-    @override
     def quoted(self, question: str) -> str:
         return f"> {question}"
 
-    @override
     def asked_by(self, name: str, question: str) -> str:
         return f"**{name.capitalize()} asked**: {question}"
 
-    @override
     def followed(self, card: Message) -> str:
         assert card.thread is not None
         address = f"https://discord.com/channels/{self.guild.id}/{card.thread.id}"
         return f"Your follow-up was asked: {address}"
 
-    @override
     def group(self, member: str) -> tuple[str, str]:
         role = self.server.role(self.guild, "engineers")
         self.guild.members[self.people[member].id].roles.append(role)
         return f"<@&{role.id}>", f"role {role.id}"
 
-    @override
     def newcomers(self, number: int) -> list[str]:
         return [self.join(f"reader {each}") for each in range(number)]
 
@@ -366,15 +316,12 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
         button = next(part["custom_id"] for part in card.buttons if part["label"] == label)
         return self.server.click(card, button, self.people[who])
 
-    @override
     async def press(self, card: Message, label: str, who: str) -> str:
         return await self.place.refused(self._click(card, label, who))
 
-    @override
     async def press_amid(self, card: Message, label: str, who: str) -> str:
         return await self.press(card, label, who)
 
-    @override
     async def press_together(self, card: Message, label: str, everybody: list[str]) -> None:
         pressed = [self._click(card, label, who) for who in everybody]
         for each in pressed:
@@ -382,39 +329,32 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
         for each in pressed:
             self.server.redeliver(each)
 
-    @override
     async def press_copied(self, card: Message, where: Channel, label: str) -> str:
         copy = self.server.say(where, self.server.bot, "look")
         copy.now.components.extend(card.now.components)
         return await self.press(copy, label, self.ada)
 
-    @override
     def disguise(self, card: Message, action: str, other: str) -> None:
         for part in card.buttons:
             part["custom_id"] = part["custom_id"].replace(f":{action}:", f":{other}:")
 
-    @override
     async def open(self, card: Message, label: str, who: str) -> Interaction:
         pressed = await self._click(card, label, who).acknowledged()
         assert pressed.callback == 9
         return pressed
 
-    @override
     def filled_in(self, form: Interaction) -> str:
         assert form.response is not None
         return form.response["components"][0]["component"]["value"]
 
-    @override
     def offered(self, form: Interaction) -> list[tuple[str, bool]]:
         assert form.response is not None
         options = form.response["components"][2]["component"]["options"]
         return [(one["value"], one.get("default", False)) for one in options]
 
-    @override
     def send(self, form: Interaction, **values: str) -> Interaction:
         return self.server.submit(form, files=(), **values)
 
-    @override
     async def said(self, sent: Interaction) -> str:
         await sent.acknowledged()
         message = await self.server.until(
@@ -425,55 +365,44 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
         await self.dispatcher.tasks.settled()
         return message.text
 
-    @override
     async def redeliver(self, sent: Interaction) -> None:
         self.server.redeliver(sent)
 
-    @override
     def lose_direct(self, who: str, breaks: Literal["reset", "hang"], *, applied: bool) -> Lost:
         direct = self.server.dm(self.people[who]).id
         return self.server.fail(SEND, breaks=breaks, applied=applied, channel=direct)
 
-    @override
     def close_direct(self, who: str) -> None:
         self.people[who].takes_dms = False
 
-    @override
     def promote(self, who: str) -> None:
         managers = self.server.role(self.guild, "managers", Permission.MANAGE_GUILD)
         self.guild.members[self.people[who].id].roles.append(managers)
 
-    @override
     async def until(self, what: Callable[[], object]) -> None:
         await self.server.until(what)
 
-    @override
     def advance(self, seconds: float) -> None:
         self.server.advance(seconds)
 
-    @override
     def forbid_deleting(self) -> str:
         general, bot = self.place.general, self.server.bot
         self.server.overwrite(general, bot, deny=Permission.VIEW_CHANNEL)
         return "the bot has no access to this channel"
 
-    @override
     def lose_thread(self, card: Message) -> None:
         assert card.thread is not None
         self.server.delete_channel(card.thread)
 
-    @override
     async def kill(self) -> None:
         await self.dispatcher.tasks.drain(0)
         await self._running.aclose()
 
-    @override
     async def start(self, admins: Collection[str] = ()) -> None:
         operator = self.dispatcher.channels.operator
         await self.place.die(self.listed(*admins))
         self.dispatcher.reconfigure(operator)
         await self._running.enter_async_context(self._bot())
 
-    @override
     def refusals(self) -> list[str]:
         return self.server.unhandled()

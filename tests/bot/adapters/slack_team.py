@@ -73,27 +73,22 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
             yield cls(place, stack)
 
     @property
-    @override
     def dispatcher(self) -> Dispatcher:
         return self.place.dispatcher
 
-    @override
     async def ask(self, question: str = QUESTION, **options: str) -> Message:
         flags = "".join(f"--{name} {value} " for name, value in options.items())
         return await self.place.ask(f"{flags}{question}")
 
-    @override
     async def begin(self, question: str = QUESTION) -> Message:
         before = len(self.cards())
         await self.place.slack.slash(self.place.general, self.ada, "/council", question)
         await self.place.slack.until(lambda: len(self.cards()) > before)
         return self.cards()[-1]
 
-    @override
     async def refused(self, question: str = QUESTION, who: str = "") -> str:
         return (await self._command("/council", question, who or self.ada)).text
 
-    @override
     async def ask_together(self, times: int) -> int:
         def shown() -> tuple[int, int]:
             return len(self.cards()), len(self.place.told(self.place.ada))
@@ -107,7 +102,6 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
         await self.place.slack.until(lambda: sum(shown()) == cards + told + times)
         return len(self.cards()) - cards
 
-    @override
     async def use(
         self, command: str, user: str = "", where: object = None, **options: str | int
     ) -> Ephemeral:
@@ -125,7 +119,6 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
         await slack.until(lambda: len(slack.ephemerals(place, who)) > before)
         return slack.ephemerals(place, who)[-1]
 
-    @override
     async def look(self, shown: Message | Ephemeral, label: str, who: str = "") -> Message | Ephemeral:
         told = self.place.slack.ephemerals(self.place.general, who or self.ada)
         public = self.public()
@@ -135,24 +128,19 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
         new = [*private[len(told) :], *self.public()[len(public) :]]
         return new[0] if new else shown
 
-    @override
     async def delete(self, asked: Ephemeral, who: str = "") -> str:
         await self.look(asked, "Delete", who)
         return self.place.slack.ephemerals(self.place.general, asked.user)[-1].text
 
-    @override
     async def transcript(self, shown: Message | Ephemeral) -> list[str]:
         return [(await self.look(shown, "Transcript")).text]
 
-    @override
     def elsewhere(self) -> list[object]:
         return [self.place.slack.add_channel("elsewhere", self.place.ada)]
 
-    @override
     def values(self, shown: Message | Ephemeral) -> list[str]:
         return [element["value"] for element, _ in shown.elements()]
 
-    @override
     async def forge(self, where: Channel, value: str) -> str:
         own = await self.use("history")
         share = self._action(own, "Share here")
@@ -184,7 +172,6 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
         await self.dispatcher.tasks.settled()
         return next(each for each in shown() if id(each) not in before)
 
-    @override
     async def mention(
         self, text: str, who: str = "", below: Message | None = None, files: Files | None = None
     ) -> Message | Ephemeral:
@@ -192,48 +179,39 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
         user, mention = who or self.ada, self.place.slack.mention
         return await self._shown(general, who, lambda: mention(general, user, text, ts, sent))
 
-    @override
     async def message(self, text: str, files: Files | None = None) -> Message | Ephemeral:
         slack, sent = self.place.slack, self._files(files)
         direct = slack.world.open_im(slack.team, self.ada)
         return await self._shown(direct, "", lambda: slack.direct_message(self.ada, text, files=sent))
 
-    @override
     async def act(self, text: str, who: str = "", files: Files | None = None) -> Message:
         written = self.place.slack.post(self.place.general, self.ada, text, files=self._files(files))
         assert (await self.place.slack.shortcut(SHORTCUT, written, who or self.ada)).acked
         await self.dispatcher.tasks.settled()
         return self.cards()[-1]
 
-    @override
     async def private(self, question: str = QUESTION) -> str:
         return (await self._command("/council", f"--private {question}", self.ada)).text
 
-    @override
     def directly(self, who: str = "") -> list[Message]:
         slack = self.place.slack
         direct = slack.world.open_im(slack.team, who or self.ada)
         posted = [message for message in slack.messages(direct) if message.bot_id]
         return [each for one in posted for each in (one, *slack.thread(direct, one.ts))]
 
-    @override
     def privately(self, who: str = "") -> list[Ephemeral]:
         return self.place.slack.ephemerals(self.place.general, who or self.ada)
 
-    @override
     def notified(self, who: str = "") -> list[Message]:
         told = self.place.slack.told(who or self.ada)
         return [message for message in told if message.deleted_at is None]
 
-    @override
     def tells_of(self, shown: Message, card: Message) -> bool:
         return shown is card or shown.thread_ts == card.ts
 
-    @override
     def fail(self, what: str, **fault: Any) -> Lost:
         return self.place.slack.fail(METHODS.get(what, what), **fault)
 
-    @override
     def hide(self, *, direct: bool = False) -> None:
         slack, where = self.place.slack, self.place.general
         if direct:
@@ -244,7 +222,6 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
         for what in ("edit", "post"):
             self.fail(what, error="channel_not_found", channel=where.id, times=ALWAYS)
 
-    @override
     def remove(self, card: Message) -> None:
         self.place.slack.delete_thread(card)
 
@@ -252,96 +229,73 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
     def freeze(self, card: Message) -> None:
         self.fail("edit", error="invalid_blocks", times=ALWAYS)
 
-    @override
     def leave(self, who: str) -> None:
         self.place.general.members.discard(who)
 
-    @override
     def cards(self) -> list[Message]:
         return self.place.cards(self.place.general)
 
-    @override
     def public(self) -> list[Message]:
         return self.place.cards(self.place.general)
 
-    @override
     def left(self) -> list[str]:
         messages = self.place.general.messages.values()
         return [each.text for each in messages if each.bot_id and each.deleted_at is None]
 
-    @override
     def files(self) -> int:
         return len(self.place.slack.world.files)
 
-    @override
     def pings(self) -> list[str]:
         return [who for pinged in self.place.pings() for who in sorted(pinged)]
 
-    @override
     def say_below(self, card: Message, who: str, text: str) -> object:
         return self.place.slack.post(self.place.general, who, text, thread_ts=card.ts)
 
-    @override
     def said_below(self, card: Message) -> list[object]:
         return [*self.place.slack.thread(self.place.general, card.ts)]
 
-    @override
     def below(self, card: Message) -> list[Message]:
         return cards_in(self.place, card)
 
-    @override
     def in_thread(self, card: Message) -> int:
         return len(self.place.slack.thread(self.place.general, card.ts))
 
-    @override
     def text(self, card: Message | Ephemeral) -> str:
         return card.text
 
-    @override
     def first_text(self, card: Message) -> str:
         return card.history[0].text
 
-    @override
     def read(self, shown: Message | Ephemeral) -> str:
         return blocks_text(shown.blocks) or shown.text
 
-    @override
     def plain(self, shown: Message | Ephemeral) -> str:
         return self.read(shown)
 
-    @override
     def is_private(self, shown: Message | Ephemeral, who: str) -> bool:
         return isinstance(shown, Ephemeral) and shown.user == who
 
-    @override
     def leads_to(self, shown: Ephemeral, card: Message) -> bool:
         return f"/archives/{self.place.general.id}/p{card.ts.replace('.', '')}" in str(shown.blocks)
 
-    @override
     def labels(self, shown: Message | Ephemeral) -> list[str]:
         return labels(shown)
 
-    @override
     def name(self, name: str) -> str:
         return name
 
-    @override
     def tag(self, who: str) -> str:
         return f"<@{who}|somebody>"
 
-    @override
     def hidden(self) -> str:
         return f"<#{self.place.slack.add_channel('layoffs', self.place.bob, kind='private').id}|>"
 
-    @override
     def strong(self, words: str) -> str:
         return words
 
-    @override
     def quoted(self, question: str) -> str:
         return question
 
-    @override
     def asked_by(self, name: str, question: str) -> str:
         return f"{name} asked: {question}"
 
@@ -349,19 +303,16 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
     def followed(self, card: Message) -> str:
         return "Your follow-up was asked. The answer appears in the thread."
 
-    @override
     def join(self, name: str) -> str:
         joined = self.place.slack.add_user(name).id
         self.place.general.members.add(joined)
         return joined
 
-    @override
     def group(self, member: str) -> tuple[str, str]:
         self.place.slack.team.groups["S0000001"] = {member}
         self.place.slack.team.handles["S0000001"] = "engineers"
         return "<!subteam^S0000001|@the team>", "user group S0000001"
 
-    @override
     def newcomers(self, number: int) -> list[str]:
         return [self.join(f"reader{each}") for each in range(number)]
 
@@ -379,12 +330,10 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
     def _click(self, shown: Message | Ephemeral, label: str, who: str) -> Delivery:
         return self.place.slack.click(shown, self._action(shown, label), who)
 
-    @override
     async def press(self, card: Message | Ephemeral, label: str, who: str) -> str:
         assert (await self._click(card, label, who)).acked
         return await self._newly_told(who)
 
-    @override
     async def press_amid(self, card: Message, label: str, who: str) -> str:
         shown = self.place.slack.ephemerals
         before = len(shown(self.place.general, who))
@@ -392,14 +341,12 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
         await self.place.slack.until(lambda: len(shown(self.place.general, who)) > before)
         return shown(self.place.general, who)[-1].text
 
-    @override
     async def press_together(self, card: Message | Ephemeral, label: str, everybody: list[str]) -> None:
         pressed = [self._click(card, label, who) for who in everybody]
         for each in pressed:
             await each
             await self.place.slack.redeliver(each)
 
-    @override
     async def press_copied(self, card: Message, where: Channel, label: str) -> str:
         copy = self.place.slack.post(where, self.place.slack.team.bot, "look")
         copy.blocks = card.blocks
@@ -407,64 +354,51 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
         await self.dispatcher.tasks.settled()
         return self.place.slack.ephemerals(where, self.ada)[-1].text
 
-    @override
     def disguise(self, card: Message, action: str, other: str) -> None:
         for element, _ in card.elements():
             element["action_id"] = element["action_id"].replace(f"council_{action}", f"council_{other}")
 
-    @override
     async def open(self, card: Message, label: str, who: str) -> View:
         await self.press(card, label, who)
         return self.place.slack.form(who)
 
-    @override
     def filled_in(self, form: View) -> str:
         return form.form["blocks"][0]["element"]["initial_value"]
 
-    @override
     def offered(self, form: View) -> list[tuple[str, bool]]:
         select = form.form["blocks"][1]["element"]
         chosen = select["initial_option"]["value"]
         return [(one["value"], one["value"] == chosen) for one in select["options"]]
 
-    @override
     def send(self, form: View, **values: str) -> SentForm:
         form.is_open = True  # its closing may never have reached this client
         return SentForm(form, self.place.slack.submit(form, **values))
 
-    @override
     async def said(self, sent: SentForm) -> str:
         assert (await sent.delivery).acked
         if sent.form.is_open:
             return "\n".join(sent.form.errors.values())
         return await self._newly_told(sent.form.user)
 
-    @override
     async def redeliver(self, sent: SentForm) -> None:
         await self.place.slack.redeliver(sent.delivery)
 
-    @override
     def lose_direct(self, who: str, breaks: Literal["reset", "hang"], *, applied: bool) -> Lost:
         direct = self.place.slack.world.open_im(self.place.slack.team, who).id
         return self.place.slack.fail("chat.postMessage", breaks=breaks, applied=applied, channel=direct)
 
-    @override
     def close_direct(self, who: str) -> None:
         self.place.slack.fail("conversations.open", "missing_scope", times=ALWAYS, user=who)
 
-    @override
     def promote(self, who: str) -> None:
         self.place.slack.world.users[who].is_admin = True
 
-    @override
     async def until(self, what: Callable[[], object]) -> None:
         await self.place.slack.until(what)
 
-    @override
     def advance(self, seconds: float) -> None:
         self.place.clock.advance(seconds)
 
-    @override
     def forbid_deleting(self) -> str:
         error = "compliance_exports_prevent_deletion"
         self.place.slack.fail("chat.delete", error=error, times=ALWAYS)
@@ -474,17 +408,14 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
     def lose_thread(self, card: Message) -> None:
         self.place.slack.fail("chat.postMessage", "thread_not_found", in_thread=True)
 
-    @override
     async def kill(self) -> None:
         await self.dispatcher.tasks.drain(0)
         await self.place.bot.__aexit__(None, None, None)
         await self._running.aclose()
 
-    @override
     async def start(self, admins: Collection[str] = ()) -> None:
         again = restarted(self.place, self.listed(*admins), self.dispatcher.channels.operator)
         self.place.dispatcher = await self._running.enter_async_context(again)
 
-    @override
     def refusals(self) -> list[str]:
         return [call.error for call in self.place.slack.requests if call.error]

@@ -1,8 +1,7 @@
 """People who talk in a thread of their own, on each platform; and the bot, asked there."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from typing_extensions import override
 
@@ -26,13 +25,14 @@ Card = TypeVar("Card")
 Thread = TypeVar("Thread")
 
 
-class Talks(ABC, Generic[AnyTeamT, Thread, Card]):
+class Talks(Protocol[AnyTeamT, Thread, Card]):
     """Threads of a team's people."""
 
     why_unread: ClassVar[str]
     """Why a thread isn't read where nobody has switched that on."""
     hostile: str
     """A message full of mentions and markup."""
+    team: AnyTeamT
 
     def __init__(self, team: AnyTeamT) -> None:
         self.team = team
@@ -45,77 +45,37 @@ class Talks(ABC, Generic[AnyTeamT, Thread, Card]):
             self.say_in(thread, people[(each - 1) % 4], f"Message {each}.")
         return thread
 
-    @abstractmethod
-    def begin(self, text: str) -> Thread:
-        """Let Ada begin a thread in the channel with a message."""
-
-    @abstractmethod
-    def discuss_secretly(self, text: str) -> Thread:
-        """Let Ada write a message where only some people read."""
-
-    @abstractmethod
-    def thread_of(self, card: Card) -> Thread:
-        """Return the thread below a card."""
-
-    @abstractmethod
-    def say_in(self, thread: Thread, who: str, text: str, files: Files | None = None) -> None:
-        """Write a message in a thread."""
-
-    @abstractmethod
-    def post_in(self, thread: Thread, content: Json) -> Card:
-        """Let Grafana's bot post a message that looks like this on the wire."""
-
-    @abstractmethod
-    def with_file(self, content: Json, name: str, data: bytes) -> Json:
-        """Return a message in which one with a file is forwarded."""
-
-    @abstractmethod
-    async def ask_by(self, thread: Thread, message: Card, text: str) -> None:
-        """Have Ada mention the bot where she replies to a message or, on Slack, forwards it."""
-
-    @abstractmethod
-    def messages_in(self, thread: Thread) -> list[Card]:
-        """Return the messages of a thread, without the one that it is below."""
-
-    @abstractmethod
-    def begin_in(self, thread: Thread, question: str, who: str = "") -> Awaitable[object]:
-        """Have Ada or somebody else mention the bot in a thread."""
-
-    @abstractmethod
-    async def ask_in(self, thread: Thread, question: str, who: str = "") -> Card:
-        """Mention the bot in a thread, and return its card when everything is shown."""
-
-    @abstractmethod
-    async def ask_about(self, thread: Thread, message: Card, who: str) -> Card:
-        """Use the message action, and return the card when everything is shown."""
-
-    @abstractmethod
-    def address(self, thread: Thread) -> str:
-        """Return how somebody names a thread to the bot."""
-
-    @abstractmethod
-    def threads_read(self) -> list[str]:
-        """Return the places whose messages the platform was asked for."""
-
-    @abstractmethod
-    def place(self, thread: Thread) -> str:
-        """Return the place that the platform is asked for a thread."""
-
-    @abstractmethod
-    def shown_in(self, thread: Thread) -> str:
-        """Return everything that is in a thread and in the channel around it."""
-
-    @abstractmethod
-    def posted_in(self, thread: Thread) -> str:
-        """Return everything that the bot has posted in a thread."""
-
-    @abstractmethod
-    def trouble_reading(self) -> None:
-        """Let the platform refuse to return messages for a moment."""
-
-    @abstractmethod
-    def hang_reading(self) -> None:
-        """Let the platform return no messages."""
+    def begin(self, text: str) -> Thread: ...  # Let Ada begin a thread in the channel with a message
+    # Let Ada write a message where only some people read
+    def discuss_secretly(self, text: str) -> Thread: ...
+    def thread_of(self, card: Card) -> Thread: ...  # Return the thread below a card
+    # Write a message in a thread
+    def say_in(self, thread: Thread, who: str, text: str, files: Files | None = None) -> None: ...
+    # Let Grafana's bot post a message that looks like this on the wire
+    def post_in(self, thread: Thread, content: Json) -> Card: ...
+    # Return a message in which one with a file is forwarded
+    def with_file(self, content: Json, name: str, data: bytes) -> Json: ...
+    # Have Ada mention the bot where she replies to a message or, on Slack, forwards it
+    async def ask_by(self, thread: Thread, message: Card, text: str) -> None: ...
+    # Return the messages of a thread, without the one that it is below
+    def messages_in(self, thread: Thread) -> list[Card]: ...
+    # Have Ada or somebody else mention the bot in a thread
+    def begin_in(self, thread: Thread, question: str, who: str = "") -> Awaitable[object]: ...
+    # Mention the bot in a thread, and return its card when everything is shown
+    async def ask_in(self, thread: Thread, question: str, who: str = "") -> Card: ...
+    # Use the message action, and return the card when everything is shown
+    async def ask_about(self, thread: Thread, message: Card, who: str) -> Card: ...
+    def address(self, thread: Thread) -> str: ...  # Return how somebody names a thread to the bot
+    # Return the places whose messages the platform was asked for
+    def threads_read(self) -> list[str]: ...
+    # Return the place that the platform is asked for a thread
+    def place(self, thread: Thread) -> str: ...
+    # Return everything that is in a thread and in the channel around it
+    def shown_in(self, thread: Thread) -> str: ...
+    # Return everything that the bot has posted in a thread
+    def posted_in(self, thread: Thread) -> str: ...
+    def trouble_reading(self) -> None: ...  # Let the platform refuse to return messages for a moment
+    def hang_reading(self) -> None: ...  # Let the platform return no messages
 
 
 AnyTalks = Talks[Any, Any, Any]
@@ -136,36 +96,30 @@ class DiscordTalks(Talks[DiscordTeam, DiscordChannel, DiscordMessage]):
             thread.joined.setdefault(user.id, "2026-01-20T10:30:00+00:00")
         return thread
 
-    @override
     def begin(self, text: str) -> DiscordChannel:
         ada = self.team.people[self.team.ada]
         first = self._server.say(self._general, ada, text)
         return self._joined(self._server.thread(self._general, "An idea", ada, on=first))
 
-    @override
     def discuss_secretly(self, text: str) -> DiscordChannel:
         ada = self.team.people[self.team.ada]
         thread = self._joined(self._server.thread(self._general, "A secret", ada, private=True))
         self._server.say(thread, ada, text)
         return thread
 
-    @override
     def thread_of(self, card: DiscordMessage) -> DiscordChannel:
         assert card.thread is not None
         return card.thread
 
-    @override
     def say_in(self, thread: DiscordChannel, who: str, text: str, files: Files | None = None) -> None:
         self._server.say(thread, self.team.people[who], text, files=dict(files or {}))
 
-    @override
     def post_in(self, thread: DiscordChannel, content: Json) -> DiscordMessage:
         bot = self._server.world.add_user("Grafana", bot=True)
         message = posting.post(self._server.world, thread, bot, {"content": "\u2026"}, {}, by="bot")
         message.carries = dict(content)
         return message
 
-    @override
     def with_file(self, content: Json, name: str, data: bytes) -> Json:
         [snapshot] = content["message_snapshots"]
         file = wire.attachment(self._server.upload(name, data))
@@ -173,7 +127,6 @@ class DiscordTalks(Talks[DiscordTeam, DiscordChannel, DiscordMessage]):
             "message_snapshots": [{"message": snapshot["message"] | {"attachments": [file]}}]
         }
 
-    @override
     async def ask_by(self, thread: DiscordChannel, message: DiscordMessage, text: str) -> None:
         ada, said = self.team.people[self.team.ada], f"{self._server.bot.mention} {text}"
         before = len(self._server.messages(thread, by_bot=True))
@@ -181,17 +134,14 @@ class DiscordTalks(Talks[DiscordTeam, DiscordChannel, DiscordMessage]):
         await self._server.until(lambda: len(self._server.messages(thread, by_bot=True)) > before)
         await self.team.dispatcher.tasks.settled()
 
-    @override
     def messages_in(self, thread: DiscordChannel) -> list[DiscordMessage]:
         return self._server.messages(thread)
 
-    @override
     def begin_in(self, thread: DiscordChannel, question: str, who: str = "") -> Awaitable[object]:
         before = len(self._server.messages(thread, by_bot=True))
         self._server.mention(thread, self.team.people[who or self.team.ada], question)
         return self._server.until(lambda: len(self._server.messages(thread, by_bot=True)) > before)
 
-    @override
     async def ask_in(self, thread: DiscordChannel, question: str, who: str = "") -> DiscordMessage:
         before = len(self._server.messages(thread, by_bot=True))
         await self.begin_in(thread, question, who)
@@ -206,34 +156,27 @@ class DiscordTalks(Talks[DiscordTeam, DiscordChannel, DiscordMessage]):
         await self.team.dispatcher.tasks.settled()
         return card
 
-    @override
     def address(self, thread: DiscordChannel) -> str:
         return f"<#{thread.id}>"
 
-    @override
     def threads_read(self) -> list[str]:
         return [call.path.split("/")[-2] for call in self._server.requests(MESSAGES)]
 
-    @override
     def place(self, thread: DiscordChannel) -> str:
         return str(thread.id)
 
-    @override
     def shown_in(self, thread: DiscordChannel) -> str:
         shown = [*self._server.messages(thread), *self._server.messages(self._general)]
         return str([message.text for message in shown])
 
-    @override
     def posted_in(self, thread: DiscordChannel) -> str:
         return str([message.text for message in self._server.messages(thread, by_bot=True)])
 
-    @override
     def trouble_reading(self) -> None:
         self._server.fail(MESSAGES, 429, retry_after=0.01)
         self._server.fail(MESSAGES, breaks="reset")
         self._server.fail(MESSAGES, 502)
 
-    @override
     def hang_reading(self) -> None:
         self._server.fail(MESSAGES, breaks="hang")
 
@@ -252,40 +195,33 @@ class SlackTalks(Talks[SlackTeam, SlackMessage, SlackMessage]):
     def _channel(self, thread: SlackMessage) -> SlackChannel:
         return self._slack.world.channels[thread.channel]
 
-    @override
     def begin(self, text: str) -> SlackMessage:
         return self._slack.post(self._general, self.team.ada, text)
 
-    @override
     def discuss_secretly(self, text: str) -> SlackMessage:
         place = self.team.place
         secret = self._slack.add_channel("secret", place.ada, place.bob, kind="private")
         return self._slack.post(secret, place.ada, text)
 
-    @override
     def thread_of(self, card: SlackMessage) -> SlackMessage:
         return card
 
-    @override
     def say_in(self, thread: SlackMessage, who: str, text: str, files: Files | None = None) -> None:
         user = self._slack.world.users[who]
         sent = [self._slack.add_file(name, content, user) for name, content in (files or {}).items()]
         self._slack.post(self._channel(thread), user, text, thread_ts=thread.ts, files=sent)
 
-    @override
     def post_in(self, thread: SlackMessage, content: Json) -> SlackMessage:
         bot = self._slack.add_user("Grafana")
         message = self._slack.post(self._channel(thread), bot, content["text"], thread_ts=thread.ts)
         message.blocks, message.attachments = content.get("blocks", []), content.get("attachments", [])
         return message
 
-    @override
     def with_file(self, content: Json, name: str, data: bytes) -> Json:
         [shared] = content["attachments"]
         file = self._slack.add_file(name, data, self.team.place.bob).wire()
         return content | {"attachments": [shared | {"files": [file]}]}
 
-    @override
     async def ask_by(self, thread: SlackMessage, message: SlackMessage, text: str) -> None:
         said = f"<@{self._slack.team.bot.id}> {text}"
         mention = self._slack.post(self._channel(thread), self.team.ada, said, thread_ts=thread.ts)
@@ -296,16 +232,13 @@ class SlackTalks(Talks[SlackTeam, SlackMessage, SlackMessage]):
         await self.team.place.deliver("app_mention", mention, {})
         await self.team.dispatcher.tasks.settled()
 
-    @override
     def messages_in(self, thread: SlackMessage) -> list[SlackMessage]:
         return self._slack.thread(self._channel(thread), thread.ts)
 
-    @override
     def begin_in(self, thread: SlackMessage, question: str, who: str = "") -> Awaitable[object]:
         asker = who or self.team.ada
         return self._slack.mention(self._channel(thread), asker, question, thread_ts=thread.ts)
 
-    @override
     async def ask_in(self, thread: SlackMessage, question: str, who: str = "") -> SlackMessage:
         await self.begin_in(thread, question, who)
         return await self._card_in(thread)
@@ -315,38 +248,30 @@ class SlackTalks(Talks[SlackTeam, SlackMessage, SlackMessage]):
         shown = reversed(self.messages_in(thread))
         return next(each for each in shown if "Ask again" in self.team.labels(each))
 
-    @override
     async def ask_about(self, thread: SlackMessage, message: SlackMessage, who: str) -> SlackMessage:
         await self._slack.shortcut(SHORTCUT, message, who)
         return await self._card_in(thread)
 
-    @override
     def address(self, thread: SlackMessage) -> str:
         return thread.ts
 
-    @override
     def threads_read(self) -> list[str]:
         return [call.arguments["channel"] for call in self._slack.calls("conversations.replies")]
 
-    @override
     def place(self, thread: SlackMessage) -> str:
         return thread.channel
 
-    @override
     def shown_in(self, thread: SlackMessage) -> str:
         return str([each.text for each in self._channel(thread).messages.values()])
 
-    @override
     def posted_in(self, thread: SlackMessage) -> str:
         posted = [each for each in self._channel(thread).messages.values() if each.bot_id]
         return str([(each.blocks, each.text) for each in posted])
 
-    @override
     def trouble_reading(self) -> None:
         self._slack.fail("conversations.replies", retry_after=1)
         self._slack.fail("conversations.replies", breaks="reset")
 
-    @override
     def hang_reading(self) -> None:
         self._slack.fail("conversations.replies", breaks="hang")
 

@@ -4,10 +4,9 @@ A `Team` is what people do and what they are shown; how its platform has it is i
 `slack_team`. Both are the real clients against the fakes of `tests/discord_server` and `tests/slack_server`.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 from bot.app import Library
 from bot.service.access import Access
@@ -30,11 +29,10 @@ class Lost(Protocol):
 
     hits: int
 
-    def release(self) -> None:
-        """End it."""
+    def release(self) -> None: ...  # End it
 
 
-class Team(ABC, Generic[Card, Note, Form, Sent]):
+class Team(Protocol[Card, Note, Form, Sent]):
     """Ada and Bob, by their ids, in a channel with the bot; `card` is always a finished one."""
 
     platform: ClassVar[str]
@@ -72,306 +70,139 @@ class Team(ABC, Generic[Card, Note, Form, Sent]):
     bob: str
 
     @property
-    @abstractmethod
-    def dispatcher(self) -> Dispatcher:
-        """The dispatcher of the bot that is running."""
-
-    @abstractmethod
-    async def ask(self, question: str = QUESTION, **options: str) -> Card:
-        """Have Ada ask by command with options, and wait until everything is shown."""
-
-    @abstractmethod
-    async def begin(self, question: str = QUESTION) -> Card:
-        """Have Ada ask by command, and return the card while the question is being answered."""
-
-    @abstractmethod
-    async def refused(self, question: str = QUESTION, who: str = "") -> str:
-        """Have Ada or somebody else ask in vain; return what they alone are told."""
-
-    @abstractmethod
-    async def ask_together(self, times: int) -> int:
-        """Have Ada ask so often at once; return how many questions are accepted."""
-
-    @abstractmethod
+    def dispatcher(self) -> Dispatcher: ...  # The dispatcher of the bot that is running
+    # Have Ada ask by command with options, and wait until everything is shown
+    async def ask(self, question: str = QUESTION, **options: str) -> Card: ...
+    # Have Ada ask by command, and return the card while the question is being answered
+    async def begin(self, question: str = QUESTION) -> Card: ...
+    # Have Ada or somebody else ask in vain; return what they alone are told
+    async def refused(self, question: str = QUESTION, who: str = "") -> str: ...
+    # Have Ada ask so often at once; return how many questions are accepted
+    async def ask_together(self, times: int) -> int: ...
+    # Use `/council-…` here or elsewhere; return what Ada or somebody else is shown, alone
     async def use(
         self, command: str, user: str = "", where: object = None, **options: str | int
-    ) -> Note:
-        """Use `/council-…` here or elsewhere; return what Ada or somebody else is shown, alone."""
-
-    @abstractmethod
-    async def look(self, shown: Card | Note, label: str, who: str = "") -> Card | Note:
-        """Have Ada or somebody else press a button; return the message that it shows or changes."""
-
-    @abstractmethod
-    async def delete(self, asked: Note, who: str = "") -> str:
-        """Press *Delete*; return what is said when all is deleted that can be."""
-
-    @abstractmethod
-    async def transcript(self, shown: Card | Note) -> list[str]:
-        """Press *Transcript*; return what is shown for it, as in `transcript_shown`."""
-
-    @abstractmethod
-    def elsewhere(self) -> list[object]:
-        """Open other channels that Ada is in, and return them."""
-
-    @abstractmethod
-    def values(self, shown: Card | Note) -> list[str]:
-        """Return what the buttons of a message carry."""
-
-    @abstractmethod
-    async def forge(self, where: Any, value: str) -> str:
-        """Have Ada press a button in another channel that carries this; return all that is shown there."""
-
-    @abstractmethod
+    ) -> Note: ...
+    # Have Ada or somebody else press a button; return the message that it shows or changes
+    async def look(self, shown: Card | Note, label: str, who: str = "") -> Card | Note: ...
+    # Press *Delete*; return what is said when all is deleted that can be
+    async def delete(self, asked: Note, who: str = "") -> str: ...
+    # Press *Transcript*; return what is shown for it, as in `transcript_shown`
+    async def transcript(self, shown: Card | Note) -> list[str]: ...
+    def elsewhere(self) -> list[object]: ...  # Open other channels that Ada is in, and return them
+    # Return what the buttons of a message carry
+    def values(self, shown: Card | Note) -> list[str]: ...
+    # Have Ada press a button in another channel that carries this; return all that is shown there
+    async def forge(self, where: Any, value: str) -> str: ...
+    # Mention the bot in the channel or a card's thread; return the first that it shows for that, at
+    # the end
     async def mention(
         self, text: str, who: str = "", below: Card | None = None, files: Files | None = None
-    ) -> Card | Note:
-        """Mention the bot in the channel or a card's thread; return the first that it shows for that, at the end."""
-
-    @abstractmethod
-    async def message(self, text: str, files: Files | None = None) -> Card | Note:
-        """Have Ada write to the bot directly; return the first that it shows for that, at the end."""
-
-    @abstractmethod
-    async def act(self, text: str, who: str = "", files: Files | None = None) -> Card:
-        """Use the action on a message of Ada's in the channel; return the finished card."""
-
-    @abstractmethod
-    async def private(self, question: str = QUESTION) -> str:
-        """Have Ada ask privately; return what she is told in the channel."""
-
-    @abstractmethod
-    def directly(self, who: str = "") -> list[Card]:
-        """Return what the bot has written to somebody directly."""
-
-    @abstractmethod
-    def privately(self, who: str = "") -> list[Note]:
-        """Return what only this person is shown in the channel and its threads."""
-
-    @abstractmethod
-    def notified(self, who: str = "") -> list[Card]:
-        """Return the bot's messages that notified somebody and are still there."""
-
-    @abstractmethod
-    def tells_of(self, shown: Card, card: Card) -> bool:
-        """Return whether a message leads to a card, or is one."""
-
-    @abstractmethod
-    def fail(self, what: str, **fault: Any) -> "Lost":
-        """Let requests fail: `edit`, `post`, `read`, or the platform's own name of them; see the fakes' `fail`."""
-
-    @abstractmethod
-    def hide(self, *, direct: bool = False) -> None:
-        """Let the bot lose the channel, or the conversation with Ada, for good."""
-
-    @abstractmethod
-    def remove(self, card: Card) -> None:
-        """Let an admin delete a card, and what is below it."""
-
-    @abstractmethod
-    def freeze(self, card: Card) -> None:
-        """Let a card be one that can't be edited any more."""
-
-    @abstractmethod
-    def leave(self, who: str) -> None:
-        """Let somebody leave the channel."""
-
-    @abstractmethod
-    def cards(self) -> list[Card]:
-        """Return the finished cards in the channel."""
-
-    @abstractmethod
-    def public(self) -> list[Card]:
-        """Return what the bot has posted in the channel for everybody, outside of threads."""
-
-    @abstractmethod
-    def left(self) -> list[str]:
-        """Return what the bot's messages to everybody say, those in threads as well."""
-
-    @abstractmethod
-    def files(self) -> int:
-        """Return how many files of the bot's there are, but for those shown to one person in a channel."""
-
-    @abstractmethod
-    def pings(self) -> list[str]:
-        """Return whom the bot has notified, in order; everybody's names are `here` and the like."""
-
-    @abstractmethod
-    def say_below(self, card: Card, who: str, text: str) -> object:
-        """Write a message in a card's thread."""
-
-    @abstractmethod
-    def said_below(self, card: Card) -> list[object]:
-        """Return what is in a card's thread, by whomever."""
-
-    @abstractmethod
-    def below(self, card: Card) -> list[Card]:
-        """Return the finished cards in a card's thread."""
-
-    @abstractmethod
-    def in_thread(self, card: Card) -> int:
-        """Return how many messages a card's thread has."""
-
-    @abstractmethod
-    def text(self, card: Card | Note) -> str:
-        """Return what a message says."""
-
-    @abstractmethod
-    def first_text(self, card: Card) -> str:
-        """Return what a card said when it was posted."""
-
-    @abstractmethod
-    def read(self, shown: Card | Note) -> str:
-        """Return everything that a message says, also where only one person is shown it."""
-
-    @abstractmethod
-    def plain(self, shown: Card | Note) -> str:
-        """Return everything that a message says, without markup."""
-
-    @abstractmethod
-    def is_private(self, shown: Card | Note, who: str) -> bool:
-        """Return whether only this person sees a message."""
-
-    @abstractmethod
-    def leads_to(self, shown: Note, card: Card) -> bool:
-        """Return whether a message has a link to a card."""
-
-    @abstractmethod
-    def labels(self, shown: Card | Note) -> list[str]:
-        """Return the labels of a message's buttons."""
-
-    @abstractmethod
-    def name(self, name: str) -> str:
-        """Return how somebody is called."""
-
-    @abstractmethod
-    def tag(self, who: str) -> str:
-        """Return a mention of somebody as a command has it."""
-
-    @abstractmethod
-    def hidden(self) -> str:
-        """Return a mention of a channel that not everybody sees."""
-
-    @abstractmethod
-    def strong(self, words: str) -> str:
-        """Return words as they are emphasized."""
-
-    @abstractmethod
-    def quoted(self, question: str) -> str:
-        """Return how a new card begins with a question."""
-
-    @abstractmethod
-    def asked_by(self, name: str, question: str) -> str:
-        """Return how a card names a question and who asked it."""
-
-    @abstractmethod
-    def followed(self, card: Card) -> str:
-        """Return what is said to whoever follows up in the channel."""
-
-    @abstractmethod
-    def join(self, name: str) -> str:
-        """Let somebody join the channel; return their id."""
-
-    @abstractmethod
-    def group(self, member: str) -> tuple[str, str]:
-        """Put somebody into a new role or user group; return its mention, and how it is named."""
-
-    @abstractmethod
-    def newcomers(self, number: int) -> list[str]:
-        """Let so many people join the channel."""
-
-    @abstractmethod
-    async def press(self, card: Card | Note, label: str, who: str) -> str:
-        """Press a button; return what only its presser is told once all is done."""
-
-    @abstractmethod
-    async def press_amid(self, card: Card, label: str, who: str) -> str:
-        """Press a button while a run is under way; return what only its presser is told."""
-
-    @abstractmethod
-    async def press_together(self, card: Card | Note, label: str, everybody: list[str]) -> None:
-        """Have several people press a button at once, each press being delivered again and again."""
-
-    @abstractmethod
-    async def press_copied(self, card: Card, where: Any, label: str) -> str:
-        """Have Ada press a button below a message copied to another channel; return what she is told."""
-
-    @abstractmethod
-    def disguise(self, card: Card, action: str, other: str) -> None:
-        """Let a message's buttons for one action send another."""
-
-    @abstractmethod
-    async def open(self, card: Card, label: str, who: str) -> Form:
-        """Press a button that opens a form."""
-
-    @abstractmethod
-    def filled_in(self, form: Form) -> str:
-        """Return the text that a form begins with."""
-
-    @abstractmethod
-    def offered(self, form: Form) -> list[tuple[str, bool]]:
-        """Return the profiles of a form, and which is chosen."""
-
-    @abstractmethod
-    def send(self, form: Form, **values: str) -> Sent:
-        """Fill in a form and send it."""
-
-    @abstractmethod
-    async def said(self, sent: Sent) -> str:
-        """Wait until a form has done its work; return what whoever sent it is told, alone."""
-
-    @abstractmethod
-    async def redeliver(self, sent: Sent) -> None:
-        """Deliver the same form again."""
+    ) -> Card | Note: ...
+    # Have Ada write to the bot directly; return the first that it shows for that, at the end
+    async def message(self, text: str, files: Files | None = None) -> Card | Note: ...
+    # Use the action on a message of Ada's in the channel; return the finished card
+    async def act(self, text: str, who: str = "", files: Files | None = None) -> Card: ...
+    # Have Ada ask privately; return what she is told in the channel
+    async def private(self, question: str = QUESTION) -> str: ...
+    # Return what the bot has written to somebody directly
+    def directly(self, who: str = "") -> list[Card]: ...
+    # Return what only this person is shown in the channel and its threads
+    def privately(self, who: str = "") -> list[Note]: ...
+    # Return the bot's messages that notified somebody and are still there
+    def notified(self, who: str = "") -> list[Card]: ...
+    # Return whether a message leads to a card, or is one
+    def tells_of(self, shown: Card, card: Card) -> bool: ...
+    # Let requests fail: `edit`, `post`, `read`, or the platform's own name of them; see the fakes'
+    # `fail`
+    def fail(self, what: str, **fault: Any) -> "Lost": ...
+    # Let the bot lose the channel, or the conversation with Ada, for good
+    def hide(self, *, direct: bool = False) -> None: ...
+    def remove(self, card: Card) -> None: ...  # Let an admin delete a card, and what is below it
+    def freeze(self, card: Card) -> None: ...  # Let a card be one that can't be edited any more
+    def leave(self, who: str) -> None: ...  # Let somebody leave the channel
+    def cards(self) -> list[Card]: ...  # Return the finished cards in the channel
+    # Return what the bot has posted in the channel for everybody, outside of threads
+    def public(self) -> list[Card]: ...
+    # Return what the bot's messages to everybody say, those in threads as well
+    def left(self) -> list[str]: ...
+    # Return how many files of the bot's there are, but for those shown to one person in a channel
+    def files(self) -> int: ...
+    # Return whom the bot has notified, in order; everybody's names are `here` and the like
+    def pings(self) -> list[str]: ...
+    # Write a message in a card's thread
+    def say_below(self, card: Card, who: str, text: str) -> object: ...
+    # Return what is in a card's thread, by whomever
+    def said_below(self, card: Card) -> list[object]: ...
+    def below(self, card: Card) -> list[Card]: ...  # Return the finished cards in a card's thread
+    def in_thread(self, card: Card) -> int: ...  # Return how many messages a card's thread has
+    def text(self, card: Card | Note) -> str: ...  # Return what a message says
+    def first_text(self, card: Card) -> str: ...  # Return what a card said when it was posted
+    # Return everything that a message says, also where only one person is shown it
+    def read(self, shown: Card | Note) -> str: ...
+    # Return everything that a message says, without markup
+    def plain(self, shown: Card | Note) -> str: ...
+    # Return whether only this person sees a message
+    def is_private(self, shown: Card | Note, who: str) -> bool: ...
+    # Return whether a message has a link to a card
+    def leads_to(self, shown: Note, card: Card) -> bool: ...
+    def labels(self, shown: Card | Note) -> list[str]: ...  # Return the labels of a message's buttons
+    def name(self, name: str) -> str: ...  # Return how somebody is called
+    def tag(self, who: str) -> str: ...  # Return a mention of somebody as a command has it
+    def hidden(self) -> str: ...  # Return a mention of a channel that not everybody sees
+    def strong(self, words: str) -> str: ...  # Return words as they are emphasized
+    def quoted(self, question: str) -> str: ...  # Return how a new card begins with a question
+    # Return how a card names a question and who asked it
+    def asked_by(self, name: str, question: str) -> str: ...
+    # Return what is said to whoever follows up in the channel
+    def followed(self, card: Card) -> str: ...
+    def join(self, name: str) -> str: ...  # Let somebody join the channel; return their id
+    # Put somebody into a new role or user group; return its mention, and how it is named
+    def group(self, member: str) -> tuple[str, str]: ...
+    def newcomers(self, number: int) -> list[str]: ...  # Let so many people join the channel
+    # Press a button; return what only its presser is told once all is done
+    async def press(self, card: Card | Note, label: str, who: str) -> str: ...
+    # Press a button while a run is under way; return what only its presser is told
+    async def press_amid(self, card: Card, label: str, who: str) -> str: ...
+    # Have several people press a button at once, each press being delivered again and again
+    async def press_together(self, card: Card | Note, label: str, everybody: list[str]) -> None: ...
+    # Have Ada press a button below a message copied to another channel; return what she is told
+    async def press_copied(self, card: Card, where: Any, label: str) -> str: ...
+    # Let a message's buttons for one action send another
+    def disguise(self, card: Card, action: str, other: str) -> None: ...
+    # Press a button that opens a form
+    async def open(self, card: Card, label: str, who: str) -> Form: ...
+    def filled_in(self, form: Form) -> str: ...  # Return the text that a form begins with
+    # Return the profiles of a form, and which is chosen
+    def offered(self, form: Form) -> list[tuple[str, bool]]: ...
+    def send(self, form: Form, **values: str) -> Sent: ...  # Fill in a form and send it
+    # Wait until a form has done its work; return what whoever sent it is told, alone
+    async def said(self, sent: Sent) -> str: ...
+    async def redeliver(self, sent: Sent) -> None: ...  # Deliver the same form again
 
     def told_directly(self, who: str) -> list[str]:
         """Return what the bot's direct messages to somebody say."""
         return [self.text(each) for each in self.directly(who)]
 
-    @abstractmethod
-    def lose_direct(self, who: str, breaks: Literal["reset", "hang"], *, applied: bool) -> "Lost":
-        """Let the next direct message to somebody, posted or not, get no response."""
-
-    @abstractmethod
-    def close_direct(self, who: str) -> None:
-        """Let somebody take no direct messages."""
-
-    @abstractmethod
-    def promote(self, who: str) -> None:
-        """Let somebody manage the guild or workspace."""
-
-    @abstractmethod
-    async def until(self, what: Callable[[], object]) -> None:
-        """Wait until something is true."""
-
-    @abstractmethod
-    def advance(self, seconds: float) -> None:
-        """Let the platform's clock advance."""
-
-    @abstractmethod
-    def forbid_deleting(self) -> str:
-        """Let the bot delete no message any more; return why not, as people are told."""
-
-    @abstractmethod
-    def lose_thread(self, card: Card) -> None:
-        """Let a card's thread be gone."""
-
-    @abstractmethod
-    async def kill(self) -> None:
-        """End the bot's process."""
-
-    @abstractmethod
-    async def start(self, admins: Collection[str] = ()) -> None:
-        """Start another process, with these admins and the same operator's configuration and storage."""
+    # Let the next direct message to somebody, posted or not, get no response
+    def lose_direct(self, who: str, breaks: Literal["reset", "hang"], *, applied: bool) -> "Lost": ...
+    def close_direct(self, who: str) -> None: ...  # Let somebody take no direct messages
+    def promote(self, who: str) -> None: ...  # Let somebody manage the guild or workspace
+    async def until(self, what: Callable[[], object]) -> None: ...  # Wait until something is true
+    def advance(self, seconds: float) -> None: ...  # Let the platform's clock advance
+    # Let the bot delete no message any more; return why not, as people are told
+    def forbid_deleting(self) -> str: ...
+    def lose_thread(self, card: Card) -> None: ...  # Let a card's thread be gone
+    async def kill(self) -> None: ...  # End the bot's process
+    # Start another process, with these admins and the same operator's configuration and storage
+    async def start(self, admins: Collection[str] = ()) -> None: ...
 
     async def restart(self, admins: Collection[str] = ()) -> None:
         """End the bot's process, and start another."""
         await self.kill()
         await self.start(admins)
 
-    @abstractmethod
-    def refusals(self) -> list[str]:
-        """Return why the platform refused what the bot asked of it."""
+    def refusals(self) -> list[str]: ...  # Return why the platform refused what the bot asked of it
 
     def listed(self, *who: str) -> frozenset[str]:
         """Return people as `COUNCIL_ADMINS` names them."""
