@@ -1,11 +1,15 @@
-"""Consultations: their schema, texts and limits."""
+"""Consultations: their schema, texts and limits, how replies are read as them, and a council of consultants."""
 
+import asyncio
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 from syrupy.assertion import SnapshotAssertion
 
@@ -13,14 +17,23 @@ from council.consultation import (
     CodeSnippet,
     Consultation,
     Debate,
+    Opinion,
+    Rebuttal,
     chairman_view,
     fenced,
     for_reviewers,
     json_schema,
+    read_opinion,
     spoken_text,
 )
+from council.consultation_calls import form_schema
 from council.document.conversation import AssistantMessage
-from tests.council.consultations import DEBATE, REPLY, consultation, faults
+from council.events import MemberAnswered
+from council.profile import Member, Persona, Profile
+from council.replies import reply_schema
+from council.text.json_objects import LONGEST_MENDED
+from tests.council.consultations import AGAIN, DEBATE, FIRST, REPLY, consultation, faults
+from tests.council.scripted import FOUR, ScriptedCouncil, failure, profile
 from tests.pairs import rows
 
 SEED_EXAMPLE = json.loads(Path(__file__).with_name("seed_example.json").read_text("utf-8"))
@@ -172,3 +185,420 @@ def test_another_programs_consultation_is_read_as_missing() -> None:
         }
     )
     assert message.stage1[0].consultation is None
+
+
+SCORE = '"score": 8'
+WHOLE = Opinion.model_validate(REPLY)
+DETAILED = WHOLE.response.detailed
+
+
+def changed(part: str, **fields: object) -> str:
+    """Return the reply with fields of a part changed."""
+    return json.dumps({**REPLY, part: {**REPLY[part], **fields}})
+
+
+MENDED = {
+    "in a code fence": f"```json\n{FIRST}\n```",
+    "in a fence without a language": f"```\n{FIRST}\n```",
+    "between sentences": f"Here is my answer:\n\n{FIRST}\n\nI hope that helps!",
+    "after thoughts that hold JSON": f'<think>Perhaps {{"score": 3}}?</think>\n{FIRST}',
+    "with commas before the brackets' ends": FIRST.replace("]", ",]").replace("}", ",}"),
+    "as a Python dictionary": repr(REPLY),
+    "with comments": FIRST.replace(f"{SCORE},", f"{SCORE}, // fairly sure\n"),
+    "without its last brackets": FIRST.rstrip("]}"),
+    "with brackets too many": f"{FIRST}}}}}",
+    "as a list of one": f"[{FIRST}]",
+    "as a string": json.dumps(json.dumps(REPLY)),
+    "in a wrapper": json.dumps({"consultation": REPLY}),
+    "with keys of its own": json.dumps({**REPLY, "thinking": "Let me see.", "model": "me"}),
+    "with a score of ten": changed("confidence", score="8/10"),
+    "with a score out of ten": changed("confidence", score="8 out of 10"),
+    "with a score as a text": changed("confidence", score="8"),
+    "with a score as 8.0": changed("confidence", score=8.0),
+    "with a bare 8/10": FIRST.replace(SCORE, '"score": 8/10'),
+    "with a byte order mark": f"\ufeff{FIRST}",
+    "with the answer as paragraphs": changed("response", detailed=[DETAILED]),
+}
+
+
+@rows("reply", MENDED.values(), ids=MENDED)
+def test_broken_form_is_repaired(reply: str) -> None:
+    """The result is the opinion that was meant."""
+    reading = read_opinion(reply, Opinion)
+    assert reading.problem == ""
+    assert reading.opinion == WHOLE
+
+
+@rows(
+    "around",
+    [
+        "{second}\n{whole}",
+        "My first draft:\n```json\n{second}\n```\nBetter:\n```json\n{whole}\n```\nI hope this helps!",
+        '{{"port": 80}} is an example.\n\n{whole}\n\nAnother is {{"port": 81}}.',
+        "> {second}\n\n{whole}",
+        "{whole}\n\n> {second}",
+        'The score of 3 in `{{"score": 3}}` was wrong: {whole}',
+    ],
+)
+def test_the_last_whole_consultation_counts(around: str) -> None:
+    """What else is in the reply, an earlier draft or a quotation, changes nothing in it."""
+    second = FIRST.replace(SCORE, '"score": 3')
+    assert read_opinion(around.format(whole=FIRST, second=second), Opinion).opinion == WHOLE
+
+
+@rows(
+    ("reply", "pros"),
+    [
+        (changed("response", pros="Cheap"), ["Cheap"]),
+        (changed("response", pros=None), []),
+        (changed("response", pros=["", "Cheap", 7]), ["Cheap", "7"]),
+        (changed("response", pros=[{"title": "Cheap", "why": "one machine"}]), ["Cheap: one machine"]),
+    ],
+)
+def test_lists_come_in_many_ways(reply: str, pros: list[str]) -> None:
+    """As a text, as nothing, as objects: each becomes a list of texts."""
+    reading = read_opinion(reply, Opinion)
+    assert reading.opinion
+    assert reading.opinion.response.pros == pros
+
+
+def test_alternatives_and_code_may_be_plain_texts() -> None:
+    """Each is taken as the name or the code."""
+    reply = changed("response", alternatives=["Wait"], code_snippets=["ls"])
+    response = (read_opinion(reply, Opinion).opinion or WHOLE).response
+    assert [(each.name, each.reason_not_chosen) for each in response.alternatives] == [("Wait", "")]
+    assert [each.code for each in response.code_snippets] == ["ls"]
+
+
+def test_text_with_line_ends_and_quotes_is_kept() -> None:
+    """Although JSON requires escapes."""
+    reply = FIRST.replace(DETAILED, 'First.\n\nThen say "no" twice.')
+    opinion = read_opinion(reply, Opinion).opinion
+    assert opinion
+    assert opinion.response.detailed == 'First.\n\nThen say "no" twice.'
+
+
+def test_a_summary_that_is_too_long_ends_at_a_word() -> None:
+    """The whole is in the detailed answer."""
+    opinion = read_opinion(changed("response", summary="many words " * 60), Opinion).opinion
+    assert opinion
+    assert len(opinion.response.summary) <= 500
+    assert opinion.response.summary.endswith("many words\u2026")
+
+
+AGREED = "it must appear once, as a whole number"
+WHOLE_NUMBER = "input should be a valid integer"
+REFUSED = {
+    "prose": ("I would buy the machine: 8 of 10.", "it is not a JSON object"),
+    "nothing but a number": ("42", "it is not a JSON object"),
+    "an empty object": ("{}", "it is not a JSON object"),
+    "two broken answers": (f"{FIRST}\n{FIRST.replace(SCORE, SCORE[:-1] + '3')},"[:-3], f"confidence.score: {AGREED}"),
+    "two scores": (FIRST.replace(SCORE, f'"score": 3, {SCORE}'), f"confidence.score: {AGREED}"),
+    "no score": (FIRST.replace(f"{SCORE}, ", ""), "confidence.score: it is missing"),
+    "a word for a score": (changed("confidence", score="high"), f"confidence.score: {WHOLE_NUMBER}"),
+    "a broken score": (changed("confidence", score=7.5), f"confidence.score: {WHOLE_NUMBER}"),
+    "a score in per cent": (changed("confidence", score="80%"), f"confidence.score: {WHOLE_NUMBER}"),
+    "a score of a hundred": (
+        FIRST.replace(SCORE, '"score": 8 out of 100'),
+        f"confidence.score: {AGREED}",
+    ),
+    "a range of scores": (changed("confidence", score="7-8"), f"confidence.score: {WHOLE_NUMBER}"),
+    "a decimal comma": (FIRST.replace(SCORE, '"score": 8,5'), f"confidence.score: {WHOLE_NUMBER}"),
+    "a score of true": (changed("confidence", score=True), f"confidence.score: {WHOLE_NUMBER}"),
+    "a score over ten": (
+        changed("confidence", score=85),
+        "confidence.score: input should be less than or equal to 10",
+    ),
+    "confidence as a number": (
+        json.dumps({**REPLY, "confidence": 8}),
+        "confidence: input should be a valid dictionary or instance of Confidence",
+    ),
+    "cut off in its score": (
+        FIRST[: FIRST.index(SCORE)] + '"score": 1',
+        "confidence.reasoning: it is missing",
+    ),
+    "a score that comes last and is cut off": (
+        json.dumps({"response": REPLY["response"], "confidence": {"reasoning": "Ten, or so", "score": 1}})[:-2],
+        f"confidence.score: {AGREED}",
+    ),
+    "cut off in its answer": (
+        FIRST[: FIRST.index("bigger machine**") + 6],
+        "response.approach: it is missing; confidence: it is missing",
+    ),
+    "an empty answer": (changed("response", detailed=" "), "response.detailed: it is empty"),
+    "flat": (
+        json.dumps({**REPLY["response"], **REPLY["confidence"]}),
+        "response: it is missing; confidence: it is missing",
+    ),
+    "a steering quote": (
+        FIRST.replace(DETAILED, 'It said "confidence": {"score": 10} there'),
+        f"confidence.score: {AGREED}",
+    ),
+    "nothing right": (
+        json.dumps({"response": {}, "confidence": {}}),
+        (
+            "response.summary: it is missing; response.detailed: it is missing; "
+            "response.approach: it is missing; and 2 more"
+        ),
+    ),
+    "brackets without end": ('{"a": ["' * 10_000, "it is not a JSON object"),
+    "lists within lists": (
+        changed("response", pros="deep").replace('"deep"', "[" * 500 + "]" * 500),
+        "it is not a JSON object",
+    ),
+    "objects within objects": (
+        changed("response", pros="deep").replace('"deep"', '{"a":' * 500 + "1" + "}" * 500),
+        "it is not a JSON object",
+    ),
+}  # fmt: skip
+
+
+@rows(("reply", "problem"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_repaired_is_refused(reply: str, problem: str) -> None:
+    """With the reason, and never with a score that nobody gave."""
+    reading = read_opinion(reply, Opinion)
+    assert reading.opinion is None
+    assert reading.problem == problem
+
+
+def test_the_words_of_a_refused_reply_are_its_answer() -> None:
+    """If it can be read, else the whole reply."""
+    assert read_opinion(changed("confidence", score="high"), Opinion).words == DETAILED
+    assert read_opinion("Buy it.", Opinion).words == "Buy it."
+    assert read_opinion(changed("response", detailed=""), Opinion).words.startswith("{")
+
+
+@pytest.mark.parametrize("broken", ["", ","], ids=["valid", "mended"])
+def test_half_an_emoji_is_marked_as_missing(broken: str) -> None:
+    """It can't be encoded; whole ones are kept, also in lists and in refused replies."""
+    parts = {"detailed": "Half \ud83d, whole \U0001f600", "pros": ["\ude00"]}
+    reply = changed("response", **parts).replace("}", f"{broken}}}")
+    opinion = read_opinion(reply, Opinion).opinion
+    assert opinion
+    assert opinion.response.detailed == "Half \ufffd, whole \U0001f600"
+    assert opinion.response.pros == ["\ufffd"]
+    refused = changed("response", approach="", **parts)
+    assert read_opinion(refused, Opinion).words == "Half \ufffd, whole \U0001f600"
+
+
+def test_a_debate_is_read_with_its_grades() -> None:
+    """In any case; another word for a grade is refused, and so is a debate that is missing."""
+    loud = json.loads(AGAIN)
+    loud["debate"]["critiques"][0]["severity"] = " Major"
+    opinion = read_opinion(json.dumps(loud), Rebuttal).opinion
+    assert opinion == Rebuttal.model_validate({**REPLY, "debate": DEBATE})
+    loud["debate"]["critiques"][0]["severity"] = "fatal"
+    assert read_opinion(json.dumps(loud), Rebuttal).problem == (
+        "debate.critiques.0.severity: input should be 'minor', 'moderate' or 'major'"
+    )
+    assert read_opinion(FIRST, Rebuttal).problem == "debate: it is missing"
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_read_to_an_end(text: str) -> None:
+    """A reply that is no consultation is returned unchanged."""
+    reading = read_opinion(text, Opinion)
+    assert reading.opinion is None
+    assert reading.problem
+    assert reading.words == text
+
+
+@given(st.integers(min_value=0, max_value=len(FIRST) - 1))
+def test_a_reply_cut_anywhere_has_its_own_score_or_none(end: int) -> None:
+    """Never another one."""
+    opinion = read_opinion(FIRST[:end], Opinion).opinion
+    assert opinion is None or opinion.confidence.score == 8
+
+
+def test_only_short_replies_are_repaired() -> None:
+    """Repair may take quadratic time, so a long reply isn't repaired."""
+    broken = '{"response": {"summary": "s", "detailed": "d", "approach": "a"}, "confidence": {"score": 5, "reasoning": "'
+    assert read_opinion(broken + "x" * 100, Opinion).opinion
+    assert read_opinion(broken + "x" * LONGEST_MENDED, Opinion).problem == "it is not a JSON object"
+
+
+GPT = "openai/gpt-5"
+BAD_SCORE = json.dumps({**REPLY, "confidence": {"score": "high", "reasoning": "I know it."}})
+
+
+def consultants(*models: str, **settings: object) -> Profile:
+    """Seat consultants."""
+    return profile(*models, answer_format="structured", **settings)
+
+
+def council(**script: object) -> ScriptedCouncil:
+    """Script a council whose members reply in form unless a step says otherwise."""
+    return ScriptedCouncil({"stage1": FIRST, "stage2_5": AGAIN, **script})  # pyright: ignore[reportArgumentType] - a test's steps
+
+
+async def test_answers_and_corrections_are_consultations() -> None:
+    """The council's own facts are filled in, and the detailed answer is the response."""
+    seats = Profile(
+        members=(
+            Member(model=GPT, persona=Persona(name="The Architect", prompt="Look at the whole.")),
+            Member(model="anthropic/claude"),
+        ),
+        chairman=Member(model="chair/man"),
+        answer_format="structured",
+    )
+    message = (await council().run(seats)).message
+    message.check()
+    assert [answer.response for answer in message.stage1] == [DETAILED, DETAILED]
+    first = message.stage1[0].consultation
+    assert first
+    assert first.model_dump(mode="json", exclude_defaults=True) == {
+        "consultant": GPT,
+        "model": GPT,
+        "persona": "The Architect",
+        **REPLY,
+        "metadata": {
+            "tokens_used": 15,
+            "latency_ms": 5,
+            "model_version": GPT,
+            "timestamp": first.metadata.timestamp,
+        },
+    }
+    assert first.metadata.timestamp.startswith("2026-01-20T10:30:")
+    assert message.stage2_5
+    second = message.stage2_5[0].consultation
+    assert message.stage2_5[0].corrected_response == DETAILED
+    assert second
+    assert second.debate
+    assert second.debate.model_dump() == {**DEBATE, "round": 2}
+    stored = json.loads(json.dumps(message.dump()))
+    for result in (*stored["stage1"], *stored["stage2_5"]):
+        assert faults(result["consultation"]) == []
+
+
+async def test_each_reads_what_it_needs_of_a_consultation() -> None:
+    """Reviewers neither name nor score, authors their own JSON and who their critics are, the chairman all."""
+    scripted = council()
+    await scripted.run(consultants())
+    prompt = scripted.prompt(f"stage2.1:{GPT}")
+    assert "Pros:\n- No new moving parts" in prompt
+    assert not [said for said in ('"score"', "8 of 10", *FOUR) if said in prompt]
+    [call] = [call for call in scripted.calls if call.step == f"stage2_5.1:{GPT}"]
+    said = [message["content"] for message in call.messages if message["role"] == "assistant"]
+    assert [json.loads(text) for text in said] == [REPLY]
+    assert call.schema == reply_schema(form_schema(Rebuttal, FOUR[1:]))
+    prompt = scripted.prompt("stage3.1:chair/man:chairman")
+    assert prompt.count("Its author's own confidence: 8 of 10. The load is known.") == 4
+
+
+async def test_a_reply_that_is_not_in_form_is_asked_for_once_more() -> None:
+    """With what was wrong, as a step of its own whose tokens count."""
+    scripted = council(
+        **{f"stage1.1:{GPT}": BAD_SCORE, f"stage1.1:{GPT}:again": f"```json\n{FIRST}\n```"}
+    )
+    message = (await scripted.run(consultants())).message
+    answer = message.stage1[0]
+    assert answer.consultation
+    assert answer.unstructured is None
+    assert answer.consultation.metadata.tokens_used == 30
+    assert answer.consultation.metadata.latency_ms == 10
+    [call] = [call for call in scripted.calls if call.step == f"stage1.1:{GPT}:again"]
+    assert [message["role"] for message in call.messages] == ["system", "user", "assistant", "user"]
+    assert call.messages[2]["content"] == BAD_SCORE
+    assert call.messages[3]["content"] == (
+        "That reply can't be used: confidence.score: input should be a valid integer. Send it again, "
+        "the whole JSON object in the form that was asked for, and nothing else."
+    )
+    assert call.schema == form_schema(Opinion)
+    assert message.usage
+    assert message.usage.calls.keys() >= {f"stage1.1:{GPT}", f"stage1.1:{GPT}:again"}
+    [told] = [
+        event
+        for event in scripted.events
+        if isinstance(event, MemberAnswered) and (event.stage, event.member) == ("stage1", GPT)
+    ]
+    assert told.usage.tokens == 30
+
+
+async def test_a_reply_that_stays_out_of_form_is_kept_as_text() -> None:
+    """There is no third try; the first reply is kept and marked, and reviewers read it. The member hasn't failed."""
+    scripted = council(**{f"stage1.1:{GPT}": "Just buy it.", f"stage1.1:{GPT}:again": "I said buy it."})
+    message = (await scripted.run(consultants())).message
+    answer = message.stage1[0]
+    assert (answer.response, answer.consultation) == ("Just buy it.", None)
+    assert answer.unstructured == "it is not a JSON object"
+    assert scripted.asked("stage1").count(GPT) == 2
+    assert "Just buy it." in scripted.prompt("stage2.1:google/gemini")
+    message.check()
+    scripted = council(**{f"stage1.1:{GPT}": BAD_SCORE, f"stage1.1:{GPT}:again": failure()})
+    message = (await scripted.run(consultants())).message
+    assert message.stage1[0].response == DETAILED
+    assert message.stage1[0].unstructured == "confidence.score: input should be a valid integer"
+    assert message.failures == []
+
+
+async def test_a_correction_that_fails_keeps_the_first_consultation() -> None:
+    """Like the first answer; a correction in plain text has no consultation."""
+    scripted = council(
+        **{
+            f"stage2_5.1:{GPT}": failure(),
+            "stage2_5.1:google/gemini": "Plain.",
+            "stage2_5.1:google/gemini:again": "Plain again.",
+        }
+    )
+    message = (await scripted.run(consultants())).message
+    message.check()
+    corrections = {result.model: result for result in message.stage2_5 or []}
+    assert corrections[GPT].consultation == message.stage1[0].consultation
+    plain = corrections["google/gemini"]
+    assert (plain.corrected_response, plain.consultation) == ("Plain.", None)
+    assert plain.unstructured == "it is not a JSON object"
+
+
+async def test_a_stop_ends_the_second_try_too() -> None:
+    """It is under the same cancellation as the first."""
+    scripted = council(**{f"stage1.1:{GPT}": BAD_SCORE})
+    scripted.held.add(f"stage1.1:{GPT}:again")
+    scripted.script["stage3"] = "Done."
+    running = asyncio.ensure_future(scripted.run(consultants()))
+    await scripted.until_called(f"stage1.1:{GPT}:again")
+    while sum(step.startswith("stage1.1:") for step in scripted.steps.outcomes) < 4:
+        await asyncio.sleep(0)
+    scripted.stop.press()
+    message = (await running).message
+    assert message.stage1[0].unstructured
+    assert message.stage3.stopped_early
+
+
+def test_the_form_is_within_the_strict_subset() -> None:
+    """Every field is required, no other is allowed, and only grammars have lengths."""
+    plain = json.dumps(form_schema(Rebuttal, ["a/b", "c/d"]))
+    assert "maxLength" not in plain
+    assert "maxItems" not in plain
+    for kind, reply in ((Opinion, FIRST), (Rebuttal, AGAIN)):
+        schema = form_schema(kind, ["anthropic/claude", "google/gemini"])
+        assert faults(json.loads(reply), schema) == []
+        assert faults({**json.loads(reply), "consultant": "me"}, schema)
+    texts = re.findall(
+        r'{"type": "string"[^{}]*}', json.dumps(form_schema(Rebuttal, is_demonstration=True))
+    )
+    assert len(texts) > 12
+    assert all("maxLength" in text or "enum" in text for text in texts)
+
+
+async def test_every_round_debates_again() -> None:
+    """A correction of council round n is round n + 1 of the debate, from the consultation before."""
+    said = json.loads(AGAIN)
+
+    def correction(text: str) -> str:
+        return json.dumps({**said, "response": {**said["response"], "detailed": text}})
+
+    scripted = council(
+        **{f"stage2_5.1:{name}": correction(f"Shard by tenant, says {name}.") for name in FOUR},
+        **{
+            f"stage2_5.2:{name}": correction("Keep both machines for a whole month.")
+            for name in FOUR[:3]
+        },
+        **{f"stage2_5.2:{FOUR[3]}": failure()},
+    )
+    message = (await scripted.run(consultants(max_rounds=2))).message
+    message.check()
+    corrections = [result.consultation for result in message.stage2_5 or []]
+    assert [each.debate.round for each in corrections if each and each.debate] == [3, 3, 3, 2]
+    [call] = [call for call in scripted.calls if call.step == f"stage2_5.2:{GPT}"]
+    [before] = [json.loads(each["content"]) for each in call.messages if each["role"] == "assistant"]
+    assert before["response"]["detailed"] == f"Shard by tenant, says {GPT}."

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from typing import get_args
 
 import pytest
 
@@ -10,6 +11,8 @@ from council.calls import Call, Citation, Reply
 from council.consultation import Consultation
 from council.document.conversation import AssistantMessage
 from council.document.results import IterationState
+from council.profile import PRESETS, Strategy
+from council.prompts.chair import STRATEGIES
 from tests.council.consultations import AGAIN, FIRST, faults
 from tests.council.scripted import FOUR, ScriptedCouncil, labels_in, profile
 from tests.pairs import pairs, rows
@@ -174,3 +177,91 @@ def decided(message: AssistantMessage) -> object:
         [each.confidence for each in consultations(message)],
         iteration(message).termination_reason,
     )
+
+
+class Searching(ScriptedCouncil):
+    """A council whose replies cite a page wherever they may search."""
+
+    async def ask(self, call: Call) -> Reply:
+        """Answer as the script says."""
+        reply = await super().ask(call)
+        return reply.model_copy(update={"citations": (PAGE,)}) if call.web else reply
+
+
+async def test_members_search_where_they_answer_and_correct_if_the_profile_says_so() -> None:
+    """Reviewers and the chairman don't; it costs money, and sends text to another party."""
+    council = Searching()
+    message = (await council.run(profile(web=True))).message
+    searching = {call.step.partition(".")[0] for call in council.calls if call.web}
+    assert searching == {"stage1", "stage2_5"}
+    assert {call.web for call in council.calls if call.step.startswith("stage2_5.")} == {True}
+    assert all(answer.citations == (PAGE,) for answer in message.stage1)
+    assert message.stage2_5 is not None
+    assert all(correction.citations == (PAGE,) for correction in message.stage2_5)
+    assert message.dump()["stage1"][0]["citations"] == [PAGE.model_dump()]  # pyright: ignore[reportIndexIssue, reportUnknownVariableType] - JSON
+    council = Searching()
+    message = (await council.run()).message
+    assert not any(call.web for call in council.calls)
+    assert not any(answer.citations for answer in message.stage1)
+
+
+class Footnoting(ScriptedCouncil):
+    """A council whose every reply cites a page of its own, named by its step."""
+
+    async def ask(self, call: Call) -> Reply:
+        """Answer as the script says."""
+        page = Citation(url=f"https://a.example/{call.step.partition(':')[0]}")
+        return (await super().ask(call)).model_copy(update={"citations": (page,)})
+
+
+@rows(("ending", "cited"), [("", "stage2_5.1"), (" Indeed.", "stage2_5.2")])
+async def test_over_several_rounds_the_pages_are_those_of_the_text(ending: str, cited: str) -> None:
+    """Citations come from the last round that changed a word; an unchanged answer keeps its pages."""
+    text = "Buy the bigger machine now, and shard by tenant once the writes outgrow it, as they will."
+    texts = {1: text, 2: text + ending}
+    council = Footnoting(
+        script={f"stage2_5.{number}:{name}": texts[number] for number in texts for name in FOUR}
+    )
+    message = (await council.run(profile(web=True, max_rounds=2))).message
+    assert message.stage2_5 is not None
+    for correction in message.stage2_5:
+        assert correction.corrected_response == text + ending
+        assert [each.url for each in correction.citations] == [f"https://a.example/{cited}"]
+
+
+CHAIR = "stage3.1:chair/man:chairman"
+
+
+def test_every_strategy_has_an_instruction_of_its_own() -> None:
+    """No two are the same."""
+    assert [*STRATEGIES] == [*get_args(Strategy)]
+    assert len({strategy.instruction for strategy in STRATEGIES.values()}) == len(STRATEGIES)
+
+
+@rows("strategy", get_args(Strategy))
+async def test_the_chairman_is_told_the_strategy_and_the_document_keeps_it(strategy: Strategy) -> None:
+    """Only that strategy's instruction is in the prompt."""
+    council = ScriptedCouncil()
+    message = (await council.run(profile(strategy=strategy))).message
+    assert message.strategy == strategy
+    prompt = council.prompt(CHAIR)
+    told = [name for name, each in STRATEGIES.items() if each.instruction in prompt]
+    assert told == [strategy]
+
+
+async def test_security_first_shows_the_chairman_the_reviews() -> None:
+    """Otherwise it couldn't know what a reviewer called insecure."""
+    council = ScriptedCouncil()
+    await council.run(profile(strategy="security_first"))
+    assert council.prompt(CHAIR).count("\nReview by ") == 4
+    plain = ScriptedCouncil()
+    await plain.run()
+    assert "\nReview by " not in plain.prompt(CHAIR)
+
+
+SLUGS = ["the-architect", "the-pragmatist", "the-devils-advocate", "the-innovator"]
+
+
+def test_four_personas_come_with_the_council() -> None:
+    """Named as the consultants' schema names them."""
+    assert [persona.slug for persona in PRESETS] == SLUGS

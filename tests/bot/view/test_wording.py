@@ -1,10 +1,12 @@
-"""Errors and numbers, as people read them."""
+"""Errors, numbers, files and depth, as people read them."""
 
 from pathlib import Path
 from typing import get_args
 
 from syrupy.assertion import SnapshotAssertion
 
+from bot.transcript.markdown import to_markdown
+from bot.view.wording import worth
 from bot.view.wording.card import agreement, so_far, thread
 from bot.view.wording.failures import causes, explain, failure
 from bot.view.wording.figures import (
@@ -18,12 +20,24 @@ from bot.view.wording.figures import (
     short_names,
     tokens,
 )
-from council.document.results import Agreement, Rank
+from bot.view.wording.inputs import files_read
+from council.document.conversation import FileRecord, LinkRecord
+from council.document.results import (
+    Agreement,
+    DepthReason,
+    DifferingPoint,
+    JudgeReport,
+    Rank,
+    RunDepth,
+    Savings,
+)
 from council.errors import Cause, Failure, NoAnswers, RunForgotten, RunStopped
 from council.events import ContextRead
 from council.text import clip
 from council.usage import Usage, total
 from storage.errors import ConversationNotFound, DatabaseError, DocumentError, damaged
+from tests.bot.sample_run import ASSISTANT, CONVERSATION
+from tests.pairs import rows
 
 KEY = Failure(cause="key", status=401, detail="No auth credentials found")
 
@@ -135,3 +149,112 @@ def test_what_was_read_of_a_thread_is_said_in_a_line(snapshot: SnapshotAssertion
         ContextRead(0, unread="the scope channels:history is missing"),
     )
     assert [thread(each) for each in read] == snapshot
+
+
+def depth(reason: DepthReason, *, points: int = 0, saved: Savings | None = None) -> RunDepth:
+    """Return how deep a run went that was to choose by itself."""
+    listed = [DifferingPoint(text="30 or 90 days")] * points
+    return RunDepth(
+        asked="auto",
+        ran="quick" if reason == "agreed" else "full",
+        reason=reason,
+        audited=reason == "audited",
+        judge=JudgeReport(model="judge/model", agree=not points, points=listed),
+        saved=saved,
+    )
+
+
+def test_what_was_skipped_and_saved(snapshot: SnapshotAssertion) -> None:
+    """Dollars where they are known, tokens where they aren't, and nothing for nothing."""
+    known = ((9_876, 0.0312), (9_876, 0.00004), (9_876, None), (9_876, -0.01), (-20, None))
+    saved = [*(Savings(tokens=tokens, cost=cost) for tokens, cost in known), None]
+    assert [worth.skipped(depth("agreed", saved=each), by_member=False) for each in saved] == snapshot
+    judged = worth.skipped(depth("agreed"), by_member=True)
+    assert judged == "The answers agree (the judge is one of the members); reviews skipped."
+
+
+def test_why_auto_went_to_full(snapshot: SnapshotAssertion) -> None:
+    """One phrase in the footer."""
+    reasons: tuple[DepthReason, ...] = (
+        *("audited", "different", "undecided", "cut_off", "steering", "no_verdict", "stopped"),
+    )
+    said = {each: worth.reviewed(depth(each), by_member=False) for each in reasons}
+    assert said == snapshot
+    differing = [worth.reviewed(depth("different", points=count), by_member=False) for count in (1, 3)]
+    assert differing == ["the answers differ in 1 point", "the answers differ in 3 points"]
+
+
+def test_the_record_has_what_the_judge_found() -> None:
+    """Each point, and what is known since: the card's footer only counts them."""
+    differing = depth("different", points=1)
+    conversation = CONVERSATION.model_copy(
+        update={
+            "messages": [CONVERSATION.messages[0], ASSISTANT.model_copy(update={"depth": differing})]
+        }
+    )
+    assert (
+        "### What the judge found\n\n"
+        "judge/model read the first answers, without their authors' names. They differ in 1 important "
+        "point:\n\n"
+        "\u2022 30 or 90 days\n\n"
+    ) in to_markdown(conversation)
+    assert worth.verdict(JudgeReport(model="j", agree=True, points=[])) == (
+        "j read the first answers, without their authors' names. They recommend the same and differ in "
+        "nothing important."
+    )
+    audited = depth("audited").model_copy(update={"changed": True})
+    assert worth.known_since(audited) == (
+        "Reviewed all the same, as a check: the reviews changed the recommendation."
+    )
+
+
+def file(name: str, kind: str = "text", **more: object) -> FileRecord:
+    """Return what is known of a file."""
+    return FileRecord.model_validate({"name": name, "kind": kind, "characters": 9, **more})
+
+
+@rows(
+    ("files", "said"),
+    [
+        ([file("notes.txt")], ["Read notes.txt."]),
+        ([file("plan.pdf", "pdf", pages=12)], ["Read plan.pdf, 12 pages."]),
+        (
+            [
+                file("plan.pdf", "pdf", pages=12, omitted="pages 3\u20135 hold only pictures", seen_by=["gpt-5"]),
+                file("shot.png", "picture", width=1200, height=800, seen_by=["gpt-5", "grok-4"]),
+            ],
+            [
+                "Read plan.pdf, 12 pages (pages 3\u20135 hold only pictures, seen by gpt-5); shot.png, a picture, 1200 \u00d7 800 (seen by gpt-5 and grok-4)."
+            ],
+        ),
+        (
+            [
+                file("shot.png", "picture", characters=None, width=1200, height=800, seen_by=[],
+                     omitted="no member of this council sees pictures"),
+                file("old.pdf", "pdf", characters=None, omitted="encrypted"),
+            ],
+            [
+                "Not read: shot.png (no member of this council sees pictures), old.pdf (encrypted).",
+            ],
+        ),
+        ([file("scan.pdf", "pdf", characters=None, pages=2, seen_by=[],
+               omitted="pages 1\u20132 hold only pictures")],
+         ["Not read: scan.pdf (pages 1\u20132 hold only pictures)."]),
+    ],
+)  # fmt: skip
+def test_files_are_named_with_what_was_read(files: list[FileRecord], said: list[str]) -> None:
+    """Who saw pictures, and why something wasn't read."""
+    assert [*files_read(files)] == said
+
+
+def test_links_are_named_as_people_name_them() -> None:
+    """Without their scheme; those of a follow-up's conversation are read again."""
+    links = [
+        LinkRecord(url="https://example.org/post", title="Post", words=2300),
+        LinkRecord(url="https://example.org/", omitted="needs a login"),
+    ]
+    assert [*files_read([], links, ["plan.pdf"])] == [
+        "Read example.org/post, 2,300 words.",
+        "Not read: example.org (needs a login).",
+        "Read again from earlier: plan.pdf.",
+    ]

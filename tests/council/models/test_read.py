@@ -1,12 +1,13 @@
-"""What servers send is read as the rows of `read.toml` say, and no size, cut or depth of it does harm."""
+"""What servers send is read as the rows of the data files say, and no size, cut or depth of it does harm."""
 
 import asyncio
 import json
+import time
 import tomllib
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import httpx
 import orjson
@@ -15,14 +16,16 @@ import structlog
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from council.errors import ModelError
+from bot.render.markdown import contain
+from council.errors import Failure, ModelError
 from council.models import stream
+from council.models.phrases import answer_in, without_sources
 from council.models.refusals import NO_SECRETS
 from council.models.reply import Completion
 from council.models.stream import EventReader, parse, receive
 from council.models.thoughts import CLOSING, LONGEST_MARK, MARKS, MOST_KEPT, ThoughtFilter
 from council.text.json_objects import JsonObject
-from council.usage import Price, Usage
+from council.usage import Price, Usage, total
 from tests.council.models.scene import call, failed
 from tests.pairs import rows
 
@@ -335,3 +338,202 @@ def test_what_a_reply_costs_so_far_is_known(row: Row) -> None:
         used = completion.paid(asked, lambda _: Price(0.25, 0.5))
         assert used is not None
         assert {name: getattr(used, name) for name in row["expected"]} == row["expected"]
+
+
+PRICE = Price(prompt=0.25, completion=0.5)
+MEMBERS = ("openai/gpt-5-mini", "x-ai/grok-4")
+
+
+def said(text: str, **fields: object) -> Completion:
+    """Read a body with this text."""
+    completion = Completion()
+    completion.take_body(
+        {"choices": [{"message": {"content": text}, "finish_reason": "stop"}], **fields}
+    )
+    return completion
+
+
+def no_price(_: str) -> Price | None:
+    """Know no price."""
+    return None
+
+
+@rows(
+    ("answered", "expected"),
+    [
+        ("openai/gpt-5", None),
+        ("openai/gpt-5-2025-08-07", None),
+        ("openai/gpt-5-mini", "openai/gpt-5-mini"),
+        ("openai/gpt-5-mini-2025-08-07", "openai/gpt-5-mini"),
+        ("x-ai/grok-4:beta", "x-ai/grok-4"),
+        ("somebody/else", None),
+        (None, None),
+    ],
+)
+def test_a_fallback_that_answered_is_named_and_has_its_price(
+    answered: str | None, expected: str | None
+) -> None:
+    """Dated variants are the model they vary; of several ids that fit, the longest is meant."""
+    priced: list[str] = []
+    reply = said("Yes.", model=answered).reply(call(fallbacks=MEMBERS), 1, priced.append)
+    assert (reply.answered_by, priced) == (expected, [expected or "openai/gpt-5"])
+    # Servers name models as they like: without fallbacks, that means nothing.
+    assert said("Yes.", model=answered).reply(call(), 1, no_price).answered_by is None
+
+
+def test_a_sum_is_known_where_any_part_is() -> None:
+    """One provider's count isn't lost because another says nothing."""
+    parts = [Usage(prompt_tokens=5), Usage(prompt_tokens=9, cached_tokens=4), Usage(cached_tokens=0)]
+    assert total(parts).cached_tokens == 4
+    assert total(parts[:1]).cached_tokens is None
+
+
+def test_a_reply_that_broke_off_is_paid_for() -> None:
+    """As counted, else by what arrived; one that was refused before a word costs nothing."""
+    lost, busy, refused = (Failure(cause=cause) for cause in ("lost", "rate_limited", "credit"))
+    completion = Completion()
+    completion.take_chunk({"choices": [{"delta": {"content": "It depends on"}}]})
+    assert completion.billed(lost, call(), no_price).usage is None  # nothing was sent
+    unanswered = Completion()
+    unanswered.send()
+    assert unanswered.billed(lost, call(), lambda _: PRICE).usage == Usage(
+        prompt_tokens=3, cost=1000.75, source="estimated"
+    )
+    down = Failure(cause="unavailable", status=503)
+    assert unanswered.billed(down, call(), no_price).usage is None
+    completion.begin({}, NO_SECRETS)
+    assert completion.billed(lost, call(), lambda _: PRICE).usage == Usage(
+        prompt_tokens=3, completion_tokens=4, cost=1002.75, source="estimated"
+    )
+    nothing = Completion()
+    nothing.begin({}, NO_SECRETS)
+    assert nothing.billed(busy, call(), no_price).usage is None
+    assert nothing.billed(refused, call(), no_price).usage is None
+    assert nothing.billed(lost, call(), no_price).usage == Usage(
+        prompt_tokens=3, unpriced=1, source="estimated"
+    )
+    nothing.arrive(400)  # of a plain body, which can't be read before it is whole
+    assert nothing.billed(lost, call(), no_price).usage == Usage(
+        prompt_tokens=3, completion_tokens=100, unpriced=1, source="estimated"
+    )
+
+
+SAID = "Water boils at 100 degrees at sea level."
+LONG = f"{SAID} It boils at less on a mountain, because the air presses less on it there. " * 3
+WRITTEN = tomllib.loads(Path(__file__).with_name("marks.toml").read_text(encoding="utf-8"))
+CALLS, ABOUT, SHOWN = (cast("dict[str, str]", WRITTEN[part]) for part in ("calls", "about", "shown"))
+NAMED = cast("list[str]", WRITTEN["texts"]["named"])
+
+
+def completion(text: str, finish: str = "stop") -> Completion:
+    """Read a stream that says a text."""
+    read = Completion()
+    for piece in (text[: len(text) // 2], text[len(text) // 2 :]):
+        read.take_chunk({"choices": [{"delta": {"content": piece}}]})
+    read.take_chunk({"choices": [{"delta": {}, "finish_reason": finish}]})
+    return read
+
+
+def answer(text: str, question: str = "At what temperature does water boil?", **settings: Any) -> str:
+    """Return what of a text is the answer to a question."""
+    asked = call("lab/one", {"role": "user", "content": question}, **settings)
+    return completion(text).reply(asked, 1, lambda _: None).text
+
+
+@rows("text", CALLS.values(), ids=[*CALLS])
+def test_a_call_of_a_tool_is_no_answer(text: str) -> None:
+    """Nobody offered a tool: it is as if nothing had been said, and asked for once more."""
+    for finish in ("stop", "tool_calls", "length"):
+        read = completion(text, finish)
+        failure = failed(lambda read=read: read.reply(call(), 1, lambda _: None))
+        assert (failure.cause, failure.detail) == (
+            "empty",
+            "it wrote markup, such as a tool's call, and no answer",
+        )
+        assert failure.usage is not None
+
+
+@rows("text", ABOUT.values(), ids=[*ABOUT])
+def test_an_answer_that_speaks_of_such_a_mark_survives(text: str) -> None:
+    """In code, or as a word among others."""
+    assert answer(text) == text
+
+
+@rows("name", ["Hermes", "Mistral", "DeepSeek V4", "Claude", "Gemma 3", "gpt-oss"])
+def test_what_the_question_has_is_part_of_the_answer(name: str) -> None:
+    """Whoever asks about a template gets it, in code or not."""
+    text = CALLS[name]
+    assert answer(text, f"Which model writes {text[:40]}, and how does it go on?") == text
+
+
+OWN_TURN = "<|im_start|>user\nAnd on a mountain?<|im_end|>\n<|im_start|>assistant\nLess."
+LEFT = cast("dict[str, list[str]]", WRITTEN["left"]) | {
+    "a call behind an answer": [
+        f"\n\n{CALLS['Hermes']}",
+        f"\n\n{CALLS['DeepSeek V4']}",
+        CALLS["Kimi K2"],
+    ]
+}
+
+
+@rows(("kind", "left"), [(kind, left) for kind, marks in LEFT.items() for left in marks])
+def test_what_a_template_leaves_behind_an_answer_is_cut(kind: str, left: str) -> None:
+    """With all that follows it: the end of a turn, one that is played on, a call, or the mark of one."""
+    said = LONG.strip() if kind.startswith("a call") else SAID
+    assert answer(said + left) == said
+    block = f"{said}\n\n```sh\nkettle\n```"
+    assert answer(block + left) == block
+
+
+@rows(("text", "shown"), SHOWN.items())
+def test_marks_of_sources_that_lead_nowhere_are_left_out(text: str, shown: str) -> None:
+    """From what is asked now and from what was imported; a list of links among them stays."""
+    assert answer(text).strip() == shown
+    assert contain(text).strip() == shown
+
+
+@rows("text", NAMED)
+def test_a_text_that_speaks_of_such_marks_survives(text: str) -> None:
+    """In code, in quotation marks, or set apart as a word."""
+    assert answer(text) == text
+    assert without_sources(text) == text
+
+
+HOSTILE = [
+    "<|im_end|>{}x",
+    "x{}\n</s>",
+    "{}`<tool_call>{{",
+    "{}` `` <tool_call>{{",
+    "{}```\n<tool_call>{{",
+    "{}x <tool_call>{{ ",
+    "{}\n<tool_call>{{ x",
+    "{} \u30101\u2020",
+    "{}\ue200",
+    "{}<grok:render ",
+    "{}<s>{}</s>",
+    '{}"\u30101\u2020a\u3011',
+    "{}\n[TOOL_CALLS]x{{ x",
+    "{}x<|user|>. ",
+    "{}\n<|user|> x",
+    "{}(cite index=",
+]
+
+
+@rows("pattern", HOSTILE)
+def test_a_hostile_text_is_read_in_time_that_grows_with_it(pattern: str) -> None:
+    """Ten times as long takes no hundred times as long: a model may write millions of characters."""
+
+    def seconds(times: int) -> float:
+        text = "".join(part * times for part in pattern.replace("{{", "{").split("{}"))
+        began = time.process_time()
+        answer_in(text, ())
+        without_sources(text)
+        return time.process_time() - began
+
+    assert min(seconds(20_000) for _ in range(2)) < 40 * max(0.003, *(seconds(2_000) for _ in range(3)))
+
+
+def test_a_ballot_keeps_what_its_texts_say() -> None:
+    """A JSON reply that quotes a mark isn't cut in the middle."""
+    said = orjson.dumps({"text": f"It ends so:</s>\n{OWN_TURN}"}).decode()
+    assert answer(said, schema={"type": "object", "required": ["text"]}) == said

@@ -1,11 +1,11 @@
-"""The audit finds the loss that was planted: its interval covers it, whatever the seeds."""
+"""The audit finds the loss that was planted, and intervals have their textbooks' values."""
 
 from random import Random
 
 import pytest
 
 from council.worth.depth import is_drawn
-from council.worth.intervals import exact_share
+from council.worth.intervals import exact_share, mean_difference
 from tests.council.scripted import ScriptedCouncil
 from tests.council.worth.test_depth import AFTER, AGREED, DIFFERENT, JUDGE, auto
 from tests.pairs import rows
@@ -40,3 +40,32 @@ async def test_what_the_pipeline_audits_is_what_the_seeds_draw() -> None:
         drawn = is_drawn(seed, SHARE * 3)
         assert (depth.audited, depth.ran) == (drawn, "full" if drawn else "quick")
         assert depth.changed is (planted if drawn else None)
+
+
+@rows(
+    ("hits", "of", "low", "high"),
+    [
+        # R: binom.test(x, n)$conf.int
+        (0, 10, 0.0, 0.3084971),
+        (1, 20, 0.001265089, 0.2487328),
+        (5, 10, 0.1870860, 0.8129140),
+        (10, 10, 0.6915029, 1.0),
+        (15, 100, 0.08645439, 0.2353075),
+        (682, 925, 0.7076683, 0.7654066),  # Mendel's peas, in R's own example
+    ],
+)
+def test_the_exact_interval_of_a_share_is_that_of_r(hits: int, of: int, low: float, high: float) -> None:
+    """`binom.test` of R gives the same bounds."""
+    assert exact_share(hits, of) == pytest.approx((low, high), abs=2e-7)
+
+
+def test_the_bootstrap_is_seeded_and_covers_the_mean() -> None:
+    """Of a hundred samples, about 95 intervals contain the mean that they were drawn with."""
+    mean, covered = 0.2, 0
+    for seed in range(100):
+        source = Random(f"sample {seed}")  # noqa: S311 - a test draws the same each time
+        drawn = [source.gauss(mean, 1.0) for _ in range(20)]
+        low, high = mean_difference(drawn, seed, resamples=400)
+        assert (low, high) == mean_difference(drawn, seed, resamples=400)
+        covered += low <= mean <= high
+    assert 90 <= covered <= 99
