@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import discord
 import pytest
 
 from bot.app import open_lookup
@@ -11,7 +10,7 @@ from bot.errors import ConfigurationError
 from bot.service.commands import ACTION, COMMANDS
 from bot.view.wording.discord import HINT
 from tests.bot.discord.office import HELD, Office
-from tests.council.scripted import FOUR, ScriptedCouncil, failure
+from tests.council.scripted import FOUR, ScriptedCouncil
 from tests.discord_server import (
     Channel,
     DiscordServer,
@@ -146,34 +145,6 @@ async def test_a_response_whose_confirmation_is_lost_is_found(
     await team.dispatcher.tasks.settled()
     assert server.messages(team.general) == [card]
     assert ANSWER in card.text
-
-
-async def test_the_cards_colour_tells_the_runs_state(
-    server: DiscordServer, team: Office, council: ScriptedCouncil
-) -> None:
-    """Blue while it runs, green with an answer, gold with a weakened one, red without one."""
-
-    def colours(card: Message) -> tuple[int, int]:
-        """Return the first and the last colour."""
-        return card.history[0].embeds[0]["color"], card.now.embeds[0]["color"]
-
-    blue, green, gold, red = (
-        colour.value
-        for colour in (
-            discord.Colour.blurple(),
-            discord.Colour.green(),
-            discord.Colour.gold(),
-            discord.Colour.red(),
-        )
-    )
-    assert colours(await team.asked()) == (blue, green)
-    council.script[f"stage1.1:{FOUR[0]}"] = failure()
-    assert colours(await team.asked("With three?")) == (blue, gold)
-    council.script["stage1"] = failure()
-    council.script.pop(f"stage1.1:{FOUR[0]}")
-    assert colours(await team.asked("With none?")) == (blue, red)
-    [thread, _] = server.threads(team.general)
-    assert not any("color" in embed for one in server.messages(thread) for embed in one.embeds)
 
 
 async def test_profiles_are_proposed_while_somebody_types(server: DiscordServer, team: Office) -> None:

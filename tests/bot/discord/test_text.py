@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from bot.discord.text import HEIGHT, CardText, card, pages, units
 from bot.render.dialect import height
-from bot.view.card import card as card_of
 from bot.view.message import (
     Block,
     Footer,
@@ -25,7 +24,6 @@ from bot.view.message import (
 from bot.view.wording.card import BELOW
 from bot.view.wording.thread import IN_TRANSCRIPT
 from tests.bot.render.long_answer import answer
-from tests.bot.sample_run import seen
 from tests.bot.shown import READER, letters
 from tests.discord_server.limits import Shape, check
 from tests.fragments import made_of
@@ -68,27 +66,6 @@ def prose(content: str) -> str:
         )
         for token in READER.parse(content)
         if token.type == "inline"
-    )
-
-
-def test_the_finished_card() -> None:
-    """Who asked what, what weakens the answer, the title, the answer, and one short line about the run."""
-    assert card(card_of(seen(), 44.3)) == CardText(
-        title="",
-        description=(
-            "**Ada asked**: Should we move our nightly batch jobs from cron to Temporal?\n\n"
-            "**3 of 4 members answered; grok-4 failed (the provider was too busy). "
-            "gemini-2.5-pro (The Pragmatist)'s correction failed (it took too long).**\n\n"
-            "# Cron or Temporal for nightly jobs\n\n"
-            "reviews corrected gpt-5\n\n"
-            "Move **only** the jobs that have several steps and must recover half-way; "
-            "keep the rest on cron.\n\n"
-            "1. Give every cron job a lock and an alert this week.\n"
-            "2. Move one multi-step job to a managed Temporal, and compare after a month.\n\n"
-            "The council did not agree on whether Temporal is worth running yourselves."
-        ),
-        footer="3 of 4 members \u00b7 44 s \u00b7 $0.019",
-        cut=False,
     )
 
 

@@ -152,27 +152,6 @@ async def test_waiting_edits_show_only_the_newest_state(tmp_path: Path) -> None:
     assert "The council's answer" in venue.texts[-1]
 
 
-async def test_a_question_is_taken_while_the_model_list_is_slow(tmp_path: Path) -> None:
-    """Only the run's first call waits for it."""
-    listed = asyncio.Event()
-
-    async def slow_list() -> list[dict[str, object]]:
-        await listed.wait()
-        return []
-
-    council, venue = ScriptedCouncil(), RecordingVenue()
-    async with office(tmp_path, council, catalog=Catalog(slow_list)) as place:
-        run = await place.ask()
-        assert run is not None
-        place.dispatcher.tasks.begin(run, venue)
-        while not venue.cards:
-            await asyncio.sleep(0.001)
-        assert council.calls == []
-        listed.set()
-        await place.dispatcher.tasks.settled()
-    assert venue.mentions == ["The council has answered."]
-
-
 @pytest.mark.parametrize(
     ("place_has", "depth", "thread", "posted"),
     [
@@ -336,31 +315,6 @@ async def test_a_run_that_a_start_has_taken_up_is_not_shown_beside_it(tmp_path: 
         await again
         await tasks.settled()
         assert beside.cards == []
-
-
-async def test_the_answer_does_not_wait_for_the_thread(tmp_path: Path) -> None:
-    """The card shows it, and the asker is mentioned, while the thread is still being posted."""
-    posting = asyncio.Event()
-
-    class SlowThread(RecordingVenue):
-        async def post(self, part: Part, key: str, sent: Sent, urgency: Urgency = Urgency.THREAD) -> str:
-            await posting.wait()
-            return await super().post(part, key, sent, urgency)
-
-    venue = SlowThread()
-    async with office(tmp_path, ScriptedCouncil()) as place:
-        run = await place.ask()
-        assert run is not None
-        place.dispatcher.tasks.begin(run, venue)
-        while not any("Ask again" in button.label for card in venue.cards for button in card.buttons):
-            await asyncio.sleep(0.001)
-        while not venue.mentions:
-            await asyncio.sleep(0.001)
-        assert [message.key for message in venue.posted] == ["ranking"]
-        posting.set()
-        await place.dispatcher.tasks.settled()
-    assert len(venue.posted) == WHOLE_THREAD
-    assert len(venue.mentions) == 1
 
 
 async def test_the_card_comes_before_the_first_call(tmp_path: Path) -> None:
@@ -529,20 +483,6 @@ async def test_a_button_works_only_where_its_run_is(tmp_path: Path, where: dict[
             await place.dispatcher.run(run.id, click(run, where=where).source)
 
 
-async def test_open_shows_the_same_whenever_it_is_pressed(tmp_path: Path) -> None:
-    """Right after the run, and after a restart: for every member."""
-    seats = range(len(FOUR))
-    async with office(tmp_path, ScriptedCouncil()) as place:
-        run = await place.see(RecordingVenue())
-        over = [render(await place.dispatcher.opened(run, seat)) for seat in seats]
-    async with office(tmp_path, ScriptedCouncil()) as place:
-        later = [render(await place.dispatcher.opened(run, seat)) for seat in seats]
-    assert over == later
-    assert len(set(over)) == len(seats)
-    for seat, said in zip(seats, over, strict=True):
-        assert FOUR[seat].rpartition("/")[2] in said.partition("\n")[0]
-
-
 async def test_the_buttons_of_a_message_lead_to_its_own_member(tmp_path: Path) -> None:
     """In whatever order the members are ranked."""
 
@@ -573,24 +513,6 @@ async def test_a_run_that_is_not_kept_has_no_details(tmp_path: Path) -> None:
         for run in (failed, follow_up):
             with pytest.raises(Refusal, match="This run gave no answer, so its details were not kept"):
                 await place.dispatcher.opened(run, 0)
-
-
-async def test_help_counts_what_a_run_without_an_answer_cost(tmp_path: Path) -> None:
-    """Everything but the chairman's call, which a second Stop ended; as the card says."""
-    writing = "stage3.1:chair/man:chairman"
-    council, venue = ScriptedCouncil(held={writing}), RecordingVenue()
-    async with office(tmp_path, council) as place:
-        run = await place.ask()
-        assert run is not None
-        place.dispatcher.tasks.begin(run, venue)
-        await council.until_called(writing)
-        for _ in range(2):
-            await press(place.dispatcher, "stop", click(run))
-        await place.dispatcher.tasks.settled()
-        said = render(await place.dispatcher.help(TEAM, "models"))
-    assert "The run was stopped before there was a final answer. Press Continue" in venue.texts[-1]
-    assert "$0.012" in venue.texts[-1]
-    assert "Here so far: 1 run stopped, $0.012 where prices" in said
 
 
 async def test_halted_runs_are_over_before_anything_is_deleted(tmp_path: Path) -> None:

@@ -130,19 +130,6 @@ async def test_pictures_that_nobody_sees_are_named(tmp_path: Path) -> None:
         )
 
 
-async def test_what_is_not_read_is_named_and_the_rest_is_asked(tmp_path: Path) -> None:
-    """To people and to the members, before any call."""
-    council = ScriptedCouncil()
-    async with opened(tmp_path, council) as (runs, _):
-        await carried_out(runs, council, asking("notes", "locked", "gone"), profile())
-    prompt = council.prompt(f"stage1.1:{FOUR[0]}")
-    assert "Attachment notes.x:\n\n3 TB" in prompt
-    assert "(not read: an Office file of before 2007; send it as PDF)" in prompt
-    assert "(not read: it can't be fetched)" in prompt
-    names = [type(event).__name__ for event in council.events]
-    assert names.index("FilesRead") < names.index("MemberStarted")
-
-
 async def test_a_run_that_was_killed_while_it_read_reads_again(tmp_path: Path) -> None:
     """Nobody was asked before, so nothing was paid for."""
     council, fetching = ScriptedCouncil(), asyncio.Event()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.errors import Gone, Refusal, Unreachable
+from bot.errors import Refusal, Unreachable
 from bot.service.accept import utc_now
 from bot.service.delivery.chat import Part
 from bot.service.delivery.posts import Mention, Sent
@@ -19,7 +19,7 @@ from storage.errors import DamageError, DatabaseError
 from storage.journal.rows import RunRow
 from tests.bot.pressing import press
 from tests.bot.service.recording_venue import RecordingVenue
-from tests.bot.service.test_dispatcher import TEAM, WHOLE_THREAD, Office, click, office
+from tests.bot.service.test_dispatcher import TEAM, Office, click, office
 from tests.council.scripted import FOUR, ScriptedCouncil, failure
 
 CHAIR = "stage3.1:chair/man:chairman"
@@ -104,23 +104,6 @@ async def test_a_failed_member_is_not_asked_again(tmp_path: Path) -> None:
     assert "filter" in venue.texts[-1]
 
 
-async def test_stop_is_remembered_while_the_chairman_writes(tmp_path: Path) -> None:
-    """Pressed in stage 2, the process ends in stage 3: the next one asks only the chairman."""
-    held = f"stage2.1:{FOUR[0]}"
-    first, second, venue = ScriptedCouncil(held={held, CHAIR}), ScriptedCouncil(), RecordingVenue()
-    async with office(tmp_path, first) as place:
-        run = await place.ask()
-        assert run is not None
-        place.dispatcher.tasks.begin(run, venue)
-        await first.until_called(held)
-        await press(place.dispatcher, "stop", click(run))
-        await first.until_called(CHAIR)
-    async with office(tmp_path, second) as place:
-        await resumed(place, venue)
-    assert calls(second) == [CHAIR]
-    assert "Stopped early" in venue.texts[-1]
-
-
 async def test_a_second_press_ends_the_run_after_a_restart_too(tmp_path: Path) -> None:
     """No call is made any more; the card says that it was stopped."""
     first, second, venue = ScriptedCouncil(), ScriptedCouncil(), RecordingVenue()
@@ -174,19 +157,6 @@ async def test_a_run_that_is_retried_before_it_is_resumed_is_shown_once(tmp_path
     assert len(venue.mentions) == 1
 
 
-async def test_a_run_whose_channel_is_gone_is_saved_all_the_same(tmp_path: Path) -> None:
-    """It ends as untold."""
-    first, second, venue = ScriptedCouncil(), ScriptedCouncil(), RecordingVenue()
-    await interrupted(tmp_path, first, venue, CHAIR)
-    gone = Gone("the channel is gone")
-    venue.refuse = dict.fromkeys(("edit_card", "open_thread", "post", "repost", "direct"), gone)
-    async with office(tmp_path, second) as place:
-        run = await resumed(place, venue)
-        document = await place.library.store.load(run.conversation_id)
-    assert (run.status, run.delivery) == ("answered", "untold")
-    assert len(document.messages) == 2
-
-
 async def test_a_run_of_another_workspace_is_left_alone(tmp_path: Path) -> None:
     """Another bot's token shows it."""
     first, second = ScriptedCouncil(), ScriptedCouncil()
@@ -195,28 +165,6 @@ async def test_a_run_of_another_workspace_is_left_alone(tmp_path: Path) -> None:
         runs = await place.dispatcher.tasks.undelivered("slack")
         await place.dispatcher.tasks.resume(runs, lambda _: None)
         assert await place.dispatcher.tasks.undelivered("slack") == runs
-
-
-async def test_too_old_a_run_is_closed_and_can_be_retried(tmp_path: Path) -> None:
-    """*Retry* reuses every finished step, on the same card."""
-    first, second, venue = ScriptedCouncil(), ScriptedCouncil(), RecordingVenue()
-    await interrupted(tmp_path, first, venue, CHAIR)
-    async with office(tmp_path, second, resume_within=0, now=utc_now) as place:
-        run = await resumed(place, venue)
-        assert (run.status, run.delivery) == ("failed", "shown")
-        assert "Press Continue" in venue.texts[-1]
-        assert [button.action for button in venue.cards[-1].buttons] == ["retry", "over"]
-        assert calls(second) == []
-        said = await press(place.dispatcher, "retry", click(run), lambda _: venue)
-        assert said == "Resuming this run; finished calls aren't paid for twice."
-        await place.dispatcher.tasks.settled()
-        with pytest.raises(Refusal, match="has its answer"):
-            await press(place.dispatcher, "retry", click(run), lambda _: venue)
-    assert calls(second) == [CHAIR]
-    assert "The council's answer" in venue.texts[-1]
-    keys = [message.key for message in venue.posted]
-    assert len(keys) == len(set(keys)) == WHOLE_THREAD
-    assert venue.mentions[-1] == "The council has answered."
 
 
 async def test_too_old_a_run_whose_answer_was_written_is_answered(

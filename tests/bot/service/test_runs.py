@@ -34,7 +34,6 @@ from council.events import (
 )
 from council.models.costs import Catalog
 from council.profile import Member, Profile
-from council.tasks import Stop
 from council.usage import Usage
 from storage.documents.conversations import Conversations, Stored
 from storage.errors import ConversationNotFound
@@ -85,37 +84,6 @@ def question(
         standing=AT_TERMINAL, text=text, source=TEAM, entry_key=key, conversation_id=conversation_id
     )
     return asked, seats or profile()
-
-
-async def test_an_answered_run_is_in_document_journal_and_index(tmp_path: Path) -> None:
-    """`complete` comes last, after all three are written."""
-    council = ScriptedCouncil()
-    async with opened(tmp_path, council) as (runs, library):
-        run = (await runs.recorder.record(*question())).run
-        message = await runs.carry_out(run, council.events.append)
-        document = await library.store.load(run.conversation_id)
-        assert document.messages[1] == message
-        assert document.source == TEAM
-        assert document.title == "Shard or scale up?"
-        finished = await library.journal.get(run.id)
-        assert finished is not None
-        assert finished.status == "answered"
-        assert [row.id for row in await library.index.find_as_operator("")] == [run.conversation_id]
-        assert message is not None
-        assert council.events[-1] == RunCompleted(run.id, run.conversation_id, message)
-
-
-@pytest.mark.parametrize("asks", [True, False])
-async def test_the_chairman_is_asked_for_notes_unless_the_profile_says_no(
-    tmp_path: Path, *, asks: bool
-) -> None:
-    """Small models can't keep them apart from the answer."""
-    council = ScriptedCouncil()
-    async with opened(tmp_path, council) as (runs, _):
-        run = (await runs.recorder.record(*question(seats=profile(chairman_notes=asks)))).run
-        await runs.carry_out(run, council.events.append)
-    assert (run.brief.notes_mark is not None) == asks
-    assert ("DISSENT" in council.prompt("stage3.1:chair/man:chairman")) == asks
 
 
 async def test_a_run_that_was_forgotten_leaves_no_document(tmp_path: Path) -> None:
@@ -217,32 +185,6 @@ async def test_the_log_says_what_to_change_once_and_quotes_nobody(tmp_path: Path
         "Whoever runs the council finds the cause in its log."
     )
     assert {why.cause for why in told.failures.values()} == {"credit"}
-
-
-@pytest.mark.parametrize("stage", ["stage1", "stage2", "stage2_5"])
-async def test_two_presses_of_stop_end_a_stage_with_their_own_words(tmp_path: Path, stage: str) -> None:
-    """All members of a stage are called at the same time; what ended them is named."""
-    stopped = ScriptedCouncil(held={f"{stage}.1:{name}" for name in FOUR})
-    async with opened(tmp_path / "stopped", stopped) as (runs, _):
-        run, stop = (await runs.recorder.record(*question())).run, Stop()
-        carrying = asyncio.create_task(runs.carry_out(run, stopped.events.append, stop))
-        await stopped.until_called(f"{stage}.1:{FOUR[0]}")
-        for _ in range(2):
-            stop.press()
-        assert await carrying is None
-    assert isinstance(told := stopped.events[-1], RunFailed)
-    assert told.message.startswith("The run was stopped before there")
-
-
-async def test_an_answer_says_where_its_card_is(tmp_path: Path) -> None:
-    """The card was posted after the run began; the document has its place in any case."""
-    council = ScriptedCouncil()
-    async with opened(tmp_path, council) as (runs, library):
-        run = (await runs.recorder.record(*question())).run
-        where = TEAM.model_copy(update={"message": "M1", "thread": "T2"})
-        await library.journal.place(run.id, where)
-        await runs.carry_out(run, council.events.append)
-        assert (await library.store.load(run.conversation_id)).source == where
 
 
 async def test_an_unexpected_error_shows_the_runs_id_alone(

@@ -7,7 +7,7 @@ import pytest
 from bot.slack.client import THREADS
 from bot.slack.incoming import MOST_NAMES
 from bot.view.wording.slack import lacks_scope
-from tests.bot.slack.test_bot import Place, at_work, restarted
+from tests.bot.slack.test_bot import Place, at_work
 from tests.bot.slack.test_discussion import read_by
 from tests.council.scripted import FOUR
 from tests.slack_server.faults import ALWAYS
@@ -102,29 +102,6 @@ class TestOnce:
             assert len(place.cards(where)) == 1
             assert len(place.council.asked("stage1")) == 4
             assert len(place.pings(where)) == 1
-
-    async def test_also_after_a_restart(self, tmp_path: Path) -> None:
-        """It is on record."""
-        async with at_work(tmp_path) as place:
-            message = place.slack.post(place.general, place.ada, f"<@{place.slack.team.bot.id}> Shard?")
-            await place.deliver("app_mention", message, {})
-            await place.dispatcher.tasks.settled()
-            async with restarted(place) as dispatcher:
-                await place.deliver("app_mention", message, {})
-                await dispatcher.tasks.settled()
-            assert len(place.cards(place.general)) == 1
-
-    async def test_a_follow_up_too(self, tmp_path: Path) -> None:
-        """In the thread of the answer; two messages of one text are two questions."""
-        async with at_work(tmp_path) as place:
-            card = await place.ask()
-            for _ in range(2):
-                text = f"<@{place.slack.team.bot.id}> And next year?"
-                message = place.slack.post(place.general, place.ada, text, thread_ts=card.ts)
-                for _ in range(2):
-                    await place.deliver("app_mention", message, {})
-                    await place.dispatcher.tasks.settled()
-            assert len(place.council.asked("stage1")) == 12
 
 
 class TestConnectedFiles:

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.slack.text import CardBlocks, card, fallback, pages
-from bot.view.card import card as card_of
 from bot.view.message import (
     Block,
     Footer,
@@ -23,7 +22,6 @@ from bot.view.message import (
 )
 from bot.view.wording.thread import IN_TRANSCRIPT
 from tests.bot.render.long_answer import answer
-from tests.bot.sample_run import seen
 from tests.bot.shown import blocks_text, letters
 from tests.fragments import made_of
 from tests.slack_server.blocks import checked, pinged
@@ -110,46 +108,6 @@ def test_a_long_list_keeps_to_the_limits() -> None:
 ASKED = rich(
     ("Ada asked", True), (": Should we move our nightly batch jobs from cron to Temporal?", False)
 )
-
-
-def test_the_finished_card() -> None:
-    """Who asked what, what weakens the answer, the title, the answer, one short line about the run.
-
-    It is the same without markup for notifications.
-    """
-    weak = (
-        "3 of 4 members answered; grok-4 failed (the provider was too busy). "
-        "gemini-2.5-pro (The Pragmatist)'s correction failed (it took too long)."
-    )
-    footer = "3 of 4 members \u00b7 44 s \u00b7 $0.019"
-    assert card(card_of(seen(), 44.3)) == CardBlocks(
-        blocks=[
-            ASKED,
-            rich((weak, True)),
-            header("Cron or Temporal for nightly jobs"),
-            section("reviews corrected gpt-5"),
-            markdown(
-                "Move **only** the jobs that have several steps and must recover half-way; "
-                "keep the rest on cron.\n\n"
-                "1. Give every cron job a lock and an alert this week.\n"
-                "2. Move one multi-step job to a managed Temporal, and compare after a month.\n\n"
-                "The council did not agree on whether Temporal is worth running yourselves."
-            ),
-            context(footer),
-        ],
-        text=(
-            "Ada asked: Should we move our nightly batch jobs from cron to Temporal?\n"
-            f"{weak}\n"
-            "Cron or Temporal for nightly jobs\n"
-            "reviews corrected gpt-5\n"
-            "Move only the jobs that have several steps and must recover half-way; "
-            "keep the rest on cron.\n"
-            "Give every cron job a lock and an alert this week.\n"
-            "Move one multi-step job to a managed Temporal, and compare after a month.\n"
-            "The council did not agree on whether Temporal is worth running yourselves.\n" + footer
-        ),
-        cut=False,
-    )
 
 
 @given(

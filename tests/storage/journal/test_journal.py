@@ -15,7 +15,7 @@ from council.profile import Member, Persona, Profile
 from council.usage import Usage
 from storage.errors import DatabaseError
 from storage.journal.journal import Journal
-from storage.journal.rows import Allowance, EndReason, MentionState, Payer, Reservation, RunRow
+from storage.journal.rows import EndReason, MentionState, RunRow
 from tests.storage.examples import Clock
 from tests.stores import Home
 
@@ -111,17 +111,6 @@ async def test_a_redelivery_is_found_while_writing_is_impossible(opened: Opened)
     assert not second.created
 
 
-async def test_a_new_run_has_posted_nothing(opened: Opened) -> None:
-    """So its posts aren't read; those it records are there at the next start."""
-    async with opened() as journal:
-        run = (await journal.begin(RUN)).run
-        posts = await journal.posts(run, is_new=True)
-        assert not posts.has("ranking.0", "A table")
-        await posts.record("ranking.0", "A table", "message-1")
-        assert posts.has("ranking.0", "A table")
-        assert (await journal.posts(run)).messages == {"message-1"}
-
-
 async def test_a_run_that_does_not_begin_in_time_is_not_there(opened: Opened) -> None:
     """Neither in this process nor in the next: its asker has been told."""
     async with opened() as journal:
@@ -163,26 +152,6 @@ async def test_a_recorded_outcome_comes_back_in_the_next_process(
         assert not steps.has_begun("stage1")
 
 
-async def test_steps_come_with_what_the_run_may_spend(opened: Opened) -> None:
-    """What it has reserved, and what its steps have cost; nothing where no budget bounds it."""
-    payer = Payer(user="u", channel="c", workspace="w")
-    reservation = Reservation(payer=payer, amount=2, unpriced_call=1, limits={}, is_bound=True)
-    async with opened() as journal:
-        run = (await journal.begin(RUN, reservation=reservation)).run
-        steps = await journal.steps(run)
-        assert steps.allowance == Allowance(reserved=2, spent=0, unpriced_call=1)
-        await steps.record(call("stage1.1:a/one"), REPLY)
-        await steps.record(call("stage1.1:b/two"), REPLY)
-        later = await journal.steps(run)
-        assert later.allowance == Allowance(reserved=2, spent=1_000_000_000, unpriced_call=1)
-        assert later.recall(call("stage1.1:b/two")) == REPLY
-        free = replace(RUN, id="run-2", entry_key="discord:interaction:2")
-        steps = await journal.steps((await journal.begin(free)).run)
-        assert steps.allowance is None
-        await steps.record(call("stage1.1:a/one"), REPLY)
-        assert (await journal.steps((await journal.begin(free)).run)).allowance is None
-
-
 async def test_the_first_record_of_a_step_is_kept(opened: Opened) -> None:
     """A late second outcome changes neither memory nor journal."""
     async with opened() as journal:
@@ -191,15 +160,6 @@ async def test_the_first_record_of_a_step_is_kept(opened: Opened) -> None:
         await asyncio.gather(steps.record(call("title"), REPLY), steps.record(call("title"), FAILURE))
         assert steps.recall(call("title")) == REPLY
         assert (await journal.steps(run)).recall(call("title")) == REPLY
-
-
-async def test_a_step_needs_its_run(opened: Opened) -> None:
-    """A step of a run that was never begun is refused."""
-    async with opened() as journal:
-        run = (await journal.begin(RUN)).run
-        steps = await journal.steps(replace(run, id="nobody's"))
-        with pytest.raises(DatabaseError, match=r"FOREIGN KEY|steps_run_id_fkey"):
-            await steps.record(call("title"), REPLY)
 
 
 async def test_a_run_ends_once(opened: Opened) -> None:
@@ -234,17 +194,6 @@ async def test_runs_that_were_not_fully_shown_are_undelivered(opened: Opened) ->
         later = await journal.undelivered("discord", since="2026-02-01T00:00:00.000Z")
         assert [run.id for run in later] == ["run-1"]
         assert [run.id for run in await journal.undelivered("slack")] == ["run-4"]
-
-
-async def test_a_press_of_stop_is_remembered(opened: Opened) -> None:
-    """Each press counts, since the second has another effect."""
-    async with opened() as journal:
-        await journal.begin(RUN)
-        await journal.press_stop("run-1")
-        await journal.press_stop("run-1")
-    async with opened() as journal:
-        [run] = await journal.undelivered("discord")
-    assert run.stops == 2
 
 
 async def test_a_post_is_remembered_by_its_key(opened: Opened) -> None:

@@ -18,7 +18,7 @@ from storage.journal.journal import Journal
 from storage.journal.rows import BUDGETED, Allowance, Budgeted, Payer, Reservation, RunRow
 from storage.journal.spending import Spending
 from storage.sqlite.opening import open_folder
-from tests.pairs import pairs
+from tests.pairs import every_other, pairs
 from tests.storage.journal.test_journal import RUN
 from tests.stores import Home
 
@@ -164,7 +164,9 @@ async def test_a_month_of_a_wrong_clock_goes_two_days_after_its_last(ledger: Led
         [("11-30",), ("11-29", "11-30"), ("11-01", "11-20", "11-27", "11-30")],
     ),
 )
-@pytest.mark.parametrize("both", [True, False], ids=["of both", "of the program"])
+@pytest.mark.parametrize(
+    "both", every_other([True, False], lambda both: "of both" if both else "of the program")
+)
 async def test_a_clock_that_is_set_back_opens_no_budget(
     ledger: Ledger, days: Sequence[str], back: timedelta, *, both: bool
 ) -> None:

@@ -162,13 +162,6 @@ async def test_a_redelivery_finds_its_run_whatever_the_bounds_say(one: Process, 
     assert (again.created, again.run) == (False, first.run)
 
 
-async def test_without_bounds_an_entry_is_always_accepted(one: Process) -> None:
-    """As many as are asked."""
-    for n in range(20):
-        await one.begin(entry_of(f"{n}"))
-    assert len(await one.coordination.present([f"{n}" for n in range(20)])) == 20
-
-
 async def test_two_processes_admit_no_more_than_may_run(one: Process, other: Process) -> None:
     """However often both ask at once, each run is admitted by one call, and none beyond the bounds."""
     await one.line_up(*(entry_of(f"{n:02}", f"user {n % 4}", f"channel {n % 3}") for n in range(24)))

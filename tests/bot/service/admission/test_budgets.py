@@ -1,7 +1,6 @@
 """What questions may cost: reserved before a run, settled after it, and refused with the numbers."""
 
 import asyncio
-import random
 import re
 import sqlite3
 from contextlib import closing
@@ -15,7 +14,6 @@ import structlog
 from pydantic import ValidationError
 
 from bot.errors import Refusal
-from bot.render.markdown import render
 from bot.service.channels import Operator
 from bot.service.commands import RunOptions
 from bot.service.limits import NANO, Budgets
@@ -231,20 +229,6 @@ async def test_a_private_thread_has_its_channels_budget(tmp_path: Path) -> None:
         await ask(place, "1", threads[0])
         await ask(place, "2", channel)
         assert "This channel's budget for today" in await refused(place, "3", threads[1])
-
-
-async def test_no_question_may_cost_more_than_a_run(tmp_path: Path) -> None:
-    """A long question is refused where a short one isn't."""
-    plan = Attachment(name="plan.md", text="A plan of many words. " * 5_000)
-    async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
-        allow(place, run=0.15)
-        await ask(place, "1")
-        said = await refused(place, "2", attachments=(plan,))
-    assert re.fullmatch(
-        r"A question may cost at most \$0\.15; this one needs \$0\.\d\d\. Whoever runs the bot has set "
-        r"that: run under \[budgets\] in council\.toml\.",
-        said,
-    )
 
 
 async def test_calls_without_a_known_price_are_bounded_by_a_stated_estimate(tmp_path: Path) -> None:
@@ -537,18 +521,6 @@ async def test_a_budget_that_is_nearly_used_is_logged_once(tmp_path: Path) -> No
     assert not {"C1", "U1", "T1"} & {*map(str, line.values())}
 
 
-async def test_help_says_how_much_of_each_budget_is_used(tmp_path: Path) -> None:
-    """Only of budgets that apply there."""
-    async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
-        await ask(place, "1", ELSEWHERE)
-        allow(place, channel_day=2, workspace_month=9)
-        said = render(await place.dispatcher.help(TEAM))
-        allow(place)
-        assert "is used or reserved" not in render(await place.dispatcher.help(TEAM))
-    assert "This channel's budget for today is $2.00; nothing is used or reserved." in said
-    assert re.search(r"workspace for this month is \$9\.00; \$0\.1\d is used or reserved\.", said)
-
-
 async def test_nobody_at_the_terminal_is_bounded(tmp_path: Path) -> None:
     """That person pays for the program anyway."""
     async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
@@ -562,43 +534,3 @@ def test_an_invalid_budget_is_refused(table: dict[str, object]) -> None:
     """Amounts must be positive, and keys known."""
     with pytest.raises(ValidationError):
         Budgets.model_validate(table)
-
-
-@pytest.mark.parametrize(
-    "seed", [0, pytest.param(1, marks=pytest.mark.soak), pytest.param(2, marks=pytest.mark.soak)]
-)
-async def test_amounts_add_up_whatever_happens(tmp_path: Path, seed: int) -> None:
-    """With questions, ends and retries in any order, open runs are reserved and finished runs measured."""
-    chance = random.Random(seed)  # noqa: S311 - a test draws the same each time
-    council = ScriptedCouncil()
-    async with office(tmp_path, council, prices=prices, waiting_per_user=99) as place:
-        allow(place, workspace_month=0.6)
-        failed: list[RunRow] = []
-        for number in range(25):
-            council.script = {"stage3": failure()} if chance.random() < 0.3 else {}
-            council.script |= {"stage1": failure()} if chance.random() < 0.3 else {}
-            if failed and chance.random() < 0.3:
-                again = Click(failed.pop().id, TEAM)
-                try:
-                    await press(place.dispatcher, "retry", again, lambda _: RecordingVenue())
-                except Refusal:
-                    continue
-            else:
-                try:
-                    run = await ask(place, str(number))
-                except Refusal:
-                    continue
-                place.dispatcher.tasks.begin(run, RecordingVenue())
-            assert sum(row.amount for row in counted(tmp_path)) <= 0.6 * NANO
-            await place.dispatcher.tasks.settled()
-            found = [
-                row
-                for row in await place.library.journal.undelivered("slack", "")
-                if row.status == "failed"
-            ]
-            failed += found
-        paid = sum(call.step != "" for call in council.calls)
-        assert paid
-        assert all(row.settled for row in counted(tmp_path))
-        answered = len(council.finished)
-        assert sum(row.amount for row in counted(tmp_path)) == round(answered * 0.001 * NANO)

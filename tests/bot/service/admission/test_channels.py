@@ -311,16 +311,6 @@ async def test_who_takes_mentions_of_both_platforms(tmp_path: Path) -> None:
         assert (await channels.in_force(slack)).own.who == "everyone"
 
 
-async def test_others_see_but_don_t_change(tmp_path: Path) -> None:
-    """They are told who can."""
-    async with open_library(tmp_path) as library:
-        with pytest.raises(Refusal, match="Only an admin can change this channel's settings"):
-            await configure(
-                opened(library), {"depth": "quick"}, HERE, PLACE, is_admin=False, used=nothing_used
-            )
-        assert (await opened(library).in_force(HERE)).own == ChannelSettings()
-
-
 def test_the_strictest_limit_counts() -> None:
     """Whichever it is, also where the operator's became stricter later."""
     own = ChannelSettings(budget_day=5, budget_month=100, retention=90)
