@@ -15,6 +15,7 @@ from bot.terminal.spending import KEYS, Account
 from council.document.conversation import Source
 from storage.journal.rows import Reservation, RunRow
 from storage.scope import Scope
+from tests.pairs import rows
 from tests.storage.journal.test_journal import RUN
 from tests.stores import Home
 from tests.test_program import Program
@@ -46,33 +47,23 @@ async def library(home: Home) -> AsyncIterator[Library]:
         yield opened
 
 
-@pytest.mark.parametrize(
-    ("key", "whose", "limit"),
-    [
-        ("user_day", "slack:T1/U1", 1.0),
-        ("user_month", "discord:99", None),
-        ("channel_day", "slack:T1/C1", 2.0),
-        ("channel_month", "discord:42", None),
-        ("workspace_month", "slack:T1", 30.0),
-        ("workspace_day", "discord:7", None),
-    ],
-)
-async def test_each_budget_is_shown_and_corrected(
-    library: Library, home: Home, key: str, whose: str, limit: float | None
-) -> None:
+async def test_each_budget_is_shown_and_corrected(library: Library, home: Home) -> None:
     """What is reserved stays; the audit has the amounts and no id."""
-    now = datetime.now(UTC)
-    account = Account(library, LIMITS, key, whose)
-    shown = await account.show(now)
-    assert (shown.spent, shown.reserved, shown.limit) == (0.0, 0.3, limit)
-    corrected = await account.set(0.5, now)
-    assert (corrected.spent, corrected.reserved) == (0.5, 0.3)
-    assert (await account.set(0.0, now)).spent == 0.0
-    lines = [json.loads(line) for line in home.audit()]
-    assert [{**line, "at": ""} for line in lines] == [
-        {"at": "", "by": "terminal", "budget": key, "from": 0.0, "to": 0.5},
-        {"at": "", "by": "terminal", "budget": key, "from": 0.5, "to": 0.0},
-    ]
+    now, audited = datetime.now(UTC), list[object]()
+    for key, whose, limit in (
+        *(("user_day", "slack:T1/U1", 1.0), ("user_month", "discord:99", None)),
+        *(("channel_day", "slack:T1/C1", 2.0), ("channel_month", "discord:42", None)),
+        *(("workspace_month", "slack:T1", 30.0), ("workspace_day", "discord:7", None)),
+    ):
+        account = Account(library, LIMITS, key, whose)
+        shown = await account.show(now)
+        assert (shown.spent, shown.reserved, shown.limit) == (0.0, 0.3, limit)
+        corrected = await account.set(0.5, now)
+        assert (corrected.spent, corrected.reserved) == (0.5, 0.3)
+        assert (await account.set(0.0, now)).spent == 0.0
+        about = {"at": "", "by": "terminal", "budget": key}
+        audited += [{**about, "from": 0.0, "to": 0.5}, {**about, "from": 0.5, "to": 0.0}]
+    assert [{**json.loads(line), "at": ""} for line in home.audit()] == audited
 
 
 async def test_a_channels_own_budget_is_its_limit(library: Library) -> None:
@@ -82,7 +73,7 @@ async def test_a_channels_own_budget_is_its_limit(library: Library) -> None:
     assert (await account.show()).limit == 0.5
 
 
-@pytest.mark.parametrize(
+@rows(
     ("key", "whose", "said"),
     [
         ("run", "discord:1", f"run isn't a budget. Choose one of {', '.join(KEYS)}."),

@@ -5,6 +5,7 @@ https://github.com/JulienRabault/LLMock
 
 import random
 
+import pytest
 from llmock.pytest_plugin import LLMock
 
 from council.errors import Cause, ModelError
@@ -55,6 +56,7 @@ async def answered(llmock: LLMock, question: str, idle_timeout: float = 10.0) ->
             return error.failure.cause
 
 
+@pytest.mark.soak
 async def test_a_mix_of_faults_is_handled_without_a_finding(llmock: LLMock) -> None:
     """Rate limits, outages, broken and stalled streams end in answers; refusals end at once."""
     llmock.pace(PACE_MS)
