@@ -16,9 +16,7 @@ from typing import Any, cast
 from warnings import catch_warnings
 
 import httpx
-from pydantic_ai import profiles, providers
-from pydantic_ai.exceptions import UserError
-from pydantic_ai.providers import Provider
+import pytest
 
 from council.calls import ChatMessage
 from council.models.servers import known_server
@@ -45,12 +43,19 @@ LIMIT = "openai_chat_supports_max_completion_tokens"
 
 def provided() -> Iterator[tuple[str, str, Profile]]:
     """Yield the name, the server's name here and the profile of each provider that loads and has one address."""
+    from pydantic_ai import providers
+    from pydantic_ai.exceptions import UserError
+
     for module in pkgutil.iter_modules(providers.__path__):
         with suppress(ImportError), catch_warnings(action="ignore"):
             found = importlib.import_module(f"{providers.__name__}.{module.name}")
             for kind in vars(found).values():
-                if isclass(kind) and issubclass(kind, Provider) and kind.__module__ == found.__name__:
-                    build = cast("Callable[..., Provider[Any]]", kind)
+                if (
+                    isclass(kind)
+                    and issubclass(kind, providers.Provider)
+                    and kind.__module__ == found.__name__
+                ):
+                    build = cast("Callable[..., providers.Provider[Any]]", kind)
                     with suppress(TypeError, UserError):  # it wants more than a key
                         address = httpx.URL(build(api_key=KEY).base_url)
                         yield module.name, known_server(address).name, kind.model_profile
@@ -63,7 +68,7 @@ def theirs() -> dict[str, Profile]:
         if name not in known or module == name:
             known[name] = profile
     for name, module in FAMILIES.items():
-        family = importlib.import_module(f"{profiles.__name__}.{module}")
+        family = importlib.import_module(f"pydantic_ai.profiles.{module}")
         known[name] = getattr(family, f"{module}_model_profile")
     return known
 
@@ -82,6 +87,8 @@ async def asked(name: str) -> dict[str, dict[str, Any]]:
 
 def differences(name: str, request: Mapping[str, Any], profile: Mapping[str, Any]) -> Iterator[str]:
     """Yield in what a request differs from what they would send, and where else they look for thoughts."""
+    from pydantic_ai.profiles import DEFAULT_THINKING_TAGS
+
     by_schema = request.get("response_format", {}).get("type") == "json_schema"
     if by_schema is not profile.get("supports_json_schema_output", False):
         yield "schema here" if by_schema else "schema there"
@@ -90,11 +97,12 @@ def differences(name: str, request: Mapping[str, Any], profile: Mapping[str, Any
     field = profile.get("openai_chat_thinking_field")
     if field and ORIGINALS[name].thinks in FIELDS - {field}:
         yield f"{field} there"
-    tags = profile.get("thinking_tags", profiles.DEFAULT_THINKING_TAGS)
-    if tags != profiles.DEFAULT_THINKING_TAGS:
+    tags = profile.get("thinking_tags", DEFAULT_THINKING_TAGS)
+    if tags != DEFAULT_THINKING_TAGS:
         yield f"{tags[0]} there"
 
 
+@pytest.mark.soak
 async def test_each_difference_is_decided() -> None:
     """By what a server is sent first; a new one, or one that is gone, fails."""
     found = {("generic", module) for module, name, _ in provided() if name == "generic"}

@@ -2,13 +2,27 @@
 
 from typing import get_args
 
+import pytest
+
 from council.profile import DialectName
 from tests.model_servers import table
 from tests.model_servers.stand_in import ORIGINALS
-from tests.pairs import rows
+
+QUICK = {
+    "anthropic",
+    "deepseek",
+    "gemini",
+    "litellm",
+    "mistral",
+    "ollama",
+    "openai",
+    "openrouter",
+    "vllm",
+}
+SLOW = dict.fromkeys({*ORIGINALS} - QUICK, pytest.mark.soak)
 
 
-@rows("name", ORIGINALS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=SLOW.get(name, ())) for name in ORIGINALS])
 async def test_a_council_works_with_it(name: str) -> None:
     """Every cell of its row is right, and bench/servers.md says so."""
     named, unnamed = await table.both(name)
