@@ -9,11 +9,9 @@ from typing import Any, cast
 
 import orjson
 import pytest
-from inspect_ai.log import read_eval_log
 
 from bot.config.configuration import load
 from bot.errors import Refusal
-from bot.evaluation.command import EvalOptions, evaluate
 from tests.bot.evaluation.programs import (
     ARMS,
     arms_of,
@@ -42,6 +40,8 @@ class Here:
 
     async def __call__(self, **options: Any) -> bool:
         """Return whether it exits with 0; raises `Refusal` where it exits with 2."""
+        from bot.evaluation.command import EvalOptions, evaluate
+
         own: dict[str, Any] = {"file": self.folder / "q.jsonl", "pilot": 2, "as_json": True}
         async with open_library(self.folder / "data") as library:
             try:
@@ -109,6 +109,8 @@ async def test_a_result_is_json_alone_and_its_rule_is_logged_first(tmp_path: Pat
     assert rule == {"baseline": "best", "margin": 0.05, "pilot": 2, "seed": 3} | {
         "questions": cast("Json", rule)["questions"]
     }
+    from inspect_ai.log import read_eval_log
+
     log = await asyncio.to_thread(read_eval_log, str(found["log"]))
     assert (log.status, len(log.samples or ())) == ("success", 4)
     assert log.results is not None
@@ -285,6 +287,7 @@ async def test_an_evaluation_is_kept_in_a_database_too(
 ) -> None:
     """With `DATABASE_URL` it is continued from there."""
     from bot.app import open_library as open_any
+    from bot.evaluation.command import EvalOptions, evaluate
 
     del monkeypatch
     write_questions(here.folder, 2)

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from bot.evaluation.command import voted_questions
 from council.brief import Brief
 from council.calls import Call, Reply
 from council.document.conversation import AssistantMessage, Source, Vote
@@ -62,6 +61,8 @@ async def test_questions_that_people_voted_on_are_taken(tmp_path: Path) -> None:
                 stored.conversation.id, "And then?", said("?", True), title="?", source=source, now=NOW
             )
             await library.index.upsert(followed)
+        from bot.evaluation.command import voted_questions
+
         found = {each.asked: each async for each in voted_questions(library)}
     assert set(found) == set(kept)
     assert found["Shard now?"].targets == ("Not yet.",)

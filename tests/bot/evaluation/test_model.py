@@ -3,10 +3,9 @@
 import asyncio
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from inspect_ai import eval_async  # pyright: ignore[reportUnknownVariableType] - of an extra
-from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 
 from tests.bot.evaluation.programs import evaluated, stage_of
 from tests.test_program import Program
@@ -26,7 +25,7 @@ def doors(tools=False):
 """
 
 
-async def inspected(council: Program) -> EvalLog:
+async def inspected(council: Program) -> Any:
     """Evaluate the task with a council by the command line, and return its log."""
     (council.folder / "doors.py").write_text(TASK, encoding="utf-8")
     inspect = replace(
@@ -38,7 +37,9 @@ async def inspected(council: Program) -> EvalLog:
         await inspect("eval", "doors.py", "--model", "council/default", "--display", "plain")
     ).code == 0
 
-    def newest() -> EvalLog:
+    def newest() -> object:
+        from inspect_ai.log import list_eval_logs, read_eval_log
+
         [log] = list_eval_logs(str(council.folder / "logs"))
         return read_eval_log(log)
 
@@ -68,6 +69,8 @@ async def test_what_a_council_cannot_do_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, *, tools: bool
 ) -> None:
     """The sample fails with a sentence, and no model is asked."""
+    from inspect_ai import eval_async  # pyright: ignore[reportUnknownVariableType] - of an extra
+
     monkeypatch.chdir(tmp_path)
     (tmp_path / "doors.py").write_text(TASK, encoding="utf-8")
     async with evaluated(tmp_path) as (council, server):

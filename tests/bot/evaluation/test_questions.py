@@ -2,16 +2,24 @@
 
 import asyncio
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import orjson
 import pytest
-from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
 from bot.errors import UsageError
-from bot.evaluation.questions import EvalQuestion, read_questions
+
+if TYPE_CHECKING:
+    from bot.evaluation.questions import EvalQuestion
 
 CHOICES = '{"input": "Which?", "choices": ["a queue", "a set"], "target": "a set"}'
 LONG = "because the certificate had expired on Sunday and nobody was warned"
+
+
+def read_questions(path: Path) -> "tuple[EvalQuestion, ...]":
+    from bot.evaluation import questions
+
+    return questions.read_questions(path)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +89,7 @@ def test_what_cannot_be_used_is_named_by_its_row(
     assert said in str(refused.value)
 
 
-def asked(target: str | list[str], **fields: object) -> EvalQuestion:
+def asked(target: str | list[str], **fields: object) -> "EvalQuestion":
     """Return the question of a row with this right answer."""
     path = Path(str(fields.pop("folder"))) / "one.jsonl"
     path.write_bytes(orjson.dumps({"input": "?", "target": target, **fields}))
@@ -144,6 +152,8 @@ async def test_a_pattern_finds_the_answer_in_the_whole_reply(tmp_path: Path) -> 
 async def test_what_the_judge_does_not_grade_has_no_score(
     tmp_path: Path, reply: str, score: float | None
 ) -> None:
+    from inspect_ai.model import ModelOutput, ModelUsage, get_model
+
     output = ModelOutput.from_content("judge", reply)
     output.usage = ModelUsage()
     judge = get_model("mockllm/judge", memoize=False, custom_outputs=[output])

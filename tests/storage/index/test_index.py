@@ -126,14 +126,6 @@ async def test_an_older_version_does_not_replace_a_newer(store: Conversations, i
     assert row.exchanges == 2
 
 
-async def test_a_removed_row_is_gone(store: Conversations, index: Index) -> None:
-    """Its document is kept."""
-    await index.upsert(await ask(store, CONTRACT_ID))
-    await index.remove(CONTRACT_ID)
-    assert await index.find_as_operator("") == []
-    assert [*(await store.listing()).documents] == [CONTRACT_ID]
-
-
 async def test_a_check_names_every_difference_and_changes_none(
     home: Home, store: Conversations, index: Index, database: Database
 ) -> None:
