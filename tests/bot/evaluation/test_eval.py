@@ -69,6 +69,8 @@ async def here(
 
 async def test_a_result_is_json_alone_and_its_rule_is_logged_first(tmp_path: Path) -> None:
     """Every field of the specification; what it will cost and its progress are on standard error."""
+    from inspect_ai.log import read_eval_log  # has zipfile read what it writes
+
     write_questions(tmp_path, 4)
     rules: list[object] = []
     async with evaluated(tmp_path) as (council, server):
@@ -109,8 +111,6 @@ async def test_a_result_is_json_alone_and_its_rule_is_logged_first(tmp_path: Pat
     assert rule == {"baseline": "best", "margin": 0.05, "pilot": 2, "seed": 3} | {
         "questions": cast("Json", rule)["questions"]
     }
-    from inspect_ai.log import read_eval_log
-
     log = await asyncio.to_thread(read_eval_log, str(found["log"]))
     assert (log.status, len(log.samples or ())) == ("success", 4)
     assert log.results is not None
