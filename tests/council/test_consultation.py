@@ -29,7 +29,7 @@ from council.consultation import (
 from council.consultation_calls import form_schema
 from council.document.conversation import AssistantMessage
 from council.events import MemberAnswered
-from council.profile import Member, Persona, Profile
+from council.profile import Profile
 from council.replies import reply_schema
 from council.text.json_objects import LONGEST_MENDED
 from tests.council.consultations import AGAIN, DEBATE, FIRST, REPLY, consultation, faults
@@ -429,45 +429,6 @@ def consultants(*models: str, **settings: object) -> Profile:
 def council(**script: object) -> ScriptedCouncil:
     """Script a council whose members reply in form unless a step says otherwise."""
     return ScriptedCouncil({"stage1": FIRST, "stage2_5": AGAIN, **script})  # pyright: ignore[reportArgumentType] - a test's steps
-
-
-async def test_answers_and_corrections_are_consultations() -> None:
-    """The council's own facts are filled in, and the detailed answer is the response."""
-    seats = Profile(
-        members=(
-            Member(model=GPT, persona=Persona(name="The Architect", prompt="Look at the whole.")),
-            Member(model="anthropic/claude"),
-        ),
-        chairman=Member(model="chair/man"),
-        answer_format="structured",
-    )
-    message = (await council().run(seats)).message
-    message.check()
-    assert [answer.response for answer in message.stage1] == [DETAILED, DETAILED]
-    first = message.stage1[0].consultation
-    assert first
-    assert first.model_dump(mode="json", exclude_defaults=True) == {
-        "consultant": GPT,
-        "model": GPT,
-        "persona": "The Architect",
-        **REPLY,
-        "metadata": {
-            "tokens_used": 15,
-            "latency_ms": 5,
-            "model_version": GPT,
-            "timestamp": first.metadata.timestamp,
-        },
-    }
-    assert first.metadata.timestamp.startswith("2026-01-20T10:30:")
-    assert message.stage2_5
-    second = message.stage2_5[0].consultation
-    assert message.stage2_5[0].corrected_response == DETAILED
-    assert second
-    assert second.debate
-    assert second.debate.model_dump() == {**DEBATE, "round": 2}
-    stored = json.loads(json.dumps(message.dump()))
-    for result in (*stored["stage1"], *stored["stage2_5"]):
-        assert faults(result["consultation"]) == []
 
 
 async def test_each_reads_what_it_needs_of_a_consultation() -> None:

@@ -10,7 +10,6 @@ from pydantic import ValidationError
 
 from council import Criterion, EvaluationCriteria
 from council.calls import Call
-from council.events import StageCompleted, to_json
 from council.profile import Member
 from tests.council.scripted import FOUR, ScriptedCouncil, ballot, failure, labels_in, profile
 from tests.pairs import rows
@@ -87,7 +86,6 @@ def test_what_is_written_is_read_back(criteria: list[Criterion]) -> None:
 
 
 TYPED = "Cost:3, Security!"
-CHAIR = "stage3.1:chair/man:chairman"
 
 
 def scored(call: Call, **low: int) -> str:
@@ -96,28 +94,6 @@ def scored(call: Call, **low: int) -> str:
         f"{label}: Cost 8, Security {low.get(label[-1].lower(), 9)}" for label in labels_in(call)
     )
     return ballot(call).replace("FINAL RANKING:", f"SCORES:\n{rows}\n\nFINAL RANKING:")
-
-
-async def test_every_stage_knows_the_criteria_and_scores_are_a_matrix() -> None:
-    """Criteria are fenced like a question, since somebody typed them; observers hear of scores with the ranking."""
-    council = ScriptedCouncil(script={"stage2": scored})
-    await council.run(profile(criteria=TYPED))
-    fenced = (
-        "[begin b0undary]\nCriteria:\n\n"
-        "- Cost (weight 3)\n- Security (weight 1, must-have)\n[end b0undary]"
-    )
-    for call in council.calls:
-        assert (fenced in council.prompt(call.step)) == (call.step != "title")
-    assert "SCORES:\nResponse " in council.prompt(f"stage2.1:{FOUR[0]}")
-    council = ScriptedCouncil(script={"stage2": scored})
-    message = (await council.run(profile(criteria=TYPED))).message
-    assert all(len(review.scores) == 3 for review in message.stage2)
-    assert message.criteria is not None
-    assert str(message.criteria) == TYPED
-    assert message.scores is not None
-    assert [answer.total for answer in message.scores.answers] == [8.25] * 4
-    [done] = [each for each in council.events if isinstance(each, StageCompleted) and each.scores]
-    assert to_json(done)["metadata"]["scores"] == message.scores.dump()  # pyright: ignore[reportIndexIssue] - JSON
 
 
 async def test_structured_members_score_in_the_json_ballot() -> None:
@@ -151,20 +127,6 @@ async def test_structured_members_score_in_the_json_ballot() -> None:
         assert all(given == {"Cost": 8, "Security": 2} for given in review.scores.values())
     assert message.scores is not None
     assert all(answer.failed == ["Security"] for answer in message.scores.answers)
-
-
-async def test_the_chairman_is_told_who_is_disqualified() -> None:
-    """With the scores, and that it can't be recommended as it is."""
-    council = ScriptedCouncil(script={"stage2": lambda call: scored(call, a=2)})
-    message = (await council.run(profile(criteria=TYPED))).message
-    prompt = council.prompt(CHAIR)
-    assert (
-        "- Response A: Cost 8.0, Security 2.0; weighted 6.5; DISQUALIFIED, it fails Security" in prompt
-    )
-    assert "- Response B: Cost 8.0, Security 9.0; weighted 8.2\n" in prompt
-    assert "say which must-have it fails" in prompt
-    assert message.label_to_model is not None
-    assert message.label_to_model["Response A"] in {answer.model for answer in message.stage1}
 
 
 async def test_a_disqualified_answer_never_replaces_the_chairmans() -> None:

@@ -148,17 +148,6 @@ def test_a_review_can_be_read_without_its_ballot(text: str, left: str) -> None:
     assert without_ranking(text) == left
 
 
-async def test_authors_are_shown_no_ranking() -> None:
-    """They read the critique; the document keeps each review whole."""
-    council = ScriptedCouncil()
-    message = (await council.run()).message
-    prompt = council.prompt(STEP)
-    assert "is sound but brief." in prompt
-    assert "FINAL RANKING" not in prompt
-    assert "FINAL RANKING:\n1." in of(message, FOUR[0]).peer_critiques
-    message.check()
-
-
 @rows(
     "reply",
     [

@@ -286,18 +286,6 @@ async def test_the_mark_is_in_no_prompt_before_and_in_nothing_that_is_stored() -
         assert said.count(mark) == is_correction
 
 
-async def test_authors_see_neither_ranks_nor_how_many_agree() -> None:
-    """Nor whose an objection is, beside the reviews; those are without their ranking."""
-    scripted = council({})
-    await scripted.run(profile(*THREE))
-    [call] = [call for call in scripted.calls if call.step == STEP]
-    prompt = call.messages[-1]["content"]
-    assert "FINAL RANKING" not in prompt
-    assert objections_in(call) == "1. [high] It is wrong.\n2. [high] It is wrong."
-    assert prompt.count("Peer evaluation from") == 2
-    assert "corrected answer" in prompt[-600:]
-
-
 @rows("mode", ["full", "extracted"])
 async def test_without_an_objection_everybody_is_asked_in_full_mode(mode: str) -> None:
     """An author may find an error itself; its reply is its own objection."""
@@ -379,17 +367,3 @@ async def test_structured_members_reply_as_json() -> None:
     assert not re.search("this mark alone", call.messages[-1]["content"])
     assert of(message).corrected_response == "Twelve."
     assert [each.holds for each in of(message).replies or ()] == [True, True]
-
-
-async def test_the_chairman_decides_what_authors_reject() -> None:
-    """It reads the objection and the reason; what holds is in the answers."""
-    scripted = council({STEP: replying("holds", "Twelve.")})
-    await scripted.run(profile(*THREE))
-    prompt = scripted.prompt("stage3.1:chair/man:chairman")
-    assert f"An objection that {GPT} rejects" not in prompt
-    for author in THREE[1:]:
-        assert (
-            f"An objection that {author} rejects, and its reason:\n\n{GPT}: It is wrong.\n\n"
-            f"{author}: it says so itself." in prompt
-        )
-    assert "Now answer the question itself" in prompt[-600:]

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from council.calls import Call, MemorySteps
-from council.document.conversation import AssistantMessage, peer_critiques
+from council.document.conversation import AssistantMessage
 from council.document.results import IterationState, TerminationReason
 from tests.council.scripted import FOUR, Script, ScriptedCouncil, failure, labels_in, profile
 from tests.pairs import rows
@@ -43,48 +43,6 @@ def stop_in(council: ScriptedCouncil, then: Callable[[Call], str]) -> Callable[[
         return then(call)
 
     return press
-
-
-async def test_a_further_round_reviews_the_corrected_answers_again() -> None:
-    """With new labels, calls and steps; the chairman reads the last answers and ranking."""
-    council = ScriptedCouncil(script={"stage2_5": another})
-    message = (await council.run(profile(*MEMBERS, max_rounds=2))).message
-    assert sorted(council.asked("stage2_5")) == sorted(MEMBERS * 2)
-    first, second = iteration(message).rounds
-    assert second.label_to_model is not None
-    for name in MEMBERS:
-        review = council.prompt(f"stage2.2:{name}")
-        for peer in MEMBERS:
-            assert (f"{peer} says this1." in review) == (peer != name)
-        assert "The first answer" not in review
-        label = next(label for label, who in second.label_to_model.items() if who == name)
-        assert f"Your answer is {label};" in council.prompt(f"stage2_5.2:{name}")
-        assert f"{name} says this1." in council.prompt(f"stage2_5.2:{name}")
-        assert f" by {name}:\n\n{name} says this2." in council.prompt("stage3.1:chair/man:chairman")
-    assert first.label_to_model == message.label_to_model
-    assert [each.model for each in second.stage2] == [*MEMBERS]
-    assert second.aggregate_ranking is not None
-
-
-async def test_the_document_has_every_step_from_first_to_last_answers() -> None:
-    """Reviews and critiques are round 1's, corrected responses the last round's; `rounds` has the steps between."""
-    council = ScriptedCouncil(script={"stage2_5": another})
-    message = (await council.run(profile(*MEMBERS, max_rounds=3))).message
-    message.check()
-    assert message.stage2_5 is not None
-    for result in message.stage2_5:
-        assert result.original_response == f"The first answer of {result.model}."
-        assert result.peer_critiques == peer_critiques(result.model, message.stage2)
-        assert "this3" in result.corrected_response
-    rounds = iteration(message).rounds
-    assert [each.round_number for each in rounds] == [1, 2, 3]
-    assert [each.refinements[0].refined_response[-6:] for each in rounds] == [
-        "more1.",
-        "more2.",
-        "more3.",
-    ]
-    assert rounds[0].stage2 == []
-    assert AssistantMessage.model_validate(message.dump()) == message
 
 
 def reasons() -> list[tuple[TerminationReason, dict[str, Script], dict[str, object], int]]:

@@ -10,13 +10,11 @@ from bot.view.card import answer, card
 from bot.view.message import Footer, Message
 from bot.view.run import RunView, Seat, fold, of_document
 from bot.view.wording.failures import explain
-from council.brief import Discussion, ThreadMessage
 from council.document.conversation import (
     AssistantMessage,
     Conversation,
     FailedCall,
     RunUsage,
-    UserMessage,
 )
 from council.document.results import (
     AggregateRanking,
@@ -29,7 +27,6 @@ from council.events import (
     AnswerStreamed,
     AnswerWithdrawn,
     CallSpent,
-    ContextRead,
     HistoryShortened,
     MemberAnswered,
     MemberFailed,
@@ -397,23 +394,6 @@ def test_a_card_says_what_of_a_long_conversation_was_read(snapshot: SnapshotAsse
         assert line == snapshot
         over = replace(of_document(ASSISTANT, QUESTION, CONVERSATION), history=view.history)
         assert text(over).index(line) < text(over).index(FINAL.response[:20])
-
-
-def test_a_card_says_what_of_a_thread_was_read() -> None:
-    """From the run's start, and above its answer; of a stored answer, too."""
-    read = ContextRead(messages=1, left_out=2)
-    line = "Read the last message of this thread; 2 older ones were left out."
-    assert line in text(fold(seen(9.0), read, 9.0))
-    said = ThreadMessage(author="U1", name="Ada", text="Should we?")
-    asked = UserMessage(
-        role="user",
-        content=QUESTION,
-        context=Discussion(until="9", messages=(said,), left_out=2),
-    )
-    stored = CONVERSATION.model_copy(update={"messages": [asked, ASSISTANT]})
-    shown = text(of_document(ASSISTANT, QUESTION, stored, asked.context))
-    assert shown.index(line) < shown.index(FINAL.response[:20])
-    assert line not in text(of_document(ASSISTANT, QUESTION, CONVERSATION))
 
 
 def seat(view: RunView, name: str) -> Seat:

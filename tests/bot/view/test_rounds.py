@@ -77,23 +77,6 @@ async def test_each_round_is_on_record_and_stays_as_it_was() -> None:
     assert {each.key: each for each in record(stored)} == last
 
 
-async def test_the_thread_has_the_last_round_alone() -> None:
-    """A text's changes are since the first answer."""
-    seats = profile(*SEATS, max_rounds=2)
-    council, message = await held(seats)
-    seen = views(council, seats, message)
-    last = thread(seen[-1])
-    assert [each.message.key for each in last] == [
-        "ranking",
-        *(f"member:{name}" for name in places(seen[-1])),
-    ]
-    told = {each.message.key: render(each.message) for each in last}
-    assert told["ranking"].startswith("## Ranking, round 2\n\n")
-    assert told["member:a/one"].endswith(f"### Corrected response\n\n{SECOND['a/one']}\n")
-    stored = of_document(message, QUESTION, conversation(message))
-    assert thread(stored) == last
-
-
 def places(view: RunView) -> list[str]:
     """Return the members, best first."""
     return sorted(SEATS, key=lambda name: view.rank(name) or (9, True))

@@ -3,7 +3,6 @@
 from syrupy.assertion import SnapshotAssertion
 
 from bot.render.markdown import render
-from bot.view.card import asked, card
 from bot.view.run import RunView, fold, of_document
 from bot.view.thread import record, thread
 from council.criteria import EvaluationCriteria
@@ -20,7 +19,6 @@ from tests.bot.sample_run import (
     QUESTION,
     RANKING,
     REVIEWS,
-    seen,
 )
 
 CRITERIA = EvaluationCriteria.model_validate("Cost:3, Security!")
@@ -70,16 +68,3 @@ def test_a_disqualified_answer_is_marked_and_scores_nobody_gave_are_said_so() ->
     view = stored(ScoringMatrix(answers=MATRIX.answers, ballots=0))
     ranking = render(thread(view)[0].message)
     assert ranking.endswith("### Scores by criterion\n\nNo reviewer gave scores that could be read.\n")
-
-
-def test_the_card_names_criteria_and_outcome() -> None:
-    """While it runs what is weighed, in the footer what came of it."""
-    profile = PROFILE.model_copy(update={"criteria": CRITERIA})
-    view = RunView("Why?", profile, asker="Ada", started=0.0)
-    assert asked(view) == ("Asked by Ada. 4 members. Criteria: Cost:3, Security!.")
-    footer = render(card(stored(), 50.0)).splitlines()[-1]
-    assert (
-        " \u00b7 best by criteria: gemini-2.5-pro (The Pragmatist) (8.4 of 10)"
-        " \u00b7 claude-sonnet-4.5 disqualified (Security) \u00b7 "
-    ) in footer
-    assert "criteria" not in render(card(seen(), 50.0))

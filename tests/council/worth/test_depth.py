@@ -50,36 +50,6 @@ def stages(scripted: ScriptedCouncil) -> list[str]:
     return [event.stage for event in scripted.events if isinstance(event, StageStarted)]
 
 
-async def test_a_full_run_stores_nothing_of_depth() -> None:
-    """It is what every run was before there was a choice."""
-    scripted = council()
-    message = (await scripted.run(profile(judge_model="judge/model"))).message
-    assert message.depth is None
-    assert "depth" not in message.dump()
-    assert scripted.asked("judge") == []
-
-
-async def test_a_quick_run_asks_members_and_chairman_alone() -> None:
-    """It needs no judge, announces no other stage, and stores what the contract says."""
-    scripted = council()
-    message = (await scripted.run(profile(depth="quick"))).message
-    assert [call.step for call in scripted.calls if not call.step.startswith("stage1")] == [
-        "stage3.1:chair/man:chairman"
-    ]
-    assert stages(scripted) == ["stage1", "stage3"]
-    stored = message.dump()
-    assert stored["stage2"] == []
-    assert not {"stage2_5", "label_to_model", "aggregate_ranking"} & stored.keys()
-    assert stored["depth"] == {
-        "asked": "quick",
-        "ran": "quick",
-        "reason": "asked",
-        "audited": False,
-        "judge": None,
-    }
-    message.check()
-
-
 async def test_auto_skips_reviews_where_the_answers_agree() -> None:
     """The judge is asked once, about all answers, under the labels of a review."""
     scripted = council()
