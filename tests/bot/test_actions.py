@@ -79,8 +79,13 @@ async def test_only_the_asker_or_an_admin_is_heard_by_stop_and_others_are_not_lo
         await place.dispatcher.tasks.settled()
 
 
-async def test_not_helpful_counts_where_no_form_can_be_opened(tmp_path: Path) -> None:
-    """The vote is cast before the form, and said where there is none."""
+async def test_a_click_that_is_delivered_twice_is_one_and_a_vote_counts_without_its_form(
+    tmp_path: Path,
+) -> None:
+    """A second press of Stop is another click; the vote is cast before the form, and said where there is none."""
+    async with office(tmp_path, ScriptedCouncil()) as place:
+        actions = Actions(place.dispatcher, cast("Lookup", None), nowhere)
+        assert [await actions.is_first(click) for click in ("1", "1", "2")] == [True, False, True]
 
     class Formless(RecordingReply):
         async def form(self, form: Form | ReasonForm) -> None:
@@ -98,10 +103,3 @@ async def test_not_helpful_counts_where_no_form_can_be_opened(tmp_path: Path) ->
     assert reply.said == [COUNTED_UNHELPFUL]
     [vote] = stored.messages[-1].model_dump()["votes"]
     assert (vote["helpful"], vote["voter"]) == (False, "U1")
-
-
-async def test_a_click_that_is_delivered_twice_is_one(tmp_path: Path) -> None:
-    """A second press of Stop is another click."""
-    async with office(tmp_path, ScriptedCouncil()) as place:
-        actions = Actions(place.dispatcher, cast("Lookup", None), nowhere)
-        assert [await actions.is_first(click) for click in ("1", "1", "2")] == [True, False, True]

@@ -196,7 +196,7 @@ async def test_the_oldest_unfinished_one_goes_for_a_new_one(sent: bytes) -> None
             assert (await everything(await one.send(WHOLE))).startswith(b"HTTP/1.1 200")
 
 
-async def test_what_is_being_answered_is_not_closed_for_another() -> None:
+async def test_what_is_being_answered_or_left_takes_nobodys_place() -> None:
     """There may be twice as many of those as of others, and no more."""
     get = b"GET /gate HTTP/1.1\r\nHost: council\r\n\r\n"
     async with port(most=2) as one:
@@ -207,11 +207,6 @@ async def test_what_is_being_answered_is_not_closed_for_another() -> None:
         one.gate.set()
         for connection in answered:
             assert (await everything(connection)).endswith(b"gone through")
-
-
-async def test_what_is_left_by_its_sender_is_forgotten() -> None:
-    """It takes nobody's place."""
-    async with port(most=2) as one:
         kept = await one.send(HEAD)
         for _ in range(5):
             _, writer = await one.send(HEAD + b"h")

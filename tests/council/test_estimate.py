@@ -64,15 +64,11 @@ async def test_it_foresees_every_call_and_at_least_its_prompt(seats: Profile) ->
         assert written <= stage.prompt_tokens
 
 
-async def test_a_run_of_one_round_makes_just_these_calls() -> None:
-    """Answers, reviews, corrections, and the final answer."""
+async def test_files_history_and_thread_count_in_every_prompt_that_repeats_them() -> None:
+    """Once for each call; the same text costs the same wherever it comes from."""
     council = ScriptedCouncil()
     await council.run()
     assert estimate(brief(), cheap).calls == len(council.calls) == 13
-
-
-def test_files_history_and_thread_count_in_every_prompt_that_repeats_them() -> None:
-    """Once for each call; the same text costs the same wherever it comes from."""
     bare = estimate(brief(), cheap)
     filed = estimate(brief(attachments=(FILE,)), cheap)
     told = estimate(brief(history=History(turns=(Turn(question="x", answer=FILE.text),))), cheap)
@@ -109,24 +105,16 @@ def test_the_dearest_of_those_who_may_write_the_answer_counts() -> None:
     )
 
 
-def test_a_limit_of_replies_bounds_the_estimate() -> None:
-    """Every reply is assumed to have `max_tokens`."""
+def test_limits_searches_and_single_calls_are_estimated() -> None:
+    """Every reply is assumed to have `max_tokens`; a server of one's own searches nothing; one call has its own prompt."""
     short, usual = (estimate(brief(profile(**more)), cheap) for more in ({"max_tokens": 100}, {}))
     assert short.reply_tokens == 100
     assert short.cost < usual.cost / 3
-
-
-def test_web_searches_cost_where_the_provider_makes_them() -> None:
-    """In answers and corrections; a server of one's own searches nothing."""
     plain, web = (estimate(brief(profile(web=on)), cheap) for on in (False, True))
     assert web.cost - plain.cost == pytest.approx(8 * WEB_SEARCH)
     own = [{"model": name, "endpoint": "http://127.0.0.1:1/v1"} for name in FOUR]
     at_home = Profile.model_validate({"members": own, "chairman": "c/c", "web": True})
     assert estimate(brief(at_home), lambda _: FREE).cost == 0
-
-
-def test_one_call_is_estimated_by_its_own_prompt() -> None:
-    """Its prompt is known just before it is made."""
     call = Call("stage1.1:a", Member(model="a"), lambda: ({"role": "user", "content": "x" * 400},), 1.0)
     assert call_cost(call, CHEAP, 0.5) == CHEAP.cost(100, REPLY_TOKENS)
     assert call_cost(call, None, 0.5) == 0.5

@@ -113,7 +113,7 @@ async def test_a_whole_evaluation_finds_what_is_known(seed: int) -> None:
     assert models.calls["stage2"] == 3 * 40  # reviews are shared, and the second look has none
 
 
-async def test_arms_share_their_calls_and_the_second_look_asks_for_no_review() -> None:
+async def test_arms_are_named_or_the_usual_ones_and_share_their_calls() -> None:
     """Each member answers once, corrects once with reviews and once without; the chairman answers thrice."""
     working = answering(models := KnownModels(QUALITY, seed=4, mends=0.5, spoils=0.5))
     [item] = numbered(1)
@@ -124,6 +124,13 @@ async def test_arms_share_their_calls_and_the_second_look_asks_for_no_review() -
     again = models.calls.copy()
     await working.answer(item, ["quick", "second_look", "full_without_2_5"], "big/one")
     assert models.calls - again == {"stage3": 1}
+    council = profile("a", "b")
+    assert read_arms(None, council)[0] == "best"
+    assert "second_look" in read_arms(None, council)
+    assert read_arms("members, full,full", council) == ("member:a", "member:b", "full")
+    for wrong in ("fuller", " ,"):
+        with pytest.raises(ValueError, match="There is no arm"):
+            read_arms(wrong, council)
 
 
 @rows(
@@ -169,7 +176,7 @@ async def test_auto_asks_the_judge_and_counts_it() -> None:
 
 
 def test_an_arm_that_never_ran_is_invalid_and_never_compared() -> None:
-    """More than one in twenty without a result: its score isn't 0, it has none."""
+    """More than one in twenty without a result: its score isn't 0, it has none. A call without a price makes the sum unknown."""
     found = figures({"best": [1.0] * 20, "full": [None, None, *[1.0] * 18], "stage1": [None] * 20})
     for name, missing in (("full", 2), ("stage1", 20)):
         arm = found[name]
@@ -178,26 +185,15 @@ def test_an_arm_that_never_ran_is_invalid_and_never_compared() -> None:
         assert (arm.tokens, arm.cost, arm.seconds) == (200, 10.0, 40.0)
     one = figures({"best": [1.0] * 20, "full": [None, *[1.0] * 19]})["full"]
     assert (one.invalid, one.n) == (None, 19)
-
-
-def test_an_invalid_baseline_compares_nothing() -> None:
     found = figures({"best": [None] * 12, "full": [1.0] * 12}, missing="no_answer")
     assert found["full"].against is None
     assert found["full"].score == 1
-
-
-def test_unknown_cost_stays_unknown() -> None:
-    """One call without a price makes the sum unknown, never smaller."""
     unpriced = ArmAnswer("1", Usage(prompt_tokens=1, unpriced=1), 1.0)
     answers = {"a": {"best": unpriced}, "b": {"best": ArmAnswer("1", USED, 1.0)}}
     [best] = compare_arms(
         ["best"], answers, {"best": {"a": 1.0, "b": 1.0}}, baseline="best", margin=0.05, seed=1
     )
     assert (best.cost, best.tokens) == (None, 11)
-
-
-def test_a_tie_is_a_tie() -> None:
-    """What is alike everywhere differs by 0, within what so many questions can't rule out."""
     found = figures({"best": [1.0, 0.0] * 10, "full": [1.0, 0.0] * 10})["full"].against
     assert found is not None
     assert (found.difference, found.decision) == (0, "undecided")
@@ -250,13 +246,3 @@ def test_flips_are_counted_both_ways_and_by_member() -> None:
 )
 def test_the_majority_is_counted_by_final_lines(texts: list[str], chosen: int) -> None:
     assert majority(texts) == chosen
-
-
-def test_arms_are_named_or_the_usual_ones() -> None:
-    council = profile("a", "b")
-    assert read_arms(None, council)[0] == "best"
-    assert "second_look" in read_arms(None, council)
-    assert read_arms("members, full,full", council) == ("member:a", "member:b", "full")
-    for wrong in ("fuller", " ,"):
-        with pytest.raises(ValueError, match="There is no arm"):
-            read_arms(wrong, council)

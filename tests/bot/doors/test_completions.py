@@ -150,10 +150,10 @@ async def test_a_quiet_reply_is_kept_alive(
             assert json.loads(seen)["choices"][0]["message"]["content"] == ANSWER
 
 
-async def test_a_failure_after_the_headers_is_the_body(
+async def test_a_failure_after_the_headers_is_the_body_and_what_is_left_is_broken_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing that a client would take for an answer; who asks again within a minute has the status."""
+    """Nothing that a client would take for an answer; who asks again has the status, or takes the run over then."""
     monkeypatch.setattr(completions, "STATUS_SECONDS", 0.0)
     council = ScriptedCouncil({"stage1": failure("unavailable")}, held={"stage1.1:openai/gpt-5"})
     async with port(tmp_path, council) as at, aiohttp.ClientSession() as session:
@@ -169,6 +169,16 @@ async def test_a_failure_after_the_headers_is_the_body(
         status, again, sent = await post(at, body)
         assert (status, again, sent["x-should-retry"]) == (502, said, "false")
         assert len(council.calls) == calls == 4
+    monkeypatch.setattr(completions, "STATUS_SECONDS", 0.0)
+    council = ScriptedCouncil(held={"stage1.1:openai/gpt-5"})
+    async with port(tmp_path / "other", council) as at, aiohttp.ClientSession() as session:
+        headers = {"Authorization": f"Bearer {at.token}"}
+        body = {"model": MODEL, "messages": ASKED}
+        address = f"{at.base}/v1/chat/completions"
+        async with session.post(address, json=body, headers=headers) as response:
+            await at.doorway.office.dispatcher.tasks.drain(0)
+            with pytest.raises(aiohttp.ClientPayloadError):
+                await response.read()
 
 
 @pytest.mark.parametrize("streams", [True, False])
@@ -198,22 +208,6 @@ async def test_what_is_answered_while_the_council_ends_is_sent(
             assert "".join(texts) == ANSWER
         else:
             assert answered.choices[0].message.content == ANSWER
-
-
-async def test_what_is_left_to_the_next_start_is_broken_off(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """So that its client asks again, and takes it over then."""
-    monkeypatch.setattr(completions, "STATUS_SECONDS", 0.0)
-    council = ScriptedCouncil(held={"stage1.1:openai/gpt-5"})
-    async with port(tmp_path, council) as at, aiohttp.ClientSession() as session:
-        headers = {"Authorization": f"Bearer {at.token}"}
-        body = {"model": MODEL, "messages": ASKED}
-        address = f"{at.base}/v1/chat/completions"
-        async with session.post(address, json=body, headers=headers) as response:
-            await at.doorway.office.dispatcher.tasks.drain(0)
-            with pytest.raises(aiohttp.ClientPayloadError):
-                await response.read()
 
 
 def user(content: object) -> list[dict[str, Any]]:
@@ -343,17 +337,13 @@ async def test_one_model_is_found_as_it_would_be_asked(tmp_path: Path) -> None:
                 assert response.status == 401
 
 
-async def test_a_token_may_be_written_with_more_spaces(tmp_path: Path) -> None:
-    """And its scheme in any case."""
+async def test_a_token_may_be_written_with_more_spaces_and_a_host_with_its_port(tmp_path: Path) -> None:
+    """The token's scheme in any case; a host as the address that a client is given, of IPv6 with its brackets or without."""
     async with port(tmp_path) as at, aiohttp.ClientSession() as session:
         for value in ("Bearer  {}", "bearer\t{}", "BEARER   {}  "):
             headers = {"Authorization": value.format(at.token)}
             async with session.get(f"{at.base}/v1/models", headers=headers) as response:
                 assert response.status == 200, value
-
-
-def test_a_host_may_be_named_with_its_port() -> None:
-    """Or as the address that a client is given; an address of IPv6 with its brackets or without."""
     for given, name in (
         ("Council.internal:8808", "council.internal"),
         ("proxy", "proxy"),
@@ -369,7 +359,7 @@ def test_a_host_may_be_named_with_its_port() -> None:
 
 
 async def test_tokens_that_open_nothing(tmp_path: Path) -> None:
-    """Forged, expired, revoked, none at all, or written as something else: the same 401."""
+    """Forged, expired, revoked, none at all, or written as something else: the same 401. Nobody knew that a thread is private."""
     async with port(tmp_path) as at:
         tokens = at.doorway.office.library.tokens
         expired = await at.new_token("old", lasts=timedelta(microseconds=1))
@@ -391,14 +381,10 @@ async def test_tokens_that_open_nothing(tmp_path: Path) -> None:
         with pytest.raises(AuthenticationError):
             await at.openai(forged).models.list()
         assert at.doorway.office.council.calls == []
-
-
-async def test_a_token_of_a_thread_that_turns_out_private_opens_nothing(tmp_path: Path) -> None:
-    """Nobody knew when it was made; the first question there tells."""
     thread = Source(
         platform="discord", workspace="1" * 18, channel="2" * 18, thread="2" * 18, parent="3" * 18
     )
-    async with port(tmp_path) as at:
+    async with port(tmp_path / "other") as at:
         token = await at.new_token("thread", f"discord:{thread.workspace}/{thread.channel}")
         headers = {"Authorization": f"Bearer {token}"}
         body = {"model": MODEL, "messages": ASKED}
@@ -432,8 +418,8 @@ async def test_pages_in_browsers_reach_nothing(tmp_path: Path) -> None:
                 assert "Access-Control-Allow-Origin" not in sent
 
 
-async def test_the_same_key_is_the_same_answer(tmp_path: Path) -> None:
-    """By header or in the metadata; another body with it is refused, and isn't sent again."""
+async def test_the_same_key_is_the_same_answer_but_with_another_token(tmp_path: Path) -> None:
+    """By header or in the metadata; another body with it is refused, and isn't sent again. Scopes stay apart."""
     async with port(tmp_path) as at:
         body: dict[str, Any] = {"model": MODEL, "messages": ASKED}
         keyed = {**body, "metadata": {"idempotency_key": "k"}}
@@ -447,6 +433,11 @@ async def test_the_same_key_is_the_same_answer(tmp_path: Path) -> None:
         status, said, headers = await post(at, changed)
         assert (status, headers["x-should-retry"]) == (409, "false")
         assert said["error"]["code"] == "idempotency_key_reused"
+        other = await at.new_token("other", THERE)
+        body: dict[str, Any] = {"model": MODEL, "messages": ASKED}
+        one = await post(at, body, **{"Idempotency-Key": "k"})
+        two = await post(at, body, **{"Idempotency-Key": "k", "Authorization": f"Bearer {other}"})
+        assert one[1]["id"] != two[1]["id"]
 
 
 @pytest.mark.parametrize("streams", [True, False])
@@ -575,16 +566,6 @@ async def test_over_a_limit_there_is_a_time_to_come_again(tmp_path: Path) -> Non
             task.cancel()
             await asyncio.wait({task})
         council.release("stage1.1:openai/gpt-5")
-
-
-async def test_the_same_key_is_another_run_with_another_token(tmp_path: Path) -> None:
-    """Scopes stay apart."""
-    async with port(tmp_path) as at:
-        other = await at.new_token("other", THERE)
-        body: dict[str, Any] = {"model": MODEL, "messages": ASKED}
-        one = await post(at, body, **{"Idempotency-Key": "k"})
-        two = await post(at, body, **{"Idempotency-Key": "k", "Authorization": f"Bearer {other}"})
-        assert one[1]["id"] != two[1]["id"]
 
 
 async def test_the_port_has_three_addresses(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ async def test_lists_of_places_hold_and_lists_of_people_do_not(tmp_path: Path) -
 
 
 async def test_a_closed_channel_is_closed_to_programs(tmp_path: Path) -> None:
-    """By `opt_in`, by its admins, and for profiles that aren't open there."""
+    """By `opt_in`, by its admins, and for profiles that aren't open there; only Discord knows a channel's category."""
     async with doorway(tmp_path) as place:
         place.configure(access=Access(opt_in=True))
         with pytest.raises(Refusal):
@@ -116,10 +116,6 @@ async def test_a_closed_channel_is_closed_to_programs(tmp_path: Path) -> None:
             await place.door.ask(CI, replace(QUESTION, profile="fast"))
         with pytest.raises(UsageError, match="no profile"):
             await place.door.ask(CI, replace(QUESTION, profile="slow"))
-
-
-async def test_a_categorys_channels_are_closed_where_nobody_can_tell(tmp_path: Path) -> None:
-    """Only Discord knows a channel's category; a channel that is allowed by its id is open."""
     channel = "2" * 18
     program = replace(CI, scope=Scope("discord", "1" * 18, channel))
     deny = Rules(categories=frozenset({"3" * 18}))
@@ -210,8 +206,8 @@ async def test_a_runs_ceiling_is_its_askers(tmp_path: Path) -> None:
         assert progress.is_over
 
 
-async def test_the_same_request_is_one_run(tmp_path: Path) -> None:
-    """Under its key, however often and from wherever; another request with the key is refused."""
+async def test_the_same_request_is_one_run_for_a_day(tmp_path: Path) -> None:
+    """Under its key, however often and from wherever; another request with the key is refused, and after a day it begins anew."""
     keyed = replace(QUESTION, key="build-7")
     async with doorway(tmp_path) as place:
         first, second = await asyncio.gather(*(place.door.ask(CI, keyed) for _ in range(2)))
@@ -223,6 +219,16 @@ async def test_the_same_request_is_one_run(tmp_path: Path) -> None:
         assert len(place.office.council.calls) == CALLS
         for other in (replace(CI, id="another token"), ELSEWHERE):
             assert (await place.door.ask(other, keyed)).id != first.id
+    moment = datetime(2026, 3, 30, tzinfo=UTC)
+    keyed = replace(QUESTION, key="nightly")
+    async with doorway(tmp_path, calendar=lambda: moment) as place:
+        first = await place.door.ask(CI, keyed)
+        moment += timedelta(hours=24)
+        assert (await place.door.ask(CI, keyed)).id == first.id
+        moment += timedelta(seconds=1)
+        second = await place.door.ask(CI, keyed)
+        assert second.id != first.id
+        assert (await place.door.ask(CI, keyed)).id == second.id
 
 
 BODY = replace(QUESTION, body="the digest of its JSON")
@@ -328,20 +334,6 @@ async def test_an_interrupted_run_is_taken_over_and_continued(tmp_path: Path) ->
     assert len(again.asked("stage3")) == 1
 
 
-async def test_a_key_is_kept_for_a_day(tmp_path: Path) -> None:
-    """After that it begins a new run, once."""
-    moment = datetime(2026, 3, 30, tzinfo=UTC)
-    keyed = replace(QUESTION, key="nightly")
-    async with doorway(tmp_path, calendar=lambda: moment) as place:
-        first = await place.door.ask(CI, keyed)
-        moment += timedelta(hours=24)
-        assert (await place.door.ask(CI, keyed)).id == first.id
-        moment += timedelta(seconds=1)
-        second = await place.door.ask(CI, keyed)
-        assert second.id != first.id
-        assert (await place.door.ask(CI, keyed)).id == second.id
-
-
 async def test_nothing_of_another_scope_is_reached_by_any_id(tmp_path: Path) -> None:
     """Neither by a run's id nor by words nor in a history."""
     async with doorway(tmp_path) as place:
@@ -372,8 +364,8 @@ async def test_limits_hold_and_a_draining_council_says_so(tmp_path: Path) -> Non
         assert not (await place.door.progress(first.id, CI)).is_over
 
 
-async def test_a_run_ends_that_another_process_has_forgotten(tmp_path: Path) -> None:
-    """As soon as the door looks: nothing more is asked, and nothing is kept."""
+async def test_stop_and_forgetting_reach_a_run_from_another_process(tmp_path: Path) -> None:
+    """By its record in the journal, as soon as the door looks: nothing more is asked, and of the forgotten nothing is kept."""
     council = ScriptedCouncil(held={"stage1.1:openai/gpt-5"})
     async with doorway(tmp_path, council) as place:
         run = await place.door.ask(CI, QUESTION)
@@ -386,10 +378,6 @@ async def test_a_run_ends_that_another_process_has_forgotten(tmp_path: Path) -> 
         watching.cancel()
         assert (await place.office.library.past_answers.history(CHANNEL)).rows == ()
         assert "stage3" not in {call.step.partition(".")[0] for call in council.calls}
-
-
-async def test_stop_reaches_a_run_from_another_process(tmp_path: Path) -> None:
-    """By its record in the journal."""
     council = ScriptedCouncil(held={"stage1.1:openai/gpt-5"})
     async with doorway(tmp_path, council) as place:
         run = await place.door.ask(CI, QUESTION)

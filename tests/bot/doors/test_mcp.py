@@ -133,8 +133,8 @@ async def test_a_long_run_is_started_then_fetched(
         assert ended["untrusted"]["notes"] == {"ask": "How large is the data?"}
 
 
-async def test_bounds_are_told(tmp_path: Path) -> None:
-    """A ceiling is required, and waiting is short."""
+async def test_bounds_are_told_and_arguments_taken_as_clients_write_them(tmp_path: Path) -> None:
+    """A ceiling is required, and waiting is short; numbers may be text. Agents paste a diff: it is read as a file is."""
     async with port(tmp_path) as at, at.agent() as agent:
         for tool, given, why in (
             ("council_ask", {"question": "Shard?"}, "max_cost"),
@@ -152,11 +152,6 @@ async def test_bounds_are_told(tmp_path: Path) -> None:
         ):
             assert why in refused(await agent.call_tool(tool, given)), (tool, given)
         assert at.doorway.office.council.calls == []
-
-
-async def test_arguments_are_taken_as_clients_write_them(tmp_path: Path) -> None:
-    """Numbers as text, null or nothing for what is optional, fields of their own, a model's name."""
-    async with port(tmp_path) as at, at.agent() as agent:
         for number, more in enumerate(
             (
                 {"max_cost": "0.5"},
@@ -175,6 +170,19 @@ async def test_arguments_are_taken_as_clients_write_them(tmp_path: Path) -> None
             assert said(await agent.call_tool("council_result", fetch))["state"] == "answered", more
             fetch = {"id": asked["id"], "wait_seconds": None}
             assert said(await agent.call_tool("council_result", fetch))["state"] == "answered", more
+        code = "x = 1\n" * 2_000
+        long = f"Review this.\n{code}The flag is RED-7.\n{code}Is it right?"
+        short = said(await agent.call_tool("council_estimate", {"question": "Is it right?"}))
+        whole = said(await agent.call_tool("council_estimate", {"question": long}))
+        assert whole["tokens"] > short["tokens"] + 50_000
+        said(await agent.call_tool("council_ask", {"question": long, "max_cost": 10}))
+        await at.doorway.office.dispatcher.tasks.settled()
+        prompts = (
+            "".join(one["content"] for one in call.messages) for call in at.doorway.office.council.calls
+        )
+        prompt = next(each for each in prompts if "RED-7" in each)
+        assert prompt.count("RED-7") == 1
+        assert prompt.count("Review this.") == prompt.count("Is it right?") == 2
 
 
 async def test_half_a_character_is_refused(tmp_path: Path) -> None:
@@ -201,21 +209,6 @@ async def test_half_a_character_is_refused(tmp_path: Path) -> None:
                 result = (await response.json())["result"]
             assert result["isError"]
             assert argument in result["content"][0]["text"]
-
-
-async def test_a_question_with_its_material_is_asked(tmp_path: Path) -> None:
-    """Agents paste a diff into it: it is read as a file is, and counted."""
-    code = "x = 1\n" * 2_000
-    long = f"Review this.\n{code}The flag is RED-7.\n{code}Is it right?"
-    async with port(tmp_path) as at, at.agent() as agent:
-        short = said(await agent.call_tool("council_estimate", {"question": "Is it right?"}))
-        whole = said(await agent.call_tool("council_estimate", {"question": long}))
-        assert whole["tokens"] > short["tokens"] + 50_000
-        said(await agent.call_tool("council_ask", {"question": long, "max_cost": 10}))
-        await at.doorway.office.dispatcher.tasks.settled()
-        prompt = at.doorway.office.council.prompt("stage1.1:openai/gpt-5")
-        assert prompt.count("RED-7") == 1
-        assert prompt.count("Review this.") == prompt.count("Is it right?") == 2
 
 
 async def test_an_id_comes_before_any_client_gives_up(

@@ -26,7 +26,7 @@ async def begin(library: Library, name: str, origin: Source, *, begun: bool = Tr
 
 
 async def test_a_channels_places_are_counted_across_processes(library: Library) -> None:
-    """A person's run that another process has begun takes one; those that wait don't."""
+    """A person's run that another process has begun takes one for a quarter of an hour; those that wait don't."""
     waits: list[float] = []
     person = await begin(library, "person", HERE)
     await begin(library, "elsewhere", HERE.model_copy(update={"channel": "C2"}))
@@ -40,6 +40,15 @@ async def test_a_channels_places_are_counted_across_processes(library: Library) 
     queue = ProgramQueue(Limits(runs_per_channel=1), library.journal, sleep=sleep)
     async with queue.place(mine, Stop()):
         assert len(waits) == 1
+    await begin(library, "dead", HERE)
+    mine = await begin(library, "mine", PROGRAM, begun=False)
+    queue = ProgramQueue(
+        Limits(runs_per_channel=1),
+        library.journal,
+        now=lambda: datetime.now(UTC) + timedelta(minutes=16),
+    )
+    async with queue.place(mine, Stop()):
+        pass
 
 
 async def test_a_tokens_runs_are_counted_across_processes(library: Library) -> None:
@@ -55,19 +64,6 @@ async def test_a_tokens_runs_are_counted_across_processes(library: Library) -> N
     queue = ProgramQueue(Limits(runs_per_user=1), library.journal, sleep=sleep)
     async with queue.place(mine, stop):
         assert stop.pressed
-
-
-async def test_a_dead_processs_runs_hold_nobody_up_for_ever(library: Library) -> None:
-    """They count for a quarter of an hour."""
-    await begin(library, "dead", HERE)
-    mine = await begin(library, "mine", PROGRAM, begun=False)
-    queue = ProgramQueue(
-        Limits(runs_per_channel=1),
-        library.journal,
-        now=lambda: datetime.now(UTC) + timedelta(minutes=16),
-    )
-    async with queue.place(mine, Stop()):
-        pass
 
 
 async def test_what_waits_is_bounded_across_processes(library: Library) -> None:

@@ -139,17 +139,6 @@ def test_an_excerpt_shows_no_markdown(found: tuple[tuple[str, bool], ...], shown
     assert [text for text, marked in excerpt if marked] == [found[1][0]]
 
 
-def test_one_answer_shows_its_question_and_links_to_its_details(snapshot: SnapshotAssertion) -> None:
-    """Each button contains the conversation's id and the place of the answer in it, nothing else."""
-    sheet = pages.answer(CONVERSATION, ROW, Answer(ROW.id), FOUND)
-    assert render(sheet.message) == snapshot
-    assert sheet.choices == (
-        Choice("Open", "see", str(Detail(ROW.id, 0))),
-        Choice("Transcript", "transcript", ROW.id),
-        Choice("Share here", "share", str(Answer(ROW.id, 0))),
-    )
-
-
 def test_a_conversation_of_several_questions_shows_the_last_and_the_way_back() -> None:
     """A place beyond its end, from a button drawn before some were forgotten, is its last answer."""
     turns = [UserMessage(role="user", content="And in a year?"), ASSISTANT]

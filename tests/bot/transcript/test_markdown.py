@@ -1,12 +1,7 @@
 """A whole conversation as one Markdown document."""
 
-from syrupy.assertion import SnapshotAssertion
-
-from bot.render.markdown import render
 from bot.transcript.html import to_html
 from bot.transcript.markdown import to_markdown
-from bot.view.run import of_document
-from bot.view.thread import record
 from council.brief import Discussion, ThreadMessage
 from council.document.conversation import Conversation, UserMessage, Vote
 from council.document.results import ChairNotes
@@ -21,19 +16,6 @@ HEAD = (
 def conversation(*messages: object) -> Conversation:
     """Return the sample's conversation with other messages."""
     return CONVERSATION.model_copy(update={"messages": [*messages]})
-
-
-def test_a_conversation_reads_from_question_to_reviews(snapshot: SnapshotAssertion) -> None:
-    """Title and date, question, answer with its line of facts, then the record one level down."""
-    shown = to_markdown(CONVERSATION)
-    assert shown.startswith(
-        f"{HEAD}\n## Question\n\n> {QUESTION}\n\n## Answer\n\n"
-        "3 of 4 members answered; grok-4 failed (the provider was too busy)."
-    )
-    assert f"\n\n{FINAL.response}\n\n_3 of 4 members" in shown
-    sections = record(of_document(ASSISTANT, QUESTION, CONVERSATION))
-    assert shown.endswith("\n" + "\n".join(render(each, under=1) for each in sections))
-    assert [line for line in shown.splitlines() if line.startswith(("# ", "## ", "### "))] == snapshot
 
 
 def test_the_notes_and_the_readers_votes_follow_the_answer() -> None:

@@ -115,13 +115,6 @@ def test_it_says_the_same_everywhere() -> None:
     assert "".join(words(slack_text.fallback(message))) == "".join(expected)
 
 
-def test_discord_stacks_lists() -> None:
-    """It has no columns."""
-    assert discord_text.pages(Message("m", (COLUMNS,))) == [
-        ["**Pros**\n\n- Cheap\n- Quick\n\n**Cons**\n\n- It ends"]
-    ]
-
-
 def test_slack_shows_lists_side_by_side() -> None:
     """As fields of one section; lists that are too long for that are one below the other."""
     assert slack_text.pages(Message("m", (COLUMNS,))) == [

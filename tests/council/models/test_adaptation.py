@@ -55,7 +55,7 @@ def strict(*refused: str, name: bool = True):  # noqa: ANN201 - a habit of the f
     return habit
 
 
-async def test_refused_fields_are_left_out_at_once_and_for_good() -> None:
+async def test_refused_fields_are_left_out_for_good_but_no_more_than_five() -> None:
     """Each costs one refused request, never a retry; the next call sends none of them."""
     async with ModelServer() as server, opened(server) as client:
         server.always("m", strict("temperature", "stream_options", "max_tokens"))
@@ -64,6 +64,12 @@ async def test_refused_fields_are_left_out_at_once_and_for_good() -> None:
         await client.ask(full())
     assert len(server.history) == 5
     assert server.history[-1].request.keys() == {"model", "messages", "stream", "max_completion_tokens"}
+    extra = {f"x_{number}": 1 for number in range(7)}
+    async with ModelServer() as server, opened(server) as client:
+        server.always("m", strict(*extra))
+        for asked in (6, 7, 8):
+            assert await failure(client, full(extra=extra)) == "bad_request"
+            assert len(server.history) == asked
 
 
 @pytest.mark.parametrize(("status", "steps"), [(400, 2), (500, 2)])
@@ -94,16 +100,6 @@ async def test_a_known_hosts_breakdown_is_not_about_its_format() -> None:
         await client.ask(full(schema=FORM))
     first, second = (sent_format(each) for each in server.history)
     assert first == second
-
-
-async def test_no_more_than_five_refused_requests_are_spent_on_a_model() -> None:
-    """Then each call is asked once."""
-    extra = {f"x_{number}": 1 for number in range(7)}
-    async with ModelServer() as server, opened(server) as client:
-        server.always("m", strict(*extra))
-        for asked in (6, 7, 8):
-            assert await failure(client, full(extra=extra)) == "bad_request"
-            assert len(server.history) == asked
 
 
 def sent_format(exchange: Exchange) -> object:
@@ -179,8 +175,8 @@ def parts_of(exchange: Exchange) -> list[object]:
     return [each["content"] for each in cast("list[JsonObject]", exchange.request["messages"])]
 
 
-async def test_pictures_are_parts_of_the_first_question_also_after_a_breakdown() -> None:
-    """Before its text, as data URLs; what has nothing to do with them teaches nothing."""
+async def test_pictures_are_parts_of_the_first_question() -> None:
+    """Before its text, as data URLs; a model that takes none is told, and each reply says so."""
     async with ModelServer() as server, opened(server) as client:
         reply = await client.ask(showing())
         assert not reply.unseen
@@ -195,10 +191,6 @@ async def test_pictures_are_parts_of_the_first_question_also_after_a_breakdown()
         server.script("m", Turn(status=500, body={"error": {"message": "overloaded"}}))
         await failure(client, showing())
         assert not (await client.ask(showing())).unseen
-
-
-async def test_a_model_that_takes_no_pictures_is_asked_without() -> None:
-    """The model is told, and each reply says so; a call without pictures hides none."""
     said: JsonObject = {"error": {"message": "m is not a multimodal model"}}
     async with ModelServer() as server, opened(server) as client:
         server.script("m", Turn(status=400, body=said))

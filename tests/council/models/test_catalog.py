@@ -74,7 +74,7 @@ def test_a_list_is_read_as_its_server_writes_it(row: dict[str, Any]) -> None:
 
 
 async def test_members_learn_whether_their_model_takes_a_schema() -> None:
-    """In every seat; a model the list doesn't know gets plain text."""
+    """In every seat; a model the list doesn't know gets plain text, and a member with its own endpoint keeps its setting."""
     seats = profile(
         chairman_fallbacks=[Member(model="x-ai/grok-4", structured=True)],
         title_model=Member(model="openai/gpt-5"),
@@ -86,6 +86,17 @@ async def test_members_learn_whether_their_model_takes_a_schema() -> None:
     assert not resolved.chairman_fallbacks[0].structured
     assert resolved.title_model is not None
     assert resolved.title_model.structured
+    own = [
+        Member(model=f"own/{said}", endpoint="http://127.0.0.1:1/v1", structured=said)
+        for said in (True, False)
+    ]
+    resolved = await Catalog(Provider(LIST).fetch).resolve(profile(members=own))
+    assert [member.structured for member in resolved.members] == [True, False]
+    provider = Provider(LIST)
+    own = Member(model="smollm2", endpoint="http://127.0.0.1:1/v1")
+    seats = profile(members=[own], chairman=own)
+    await Catalog(provider.fetch).resolve(seats)
+    assert provider.asked == 0
 
 
 async def test_the_smallest_window_among_the_models_counts() -> None:
@@ -111,21 +122,6 @@ async def test_the_smallest_window_among_the_models_counts() -> None:
         assert catalog.window(profile(members=[small])) == UNKNOWN_WINDOW
     assert catalog.window(profile(members=[own]).in_a_run()) == UNKNOWN_WINDOW
     assert catalog.window(profile(demonstration=True)) == WINDOW
-
-
-async def test_the_list_is_about_the_councils_own_provider() -> None:
-    """A member with its own endpoint keeps its setting; the built-in model must need no network."""
-    own = [
-        Member(model=f"own/{said}", endpoint="http://127.0.0.1:1/v1", structured=said)
-        for said in (True, False)
-    ]
-    resolved = await Catalog(Provider(LIST).fetch).resolve(profile(members=own))
-    assert [member.structured for member in resolved.members] == [True, False]
-    provider = Provider(LIST)
-    own = Member(model="smollm2", endpoint="http://127.0.0.1:1/v1")
-    seats = profile(members=[own], chairman=own)
-    await Catalog(provider.fetch).resolve(seats)
-    assert provider.asked == 0
 
 
 async def test_the_server_decides_told_what_the_list_says() -> None:
@@ -203,17 +199,26 @@ def refused(called: Call, *profiles: Profile) -> Cause:
 
 
 def test_a_member_has_the_endpoint_and_the_key_of_today() -> None:
-    """The key's variable may have another name than when the run began."""
+    """Whatever a row says beside its model; it can't have a question sent to a model that nobody configured."""
     today = TODAY.model_copy(update={"members": (OWN.model_copy(update={"api_key_env": "NEW"}),)})
     found = Directory([today]).find(call(OWN))
     assert (found.endpoint, found.api_key_env) == (HERE, "NEW")
-
-
-def test_a_member_without_an_endpoint_is_the_councils_own() -> None:
-    """Whatever a row says beside its model."""
     crafted = ROUTED.model_copy(update={"endpoint": THERE, "api_key_env": "DISCORD_TOKEN"})
     found = Directory([TODAY]).find(Call("stage1.1:a", crafted, tuple, 1.0))
     assert (found.endpoint, found.api_key_env) == (None, None)
+    seats = [
+        Member(model=name, endpoint=f"http://127.0.0.1:{port}/v1") for port, name in enumerate("abcd", 1)
+    ]
+    today = Profile(
+        members=(seats[0],), chairman=seats[1], chairman_fallbacks=(seats[2],), title_model=seats[3]
+    )
+    directory = Directory([today])
+    assert [directory.find(call(seat)).endpoint for seat in seats] == [seat.endpoint for seat in seats]
+    crafted = ROUTED.model_copy(update={"fallbacks": ("evil/model", "meta/llama")})
+    assert Directory([TODAY]).find(call(crafted)).fallbacks == ("meta/llama",)
+    plain = Member(model="openai/gpt-5")
+    both = Profile(members=(ROUTED,), chairman=plain)
+    assert Directory([both]).find(call(ROUTED)).fallbacks == ROUTED.fallbacks
 
 
 @rows(
@@ -229,27 +234,6 @@ def test_a_member_without_an_endpoint_is_the_councils_own() -> None:
 def test_a_model_that_is_not_configured_is_not_asked(called: Call, cause: Cause) -> None:
     """A model that isn't on this council, or isn't served where the run has it."""
     assert refused(called) == cause
-
-
-def test_it_contains_everybody_who_may_be_asked() -> None:
-    """Members, chairman, its fallbacks, the title model."""
-    seats = [
-        Member(model=name, endpoint=f"http://127.0.0.1:{port}/v1") for port, name in enumerate("abcd", 1)
-    ]
-    today = Profile(
-        members=(seats[0],), chairman=seats[1], chairman_fallbacks=(seats[2],), title_model=seats[3]
-    )
-    directory = Directory([today])
-    assert [directory.find(call(seat)).endpoint for seat in seats] == [seat.endpoint for seat in seats]
-
-
-def test_only_configured_fallbacks_remain() -> None:
-    """A row can't have a question sent to a model that nobody configured."""
-    crafted = ROUTED.model_copy(update={"fallbacks": ("evil/model", "meta/llama")})
-    assert Directory([TODAY]).find(call(crafted)).fallbacks == ("meta/llama",)
-    plain = Member(model="openai/gpt-5")
-    both = Profile(members=(ROUTED,), chairman=plain)
-    assert Directory([both]).find(call(ROUTED)).fallbacks == ROUTED.fallbacks
 
 
 def test_a_changed_configuration_serves_the_runs_before_it_too() -> None:

@@ -168,8 +168,8 @@ async def test_an_answer_streams_and_comes_back_whole(*, streamed: bool) -> None
     assert reply.latency_ms >= 0
 
 
-async def test_what_a_call_costs_is_known_before_it_is_made() -> None:
-    """From the list, the dearest of a member and its fallbacks; on one's own machine it is nothing."""
+async def test_prices_are_those_of_the_councils_own_provider() -> None:
+    """From the list, the dearest of a member and its fallbacks; elsewhere ids may coincide, and one's own models are free."""
     dear: JsonObject = {
         "id": "b/dear",
         "pricing": {"prompt": "0.5", "completion": "0.25", "request": "1"},
@@ -187,26 +187,6 @@ async def test_what_a_call_costs_is_known_before_it_is_made() -> None:
         ):
             assert client.price("default", member) == price
     assert provider.history == []
-
-
-@rows(
-    ("address", "own"),
-    [
-        ("http://localhost:11434/v1", True),
-        ("http://127.0.0.1:1234/v1", True),
-        ("http://192.168.1.20:8080/v1", True),
-        ("http://[::1]:8080/v1", True),
-        ("https://api.example.com/v1", False),
-        ("http://8.8.8.8/v1", False),
-    ],
-)
-def test_addresses_of_ones_own_network_are_recognized(address: str, own: bool) -> None:
-    """This machine and its own network."""
-    assert is_own(httpx.URL(address)) is own
-
-
-async def test_listed_prices_are_those_of_the_councils_own_provider() -> None:
-    """Elsewhere, ids may coincide: only a proxy's replies tell its prices, and one's own models are free."""
     counted: JsonObject = {"prompt_tokens": 10, "completion_tokens": 2}
     keys = {"PROXY_KEY": "sk-proxy"}
     async with ModelServer(models=[PRICED]) as provider, opened(provider, keys=keys) as client:
@@ -223,6 +203,22 @@ async def test_listed_prices_are_those_of_the_councils_own_provider() -> None:
         for member, said, usage in asked:
             provider.script(MODEL, Turn("Yes.", usage=said))
             assert (await client.ask(call(**member))).usage == usage
+
+
+@rows(
+    ("address", "own"),
+    [
+        ("http://localhost:11434/v1", True),
+        ("http://127.0.0.1:1234/v1", True),
+        ("http://192.168.1.20:8080/v1", True),
+        ("http://[::1]:8080/v1", True),
+        ("https://api.example.com/v1", False),
+        ("http://8.8.8.8/v1", False),
+    ],
+)
+def test_addresses_of_ones_own_network_are_recognized(address: str, own: bool) -> None:
+    """This machine and its own network."""
+    assert is_own(httpx.URL(address)) is own
 
 
 FREE, PAID = False, True
@@ -407,8 +403,8 @@ async def test_the_deadline_is_by_the_clock_on_the_wall(turn: Turn) -> None:
     assert provider.history[1].abandoned
 
 
-async def test_a_deadline_after_a_retry_says_what_was_wrong_before() -> None:
-    """The first failure is the one worth knowing."""
+async def test_a_silent_stream_is_given_up_and_a_deadline_says_what_was_wrong_before() -> None:
+    """The first failure is the one worth knowing; the failure of a silent one says how long it was silent."""
     async with ModelServer() as provider, opened(provider) as client:
         provider.script(MODEL, Turn(status=503), Turn(stall=True))
         failing = asyncio.create_task(failure(client, call(deadline=20)))
@@ -417,10 +413,6 @@ async def test_a_deadline_after_a_retry_says_what_was_wrong_before() -> None:
         why = await failing
     assert (why.cause, why.attempts) == ("deadline", 2)
     assert why.detail == "no whole reply within 20 s; before that: scripted 503"
-
-
-async def test_a_silent_stream_is_given_up_and_asked_again() -> None:
-    """Long before the deadline; the failure says how long it was silent."""
     retried: list[str] = []
     asked = call(deadline=60, idle_timeout=20, on_retry=lambda why, _: retried.append(why.detail))
     async with ModelServer() as provider, opened(provider) as client:
@@ -447,8 +439,8 @@ async def test_a_server_of_ones_own_may_be_silent_until_the_deadline() -> None:
     assert (silent.cause, silent.attempts) == ("silence", 1)
 
 
-async def test_what_failed_attempts_cost_counts() -> None:
-    """A reply that broke off is paid for, too, even if no answer follows."""
+async def test_what_failed_or_forbidden_attempts_cost_counts() -> None:
+    """A reply that broke off is paid for, too; whoever bounds a call is asked before the next request."""
     usage: JsonObject = {"prompt_tokens": 100, "completion_tokens": 10, "cost": 0.5}
     broken = Turn("It depends", finish_reason="error", usage=usage)
     async with ModelServer() as provider, opened(provider, retries=quick(max_attempts=2)) as client:
@@ -458,9 +450,21 @@ async def test_what_failed_attempts_cost_counts() -> None:
     assert reply.usage == Usage(prompt_tokens=200, completion_tokens=20, cost=0.75)
     assert why.usage == Usage(prompt_tokens=200, completion_tokens=20, cost=1.0)
 
+    async def refuse() -> None:
+        raise ModelError(Failure(cause="over_budget", attempts=0))
 
-async def test_a_whole_answer_counts_though_the_stream_stays_open() -> None:
-    """The server may never close it; what the model said is said."""
+    asked = call(budget=refuse)
+    async with ModelServer() as provider, opened(provider) as client:
+        provider.script(MODEL, Turn(status=500), Turn("It dep", finish_reason="error", usage=None))
+        why = await failure(client, asked)
+        assert len(provider.history) == 2  # the first one cost nothing
+    assert why.cause == "over_budget"
+    assert why.usage is not None
+    assert why.usage.prompt_tokens == 3
+
+
+async def test_a_stream_that_stays_open_or_continues_after_its_end_is_left() -> None:
+    """The server may never close it; what the model said is said. The usage may follow, for a moment and no longer."""
     async with ModelServer() as provider, opened(provider) as client:
         provider.script(MODEL, Turn(events=(END, b""), stall=True))
         asking = asyncio.create_task(client.ask(call()))
@@ -470,6 +474,10 @@ async def test_a_whole_answer_counts_though_the_stream_stays_open() -> None:
         assert (await asking).text.strip() == "Yes."
         await until(lambda: provider.in_flight == 0)
     assert provider.history[0].abandoned
+    async with ModelServer() as provider, opened(provider, linger=0.02) as client, asyncio.timeout(20):
+        provider.always(MODEL, Turn(drip=END))
+        reply = await client.ask(call(deadline=60.0))
+    assert reply.text.startswith("Yes.")
 
 
 @rows(
@@ -546,22 +554,6 @@ async def test_a_call_is_paid_for_from_when_it_is_sent() -> None:
     assert calls[0].meter.usage.cost == pytest.approx(1.03)
     assert calls[0].meter.usage.unsure == pytest.approx(1.0)  # the prompt is paid for in any case
     assert calls[1].meter.usage is None
-
-
-async def test_no_further_attempt_is_made_where_its_cost_has_no_room() -> None:
-    """Whoever bounds a call is asked before a request that follows one that cost something."""
-
-    async def refuse() -> None:
-        raise ModelError(Failure(cause="over_budget", attempts=0))
-
-    asked = call(budget=refuse)
-    async with ModelServer() as provider, opened(provider) as client:
-        provider.script(MODEL, Turn(status=500), Turn("It dep", finish_reason="error", usage=None))
-        why = await failure(client, asked)
-        assert len(provider.history) == 2  # the first one cost nothing
-    assert why.cause == "over_budget"
-    assert why.usage is not None
-    assert why.usage.prompt_tokens == 3
 
 
 # Connections --------------------------------------------------------------------------------------
@@ -787,14 +779,6 @@ async def test_texts_that_are_too_large_are_refused(
         why = await failure(client, call(deadline=60.0))
     assert (why.cause, why.attempts) == ("too_large", 1)
     assert max(parsed, default=0) <= 4 * MIB
-
-
-async def test_a_stream_that_continues_after_its_end_is_left() -> None:
-    """The usage may follow, for a moment and no longer, whatever else arrives."""
-    async with ModelServer() as provider, opened(provider, linger=0.02) as client, asyncio.timeout(20):
-        provider.always(MODEL, Turn(drip=END))
-        reply = await client.ask(call(deadline=60.0))
-    assert reply.text.startswith("Yes.")
 
 
 async def test_a_whole_reply_outlasts_stop() -> None:

@@ -122,14 +122,10 @@ def test_a_text_without_the_tags_is_heard_as_it_is(text: str, size: int) -> None
     assert read(*pieces(text, size)).answer == text
 
 
-def test_what_was_heard_of_thoughts_is_withdrawn() -> None:
-    """Once: after the tag, the model is known to leave the opening one out."""
+def test_what_was_heard_of_thoughts_is_withdrawn_once() -> None:
+    """After the tag the model is known to leave the opening one out, and is heard after the closing one."""
     found = read("The user ", "is new.\n", CLOSING, "\n\nYes.")
     assert found == ("Yes.", "The user is new.\n", ["The user is new.\n"], True)
-
-
-def test_a_model_known_to_leave_the_opening_tag_out_is_heard_after_the_closing_one() -> None:
-    """As it comes; at the end if it didn't think, and not at all if it was cut off before its tag."""
     heard: list[str] = []
     reading = ThoughtFilter(heard.append, waits_for_tag=True)
     for piece in ("The user ", "is new.\n", CLOSING, "\n\nYes", ", it is."):
@@ -137,17 +133,13 @@ def test_a_model_known_to_leave_the_opening_tag_out_is_heard_after_the_closing_o
     assert heard == ["Yes", ", it is."]
     assert read("Yes, ", "it is.", waits=True) == ("Yes, it is.", "", [], False)
     assert read("The user ", "is", waits=True, is_whole=False) == ("", "The user is", [], False)
-
-
-def test_a_fence_that_thoughts_left_open_held_no_code() -> None:
-    """For a model known to think first; for any other, the fence's lines are text."""
     text = "See:\n```py\nx\n</think>\nYes."
     assert read(text, waits=True).answer == "Yes."
     assert read(text).answer == text
 
 
-def test_a_long_line_is_neither_tag_nor_fence() -> None:
-    """Nothing is held back for it without end."""
+def test_a_long_line_is_no_mark_and_thoughts_are_kept_at_their_end() -> None:
+    """Nothing is held back without end; a ballot is at the end of thoughts."""
     heard: list[str] = []
     reading = ThoughtFilter(heard.append)
     for piece in ["  "] * LONGEST_MARK:
@@ -156,10 +148,6 @@ def test_a_long_line_is_neither_tag_nor_fence() -> None:
     for piece in ["a\n"] + ["```"] * LONGEST_MARK:
         reading.feed(piece)
     assert len("".join(heard)) > LONGEST_MARK
-
-
-def test_thoughts_are_kept_at_their_end() -> None:
-    """A ballot is at the end."""
     found = read(OPENING, *["x" * 99 + "\n"] * (MOST_KEPT // 50), f"B{CLOSING}Yes.")
     assert len(found.thoughts) == MOST_KEPT
     assert found.thoughts.endswith("x\nB")
@@ -214,15 +202,6 @@ async def test_what_a_server_sends_is_read(row: Row) -> None:
         assert ("tokens" in row) is (reply.usage.source == "measured")
 
 
-def test_chunks_are_heard_as_they_come() -> None:
-    """The listener hears exactly the pieces that make up the answer."""
-    heard: list[str] = []
-    completion = Completion(heard.append)
-    for content in ("It ", None, "depends."):
-        completion.take_chunk({"choices": [{"delta": {"content": content}}]})
-    assert heard == ["It ", "depends."]
-
-
 @rows("cut", range(1, 5))
 def test_an_emoji_cut_in_two_comes_out_whole(cut: int) -> None:
     """Servers that count UTF-16 units send its halves as lone surrogates in two chunks."""
@@ -242,9 +221,14 @@ def test_what_is_no_json_object_is_malformed(data: bytes) -> None:
 
 
 def test_json_is_read_where_a_strict_reader_gives_up() -> None:
-    """Lone halves of a pair are legal, and one byte that isn't UTF-8 costs a character."""
+    """Lone halves of a pair are legal, and one byte that isn't UTF-8 costs a character; pieces are heard as they come."""
     assert parse(b'{"a": "\\ud83d"}') == {"a": "\ud83d"}
     assert parse(b'{"a": "na\xefve"}') == {"a": "na\ufffdve"}
+    heard: list[str] = []
+    completion = Completion(heard.append)
+    for content in ("It ", None, "depends."):
+        completion.take_chunk({"choices": [{"delta": {"content": content}}]})
+    assert heard == ["It ", "depends."]
 
 
 @given(

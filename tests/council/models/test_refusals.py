@@ -90,7 +90,7 @@ def change(before: JsonObject, after: JsonObject) -> str:
 
 
 async def test_words_that_name_no_field_teach_nothing() -> None:
-    """A path into the messages is no field to leave out."""
+    """A path into the messages is no field to leave out; of a limit's two names each is tried once."""
     async with ModelServer() as server, opened(server) as client:
         for said in cast("list[str]", ROWS["nothing"]):
             server.script("m", Turn(status=400, body={"error": {"message": said}}))
@@ -98,10 +98,6 @@ async def test_words_that_name_no_field_teach_nothing() -> None:
             await client.ask(full())
     first, *others = (each.request for each in server.history)
     assert all(each == first for each in others)
-
-
-async def test_a_limit_refused_under_both_names_is_left_out() -> None:
-    """Each is tried once."""
     async with ModelServer() as server, opened(server) as client:
         named = [Turn(status=400, body={"error": {"message": "no", "param": name}}) for name in LIMITS]
         server.script("m", *named)

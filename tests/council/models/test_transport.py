@@ -85,10 +85,10 @@ async def test_an_unknown_certificate_is_refused(client: httpx.AsyncClient) -> N
             await pieces(client, url)
 
 
-async def test_a_reply_that_comes_at_once_is_there_at_once(
+async def test_a_reply_is_read_seldom_but_at_once_when_it_comes_at_once(
     client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A pause takes a part of the time that the reply has taken; here, any other would never end."""
+    """A pause takes a part of the time that the reply has taken; a read that brings much is followed at once."""
     monkeypatch.setattr(transport, "READ_INTERVAL", 1e6)
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -100,6 +100,22 @@ async def test_a_reply_that_comes_at_once_is_there_at_once(
     async with served(answer) as url, asyncio.timeout(30):
         for _ in range(4):  # each reply is timed separately
             assert b"".join(await pieces(client, url)) == b"data: 1\n\ndata: 2\n\n"
+    collected: list[int] = []
+
+    async def collect(_: object) -> None:
+        collected.append(1)
+
+    monkeypatch.setattr("council.models.transport._Body._collect", collect)
+    body = b"x" * 2**23
+
+    async def pour(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(HEAD + chunk(body) + END)
+        await writer.drain()
+
+    async with served(pour) as url:
+        assert b"".join(await pieces(client, url)) == body
+    assert len(collected) < 2**23 / transport.FULL_READ / 4
 
 
 def raw_deflate(data: bytes) -> bytes:
@@ -156,28 +172,6 @@ async def test_a_broken_packed_reply_is_malformed(client: httpx.AsyncClient) -> 
         with pytest.raises(ModelError) as caught:
             await pieces(client, url)
     assert caught.value.failure.cause == "malformed"
-
-
-async def test_what_comes_fast_is_read_fast(
-    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A read that brings much is followed by the next one at once."""
-    collected: list[int] = []
-
-    async def collect(_: object) -> None:
-        collected.append(1)
-
-    monkeypatch.setattr("council.models.transport._Body._collect", collect)
-    body = b"x" * 2**23
-
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(HEAD + chunk(body) + END)
-        await writer.drain()
-
-    async with served(answer) as url:
-        assert b"".join(await pieces(client, url)) == body
-    assert len(collected) < 2**23 / transport.FULL_READ / 4
 
 
 async def test_a_system_that_cannot_collect_reads_on(

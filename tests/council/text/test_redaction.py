@@ -49,14 +49,10 @@ def test_a_short_secret_is_hidden_only_as_a_word(secret: str, text: str) -> None
 
 
 def test_texts_without_a_secret_stay() -> None:
-    """Neither its kind nor a short beginning is secret."""
+    """Of secrets that begin alike the longest is hidden."""
     text = f"{SECRET[: HEAD - 1]} is a key of OpenRouter"
     assert Redaction([SECRET]).hide(text) == text
     assert Redaction([""]).hide(text) == text
-
-
-def test_of_secrets_that_begin_alike_the_longest_is_hidden() -> None:
-    """Otherwise the end of the longer one would be left."""
     assert Redaction(["short", f"{SECRET}-1", f"{SECRET}-22"]).hide(f"{SECRET}-22 short") == (
         f"{HIDDEN} {HIDDEN}"
     )

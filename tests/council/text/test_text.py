@@ -51,32 +51,24 @@ def test_a_language_shows_in_a_short_question(name: str, text: str) -> None:
     assert language(text) == name
 
 
-def test_every_language_that_is_told_has_a_tag() -> None:
-    """For readers that speak."""
+def test_every_language_that_is_told_has_a_tag_and_english_is_never_mistaken() -> None:
+    """A third of the letters decides the script."""
     assert len({language_tag(text) for _, text in KNOWN}) == len({name for name, _ in KNOWN})
     assert language_tag("Warum ist der Himmel blau? Antworte in zwei Sätzen.") == "de"
     assert language_tag("Postgres or MySQL?") is None
+    pages = [Path("README.md"), Path("CHANGELOG.md"), *Path("docs").rglob("*.md")]
+    said = [each for page in pages for each in re.split(r"(?<=[.!?])\s+|\n", page.read_text())]
+    assert len(said) > 1_000
+    assert {language(each) for each in said} == {"English", None}
+    assert script("Nutze PostgreSQL.") == "Latin"
+    assert script("使用 PostgreSQL 数据库即可") == "Chinese"
+    assert script("ใช้ PostgreSQL ได้เลย") == "Thai"
 
 
 @rows("text", UNKNOWN)
 def test_nothing_is_guessed(text: str) -> None:
     """Words common to many languages decide nothing."""
     assert language(text) is None
-
-
-def test_english_is_never_mistaken_for_anything_else() -> None:
-    """Every sentence of the project's own pages."""
-    pages = [Path("README.md"), Path("CHANGELOG.md"), *Path("docs").rglob("*.md")]
-    said = [each for page in pages for each in re.split(r"(?<=[.!?])\s+|\n", page.read_text())]
-    assert len(said) > 1_000
-    assert {language(each) for each in said} == {"English", None}
-
-
-def test_a_third_of_the_letters_decides_the_script() -> None:
-    """Names and code in Latin letters don't change it."""
-    assert script("Nutze PostgreSQL.") == "Latin"
-    assert script("使用 PostgreSQL 数据库即可") == "Chinese"
-    assert script("ใช้ PostgreSQL ได้เลย") == "Thai"
 
 
 @rows(
