@@ -84,7 +84,6 @@ class Bill:
 
     @property
     def dollars(self) -> float:
-        """What it costs."""
         if self.kind == "refused":
             return 0.0
         prompt, completion = PRICES[self.model]

@@ -76,7 +76,6 @@ class Exchange:
 
     @property
     def model(self) -> str:
-        """The model that was asked."""
         return str(self.request.get("model"))
 
     @property

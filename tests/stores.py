@@ -69,7 +69,6 @@ class Home:
         return bytes(content)
 
     def delete(self, conversation_id: str) -> None:
-        """Delete a document."""
         if self.address is None:
             self._file(conversation_id).unlink()
         else:

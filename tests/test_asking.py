@@ -53,7 +53,6 @@ async def into(council: Program, path: str, *words: str) -> Ended:
 
 
 def environment(council: Program) -> dict[str, str]:
-    """Return the environment of a command."""
     return PLAIN | COVERAGE | council.environment
 
 
@@ -187,7 +186,6 @@ class Watched(Journal):
         bounds: Bounds | None = None,
         pictures: Mapping[str, str] | None = None,
     ) -> Begun:
-        """Look, and begin."""
         async with self._locks.acquire(run.id) as held:
             self.free.append(held)
         return await super().begin(

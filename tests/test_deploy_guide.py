@@ -55,7 +55,6 @@ SECONDS = 30.0
 
 
 def section(heading: str) -> str:
-    """Return a section of the guide."""
     return page("docs/run.md").partition(f"\n### {heading}\n")[2].partition("\n##")[0]
 
 
@@ -82,7 +81,6 @@ class Machine:
         return words
 
     def path(self, name: str) -> Path:
-        """Return a path on this machine."""
         return Path(self.here(name))
 
     def stand_in(self, name: str, more: str = "") -> None:
@@ -132,13 +130,11 @@ class Machine:
             return await self.serving.wait()
 
     def conversations(self, folder: str) -> list[Path]:
-        """Return the conversations in a data folder."""
         return [*self.path(folder).glob("conversations/*.json")]
 
 
 @asynccontextmanager
 async def at_work(folder: Path) -> AsyncGenerator[tuple[Machine, SlackServer]]:
-    """Yield a machine, and the Slack that it serves."""
     async with SlackServer() as slack, ModelServer(models=MODELS, key=GOOD_KEY) as models:
         bob = slack.add_user("bob")
         slack.add_channel("room", bob)

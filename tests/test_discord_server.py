@@ -26,7 +26,6 @@ from tests.discord_server import (
 )
 from tests.pairs import rows
 
-SEND = "POST /channels/{channel_id}/messages"
 NOBODY = discord.AllowedMentions.none()
 QUIET = discord.Intents(guilds=True, guild_messages=True, dm_messages=True)
 
@@ -95,19 +94,16 @@ async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[DiscordServer
 
 @pytest.fixture
 def guild(server: DiscordServer) -> Guild:
-    """A guild the bot is in."""
     return server.guild("The team")
 
 
 @pytest.fixture
 def ada(server: DiscordServer, guild: Guild) -> User:
-    """A member of the guild."""
     return server.member(guild, "ada")
 
 
 @pytest.fixture
 def general(server: DiscordServer, guild: Guild) -> Channel:
-    """A text channel."""
     return server.channel(guild, "general")
 
 
@@ -143,7 +139,6 @@ async def bot(server: DiscordServer, general: Channel, ada: User) -> AsyncIterat
 
 
 async def carded(server: DiscordServer, channel: Channel, user: User) -> Message:
-    """Ask, and give the card."""
     interaction = await server.slash(channel, user, "council", question="Why?").acknowledged()
     assert interaction.message is not None
     return interaction.message

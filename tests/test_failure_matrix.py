@@ -61,7 +61,6 @@ class Told:
 
 
 def steps(stage: str, *models: str) -> tuple[str, ...]:
-    """Name the steps of some models in one stage."""
     return tuple(f"{stage}.1:{model}" for model in models)
 
 
@@ -111,7 +110,6 @@ def first_line(result: Told) -> str:
 
 
 def short(model: str) -> str:
-    """Name a model as the card does."""
     return model.partition("/")[2]
 
 

@@ -15,7 +15,7 @@ from tests.bot.doctor.scene import BOT_TOKEN, GOOD_KEY, KEY, PRICES
 from tests.discord_server import DiscordServer
 from tests.launcher import Process, start
 from tests.model_server import Json, ModelServer
-from tests.slack_server import Channel, Message, SlackServer
+from tests.slack_server import SlackServer
 from tests.test_documents import text
 from tests.test_program import COVERAGE, PLAIN
 from tests.test_team_chat import QUICK, until
@@ -24,8 +24,6 @@ MODELS: list[Json] = [
     {"id": name, "pricing": PRICES}
     for name in ("openai/gpt-5", "anthropic/claude-sonnet-4.5", "google/gemini-2.5-pro")
 ]
-AT_ONCE = (0.02,) * 100
-"""Pauses before Slack repeats an event: the second news of a removal comes too early during the first."""
 ELSEWHERE = ("council init",)
 """Another way to do the same, which `tests/bot/terminal/test_init.py` goes."""
 
@@ -150,11 +148,6 @@ async def test_the_guide_for_slack_ends_with_an_answer(tmp_path: Path) -> None:
             await until(lambda: any(post.pinged for post in [card, *slack.thread(room, card.ts)]))
         finally:
             await reader.leave()
-
-
-def cards(slack: SlackServer, room: Channel) -> list[Message]:
-    """Return the bot's cards in a channel."""
-    return [message for message in slack.messages(room) if message.bot_id]
 
 
 @pytest.mark.parametrize("block", blocks("docs/configuration.md", "toml"))

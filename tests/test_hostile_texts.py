@@ -36,7 +36,6 @@ class Watched(io.StringIO):
     """A terminal."""
 
     def isatty(self) -> bool:
-        """Somebody watches."""
         return True
 
 

@@ -43,7 +43,6 @@ def fill(page: Served) -> None:
 
 
 def panels() -> list[dict[str, Any]]:
-    """Return the dashboard's panels."""
     return json.loads((DEPLOY / "grafana.json").read_text())["panels"]
 
 

@@ -18,8 +18,6 @@ from tests.storage.test_postgres import disconnect
 from tests.test_program import QUESTION, Program, asked
 from tests.test_team_chat import general_of, pings, running, servers, until
 
-ROOT = Path(__file__).parents[1]
-
 
 def count(address: str, table: str) -> int:
     """Count a table's rows."""

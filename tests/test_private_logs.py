@@ -132,5 +132,4 @@ async def test_nobodys_words_and_no_secret_are_logged(tmp_path: Path, level: str
 
 
 def documents(folder: Path) -> list[Path]:
-    """Name the conversations there are."""
     return [*(folder / "data" / "conversations").glob("*.json")]

@@ -74,7 +74,6 @@ class Program:
         return Ended(process.returncode or 0, out.decode(), err.decode())
 
     def document(self) -> Conversation:
-        """Read the one conversation there is."""
         [file] = (self.folder / "data" / "conversations").glob("*.json")
         return Conversation.model_validate_json(file.read_bytes())
 

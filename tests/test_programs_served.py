@@ -20,7 +20,6 @@ NO_LIMIT = ("--max-cost-day", "none")
 
 
 async def token_of(council: Program) -> str:
-    """Make a token for the terminal."""
     made = await council("token", "new", "--name", "ci", "--scope", "terminal", *NO_LIMIT)
     return made.out.strip()
 
@@ -52,34 +51,8 @@ async def until_open(port: int) -> None:
 
 
 async def until_asked(server: ModelServer, model: str) -> None:
-    """Wait until a model is asked."""
     while not any(each.model == model for each in server.history):
         await asyncio.sleep(0.005)
-
-
-async def test_a_killed_server_continues_and_its_client_gets_the_run(tmp_path: Path) -> None:
-    """OpenAI's client tries again by itself; only the call in flight is made again."""
-    from openai import AsyncOpenAI
-
-    async with asked(tmp_path) as (council, server):
-        token, port = await token_of(council), free_port()
-        client = AsyncOpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key=token, max_retries=50)
-        server.script(CHAIR, Turn(latency=60))
-        async with served(council, port) as process:
-            asking = asyncio.create_task(
-                client.chat.completions.create(
-                    model="council/default", messages=[{"role": "user", "content": QUESTION}]
-                )
-            )
-            await until_asked(server, CHAIR)
-            before = Counter(each.model for each in server.history)
-            process.kill()
-            await process.communicate()
-        async with served(council, port):
-            answered = await asking
-        after = Counter(each.model for each in server.history)
-        assert after - before == Counter({CHAIR: 1})
-        assert answered.choices[0].message.content == council.document().answers[0].stage3.response
 
 
 async def test_the_same_key_is_the_same_run_after_a_kill(tmp_path: Path, home: Home) -> None:

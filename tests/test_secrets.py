@@ -184,7 +184,6 @@ class Installation:
 
     @staticmethod
     def at(url: str, name: str, password: str) -> str:
-        """Return an address with a name and a password."""
         return url.replace("//", f"//{name}:{password}@")
 
     async def begin(self, *words: str, more: str = "", **environment: str) -> Process:

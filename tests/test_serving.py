@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
-from aiohttp import web
 
 from bot.cli.execution import LOST
 from tests.discord_server import DiscordServer
@@ -53,7 +52,6 @@ async def silence() -> AsyncGenerator[Silence]:
 
 
 def configured(platform: str, url: str) -> dict[str, str]:
-    """Configure one platform, at this address."""
     address = {"discord": "DISCORD_API_BASE_URL", "slack": "SLACK_API_URL"}[platform]
     tokens = {
         name: value
@@ -64,7 +62,6 @@ def configured(platform: str, url: str) -> dict[str, str]:
 
 
 async def ended(process: Process, number: signal.Signals) -> str:
-    """Tell a process to end, and return its output."""
     process.send_signal(number)
     _, said = await finished(process)
     assert process.returncode == 0, said
@@ -246,29 +243,6 @@ async def test_it_ends_when_discord_refuses_its_token_for_good(tmp_path: Path) -
     assert "Traceback" not in said
     assert "voice" not in said
     assert "draining" in said
-
-
-async def test_what_is_not_discord_is_named(tmp_path: Path) -> None:
-    """In one line, whatever error discord.py raises."""
-
-    async def nothing(_: web.Request) -> web.Response:
-        return web.json_response({})
-
-    app = web.Application()
-    app.router.add_get("/{path:.*}", nothing)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    refused = await Program(tmp_path, configured("discord", url))("run")
-    await runner.cleanup()
-    assert refused.code == 2
-    assert "Traceback" not in refused.err
-    assert refused.err.endswith(
-        "The configuration can't be used:\n"
-        "DISCORD_API_BASE_URL: the server there doesn't respond as Discord does. Unset it, or check that "
-        "it ends in /api/v10 and that no other server answers in its place\n"
-    )
 
 
 async def test_it_ends_when_the_database_cannot_be_written_any_more(tmp_path: Path) -> None:

@@ -28,13 +28,11 @@ Json = dict[str, Any]
 
 @pytest.fixture
 def clock() -> HandClock:
-    """A clock the test moves."""
     return HandClock()
 
 
 @pytest_asyncio.fixture
 async def slack(clock: HandClock) -> AsyncIterator[SlackServer]:
-    """A Slack that retries at once."""
     async with SlackServer(clock) as server:
         server.patience.retry_delays = (0, 0, 0)
         server.patience.ack_seconds = 30  # a busy machine fails no test
@@ -43,7 +41,6 @@ async def slack(clock: HandClock) -> AsyncIterator[SlackServer]:
 
 @pytest.fixture
 def ada(slack: SlackServer) -> User:
-    """An admin."""
     return slack.add_user("ada", admin=True)
 
 
@@ -61,7 +58,6 @@ async def client(slack: SlackServer) -> AsyncIterator[AsyncWebClient]:
 
 
 def bolt(slack: SlackServer) -> AsyncApp:
-    """A Bolt app of the first workspace."""
     client = AsyncWebClient(slack.token, base_url=slack.api_url)
     return AsyncApp(client=client, signing_secret=slack.signing_secret)
 
@@ -82,32 +78,26 @@ async def in_socket_mode(slack: SlackServer, app: AsyncApp) -> AsyncGenerator[No
 
 
 def plain(text: str) -> Json:
-    """A plain text object."""
     return {"type": "plain_text", "text": text}
 
 
 def section(text: str, kind: str = "mrkdwn") -> Json:
-    """A section block."""
     return {"type": "section", "text": {"type": kind, "text": text}}
 
 
 def header(text: str, kind: str = "plain_text") -> Json:
-    """A header block."""
     return {"type": "header", "text": {"type": kind, "text": text}}
 
 
 def table(cell: str = "x", rows: int = 1, columns: int = 1) -> Json:
-    """A table block."""
     return {"type": "table", "rows": [[{"type": "raw_text", "text": cell}] * columns] * rows}
 
 
 def rich_text(element: Json) -> Json:
-    """A rich text block of one element."""
     return {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [element]}]}
 
 
 def markdown(text: str) -> Json:
-    """A markdown block."""
     return {"type": "markdown", "text": text}
 
 

@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import aiohttp
 import pytest
 
 from council.document.conversation import Conversation
@@ -50,7 +49,6 @@ class Team:
     status: int
 
     def documents(self) -> list[Conversation]:
-        """Read every conversation there is."""
         folder = self.data / "conversations"
         return [Conversation.model_validate_json(file.read_bytes()) for file in folder.glob("*.json")]
 
@@ -104,7 +102,6 @@ async def servers() -> AsyncGenerator[tuple[DiscordServer, SlackServer, ModelSer
 
 @pytest.fixture
 async def team(tmp_path: Path) -> AsyncGenerator[Team]:
-    """Return all of it."""
     async with (
         servers() as (discord, slack, models),
         running(tmp_path, discord, slack, models) as everything,
@@ -164,30 +161,6 @@ def pings(team: Team, room: SlackChannel) -> list[set[str]]:
     messages = team.slack.messages(room)
     replies = [each for card in messages for each in team.slack.thread(room, card.ts)]
     return [set(each.pinged) for each in [*messages, *replies] if each.pinged]
-
-
-async def test_health_and_metrics_are_served_beside_the_platforms(team: Team) -> None:
-    """Ready once both are connected; a run is counted with its calls."""
-    bob = team.slack.add_user("bob")
-    room = team.slack.add_channel("room", bob)
-    await team.slack.slash(room, bob, "/council", QUESTION)
-    await until(lambda: bool(pings(team, room)))
-    async with aiohttp.ClientSession(f"http://127.0.0.1:{team.status}") as session:
-
-        async def get(path: str) -> tuple[int, str]:
-            async with session.get(path) as answer:
-                return answer.status, await answer.text()
-
-        assert await get("/livez") == (200, "alive\n")
-        assert await get("/readyz") == (200, "ready\n")
-        _, metrics = await get("/metrics")
-    assert 'council_runs_ended_total{outcome="answered"} 1.0\n' in metrics
-    assert 'council_calls_total{model="openai/gpt-5",outcome="answered"} 4.0\n' in metrics
-    for platform in ("discord", "slack"):
-        assert f'council_connected{{platform="{platform}"}} 1.0\n' in metrics
-        assert f'council_outbox_waiting{{platform="{platform}",urgency="answer"}} 0.0\n' in metrics
-    for word in (bob.id, bob.name, room.id, "shard"):
-        assert word not in metrics
 
 
 async def test_sigterm_lets_runs_end(tmp_path: Path) -> None:

@@ -63,7 +63,6 @@ class Scene:
 
     @property
     def data(self) -> Path:
-        """The data folder."""
         return self.folder / "data"
 
     @property
@@ -148,7 +147,6 @@ class Scene:
             raise AssertionError(f"it never came to it\n{self.log}") from None
 
     def start_of(self, exchange: Exchange) -> int:
-        """Return which start of the program made a call."""
         return int(exchange.headers["Authorization"].rpartition("-")[2])
 
     def ask(self, each: int = 1) -> list[Asked]:
@@ -184,7 +182,6 @@ async def scene(folder: Path) -> AsyncGenerator[Scene]:
 
 
 def on_discord(request: web.Request, body: str) -> str:
-    """Name what Discord is asked."""
     match request.method, request.path.rpartition("/")[2]:
         case "POST", "callback":
             return f"discord {'whisper' if 'Stopping' in body else 'card'}"
@@ -201,7 +198,6 @@ def on_discord(request: web.Request, body: str) -> str:
 
 
 def on_slack(request: web.Request, body: str) -> str:
-    """Name what Slack is asked."""
     match request.path.rpartition("/")[2]:
         case "chat.postMessage":
             return f"slack {'mention' if OVER in body else 'part' if 'thread_ts' in body else 'card'}"

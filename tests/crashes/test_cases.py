@@ -56,7 +56,6 @@ async def all_but_one_have_reviewed_again(played: Scene) -> list[Asked]:
 
 
 def answered(played: Scene) -> bool:
-    """Return whether every run has its answer."""
     return all(run.status == "answered" for run in journal(played.data).values())
 
 

@@ -31,7 +31,6 @@ _PYTHON: dict[int, tuple[type, ...]] = {
 
 @route("GET /applications/{application_id}/commands")
 def list_commands(call: Call) -> list[Json]:
-    """Return the commands."""
     return list(_own(call).values())
 
 

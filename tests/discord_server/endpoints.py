@@ -45,7 +45,6 @@ def me(call: Call) -> Json:
 @route("GET /oauth2/applications/@me")
 @route("GET /applications/@me")
 def application(call: Call) -> Json:
-    """Return the bot's application."""
     return wire.application(call.world)
 
 
@@ -88,19 +87,16 @@ def dm(world: World, person: User) -> Channel:
 
 @route("GET /guilds/{guild_id}")
 def get_guild(call: Call) -> Json:
-    """Return a guild."""
     return wire.guild(call.world.guild(call.id("guild_id")), call.world)
 
 
 @route("GET /guilds/{guild_id}/channels")
 def get_channels(call: Call) -> list[Json]:
-    """Return a guild's channels."""
     return [wire.channel(entry) for entry in call.world.guild(call.id("guild_id")).channels.values()]
 
 
 @route("GET /guilds/{guild_id}/members/{user_id}")
 def get_member(call: Call) -> Json:
-    """Return a member."""
     member = call.world.guild(call.id("guild_id")).members.get(call.id("user_id"))
     if member is None:
         raise errors.unknown_member()
@@ -109,7 +105,6 @@ def get_member(call: Call) -> Json:
 
 @route("GET /channels/{channel_id}")
 def get_channel(call: Call) -> Json:
-    """Return a channel or thread."""
     return wire.channel(visible(call.world, call.id("channel_id")))
 
 
@@ -160,7 +155,6 @@ def _by_id(message: Message) -> int:
 
 @route("GET /channels/{channel_id}/messages/{message_id}")
 def get_message(call: Call) -> Json:
-    """Return one message."""
     channel = visible(call.world, call.id("channel_id"))
     need(channel, call.world, Permission.READ_MESSAGE_HISTORY)
     return wire.read(present(channel, call.id("message_id")), call.world)
@@ -214,7 +208,6 @@ def delete_message(call: Call) -> None:
 
 @route("POST /channels/{channel_id}/messages/{message_id}/threads")
 def thread_from_message(call: Call) -> Json:
-    """Open the one thread a message can have."""
     world, body = call.world, body_of(call)
     channel = visible(world, call.id("channel_id"))
     if channel.type not in {ChannelType.TEXT, ChannelType.ANNOUNCEMENT}:

@@ -25,7 +25,6 @@ class ApiError(Exception):
         self.is_html = False
 
     def body(self) -> dict[str, Any]:
-        """Return the JSON body."""
         body: dict[str, Any] = {"message": self.message, "code": self.code}
         if self.errors is not None:
             body["errors"] = self.errors
@@ -121,7 +120,6 @@ def not_the_author() -> ApiError:
 
 
 def empty_message() -> ApiError:
-    """Refuse a message with nothing in it."""
     return ApiError(400, 50006, "Cannot send an empty message")
 
 

@@ -38,7 +38,6 @@ class Connection:
     closing: bool = False
 
     def send(self, frame: bytes) -> None:
-        """Queue a frame."""
         self.outbox.put_nowait(frame)
 
     def close(self, code: int) -> None:

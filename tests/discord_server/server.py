@@ -148,7 +148,6 @@ class DiscordServer:
         return guild
 
     def join(self, guild: Guild, user: User, permissions: int = 0) -> Member:
-        """Let somebody into a guild, with a role of their own if they get permissions."""
         member = Member(user, iso(self.clock.now()))
         if permissions:
             member.roles.append(self.role(guild, f"{user.name}'s role", permissions))
@@ -162,7 +161,6 @@ class DiscordServer:
         return user
 
     def role(self, guild: Guild, name: str, permissions: int = 0, *, mentionable: bool = False) -> Role:
-        """Create a role."""
         role = Role(self.world.snowflake(), name, permissions, mentionable)
         guild.roles[role.id] = role
         body = {"guild_id": str(guild.id), "role": wire.role(role, len(guild.roles) - 1)}
@@ -221,16 +219,13 @@ class DiscordServer:
         self.gateway.drop(4004)
 
     def kick_bot(self, guild: Guild) -> None:
-        """Remove the bot from a guild."""
         guild.has_bot = False
         self._publish(Event("GUILD_DELETE", {"id": str(guild.id)}, guild, Intent.GUILDS))
 
     def archive(self, thread: Channel, *, locked: bool = False) -> None:
-        """Archive a thread, and lock it if asked to."""
         posting.archive(self.world, thread, archived=True, locked=locked)
 
     def delete_message(self, message: Message) -> None:
-        """Let a moderator delete a message."""
         posting.delete(self.world, message)
 
     def delete_channel(self, channel: Channel) -> None:
@@ -313,7 +308,6 @@ class DiscordServer:
         pings: bool = True,
         files: dict[str, bytes] | None = None,
     ) -> Message:
-        """Let somebody write a message."""
         if not in_channel(channel, user) & Permission.VIEW_CHANNEL:
             raise Impossible(f"{user.name} can't see {channel.name!r}")
         body: Json = {"content": text}
@@ -441,7 +435,6 @@ class DiscordServer:
         self.api.requests.clear()
 
     def requests(self, route: str | None = None) -> list[Request]:
-        """Return the log of requests, of one route or all."""
         return [entry for entry in self.api.requests if route in {None, entry.route}]
 
     def unhandled(self) -> list[str]:

@@ -237,7 +237,6 @@ class Message:
 
     @property
     def now(self) -> Version:
-        """Return the message as it is now."""
         return self.history[-1]
 
     @property
@@ -247,7 +246,6 @@ class Message:
 
     @property
     def embeds(self) -> list[Json]:
-        """Return the embeds as they are now."""
         return self.now.embeds
 
     @property
@@ -395,7 +393,6 @@ class World:
 
 
 def walk(components: list[Json]) -> Iterator[Json]:
-    """Yield components depth first."""
     for component in components:
         yield component
         yield from walk(component.get("components", []))

@@ -23,7 +23,6 @@ Json = dict[str, Any]
 
 
 def user(account: User) -> Json:
-    """Write an account."""
     return {
         "id": str(account.id),
         "username": account.name,
@@ -65,7 +64,6 @@ def application(world: World) -> Json:
 
 
 def role(entry: Role, position: int) -> Json:
-    """Write a role."""
     return {
         "id": str(entry.id),
         "name": entry.name,
@@ -155,7 +153,6 @@ def _guild_channel(place: Channel) -> Json:
 
 
 def thread(place: Channel) -> Json:
-    """Write a thread."""
     assert place.guild is not None
     assert place.parent is not None
     assert place.owner is not None
@@ -241,7 +238,6 @@ def guild(place: Guild, world: World) -> Json:
 
 
 def attachment(file: Attachment, *, ephemeral: bool = False) -> Json:
-    """Write a file."""
     body: Json = {
         "id": str(file.id),
         "filename": file.filename,
@@ -256,7 +252,6 @@ def attachment(file: Attachment, *, ephemeral: bool = False) -> Json:
 
 
 def message(entry: Message, world: World) -> Json:
-    """Write a message as it is."""
     now, place = entry.now, entry.channel
     body: Json = {
         "id": str(entry.id),

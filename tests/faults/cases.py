@@ -46,7 +46,6 @@ class Target:
 
     @property
     def title(self) -> str:
-        """Return its name in the table."""
         return f"{self.name} ({self.part})" if self.part else self.name
 
     @property

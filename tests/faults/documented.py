@@ -19,7 +19,6 @@ class SlackMethods(BaseModel):
     methods: dict[str, list[str]]
 
     def errors(self, method: str) -> list[str]:
-        """Return every documented error of a method."""
         return sorted({*self.common, *self.methods[method]})
 
     @property

@@ -60,14 +60,10 @@ class Fault(Protocol):
 class Asker(Protocol):
     """Somebody who asks once, and what the platform then shows."""
 
-    def ask(self, way: Way) -> None:
-        """Ask."""
-        ...
+    def ask(self, way: Way) -> None: ...
 
     @property
-    def user_id(self) -> str:
-        """Return the asker's id."""
-        ...
+    def user_id(self) -> str: ...
 
     @property
     def here(self) -> Any:
@@ -98,9 +94,7 @@ class Asker(Protocol):
         """Let an admin undo it, where that is possible."""
         ...
 
-    def is_there(self) -> bool:
-        """Return whether the card is there."""
-        ...
+    def is_there(self) -> bool: ...
 
 
 class Platform(Protocol):
@@ -181,7 +175,6 @@ class Office:
         return reply
 
     def now(self) -> datetime:
-        """Return the time."""
         return datetime.fromtimestamp(self.loop.wall(), UTC)
 
     def dispatcher(self) -> Dispatcher:
@@ -341,7 +334,6 @@ class SlackAsker:
     channel: slack_server.Channel
 
     def ask(self, way: Way) -> None:
-        """Ask."""
         server, question = self.server, f"{QUESTION} (question {self.number})"
         match way:
             case "command":
@@ -362,7 +354,6 @@ class SlackAsker:
 
     @property
     def user_id(self) -> str:
-        """Return the asker's id."""
         return str(self.user.id)
 
     def told(self) -> list[float]:
@@ -417,7 +408,6 @@ class SlackAsker:
         self.server.invite_bot(self.channel)
 
     def is_there(self) -> bool:
-        """Return whether the card is there."""
         return any(message.bot_id for message in self.server.messages(self.channel))
 
     def _card(self) -> slack_server.Message:
@@ -531,7 +521,6 @@ class DiscordAsker:
     channel: discord_server.Channel
 
     def ask(self, way: Way) -> None:
-        """Ask."""
         server, question = self.server, f"{QUESTION} (question {self.number})"
         if way in ("mention", "file"):
             server.mention(self.channel, self.user, question)
@@ -546,7 +535,6 @@ class DiscordAsker:
 
     @property
     def user_id(self) -> str:
-        """Return the asker's id."""
         return str(self.user.id)
 
     def told(self) -> list[float]:
@@ -608,7 +596,6 @@ class DiscordAsker:
             self.server.reveal(self.channel)
 
     def is_there(self) -> bool:
-        """Return whether the card is there."""
         return bool(self.server.messages(self.channel, by_bot=True))
 
     def _card(self) -> discord_server.Message:

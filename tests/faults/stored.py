@@ -129,7 +129,6 @@ def with_tables(text: str, stored: Stored) -> str:
 
 
 def read() -> Stored:
-    """Read the stored result."""
     return Stored.model_validate_json(STORED.read_bytes())
 
 

@@ -81,7 +81,6 @@ QUICK_EVENTS = ("card deleted", "access lost for 1.5 s")
 
 
 def quick(platform: PlatformName) -> Iterator[Case]:
-    """Yield a case of each class."""
     wanted = {(title, *how) for title, troubles in QUICK[platform].items() for how in troubles}
     cases = (case for case in every() if case.target.platform == platform)
     found = [case for case in cases if (case.target.title, case.trouble.name, case.length) in wanted]

@@ -170,7 +170,6 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 
 def run(main: Callable[[VirtualLoop], Coroutine[Any, Any, T]], grace: float = GRACE) -> T:
-    """Run a coroutine in virtual time."""
     with asyncio.Runner(loop_factory=lambda: VirtualLoop(grace)) as runner:
         loop = runner.get_loop()
         assert isinstance(loop, VirtualLoop)

@@ -91,7 +91,6 @@ class Discord:
         return {"DISCORD_TOKEN": self.server.world.token, "DISCORD_API_BASE_URL": self.server.url}
 
     def use(self, who: Any, name: str, text: str, options: dict[str, Any]) -> None:
-        """Use a command; the text is its first option."""
         [command] = [each for each in self.server.world.commands.values() if each["name"] == name]
         given = {command["options"][0]["name"]: text} if text else {}
         self.server.slash(self.general, who, name, **given, **options)

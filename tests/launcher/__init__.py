@@ -43,7 +43,6 @@ class Process:
         return self._ended.result() if self._ended.done() else None
 
     async def wait(self) -> int:
-        """Wait for its end."""
         return await asyncio.shield(self._ended)
 
     async def communicate(self, typed: bytes | None = None) -> tuple[bytes, bytes]:
@@ -65,7 +64,6 @@ class Process:
         self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End it at once."""
         self.send_signal(signal.SIGKILL)
 
 

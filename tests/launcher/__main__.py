@@ -106,7 +106,6 @@ def _nothing(*_: object) -> None:
 
 
 def kill(children: Iterable[int]) -> None:
-    """Kill what tests have left."""
     for pid in children:
         os.kill(pid, signal.SIGKILL)
 

@@ -66,7 +66,6 @@ class Talk:
 
     @property
     def calls(self) -> int:
-        """How many calls were made."""
         return self.asked.total()
 
     @property
@@ -209,13 +208,11 @@ class Scene:
         return asked
 
     def ask_on_discord(self, questions: int = 1) -> list[Asked]:
-        """Ask on Discord alone."""
         asked = self.people.ask_on_discord(questions)
         self.asked += asked
         return asked
 
     def ask_on_slack(self, questions: int = 1) -> list[Asked]:
-        """Ask on Slack alone."""
         asked = self.people.ask_on_slack(questions)
         self.asked += asked
         return asked

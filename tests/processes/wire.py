@@ -39,7 +39,6 @@ class Wire:
         return address.replace(f"127.0.0.1:{port}", f"127.0.0.1:{self.port}")
 
     def cut(self) -> None:
-        """Let nothing through."""
         self._open.clear()
 
     def mend(self) -> None:

@@ -35,7 +35,6 @@ class Board:
         self.rules = rules
 
     def user(self, team: Team, user: Any) -> User:
-        """Return a user of this workspace."""
         found = self.world.users.get(str(user))
         if found is None or found.team != team.id:
             raise Refused("user_not_found")

@@ -72,7 +72,6 @@ class Files:
         return file
 
     def info(self, team: Team, arguments: Json) -> Json:
-        """`files.info`."""
         return {"file": self._file(team, arguments.get("file")).wire()}
 
     def delete(self, team: Team, arguments: Json) -> Json:

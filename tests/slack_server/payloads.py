@@ -105,7 +105,6 @@ def message_shortcut(
     response_url: str,
     action_ts: str,
 ) -> Json:
-    """Return a message shortcut with the message it was used on."""
     return {
         **_interaction(app_id, team, channel, user, response_url),
         "type": "message_action",

@@ -35,7 +35,6 @@ class HandClock:
         return self.time
 
     def advance(self, seconds: float) -> None:
-        """Let `seconds` pass."""
         self.time += seconds
 
 

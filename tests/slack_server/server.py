@@ -150,7 +150,6 @@ class SlackServer:
         return self.world.add_channel(name, home, kind, inside)
 
     def add_file(self, name: str, content: bytes, user: User) -> StoredFile:
-        """Return a file that somebody uploaded."""
         file = self.api.files.new(self.world.teams[user.team], name, len(content), user.id)
         file.content = content
         return file
@@ -357,12 +356,10 @@ class SlackServer:
         self.changes.happened()
 
     def kick_bot(self, channel: Channel) -> None:
-        """Let somebody remove the bot from a channel."""
         channel.members.discard(self.world.teams[channel.team].bot.id)
         self.changes.happened()
 
     def invite_bot(self, channel: Channel) -> None:
-        """Let somebody bring the bot into a channel."""
         channel.members.add(self.world.teams[channel.team].bot.id)
         self.changes.happened()
 
@@ -400,7 +397,6 @@ class SlackServer:
         return self.api.calls
 
     def calls(self, method: str) -> list[Call]:
-        """Return the bot's calls of one method."""
         return [call for call in self.api.calls if call.method == method]
 
     def told(self, user: User | str) -> list[Message]:
@@ -434,12 +430,10 @@ class SlackServer:
         return [m for m in shown if m.thread_ts is None and m.deleted_at is None]
 
     def thread(self, channel: Channel | str, ts: str) -> list[Message]:
-        """What is below a message."""
         self.api.board.post_scheduled()
         return self._channel(channel).replies(ts)
 
     def message(self, channel: Channel | str, ts: str) -> Message:
-        """One message, deleted or not."""
         return self._channel(channel).messages[ts]
 
     def ephemerals(self, channel: Channel | str, user: User | str) -> list[Ephemeral]:

@@ -164,7 +164,6 @@ class Message:
         self.history.append(Version(self.posted_at, self.text, tuple(self.blocks)))
 
     def becomes(self, at: float, text: str, blocks: list[Json]) -> None:
-        """Replace what it says."""
         self.text, self.blocks = text, blocks
         self.history.append(Version(at, text, tuple(blocks)))
 
@@ -342,7 +341,6 @@ class Workspace:
         return user
 
     def add_channel(self, name: str, team: Team, kind: ChannelKind, members: set[str]) -> Channel:
-        """Open a channel."""
         prefix = "D" if kind == "im" else "C"
         channel = Channel(self.new_id(prefix), name, kind, team.id, members)
         self.channels[channel.id] = channel

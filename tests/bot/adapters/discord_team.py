@@ -60,7 +60,6 @@ class DiscordTeam(Team[Message, Message, Interaction, Interaction]):
     async def open_in(
         cls, folder: Path, council: ScriptedCouncil, *, reads_threads: bool = False
     ) -> AsyncGenerator["DiscordTeam"]:
-        """Open one over a folder."""
         privileged = Intent.MESSAGE_CONTENT if reads_threads else Intent(0)
         async with DiscordServer(privileged=privileged) as server, AsyncExitStack() as stack:
             server.world.patience = 60  # a busy machine fails no test

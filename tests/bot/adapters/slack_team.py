@@ -66,7 +66,6 @@ class SlackTeam(Team[Message, Ephemeral, View, SentForm]):
         by_http: bool = False,
         reads_threads: bool = False,
     ) -> AsyncGenerator["SlackTeam"]:
-        """Open one over a folder."""
         scopes = frozenset(THREADS if reads_threads else ())
         at_this = at_work(folder, council, by_http=by_http, scopes=scopes)
         async with at_this as place, AsyncExitStack() as stack:

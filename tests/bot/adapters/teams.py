@@ -244,7 +244,6 @@ class Team(Protocol[Card, Note, Form, Sent]):
         return [row["delivery"] for row in rows]
 
     async def conversations(self) -> list[Conversation]:
-        """Return all conversations."""
         rows = await self.library.index.find_as_operator("")
         return [await self.library.store.load(row.id) for row in rows]
 

@@ -17,19 +17,15 @@ ALWAYS = 1 << 31
 SOAK = pytest.mark.soak
 THREAD = "POST /channels/{channel_id}/messages/{message_id}/threads"
 DISCORD = [
-    *({"status": 401}, {"status": 403, "html": True}, {"status": 403, "code": 50001}),
-    *({"status": 404, "code": 10008}, {"status": 500, "html": True}, {"status": 502, "applied": True}),
+    *({"status": 401}, {"status": 404, "code": 10008}, {"status": 502, "applied": True}),
     *({"status": 429, "retry_after": 0.001, "times": 20}, {"status": None, "breaks": "reset"}),
-    *({"status": 500, "times": 3}, {"status": 503, "applied": True, "times": 2}),
 ]
 SOAKED = [
     *({"status": 400}, {"status": 404, "html": True}, {"status": 404, "code": 10003}),
+    *({"status": 403, "html": True}, {"status": 403, "code": 50001}, {"status": 500, "times": 3}),
     {"status": 429, "retry_after": 0.001, "is_global": True},
 ]
-TRANSIENT = [
-    *("internal_error", "fatal_error", "service_unavailable", "request_timeout"),
-    *("team_added_to_org", "ratelimited", "an_error_that_nobody_knows"),
-]
+TRANSIENT = ["internal_error", "fatal_error", "ratelimited", "an_error_that_nobody_knows"]
 SLACK = [
     *(("edit", {"error": "channel_not_found", "seconds": seconds}) for seconds in (1.5, 4.5)),
     *((what, {"status": 503, "html": True, "seconds": 60}) for what in ("edit", "post")),

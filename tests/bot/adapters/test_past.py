@@ -4,7 +4,6 @@ from bot.view.wording.past import NO_SUCH
 from tests.bot.adapters.teams import QUESTION, AnyTeam
 
 ANSWER = "The council's answer, written by chair/man."
-CHAIRMAN = "stage3.1:chair/man:chairman"
 
 
 async def test_an_answer_is_found_shown_and_shared(team: AnyTeam) -> None:

@@ -41,6 +41,5 @@ async def quiet(
 
 @pytest_asyncio.fixture
 async def team(quiet: Office) -> AsyncIterator[Office]:
-    """A team with its bot."""
     async with quiet.bot():
         yield quiet

@@ -48,7 +48,6 @@ class Office:
     async def bot(
         self, *, edit_seconds: float = 0.0, reads_messages: bool = False
     ) -> AsyncGenerator[DiscordBot]:
-        """Run the bot."""
         async with DiscordBot(
             self.dispatcher,
             open_lookup(self.library),

@@ -21,9 +21,6 @@ from tests.discord_server import (
 )
 from tests.discord_server.state import Intent, World
 
-SEND = "POST /channels/{channel_id}/messages"
-EDIT = "PATCH /channels/{channel_id}/messages/{message_id}"
-THREAD = "POST /channels/{channel_id}/messages/{message_id}/threads"
 RESPOND = "POST /interactions/{interaction_id}/{token}/callback"
 REGISTER = "PUT /applications/{application_id}/commands"
 ANSWER = "The council's answer, written by chair/man."
@@ -321,7 +318,6 @@ async def test_its_own_role_is_the_bot(server: DiscordServer, quiet: Office) -> 
 
 
 def two_of(messages: list[Message]) -> list[Message]:
-    """Return messages once there are two."""
     return messages if len(messages) == 2 else []
 
 

@@ -28,7 +28,6 @@ from tests.discord_server import Message as Shown
 
 SEND = "POST /channels/{channel_id}/messages"
 EDIT = "PATCH /channels/{channel_id}/messages/{message_id}"
-THREAD = "POST /channels/{channel_id}/messages/{message_id}/threads"
 RESPOND = "POST /interactions/{interaction_id}/{token}/callback"
 ANSWER = "The council's answer, written by chair/man."
 DONE = "The council has answered."
@@ -92,7 +91,6 @@ async def test_a_private_threads_answer_is_told_directly_to_its_members_alone(
 
 
 async def delivered(team: Office) -> list[str | None]:
-    """Return how each run was delivered."""
     rows = await team.library.database.read("SELECT delivery FROM runs")
     return [row["delivery"] for row in rows]
 
@@ -159,12 +157,10 @@ unrecorded = receipt("any", nowhere)
 
 
 def mention(text: str) -> Mention:
-    """Return a mention that nothing is on record of."""
     return Mention(text, nowhere, Ledger(NOT_MENTIONED, nowhere))
 
 
 def card_of(run: RunRow) -> Card:
-    """Return a card with a button."""
     return Card(Message("card", (Line("Working."),)), (Button("stop", run.id),))
 
 
@@ -325,17 +321,4 @@ async def test_of_two_runs_in_one_place_each_has_its_own_transcript(alone: Bench
     assert [file.filename for message in shown for file in message.attachments] == [
         theirs.name,
         ours.name,
-    ]
-
-
-async def test_a_file_is_posted_once_with_its_note(
-    alone: Bench,
-) -> None:
-    """Even if the confirmation of the first attempt was lost."""
-    alone.server.fail(SEND, 503, applied=True)
-    await alone.venue().attach("The transcript.", unrecorded, File("council.md", "# Größe"))
-    [message] = alone.server.messages(alone.channel)
-    assert message.content == "The transcript."
-    assert [(file.filename, file.data.decode()) for file in message.attachments] == [
-        ("council.md", "# Größe")
     ]

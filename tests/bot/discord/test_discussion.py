@@ -14,7 +14,6 @@ from tests.council.scripted import ScriptedCouncil
 from tests.discord_server import Channel, DiscordServer, Permission, User
 from tests.discord_server.state import Intent
 
-MESSAGES = "GET /channels/{channel_id}/messages"
 NAMES = ("Ada", "Bob", "Cleo", "Dan")
 
 

@@ -11,7 +11,6 @@ from tests.discord_server import Channel, DiscordServer, Interaction, Message, U
 async def opened(
     server: DiscordServer, card: Message, reader: User, label: str = "Follow up"
 ) -> Interaction:
-    """Open the form."""
     pressed = await server.click(card, button(card, label), reader).acknowledged()
     assert pressed.callback == 9
     return pressed
@@ -33,7 +32,6 @@ def cards(server: DiscordServer, channel: Channel) -> list[Message]:
 
 
 async def conversation(team: Office) -> Conversation:
-    """Return the only conversation there is."""
     [one] = await team.documents()
     return await team.library.store.load(one)
 

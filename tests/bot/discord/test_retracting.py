@@ -8,7 +8,6 @@ from tests.discord_server import Channel, Message
 
 
 def thread_of(card: Message) -> Channel:
-    """Return the thread below a card."""
     assert card.thread is not None
     return card.thread
 

@@ -95,7 +95,6 @@ def posted(channel: ChannelHandle) -> list[discord.Message]:
 
 
 def description(card: discord.Message) -> str:
-    """Return the text of a card."""
     [embed] = card.embeds
     return embed.description or ""
 
@@ -175,7 +174,6 @@ async def sent(reader: MemberActor, form: InteractionResult, **values: str) -> s
 
 
 async def messages(place: Office) -> list[Message]:
-    """Return the messages of the only conversation."""
     [row] = await place.library.index.find_as_operator("")
     return [*(await place.library.store.load(row.id)).messages]
 

@@ -41,7 +41,6 @@ def said(*blocks: Block) -> list[str]:
 
 
 def shown(*blocks: Block) -> CardText:
-    """Return the card of these blocks."""
     return card(Message("card", blocks))
 
 
@@ -215,15 +214,6 @@ def test_a_bounded_message_takes_two_and_says_where_it_is_cut() -> None:
     whole = f"## gpt-5\n\n{paragraphs}"
     assert whole.startswith("\n\n".join(texts).removesuffix(CUT))
     assert min(map(len, texts)) > 2_600
-
-
-def test_a_bounded_message_that_fits_says_nothing() -> None:
-    """Up to two messages of two embeds."""
-    paragraph = "a" * 2_899
-    whole = "\n\n".join([paragraph] * 4)
-    assert pages(Message("m", (Prose(whole),), bounded=True)) == [[paragraph] * 2] * 2
-    longer = pages(Message("m", (Prose(f"{whole}\n\na"),), bounded=True))
-    assert longer == [[paragraph] * 2, [paragraph, f"{paragraph}{CUT}"]]
 
 
 SIZES = st.integers(0, 700) | st.integers(0, 7_000)

@@ -54,13 +54,11 @@ class RecordingVenue(Venue):
         return [render(card.message) for card in self.cards]
 
     async def read_discussion(self, brief: Brief, room: int) -> Discussion:
-        """Return the thread."""
         del brief, room
         self.readings += 1
         return self.thread
 
     async def fetch(self, file: SentFile) -> bytes:
-        """Return a file's bytes."""
         self._check("fetch")
         return self.files[file.address]
 
@@ -91,7 +89,6 @@ class RecordingVenue(Venue):
         return len(render(card.message)) <= self.room
 
     async def open_thread(self, title: str) -> tuple[str | None, str | None]:
-        """Open a thread, or say why not."""
         self._check("open_thread")
         if self.no_thread:
             return None, self.no_thread
@@ -139,7 +136,6 @@ class RecordingVenue(Venue):
         await mention.sent("mention-1")
 
     async def repost(self, card: Card, mention: Mention, placed: Sent) -> bool:
-        """Take a new card with a mention."""
         self._check("repost")
         self.reposts.append((mention.text, card))
         await placed("card-2")

@@ -39,6 +39,7 @@ from storage.scope import Scope
 from tests.bot.pressing import Click, press
 from tests.bot.service.recording_venue import RecordingVenue
 from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, no_list, profile
+from tests.council.worth.test_depth import AGREED
 from tests.library import open_library
 
 TEAM = Source(platform="slack", workspace="T1", channel="C1", user="U1")
@@ -56,7 +57,6 @@ class Office:
     async def ask(
         self, key: str = "1", text: str = "Shard or scale up?", source: Source = TEAM, **more: object
     ) -> RunRow | None:
-        """Ask a question."""
         question = Question(
             standing=AT_TERMINAL,
             text=text,
@@ -583,3 +583,13 @@ async def test_auto_without_a_judge_is_refused_with_the_setting(
         assert await place.ask(
             "3", options=RunOptions(own={"depth": "quick"})
         )  # the question's own option comes first
+
+
+async def test_a_judge_that_is_a_member_is_named(tmp_path: Path) -> None:
+    """Beside what it said."""
+    venue, seats = RecordingVenue(), profile(depth="auto", depth_audit=0.0)
+    seats = seats.model_copy(update={"judge_model": seats.members[0]})
+    async with office(tmp_path, ScriptedCouncil(script={"judge": AGREED})) as place:
+        place.dispatcher.reconfigure(Operator(profiles={"default": seats}))
+        await place.see(venue)
+    assert "The answers agree (the judge is one of the members); reviews skipped" in venue.texts[-1]

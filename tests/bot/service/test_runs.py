@@ -62,7 +62,6 @@ async def opened(folder: Path, council: ScriptedCouncil) -> AsyncGenerator[tuple
 
 
 def kept_elsewhere(runs: Runs, **stores: Journal | Conversations) -> Runs:
-    """Return runs with another journal or store."""
     costs = replace(runs.costs, **stores)
     return replace(
         runs,
@@ -84,6 +83,16 @@ def question(
         standing=AT_TERMINAL, text=text, source=TEAM, entry_key=key, conversation_id=conversation_id
     )
     return asked, seats or profile()
+
+
+async def test_the_chairman_is_asked_for_notes_unless_the_profile_says_no(tmp_path: Path) -> None:
+    """Small models can't keep them apart from the answer."""
+    council = ScriptedCouncil()
+    async with opened(tmp_path, council) as (runs, _):
+        run = (await runs.recorder.record(*question(seats=profile(chairman_notes=False)))).run
+        await runs.carry_out(run, council.events.append)
+    assert run.brief.notes_mark is None
+    assert "DISSENT" not in council.prompt("stage3.1:chair/man:chairman")
 
 
 async def test_a_run_that_was_forgotten_leaves_no_document(tmp_path: Path) -> None:
@@ -276,13 +285,11 @@ READ = Discussion(
 
 
 def asked_in_a_thread() -> tuple[Question, Profile]:
-    """Ask in a human thread."""
     asked, seats = question()
     return replace(asked, context=IN_A_THREAD), seats
 
 
 async def reading(brief: Brief, room: int) -> Discussion:
-    """Return the thread."""
     assert brief.context == IN_A_THREAD
     assert room > 1000
     return READ

@@ -47,7 +47,6 @@ class Made:
         self.runs: list[str] = []
 
     async def defer(self, run_id: str, *, after: float = 0.0) -> None:
-        """Note it."""
         del after
         self.runs.append(run_id)
 
@@ -114,7 +113,6 @@ class SlowServer:
 
 
 def run_of(name: str, epoch: int = 1) -> RunRow:
-    """Return a claimed run."""
     run = accepted(Source(platform="discord", workspace="1", channel="2", user="3"))
     return replace(run, id=name, epoch=epoch)
 

@@ -17,12 +17,10 @@ from bot.service.waits import (
 from council.calls import Call, Reply
 from council.errors import Failure, ModelError
 from council.events import Event, RunHeld
-from council.profile import Member
 from council.usage import Usage
 from storage.errors import ConstraintError, DatabaseError, FolderError
 from tests.council.scripted import ScriptedCouncil, profile
 
-ASKED = Call(step="stage1.1:a", member=Member(name="a", model="a/one"), prompt=tuple, deadline=60.0)
 REPLY = Reply(text="An answer", usage=Usage(), latency_ms=1)
 
 
@@ -44,7 +42,6 @@ def failing(*errors: Exception) -> Callable[[], None]:
 
 
 def short() -> ModelError:
-    """Return the error of a call for which there was no descriptor."""
     return ModelError(Failure(cause="descriptors"))
 
 
@@ -116,7 +113,6 @@ async def passes() -> None:
 
 
 async def asked(due: Acknowledgements, council: ScriptedCouncil) -> None:
-    """Make a call as a run does: when no acknowledgement is due."""
     await due.acknowledged()
     await council.ask(CALL)
 

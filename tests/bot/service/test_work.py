@@ -78,13 +78,11 @@ class Scene:
     works: WorkLoop
 
     async def list(self, forgetting: str, channel: str, messages: Sequence[str]) -> None:
-        """List messages to be deleted."""
         for message in messages:
             where = Source(platform="slack", workspace="T", channel=channel)
             await self.work.retract(where, message, forgetting)
 
     async def soon(self, forgetting: str) -> Left:
-        """Return what is left of a forgetting soon after."""
         return await self.works.settled("slack", forgetting, LATE)
 
 

@@ -10,7 +10,6 @@ from bot.service.access import Access
 from tests.bot.slack.test_bot import Place, at_work
 
 GROUP = "S0000001"
-REFUSED = "Whoever runs the bot can change that, under [access] in council.toml."
 UNKNOWN = "Slack doesn't say who is in the user groups that may ask, so your question wasn't asked."
 
 

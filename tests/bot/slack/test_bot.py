@@ -90,7 +90,6 @@ class Place:
         return await self.slack.courier.send("events_api", payload | envelope)
 
     async def card(self, channel: Channel | None = None) -> Message:
-        """Return the bot's one card in a channel, once it is there."""
         place = channel or self.general
         return (await self.slack.until(lambda: self.cards(place)))[0]
 
@@ -119,7 +118,6 @@ class Place:
         return self.cards(self.general)[-1]
 
     async def run(self, card: Message) -> RunRow:
-        """Return the run whose card this is, from the journal."""
         [element, *_] = [element for element, _ in card.elements()]
         found = await self.library.journal.get(element["value"])
         assert found is not None

@@ -22,7 +22,6 @@ async def configured(place: Place, user: User, text: str = "") -> str:
 
 
 def contents(folder: Path) -> list[bytes]:
-    """Return all files of a folder."""
     return [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
 
 

@@ -16,7 +16,6 @@ ANSWER = "The council's answer, written by chair/man."
 
 
 async def run_of(place: Place) -> RunRow:
-    """Return the only run that there is."""
     [row] = await place.library.database.read("SELECT id FROM runs")
     found = await place.library.journal.get(row["id"])
     assert found is not None
@@ -89,6 +88,17 @@ class TestErrors:
             cards = [each for each in posted if "Shard?" in each.text and each.bot_id]
             assert len(cards) == (2 if refusal else 1)
             assert ANSWER in blocks_text(cards[-1].blocks)
+
+
+async def test_a_burst_stays_within_one_post_a_second_and_channel(tmp_path: Path) -> None:
+    """Slack refuses none of its calls."""
+    async with at_work(tmp_path) as place:
+        place.slack.enforce_rate_limits(burst=4)
+        for number in range(3):
+            await place.slack.slash(place.general, place.ada, "/council", f"Question {number}?")
+        await place.dispatcher.tasks.settled()
+        assert len(place.slack.told(place.ada)) == 3
+        assert [each.method for each in place.slack.requests if each.retry_after] == []
 
 
 class TestLadder:

@@ -13,7 +13,6 @@ TABLE = "| a | b |\n| - | - |\n| 1 | 2 |\n\n"
 
 
 def cut(markdown: str, limit: int = 11_000) -> list[MarkdownPiece]:
-    """Return Markdown's pieces."""
     return [*pieces(blocks(markdown, DIALECT), limit)]
 
 
@@ -32,15 +31,6 @@ def cut(markdown: str, limit: int = 11_000) -> list[MarkdownPiece]:
 def test_what_means_something_to_slack_shows_as_text(text: str, written: str) -> None:
     """In text, brackets become entities; code keeps its brackets, with a joiner in a mention."""
     assert cut(text) == [MarkdownPiece(written, 1, 0)]
-
-
-def test_a_table_is_one_and_the_next_is_code() -> None:
-    """Slack accepts one table per message; a pipe in a cell stays in it."""
-    [piece] = cut(f"{TABLE}| c |\n| - |\n| `x\\|y` |\n")
-    assert piece == MarkdownPiece(
-        "| a | b |\n| --- | --- |\n| 1 | 2 |\n\n```\nc\n---\nx|y\n```", stored=2, tables=1
-    )
-    assert cut("| `a\\|b` |\n|-|\n") == [MarkdownPiece("| `a\\|b` |\n| --- |", 1, 1)]
 
 
 @pytest.mark.parametrize(

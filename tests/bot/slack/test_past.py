@@ -21,7 +21,6 @@ async def told(place: Place, command: str, channel: Channel | None = None) -> Ep
 
 
 def labels(shown: Ephemeral | Message) -> list[str]:
-    """Name the buttons."""
     return [element["text"]["text"] for element, _ in shown.elements()]
 
 

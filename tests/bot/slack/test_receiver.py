@@ -56,7 +56,6 @@ class Place:
 
 @asynccontextmanager
 async def receiving() -> AsyncGenerator[Place]:
-    """Receive what is sent."""
     async with aiohttp.ClientSession() as session:
         place = Place(session, "")
         routes = {("POST", "/"): receiver(SECRET, place.pass_on)}

@@ -41,12 +41,10 @@ CONTINUES = {
 
 
 def said(*blocks: Block) -> list[list[Json]]:
-    """Return the messages of these blocks."""
     return pages(Message("m", blocks))
 
 
 def shown(*blocks: Block) -> CardBlocks:
-    """Return the card of these blocks."""
     return card(Message("card", blocks))
 
 
@@ -58,17 +56,14 @@ def accepted(blocks: list[Json], text: str = "") -> None:
 
 
 def plain(text: str) -> Json:
-    """Return plain text."""
     return {"type": "plain_text", "text": text, "emoji": False}
 
 
 def header(text: str) -> Json:
-    """Return a header."""
     return {"type": "header", "text": plain(text)}
 
 
 def section(text: str) -> Json:
-    """Return a line."""
     return {"type": "section", "text": plain(text)}
 
 
@@ -78,7 +73,6 @@ def context(text: str) -> Json:
 
 
 def markdown(text: str) -> Json:
-    """Return Markdown."""
     return {"type": "markdown", "text": text}
 
 
@@ -103,11 +97,6 @@ def test_a_long_list_keeps_to_the_limits() -> None:
     lines = "\n".join(texts).split("\n")
     assert lines[:30] == [f"\u2022 {name}: {said.strip()}" for name, said in rows]
     assert "".join(lines[30:]).count("a ") >= 1_990
-
-
-ASKED = rich(
-    ("Ada asked", True), (": Should we move our nightly batch jobs from cron to Temporal?", False)
-)
 
 
 @given(
@@ -204,24 +193,6 @@ def test_a_bounded_message_is_one_and_says_where_it_is_cut() -> None:
     shown = [each for block in message[2:-1] for each in block["text"].split("\n\n")]
     assert shown == paragraphs[: len(shown)]
     assert 8_000 < sum(len(block["text"]) for block in message[2:-1]) <= 11_000
-
-
-def test_a_bounded_message_that_fits_says_nothing() -> None:
-    """Nor is a heading left without what it heads."""
-    blocks = (Heading("gpt-5"), Heading("Response", 3), Prose("why " * 2_000))
-    [message] = pages(Message("m", blocks, bounded=True))
-    accepted(message)
-    assert section(IN_TRANSCRIPT) not in message
-    assert blocks_text(message).count("why") == 2_000
-
-
-def test_a_bounded_message_ends_with_no_heading() -> None:
-    """A heading without room for its text is left out, too."""
-    blocks = (Heading("gpt-5"), Prose("why " * 2_700), Heading("Sources", 3), Prose("word " * 500))
-    [message] = pages(Message("m", blocks, bounded=True))
-    accepted(message)
-    assert message[-1] == section(IN_TRANSCRIPT)
-    assert rich(("Sources", True)) not in message
 
 
 SIZES = st.integers(0, 700) | st.integers(0, 9_000)

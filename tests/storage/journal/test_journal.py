@@ -49,7 +49,6 @@ Opened = Callable[[], AbstractAsyncContextManager[Journal]]
 
 
 def call(step: str, text: str = "What is best?") -> Call:
-    """Make a call."""
     member = BRIEF.profile.members[0]
     return Call(
         step=step, member=member, prompt=lambda: ({"role": "user", "content": text},), deadline=1.0

@@ -269,7 +269,6 @@ async def begun(ledger: Ledger) -> RunRow:
 
 
 def reply(cost: float = 0.0, unpriced: int = 0) -> Reply:
-    """Return a reply that cost so much."""
     return Reply(text="Yes.", usage=Usage(cost=cost, unpriced=unpriced), latency_ms=1)
 
 
@@ -447,7 +446,6 @@ async def test_a_refusal_that_no_budget_explains_is_an_error(ledger: Ledger) -> 
 
 
 def paying(user: str = "u", channel: str = "c", workspace: str = "w") -> Payer:
-    """Return somebody somewhere."""
     return Payer(user=user, channel=channel, workspace=workspace)
 
 

@@ -42,7 +42,6 @@ class Process:
     coordination: Coordination
 
     async def begin(self, entry: QueueEntry, bounds: Bounds | None = None) -> Begun:
-        """Begin a run with an entry."""
         run = replace(RUN, id=entry.run, entry_key=entry.run, conversation_id=entry.conversation)
         return await self.journal.begin(run, entry=entry, bounds=bounds)
 
@@ -71,7 +70,6 @@ async def process(address: str) -> AsyncGenerator[Process]:
 
 @pytest.fixture
 async def one(postgres: str) -> AsyncIterator[Process]:
-    """A process."""
     async with process(postgres) as opened:
         yield opened
 

@@ -51,7 +51,6 @@ class Calendar:
     moment: datetime = datetime(2026, 3, 31, 12, tzinfo=UTC)
 
     def __call__(self) -> datetime:
-        """Return the moment."""
         return self.moment
 
 

@@ -53,7 +53,6 @@ def shown(message: Message) -> dict[str, str]:
 
 
 def lines(message: Message) -> list[str]:
-    """Return the sentences of a message."""
     return [block.text for block in message.blocks if isinstance(block, Line)]
 
 
@@ -74,7 +73,6 @@ async def refused(channels: Channels, typed: str, here: Source = HERE) -> str:
 
 
 async def nothing_used(_: Source) -> list[Used]:
-    """Return no budget."""
     return []
 
 

@@ -76,7 +76,6 @@ class World:
         )
 
     async def load(self, conversation_id: str) -> Conversation:
-        """Load a document."""
         if self.stored is None:
             raise ConversationNotFound(conversation_id, "the folder")
         return self.stored
@@ -94,13 +93,11 @@ class World:
         return CHANNELS
 
     async def reserve(self, run_id: str, reservation: Reservation) -> None:
-        """Reserve for a run."""
         if self.refuses:
             raise self.refuses.pop()
         self.reserved.append((run_id, reservation))
 
     async def used(self, reservation: Reservation) -> list[Used]:
-        """Return what is used of each budget."""
         return [Used(*budgeted, limit, 7) for budgeted, limit in reservation.limits.items()]
 
     async def send(self, step: str, amount: int) -> None:
@@ -118,18 +115,15 @@ class Listed:
     world: World
 
     async def refresh(self) -> None:
-        """Fetch it."""
         self.world.fetched += 1
         if self.world.fetches:
             await self.world.fetches()
 
     def window(self, _: object) -> int:
-        """Return the smallest window."""
         return self.world.window
 
 
 def answered(question: str, answer: str) -> Conversation:
-    """Return a stored conversation of one question."""
     final = {"model": "a/one", "response": answer}
     messages: list[object] = [
         {"role": "user", "content": question},
@@ -270,7 +264,6 @@ def call(model: str = "a/one", step: str = "stage1.1:a/one") -> Call:
 
 
 async def paid(_: Call) -> Reply:
-    """Reply at a cost of $0.25."""
     return Reply(text="Yes.", usage=Usage(unpriced=1), latency_ms=1)
 
 

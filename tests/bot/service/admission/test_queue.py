@@ -41,7 +41,6 @@ class Line:
         await asyncio.sleep(0)
 
     async def end(self, name: str) -> None:
-        """Let a run end."""
         self._ends[name].set()
         await self._tasks[name]
         await asyncio.sleep(0)

@@ -37,7 +37,6 @@ def call(tokens: int = 10, step: str = "stage1.1:a/b", model: str = "a/b") -> Ca
 
 
 def spent(nanodollars: int, unpriced: int = 0) -> Usage:
-    """Return what a call used."""
     return Usage(cost=nanodollars / NANO, unpriced=unpriced)
 
 
@@ -58,8 +57,6 @@ class Purse:
     sent: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
 
     def bounded(self, ask: Ask) -> Ask:
-        """Bound what asks."""
-
         async def enlarge(amount: int) -> bool:
             self.enlarged.append(amount)
             return amount <= self.room
@@ -76,8 +73,6 @@ class Purse:
 
 
 def within(room: Callable[[Call], AbstractAsyncContextManager[tuple[Call, Count]]], ask: Ask) -> Ask:
-    """Return an `ask` whose calls have room, as a run's have."""
-
     async def asked(call: Call) -> Reply:
         async with room(call) as (bounded, count):
             reply = await ask(bounded)
@@ -243,7 +238,6 @@ async def test_a_free_call_is_always_made() -> None:
 
 
 def cost(dollars: float) -> Estimate:
-    """Return an estimate of so much."""
     return Estimate((StageEstimate("stage1", 1, 0, 0, dollars, 0),), 2_000, 0.1)
 
 

@@ -108,7 +108,6 @@ class Board:
         return Part("\n".join(filter(None, lines if above else lines[::-1])), buttons=buttons)
 
     def link(self, spot: Spot, message: str, workspace: str | None) -> str:
-        """Return where a note hangs."""
         return f"board:{workspace}/{spot.channel}/{message}"
 
     async def post(
@@ -121,7 +120,6 @@ class Board:
         silent: bool = False,
         files: Sequence[File] = (),
     ) -> Sequence[str]:
-        """Hang a note."""
         del nonce, silent
         if spot.thread and self.locked:
             raise NotAllowed("the thread is locked")
@@ -143,12 +141,10 @@ class Board:
         self.notes = [each for each in self.notes if each.id != one.item]
 
     async def upload(self, run: str, file: File) -> File:
-        """Take a file as it is."""
         del run
         return file
 
     async def open_thread(self, spot: Spot, message: str, title: str) -> None:
-        """Open a thread below a note."""
         del spot
         self.threads[message] = title
 
@@ -157,7 +153,6 @@ class Board:
         return f"direct-{user}"
 
     async def find(self, spot: Spot, since: str) -> Sequence[OwnMessage]:
-        """Return what hangs there."""
         del since
         return [OwnMessage(each.id, each.part, each.files) for each in self.notes if each.spot == spot]
 
@@ -166,7 +161,6 @@ class Board:
         del run, where
 
     def why_no_thread(self, where: Source) -> str | None:
-        """Have threads everywhere."""
         del where
 
     async def respond(self, where: Source, text: str, nonce: str) -> None:
@@ -180,6 +174,5 @@ class Board:
         return Discussion(until="0")
 
     async def fetch(self, file: SentFile) -> bytes:
-        """Return an empty file."""
         del file
         return b""

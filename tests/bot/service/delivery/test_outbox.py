@@ -37,11 +37,9 @@ class Time:
     )
 
     def __call__(self) -> float:
-        """Return the time."""
         return self.now
 
     async def sleep(self, seconds: float) -> None:
-        """Sleep on this clock."""
         waking = asyncio.get_running_loop().create_future()
         self.sleepers.append((self.now + seconds, len(self.sleepers), waking))
         await waking
@@ -72,8 +70,6 @@ class Platform:
     tried: int = 0
 
     def request(self, name: str) -> Callable[[], Awaitable[str]]:
-        """Return a request of that name."""
-
         async def send() -> str:
             self.tried += 1
             if self.raises:
@@ -500,7 +496,6 @@ class Shared:
         return 3.0
 
     async def block(self, name: str, seconds: float) -> None:
-        """Block a lane."""
         if not self.is_there:
             raise DatabaseError("it is locked")
         self.blocked.append((name, seconds))

@@ -3,12 +3,10 @@
 import asyncio
 from dataclasses import dataclass, field
 
-from bot.errors import NotAllowed
 from bot.inputs.limits import DOCUMENT_BYTES
-from bot.service.inputs import MOST_FILES, NAMES_SECONDS, Written, read_thread
+from bot.service.inputs import MOST_FILES, Written, read_thread
 from council.brief import Attachment, Discussion, SentFile
 from tests.council.scripted import ScriptedCouncil
-from tests.passing_time import let_pass
 
 CONTEXT = Discussion(until="99")
 ROOM = 10_000
@@ -26,7 +24,6 @@ class Scripted:
     platform: str = "Slack"
 
     async def messages(self) -> tuple[list[Written[str]], bool]:
-        """Return all, or refuse."""
         if self.refusal:
             raise self.refusal
         return self.written, self.more
@@ -36,7 +33,6 @@ class Scripted:
         return (await self._in_time(author)).upper()
 
     def sent(self, file: str) -> SentFile:
-        """Return it, as large as all."""
         return SentFile(name=file, size=self.size)
 
     async def _in_time(self, name: str) -> str:
@@ -49,24 +45,6 @@ async def reading(thread: Scripted, *attachments: Attachment, room: int = ROOM) 
     """Read a thread with a question that has these files."""
     brief = ScriptedCouncil.brief(attachments=attachments, context=CONTEXT)
     return await read_thread(thread, brief, CONTEXT, room)
-
-
-async def test_names_come_with_the_messages_or_are_looked_up() -> None:
-    """Somebody without a name is a colleague; control characters are removed."""
-    written: list[Written[str]] = [
-        Written("u1", "One."),
-        Written("b1", "Two.", name="CI\x1b[31m\nbot"),
-        Written("u2", "Three.", name=" "),
-        Written("", "Four."),
-    ]
-    found = await reading(Scripted(written))
-    assert [(each.author, each.name, each.text) for each in found.messages] == [
-        ("u1", "U1", "One."),
-        ("b1", "CI[31m bot", "Two."),
-        ("u2", "a colleague", "Three."),
-        ("", "a colleague", "Four."),
-    ]
-    assert (found.until, found.unread, found.left_out, found.more) == ("99", None, 0, False)
 
 
 async def test_what_does_not_fit_is_counted() -> None:
@@ -101,21 +79,3 @@ async def test_large_files_are_left_out() -> None:
     large = Scripted([Written("u1", "See.", ["a.md"])], size=DOCUMENT_BYTES + 1)
     found = await reading(large)
     assert (found.messages[0].sent, found.files_left_out) == ((), 1)
-
-
-async def test_slow_names_are_left_out() -> None:
-    """Somebody without a name is a colleague."""
-    thread = Scripted([Written("u1", "One."), Written("u2", "Two.")])
-    thread.slow |= {"u1"}
-    task = asyncio.create_task(reading(thread))
-    while not task.done():
-        await asyncio.sleep(0.001)  # whatever isn't slow is there
-        let_pass(NAMES_SECONDS)
-    found = await task
-    assert [each.name for each in found.messages] == ["a colleague", "U2"]
-
-
-async def test_a_refusal_is_explained_in_the_platforms_words() -> None:
-    """Nothing is read then."""
-    thread = Scripted([Written("u1", "One.")], refusal=NotAllowed("the scope is missing"))
-    assert await reading(thread) == CONTEXT.model_copy(update={"unread": "the scope is missing"})
