@@ -1,5 +1,6 @@
 """Recovery: a damaged database is set aside, its journal carried over, and the log says so."""
 
+import asyncio
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -29,13 +30,13 @@ async def path(tmp_path: Path) -> Path:
     path = tmp_path / "council.db"
     async with open_database(path) as database:
         journal = Journal(database, lambda: NOW)
-        for number in range(RUNS):
-            name = f"{number:04}"
-            begun = await journal.begin(
-                RunRow(id=name, entry_key=name, conversation_id=name, origin=RUN.origin, brief=BRIEF)
-            )
-            steps = await journal.steps(begun.run)
+
+        async def ask(name: str) -> None:
+            row = RunRow(id=name, entry_key=name, conversation_id=name, origin=RUN.origin, brief=BRIEF)
+            steps = await journal.steps((await journal.begin(row)).run)
             await steps.record(call("title"), REPLY)
+
+        await asyncio.gather(*(ask(f"{number:04}") for number in range(RUNS)))
     return path
 
 

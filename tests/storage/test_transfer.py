@@ -1,12 +1,9 @@
 """From a data folder to PostgreSQL and back: everything is kept, and an interruption costs nothing."""
 
 import asyncio
-import os
 import random
-import signal
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -37,6 +34,7 @@ from storage.processes.coordination import QueueEntry
 from storage.processes.locks import PLATFORMS, SHARED
 from storage.scope import Scope
 from storage.sqlite.schema import known_tables
+from tests.launcher import start
 from tests.postgres_server import PostgresServer
 from tests.storage.examples import NOW, answer, legacy, new_id
 from tests.storage.journal.test_journal import REPLY, RUN, call
@@ -212,6 +210,16 @@ asyncio.run(copy(folder, address, tell) if copy else transfer.move_to_folder(add
 """
 
 
+async def killed(code: str, *words: str, moment: int) -> None:
+    """Copy in another process, and kill it once so many documents are copied."""
+    copying = await start(*words, cwd=ROOT, env={}, stdin=subprocess.PIPE, code=code)
+    assert copying.stdout
+    while int(await copying.stdout.readline()) < moment:
+        pass
+    copying.kill()
+    await copying.communicate()
+
+
 async def test_a_database_that_is_used_is_neither_copied_nor_replaced(
     tmp_path: Path, postgres: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -247,13 +255,7 @@ async def test_a_copy_that_was_killed_is_made_again(
     await fill(source)
     before = await kept(source)
     arguments = [str((folder if way == "to" else other).folder), postgres, str(moment), way]
-    with subprocess.Popen(  # noqa: ASYNC220, S603 - ours
-        [sys.executable, "-c", COPY, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT
-    ) as copying:
-        assert copying.stdout
-        while int(await asyncio.to_thread(copying.stdout.readline)) < moment:
-            pass
-        os.kill(copying.pid, signal.SIGKILL)
+    await killed(COPY, *arguments, moment=moment)
     assert not [one for one in await documents_of(target) if one]
     if way == "to":
         await move_to_server(source.folder, postgres, silent)
@@ -283,14 +285,7 @@ async def test_ten_thousand_conversations_move_there_and_back(tmp_path: Path, po
     assert len(before["documents"]) == 10_005
     assert all(before["search"].values())
     arguments = [str(first.folder), postgres, "5000", "to"]
-    with subprocess.Popen(  # noqa: ASYNC220, S603 - ours
-        [sys.executable, "-c", COPY.replace("= 1\n", "= 500\n"), *arguments],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT,
-    ) as copying:  # fmt: skip
-        assert copying.stdout
-        while int(await asyncio.to_thread(copying.stdout.readline)) < 5000:
-            pass
-        os.kill(copying.pid, signal.SIGKILL)
+    await killed(COPY.replace("= 1\n", "= 500\n"), *arguments, moment=5000)
     assert await documents_of(server) == []
     assert (await move_to_server(first.folder, postgres, silent)).conversations == 10_005
     assert await mended(server) == before

@@ -4,7 +4,6 @@ import asyncio
 import os
 import re
 import signal
-import sys
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -19,6 +18,7 @@ from council.document.conversation import AssistantMessage, Source, UserMessage
 from council.text.json_objects import JsonObject
 from storage.documents.conversations import Conversations, ConversationStore, DocumentProblem, Stored
 from storage.errors import ConversationNotFound, DocumentError, FolderError
+from tests.launcher import start
 from tests.pairs import rows
 from tests.storage.examples import CONTRACT_EXAMPLE, CONTRACT_ID, DATA, NOW, answer, legacy, new_id
 from tests.stores import Home
@@ -379,9 +379,10 @@ DIES_BEFORE_THE_RENAME = (
 
 async def other_process(script: str, *arguments: str) -> int:
     """Run a script in its own process and return the exit code."""
-    root = Path(__file__).parents[3]
-    process = await asyncio.create_subprocess_exec(sys.executable, "-c", script, *arguments, cwd=root)
-    return await process.wait()
+    process = await start(*arguments, cwd=Path(__file__).parents[3], env={}, code=script)
+    await process.communicate()
+    assert process.returncode is not None
+    return process.returncode
 
 
 async def test_concurrent_processes_lose_nothing(store: ConversationStore) -> None:
