@@ -190,11 +190,7 @@ async def open_council(
 
 
 def open_dispatcher(
-    configuration: Configuration,
-    library: Library,
-    council: Council,
-    *,
-    behind: Behind | None = None,
+    configuration: Configuration, library: Library, council: Council, *, behind: Behind | None = None
 ) -> Dispatcher:
     limits, durability = configuration.operations.limits, configuration.operations.durability
     tasks = RunTasks(council.runs, limits, durability, locks=library.locks, behind=behind)

@@ -19,11 +19,7 @@ GRACE = timedelta(hours=1)
 
 
 async def maintain(
-    library: Library,
-    retention_days: int | None,
-    *,
-    messages: bool = False,
-    every: timedelta = EVERY,
+    library: Library, retention_days: int | None, *, messages: bool = False, every: timedelta = EVERY
 ) -> None:
     """Look after the data folder until cancelled: at once, and then every few hours.
 

@@ -175,11 +175,7 @@ class ContextRead:
         if context is None or not (context.messages or context.unread):
             return None
         return cls(
-            len(context.messages),
-            context.left_out,
-            context.more,
-            context.files_left_out,
-            context.unread,
+            len(context.messages), context.left_out, context.more, context.files_left_out, context.unread
         )
 
 

@@ -118,8 +118,7 @@ def ask(
         list[Path] | None, typer.Option(help=f"{described('attachment')} May be repeated.")
     ] = None,
     link: Annotated[
-        list[str] | None,
-        typer.Option(help="A page to read with the question. May be repeated."),
+        list[str] | None, typer.Option(help="A page to read with the question. May be repeated.")
     ] = None,
     events: Annotated[bool, typer.Option("--events", help="Print events as JSON lines.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer's message as JSON.")] = False,

@@ -140,10 +140,7 @@ def serve(
         end(lost, LOST)
 
 
-def mcp(
-    *,
-    max_cost_day: Day = DEFAULT_DAY,
-) -> None:
+def mcp(*, max_cost_day: Day = DEFAULT_DAY) -> None:
     """Serve one agent on this machine: MCP over standard input and output."""
     from bot.doors.server import has_mcp, serve_stdio
 
@@ -199,8 +196,7 @@ def new(
 
 
 def list_(
-    *,
-    as_json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False,
+    *, as_json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False
 ) -> None:
     """List the tokens: scope, expiry, last use, and what each has spent today."""
 
@@ -218,9 +214,7 @@ def list_(
         say("There are no tokens. `council token new --name NAME --scope SCOPE` makes one.")
 
 
-def revoke(
-    name: Annotated[str, typer.Argument(help="The token's name.", callback=utf8)],
-) -> None:
+def revoke(name: Annotated[str, typer.Argument(help="The token's name.", callback=utf8)]) -> None:
     """Let a token open nothing from now on; runs that it has begun end as usual."""
     if not with_library(configured(), lambda library: library.tokens.revoke(name)):
         end(f"There is no token {name}. `council token list` names them.", MISUSED)

@@ -87,10 +87,7 @@ class Caller:
     def place(self) -> Source:
         scope = self.scope
         return Source(
-            platform=scope.platform,
-            workspace=scope.workspace,
-            channel=scope.channel,
-            program=self.name,
+            platform=scope.platform, workspace=scope.workspace, channel=scope.channel, program=self.name
         )
 
     @property

@@ -246,10 +246,7 @@ class Evaluation:
         def by_arm() -> Scorer:
             async def score(state: TaskState, target: Target) -> Score:
                 del target
-                question, judge = (
-                    questions[id_ := str(state.sample_id)],
-                    self._judge(arms, items[id_]),
-                )
+                question, judge = (questions[id_ := str(state.sample_id)], self._judge(arms, items[id_]))
                 return await self._score(question, judge, *answered[id_])
 
             return score

@@ -339,10 +339,7 @@ def ask_to_forget(
         which.append(Entry(title, f"id {row.id[:8]}", at))
     lines = map(Line, _consequences(selection, at_terminal=at_terminal))
     blocks = (Heading(f"Delete {what}?"), *which, *lines)
-    choices = (
-        Choice(figures_wording.DELETE, "forget", about),
-        Choice("Cancel", "cancel", about),
-    )
+    choices = (Choice(figures_wording.DELETE, "forget", about), Choice("Cancel", "cancel", about))
     return Sheet(Message("past", blocks), choices)
 
 

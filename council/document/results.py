@@ -487,9 +487,7 @@ class IterationState(IterationConfig):
         self.termination_reason = reason
 
 
-def format_critiques_for_refinement(
-    critiques: Iterable[CritiqueItem | Mapping[str, object]],
-) -> str:
+def format_critiques_for_refinement(critiques: Iterable[CritiqueItem | Mapping[str, object]]) -> str:
     """Write points as a numbered list for the author; empty if there are none."""
     items = map(CritiqueItem.model_validate, critiques)
     return "\n".join(

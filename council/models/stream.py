@@ -226,10 +226,7 @@ async def body_of(response: httpx.Response, most: int) -> bytes:
 
 
 async def _joined(
-    first: bytes,
-    pieces: AsyncIterator[bytes],
-    most: int,
-    arrive: Callable[[int], None] = lambda _: None,
+    first: bytes, pieces: AsyncIterator[bytes], most: int, arrive: Callable[[int], None] = lambda _: None
 ) -> bytes:
     body = bytearray(first)
     arrive(len(body))

@@ -44,10 +44,7 @@ def chat(brief: Brief, member: Member, *parts: str) -> tuple[ChatMessage, ...]:
     """Return a prompt's messages; only what a member's persona is comes before the question, too."""
     persona = [member.persona.prompt] if member.persona else []
     system = "\n\n".join((ROLE, rule(brief.boundary), *persona))
-    return (
-        {"role": "system", "content": system},
-        {"role": "user", "content": "\n\n".join(parts)},
-    )
+    return ({"role": "system", "content": system}, {"role": "user", "content": "\n\n".join(parts)})
 
 
 def question(brief: Brief, member: Member | None) -> list[str]:

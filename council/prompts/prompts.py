@@ -249,10 +249,7 @@ class Prompts:
         return (
             *self.answer(member),
             {"role": "assistant", "content": unmarked(brief.boundary, original)},
-            {
-                "role": "user",
-                "content": "\n\n".join([*texts, *task]),
-            },
+            {"role": "user", "content": "\n\n".join([*texts, *task])},
         )
 
     def synthesis(self, member: Member, given: Material) -> tuple[ChatMessage, ...]:

@@ -56,10 +56,7 @@ PROFILE = Profile(
     members=(
         Member(model=GPT),
         Member(model=CLAUDE),
-        Member(
-            model=GEMINI,
-            persona=Persona(name="The Pragmatist", prompt="Ask what it costs to run."),
-        ),
+        Member(model=GEMINI, persona=Persona(name="The Pragmatist", prompt="Ask what it costs to run.")),
         Member(model=GROK),
     ),
     chairman=Member(model=CHAIRMAN),

@@ -125,9 +125,7 @@ def write_half(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "harm",
-    [delete, empty, fill_with_garbage, truncate, go_back, write_half],
-    ids=lambda f: f.__name__,
+    "harm", [delete, empty, fill_with_garbage, truncate, go_back, write_half], ids=lambda f: f.__name__
 )
 async def test_the_index_survives(tmp_path: Path, harm: Callable[[Path], None]) -> None:
     """Whatever happens to it, the next start finds everything again, and the log says what was wrong."""

@@ -34,11 +34,7 @@ OURS = (
     "Answer the question in the language it is asked in. Say plainly what you aren't sure of."
 )
 GIVEN = CorrectionInputs(
-    QUESTION,
-    OWN,
-    OURS,
-    [PEER, "It is fine.\n\nFINAL RANKING:\n1. Response B\n2. Response A"],
-    [OTHER],
+    QUESTION, OWN, OURS, [PEER, "It is fine.\n\nFINAL RANKING:\n1. Response B\n2. Response A"], [OTHER]
 )
 
 FAULTS: dict[str, tuple[str, str]] = tomllib.loads(
@@ -139,10 +135,7 @@ async def test_a_run_of_an_earlier_version_continues_from_its_echo() -> None:
     assert of(message, FOUR[0]).corrected_response == "Shard by tenant."
 
 
-@rows(
-    ("text", "left"),
-    data(__file__, "a_review_can_be_read_without_its_ballot"),
-)
+@rows(("text", "left"), data(__file__, "a_review_can_be_read_without_its_ballot"))
 def test_a_review_can_be_read_without_its_ballot(text: str, left: str) -> None:
     """Wherever it is, and counted or not."""
     assert without_ranking(text) == left

@@ -138,10 +138,7 @@ def test_more_of_anything_never_costs_less(text: str, seats: int, rounds: int, l
     ("settings", "calls"),
     [
         ({"depth": "quick"}, {"stage1": 4, "stage3": 1}),
-        (
-            {"depth": "auto"},
-            {"stage1": 4, "judge": 2, "stage2": 4, "stage2_5": 4, "stage3": 1},
-        ),
+        ({"depth": "auto"}, {"stage1": 4, "judge": 2, "stage2": 4, "stage2_5": 4, "stage3": 1}),
         (
             {"depth": "auto", "depth_audit": 0.0},
             {"stage1": 4, "judge": 1, "stage2": 4, "stage2_5": 4, "stage3": 1},

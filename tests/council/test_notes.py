@@ -116,10 +116,7 @@ def test_the_last_mark_counts() -> None:
     assert read(f"{WHOLE}\n{MARK}\n\n```{MARK}```") == (ANSWER, BOTH)
 
 
-@rows(
-    ("closing", "notes"),
-    data(__file__, "notes_are_read_leniently_and_never_guessed"),
-)
+@rows(("closing", "notes"), data(__file__, "notes_are_read_leniently_and_never_guessed"))
 def test_notes_are_read_leniently_and_never_guessed(closing: str, notes: dict[str, str]) -> None:
     """Keywords may have any markup; a statement without a member and a point that is no question are left out."""
     known = ChairNotes.model_validate(notes) if notes else None
@@ -188,18 +185,7 @@ def test_the_answer_is_shown_as_it_comes() -> None:
 
 
 SNIPPETS = st.sampled_from(
-    [
-        MARK,
-        MARK[:7],
-        "\n",
-        "\n\n",
-        "**",
-        "DISSENT:",
-        " gpt-5 waits.",
-        "ASK: Why?",
-        "Shard. ",
-        "\u5317",
-    ]
+    [MARK, MARK[:7], "\n", "\n\n", "**", "DISSENT:", " gpt-5 waits.", "ASK: Why?", "Shard. ", "\u5317"]
 )
 
 

@@ -28,10 +28,7 @@ GPT = THREE[0]
 STEP = f"stage2_5.1:{GPT}"
 
 
-@rows(
-    ("line", "number", "holds", "reason"),
-    data(__file__, "a_line_in_the_form_is_read"),
-)
+@rows(("line", "number", "holds", "reason"), data(__file__, "a_line_in_the_form_is_read"))
 def test_a_line_in_the_form_is_read(line: str, number: int, holds: bool, reason: str) -> None:
     """Whatever marks the number and parts the reason."""
     read = read_replies(f"Let me check.\n\n{line}\n\n{MARK}\n\nKEEP", MARK, 3)

@@ -51,12 +51,7 @@ def reasons() -> list[tuple[TerminationReason, dict[str, Script], dict[str, obje
         (TerminationReason.MAX_ROUNDS_REACHED, {"stage2_5": another}, {}, 3),
         (TerminationReason.MODELS_CONVERGED, {}, {}, 2),
         (TerminationReason.ERROR_OCCURRED, {"stage2_5": failure()}, {}, 1),
-        (
-            TerminationReason.ERROR_OCCURRED,
-            {"stage2": failure()},
-            {"critique_mode": "extracted"},
-            1,
-        ),
+        (TerminationReason.ERROR_OCCURRED, {"stage2": failure()}, {"critique_mode": "extracted"}, 1),
     ]
 
 

@@ -58,10 +58,7 @@ def test_what_is_written_is_read_back(before: str, value: str) -> None:
     [
         ("", COUNCIL),
         ("[limits]\nrunning = 2", f"[limits]\nrunning = 2\n\n{COUNCIL}"),
-        (
-            '[profiles.own]\nmembers = ["m"]\n',
-            f'[profiles.own]\nmembers = ["m"]\n\n{COUNCIL}',
-        ),
+        ('[profiles.own]\nmembers = ["m"]\n', f'[profiles.own]\nmembers = ["m"]\n\n{COUNCIL}'),
         (
             '[profiles.default] # mine\n# note\nmembers = [\n  "m", # ]\n  "n"]\nquorum = 2\n\n[limits]\n',
             f"{COUNCIL.replace(']', '] # mine', 1)}# note\nquorum = 2\n\n[limits]\n",

@@ -64,10 +64,7 @@ async def test_the_official_client_is_answered(tmp_path: Path) -> None:
         assert whole.usage.model_dump()["cost"] == 0.013
         assert (whole.usage.prompt_tokens, whole.usage.completion_tokens) == (130, 65)
         stream = await client.chat.completions.create(
-            model=MODEL,
-            messages=ASKED,
-            stream=True,
-            stream_options={"include_usage": True},
+            model=MODEL, messages=ASKED, stream=True, stream_options={"include_usage": True}
         )
         chunks = [chunk async for chunk in stream]
         said = [choice for chunk in chunks for choice in chunk.choices]
@@ -87,11 +84,7 @@ BELOW = (
 
 @pytest.mark.parametrize(
     ("model", "metadata", "below"),
-    [
-        (MODEL, {}, BELOW),
-        (MODEL, {"notes": "false"}, ""),
-        ("Council:Plain", {}, ""),
-    ],
+    [(MODEL, {}, BELOW), (MODEL, {"notes": "false"}, ""), ("Council:Plain", {}, "")],
 )
 async def test_the_notes_are_below_the_answer_unless_it_is_wanted_plain(
     tmp_path: Path, model: str, metadata: dict[str, str], below: str

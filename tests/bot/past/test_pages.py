@@ -105,10 +105,7 @@ def test_a_search_shows_the_words_in_their_context() -> None:
     assert nothing.choices == ()
 
 
-@rows(
-    ("answer", "begins"),
-    data(__file__, "a_line_of_a_list_has_the_answers_first_sentence"),
-)
+@rows(("answer", "begins"), data(__file__, "a_line_of_a_list_has_the_answers_first_sentence"))
 def test_a_line_of_a_list_has_the_answers_first_sentence(answer: str, begins: str) -> None:
     """Of its text: no heading, table or code, and without its marks."""
     assert pages.first_sentence(answer) == begins

@@ -130,11 +130,7 @@ def test_words_are_marked_where_they_changed() -> None:
 
 @pytest.mark.parametrize(
     ("largest", "shown"),
-    [
-        (100, "a, b, [-c-]{+x+}, d"),
-        (30, "a, b,[- c,-]{+ x,+} d"),
-        (1, "[-a, b, c, d-]{+a, b, x, d+}"),
-    ],
+    [(100, "a, b, [-c-]{+x+}, d"), (30, "a, b,[- c,-]{+ x,+} d"), (1, "[-a, b, c, d-]{+a, b, x, d+}")],
 )
 def test_large_texts_are_compared_more_coarsely(
     monkeypatch: pytest.MonkeyPatch, largest: float, shown: str

@@ -22,10 +22,7 @@ from tests.fragments import made_of
 from tests.pairs import data, rows
 
 
-@rows(
-    ("markdown", "discord", "slack"),
-    data(__file__, "markdown_is_written_again"),
-)
+@rows(("markdown", "discord", "slack"), data(__file__, "markdown_is_written_again"))
 def test_markdown_is_written_again(markdown: str, discord: str, slack: str) -> None:
     """Each construct has one form; signs that aren't markup are shown as text."""
     assert written(markdown, DISCORD) == discord

@@ -65,10 +65,7 @@ def on_page(markdown: str) -> str:
     return unescape(str(html(markdown, 3)).strip().removeprefix("<p>").removesuffix("</p>"))
 
 
-@rows(
-    ("markdown", "shown"),
-    data(__file__, "what_is_meant_is_bold_everywhere"),
-)
+@rows(("markdown", "shown"), data(__file__, "what_is_meant_is_bold_everywhere"))
 def test_what_is_meant_is_bold_everywhere(markdown: str, shown: str) -> None:
     """On Slack, whose parser knows CommonMark's rule, on Discord, and in the transcript."""
     nested = {"<em><strong>Both:</strong></em>x": "<strong><em>Both:</em></strong>x"}
@@ -93,10 +90,7 @@ def test_names_of_python_are_text() -> None:
     assert MEANT.renderInline("__init__x") == READER.renderInline("__init__x")
 
 
-@rows(
-    "text",
-    data(__file__, "what_could_be_code_is_left_to_commonmark"),
-)
+@rows("text", data(__file__, "what_could_be_code_is_left_to_commonmark"))
 def test_what_could_be_code_is_left_to_commonmark(text: str) -> None:
     """Powers, arguments and names aren't emphasis, nor is what CommonMark nests."""
     assert MEANT.renderInline(text) == READER.renderInline(text)

@@ -68,19 +68,13 @@ def test_a_formula_is_readable_in_chat_and_terminal(each: dict[str, str]) -> Non
     assert contain(markdown) == markdown
 
 
-@rows(
-    ("formula", "shown"),
-    data(__file__, "what_is_one_part_stays_one"),
-)
+@rows(("formula", "shown"), data(__file__, "what_is_one_part_stays_one"))
 def test_what_is_one_part_stays_one(formula: str, shown: str) -> None:
     """Parentheses and spaces are where a line of text needs them."""
     assert readable(formula) == shown
 
 
-@rows(
-    "formula",
-    data(__file__, "what_would_lose_something_keeps_its_source"),
-)
+@rows("formula", data(__file__, "what_would_lose_something_keeps_its_source"))
 def test_what_would_lose_something_keeps_its_source(formula: str) -> None:
     """As code, the delimiters and backslashes included, on both platforms."""
     assert readable(formula) is None
@@ -89,10 +83,7 @@ def test_what_would_lose_something_keeps_its_source(formula: str) -> None:
     assert written(source, SLACK).replace("&lt;", "<").replace("&amp;", "&") == shown
 
 
-@rows(
-    "markdown",
-    data(__file__, "money_and_escaped_brackets_are_no_formulas"),
-)
+@rows("markdown", data(__file__, "money_and_escaped_brackets_are_no_formulas"))
 def test_money_and_escaped_brackets_are_no_formulas(markdown: str) -> None:
     """Neither is code."""
     assert formulas(markdown) == []
@@ -203,9 +194,7 @@ AROUND = [
         r"\overline{{{}}}",
     ),
 ]
-SIGNS_AROUND = [
-    *("{}", "{}2", "√{}", "∛{}", "x{}", "x{}", "{}", "({})", "{}", "{}", "{}choosen", "{}"),
-]
+SIGNS_AROUND = [*("{}", "{}2", "√{}", "∛{}", "x{}", "x{}", "{}", "({})", "{}", "{}", "{}choosen", "{}")]
 
 
 def held(shown: str) -> str:

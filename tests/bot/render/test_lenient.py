@@ -6,10 +6,7 @@ from tests.bot.shown import written
 from tests.pairs import data, rows
 
 
-@rows(
-    ("markdown", "shown"),
-    data(__file__, "headings_and_rules"),
-)
+@rows(("markdown", "shown"), data(__file__, "headings_and_rules"))
 def test_headings_and_rules(markdown: str, shown: str) -> None:
     """A heading needs no space below level 1, and a rule no blank line above it."""
     assert written(markdown, DISCORD) == shown
@@ -41,10 +38,7 @@ def test_a_table_ends_where_its_pipes_end() -> None:
     assert written("> | a |\n> |---|\n> | `1|2` |\n> end", DISCORD).endswith("> 1|2\n> ```\n> \n> end")
 
 
-@rows(
-    ("markdown", "shown"),
-    data(__file__, "tags_that_models_write_are_read"),
-)
+@rows(("markdown", "shown"), data(__file__, "tags_that_models_write_are_read"))
 def test_tags_that_models_write_are_read(markdown: str, shown: str) -> None:
     """Marks, code, raised and lowered signs; what chat can't show loses its tags alone."""
     assert written(markdown, DISCORD) == shown

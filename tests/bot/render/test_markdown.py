@@ -84,10 +84,7 @@ def test_a_quote_ends_where_it_ends(markdown: str) -> None:
     assert tokens[-2].level == 1
 
 
-@rows(
-    ("markdown", "contained"),
-    data(__file__, "prose_keeps_its_words"),
-)
+@rows(("markdown", "contained"), data(__file__, "prose_keeps_its_words"))
 def test_prose_keeps_its_words(markdown: str, contained: str) -> None:
     """Fences are closed, tags shown, headings lowered by two; nothing else changes."""
     assert contain(markdown, 2) == contained

@@ -10,18 +10,8 @@ from bot.view.card import answer, card
 from bot.view.message import Footer, Message
 from bot.view.run import RunView, Seat, fold, of_document
 from bot.view.wording.failures import explain
-from council.document.conversation import (
-    AssistantMessage,
-    Conversation,
-    FailedCall,
-    RunUsage,
-)
-from council.document.results import (
-    AggregateRanking,
-    ChairNotes,
-    ReviewPoint,
-    Stage3Result,
-)
+from council.document.conversation import AssistantMessage, Conversation, FailedCall, RunUsage
+from council.document.results import AggregateRanking, ChairNotes, ReviewPoint, Stage3Result
 from council.errors import Failure, NoAnswers, RunError
 from council.events import (
     AnswerStreamed,
@@ -254,10 +244,7 @@ def test_the_card_of_an_error_says_why_and_what_is_kept(snapshot: SnapshotAssert
     assert "id " not in last.text
 
 
-@rows(
-    ("changes", "said"),
-    data(__file__, "an_answer_that_came_about_otherwise_says_how"),
-)
+@rows(("changes", "said"), data(__file__, "an_answer_that_came_about_otherwise_says_how"))
 def test_an_answer_that_came_about_otherwise_says_how(changes: dict[str, object], said: str) -> None:
     """Whoever wrote it and why is above the answer."""
     chair = FailedCall(stage="stage3", member=str(changes.get("chair", CHAIRMAN)), failure=LATE)
@@ -347,10 +334,7 @@ def test_agreement_is_named_unless_beside_named_dissent() -> None:
 
 
 @rows("at", [0.0, 20.0, 100.0])
-@rows(
-    ("mark", "said"),
-    data(__file__, "every_card_of_a_demonstration_or_an_example_says_so"),
-)
+@rows(("mark", "said"), data(__file__, "every_card_of_a_demonstration_or_an_example_says_so"))
 def test_every_card_of_a_demonstration_or_an_example_says_so(mark: str, said: str, at: float) -> None:
     """From the first card to the answer, or to the error."""
     profile = PROFILE.model_copy(update={mark: True})

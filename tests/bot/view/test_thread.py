@@ -122,10 +122,7 @@ def test_a_digest_shows_how_a_response_begins_unless_the_profile_wants_all() -> 
     assert text(long(thread="full"), f"member:{GPT}").endswith(f"### Corrected response\n\n{LONG}\n")
 
 
-@rows(
-    ("markdown", "begun"),
-    data(__file__, "a_beginning_is_whole_markdown"),
-)
+@rows(("markdown", "begun"), data(__file__, "a_beginning_is_whole_markdown"))
 def test_a_beginning_is_whole_markdown(markdown: str, begun: str) -> None:
     """It ends at a sentence or line, never in code, nor with a heading that leads to nothing."""
     assert beginning(markdown, 40) == begun
@@ -150,10 +147,7 @@ def test_a_review_that_cannot_be_divided_says_so() -> None:
 def test_where_nobody_objects_the_digest_says_so_once() -> None:
     """A JSON ballot has an entry for each answer; a section in prose counts where it has only strengths."""
     entry = {"points": [point(kind="strength", text="Clear.")]}
-    section = {
-        "points": [point(kind="strength", text="Clear.", source="section")],
-        "cleared": [*LABELS],
-    }
+    section = {"points": [point(kind="strength", text="Clear.", source="section")], "cleared": [*LABELS]}
     for changes in (entry, section):
         reviews = [each.model_copy(update=changes) for each in REVIEWS.values()]
         view = stored(stage2=reviews, stage2_5=None)

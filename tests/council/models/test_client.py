@@ -24,17 +24,7 @@ from council.run import deliberate
 from council.tasks import Stop
 from council.text.json_objects import JsonObject
 from council.usage import Price, Usage
-from tests.council.models.scene import (
-    KEY,
-    MODEL,
-    QUESTION,
-    call,
-    failure,
-    opened,
-    quick,
-    served,
-    until,
-)
+from tests.council.models.scene import KEY, MODEL, QUESTION, call, failure, opened, quick, served, until
 from tests.council.scripted import Clock, ScriptedCouncil, as_called
 from tests.model_server import Exchange, ModelServer, Turn
 from tests.pairs import rows
@@ -343,10 +333,7 @@ async def test_a_reply_that_is_not_http_fails_at_once(said: bytes, cause: Cause)
     async with served(answer) as url, ModelClient(as_called, retries=quick(max_attempts=1)) as client:
         why = await failure(client, call(deadline=60, endpoint=f"{url}/v1"))
     assert why.cause == cause
-    assert why.detail in {
-        "it isn't HTTP",
-        "ReadError: the connection was closed before the reply ended",
-    }
+    assert why.detail in {"it isn't HTTP", "ReadError: the connection was closed before the reply ended"}
 
 
 async def test_a_failure_quotes_the_provider_but_never_the_key() -> None:
@@ -573,11 +560,7 @@ async def test_calls_one_after_another_share_a_connection() -> None:
 async def test_calls_at_once_are_bounded_for_each_provider() -> None:
     """A call that waits for its turn doesn't use up its deadline: waiting in line isn't the model's fault."""
     gate = asyncio.Event()
-    async with (
-        ModelServer() as one,
-        ModelServer() as other,
-        opened(one, calls_at_once=2) as client,
-    ):
+    async with ModelServer() as one, ModelServer() as other, opened(one, calls_at_once=2) as client:
         one.gate = other.gate = gate
         ask = partial(call, deadline=60)
         asked = [client.ask(each) for _ in range(5) for each in (ask(), ask(endpoint=f"{other.url}/v1"))]

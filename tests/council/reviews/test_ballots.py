@@ -240,8 +240,7 @@ def test_remarks_never_change_a_json_ballot(order: list[str], strengths: str, we
 
 
 @rows(
-    "remark",
-    ["It says:", "Response A:", "It contains **this:**", "```", "x " * 499 + ":", "says\uff1a"],
+    "remark", ["It says:", "Response A:", "It contains **this:**", "```", "x " * 499 + ":", "says\uff1a"]
 )
 def test_remarks_never_announce_the_ballot(remark: str) -> None:
     """A remark that looks like the header of a quoted ballot doesn't make the reviewer's own uncounted."""
@@ -436,10 +435,7 @@ def test_the_schema_of_a_demonstrations_ballot() -> None:
     )
 
 
-@rows(
-    ("line", "expected"),
-    data(__file__, "whose_words_a_line_announces"),
-)
+@rows(("line", "expected"), data(__file__, "whose_words_a_line_announces"))
 def test_whose_words_a_line_announces(line: str, *, expected: bool) -> None:
     """One answer's, or two's, unless the reviewer speaks of an order of its own; three are compared."""
     assert is_attributed(line) is expected
@@ -511,10 +507,7 @@ def test_a_review_without_the_ballots_that_close_it(text: str, left: str) -> Non
     assert without_ranking(text) == left
 
 
-@rows(
-    ("text", "letters"),
-    data(__file__, "what_belongs_to_a_list"),
-)
+@rows(("text", "letters"), data(__file__, "what_belongs_to_a_list"))
 def test_what_belongs_to_a_list(text: str, letters: str) -> None:
     """What isn't certain ends it."""
     assert parse_ranking(text, THREE) == [f"Response {letter}" for letter in letters]

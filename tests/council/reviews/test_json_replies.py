@@ -88,10 +88,7 @@ def test_a_ranking_comes_in_many_ways(fields: Mapping[str, object]) -> None:
     assert read_labels(prose, LABELS) == RANKING
 
 
-@rows(
-    "ranking",
-    data(__file__, "an_order_that_is_uncertain_is_not_counted"),
-)
+@rows("ranking", data(__file__, "an_order_that_is_uncertain_is_not_counted"))
 def test_an_order_that_is_uncertain_is_not_counted(ranking: object) -> None:
     """Ties, gaps, points and prose give none."""
     text = f"So:\n{json.dumps({'ranking': ranking})}"
@@ -174,10 +171,7 @@ def test_a_quoted_ballot_never_counts(quoting: str, quoted: str) -> None:
         assert read_ballot(both, LABELS).ranking == (A, B, C)
 
 
-@rows(
-    "announcing",
-    data(__file__, "what_announces_the_reviewers_own_ballot_is_no_quotation"),
-)
+@rows("announcing", data(__file__, "what_announces_the_reviewers_own_ballot_is_no_quotation"))
 def test_what_announces_the_reviewers_own_ballot_is_no_quotation(announcing: str) -> None:
     """It says nothing about another's words."""
     assert read_ballot(announcing.format(WHOLE), LABELS) == BARE

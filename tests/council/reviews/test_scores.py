@@ -93,27 +93,18 @@ def test_what_nobody_scored_has_no_weight() -> None:
 
 BOTH_LABELS = ("Response A", "Response B")
 NAMES = ("Cost", "Time to market")
-BOTH = {
-    "Response A": {"Cost": 7, "Time to market": 4},
-    "Response B": {"Cost": 9, "Time to market": 10},
-}
+BOTH = {"Response A": {"Cost": 7, "Time to market": 4}, "Response B": {"Cost": 9, "Time to market": 10}}
 ROWS = "Response A: Cost 7, Time to market 4\nResponse B: Cost 9, Time to market 10"
 RANKING = "FINAL RANKING:\n1. Response B\n2. Response A"
 
 
-@rows(
-    "text",
-    data(__file__, "scores_are_read"),
-)
+@rows("text", data(__file__, "scores_are_read"))
 def test_scores_are_read(text: str) -> None:
     """In the rows that are asked for; the last block, and an answer's first score in it."""
     assert read_scores(text, BOTH_LABELS, NAMES) == BOTH
 
 
-@rows(
-    "text",
-    data(__file__, "nothing_is_guessed"),
-)
+@rows("text", data(__file__, "nothing_is_guessed"))
 def test_nothing_is_guessed(text: str) -> None:
     """Prose, quotations, code, unknown names and numbers out of range give no score."""
     assert read_scores(text, BOTH_LABELS, NAMES) == {}

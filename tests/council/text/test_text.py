@@ -71,10 +71,7 @@ def test_nothing_is_guessed(text: str) -> None:
     assert language(text) is None
 
 
-@rows(
-    ("text", "expected"),
-    data(__file__, "a_text_is_divided_into_its_sentences"),
-)
+@rows(("text", "expected"), data(__file__, "a_text_is_divided_into_its_sentences"))
 def test_a_text_is_divided_into_its_sentences(text: str, expected: list[str]) -> None:
     """A mark ends a sentence unless a small letter follows, or it abbreviates, or dates."""
     assert sentences(text) == expected

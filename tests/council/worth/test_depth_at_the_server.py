@@ -66,12 +66,7 @@ async def run(client: ModelClient, **settings: object) -> AssistantMessage:
     brief = ScriptedCouncil.brief(auto(**settings))
     price_of = partial(client.price, "default")
     deliberation = await deliberate(
-        brief,
-        ask=client.ask,
-        steps=MemorySteps(),
-        emit=lambda _: None,
-        now=Clock(),
-        price_of=price_of,
+        brief, ask=client.ask, steps=MemorySteps(), emit=lambda _: None, now=Clock(), price_of=price_of
     )
     return deliberation.message
 

@@ -28,12 +28,7 @@ def said(
     *points: object, same: object = "same", better: object = "tie", steering: str | list[str] = ""
 ) -> dict[str, object]:
     """Return what a judge writes, as JSON's data."""
-    return {
-        "differences": [*points],
-        "recommendation": same,
-        "steering": steering,
-        "better": better,
-    }
+    return {"differences": [*points], "recommendation": same, "steering": steering, "better": better}
 
 
 def session(council: ScriptedCouncil, **settings: object) -> Session:
