@@ -27,6 +27,7 @@ from tests.bot.render.long_answer import answer
 from tests.bot.shown import READER, letters
 from tests.discord_server.limits import Shape, check
 from tests.fragments import made_of
+from tests.pairs import data, rows
 
 PING = re.compile(r"<@[!&]?\d+>|@(everyone|here)")
 
@@ -104,17 +105,7 @@ def test_every_block_has_its_form() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "written"),
-    [
-        ("@everyone @here", "@\u200beveryone @\u200bhere"),
-        ("<@123> <@!1> <@&1>", "\\<@\u200b123> \\<@\u200b!1> \\<@\u200b&1>"),
-        ("<#1> </cmd:1> <t:1:R>", "\\<#1> \\</cmd:1> \\<t:1:R>"),
-        ("<:emoji:1> <a:emoji:1>", "\\<:emoji:1> \\<a:emoji:1>"),
-        ("https://x.y/@everyone", "<https://x.y/%40everyone>"),
-        ("me@example.org, a@1.2", "me@example.org, a@1.2"),
-    ],
-)
+@rows(("text", "written"), data(__file__, "what_means_something_to_discord_shows_as_text"))
 def test_what_means_something_to_discord_shows_as_text(text: str, written: str) -> None:
     """In other people's words as in a name."""
     assert said(Prose(text)) == [written]

@@ -13,13 +13,6 @@ from bot.service.channels import ChannelSettings, EffectiveSettings, Operator
 from bot.service.commands import (
     ASK,
     COMMANDS,
-    FORGET,
-    HELP,
-    HISTORY,
-    SEARCH,
-    SHOW,
-    STATS,
-    Command,
     Given,
     RunOptions,
     Typed,
@@ -30,43 +23,12 @@ from bot.service.commands import (
 )
 from council.profile import Profile
 from tests.council.scripted import profile
-from tests.pairs import rows
+from tests.pairs import data, rows
+
+NAMED = {command.name: command for command in COMMANDS}
 
 
-@rows(
-    ("text", "question", "given"),
-    [
-        ("Shard now?", "Shard now?", {}),
-        ("  Shard\nnow?  ", "Shard\nnow?", {}),
-        ("--private Shard now?", "Shard now?", {"private": True}),
-        ("\u2014private Shard now?", "Shard now?", {"private": True}),
-        ("\u2013private Shard now?", "Shard now?", {"private": True}),
-        ("--PRIVATE  Shard now?", "Shard now?", {"private": True}),
-        ("--depth quick Shard now?", "Shard now?", {"depth": "quick"}),
-        ("--depth=quick Shard now?", "Shard now?", {"depth": "quick"}),
-        ("--rounds 2 Shard now?", "2 Shard now?", {"rounds": True}),
-        ("--private \u2014Mode=council Shard?", "council Shard?", {"private": True, "mode": True}),
-        (
-            "\u2014profile fast --private \u2014depth full Shard now?",
-            "Shard now?",
-            {"profile": "fast", "private": True, "depth": "full"},
-        ),
-        ('--profile "Big team" Shard?', "Shard?", {"profile": "Big team"}),
-        ("--profile \u201cBig team\u201d Shard?", "Shard?", {"profile": "Big team"}),
-        ("--profile \u201eBig team\u201c Shard?", "Shard?", {"profile": "Big team"}),
-        ("--profile \u201dBig team\u201d Shard?", "Shard?", {"profile": "Big team"}),
-        ("--profile \u00abBig team\u00bb Shard?", "Shard?", {"profile": "Big team"}),
-        ("--profile 'fast' \"Shard\" or not?", '"Shard" or not?', {"profile": "fast"}),
-        ("--profile fast\nShard?", "Shard?", {"profile": "fast"}),
-        ("Is --private a flag?", "Is --private a flag?", {}),
-        ("-- --private is a flag?", "--private is a flag?", {}),
-        ("\u2014 so, shard?", "so, shard?", {}),
-        ("\u201cShard\u201d or not?", "\u201cShard\u201d or not?", {}),
-        ("--help", "--help", {}),
-        (" \u2014Help ", "\u2014Help", {}),
-        ("help me shard", "help me shard", {}),
-    ],
-)
+@rows(("text", "question", "given"), data(__file__, "flags_are_read_before_the_first_word_only"))
 def test_flags_are_read_before_the_first_word_only(
     text: str, question: str, given: dict[str, object]
 ) -> None:
@@ -75,36 +37,7 @@ def test_flags_are_read_before_the_first_word_only(
     assert parse(text).is_private == ("private" in given)
 
 
-@rows(
-    ("text", "said"),
-    [
-        ("", "There is no question. Write one: /council Should we shard now?"),
-        ("--private", "There is no question. Write one: /council Should we shard now?"),
-        ("--depth quick", "There is no question. Write one: /council Should we shard now?"),
-        (
-            "--privat Shard?",
-            "Unknown option --privat. Did you mean --private? Options come before the question.",
-        ),
-        (
-            "--colour red Shard?",
-            "Unknown option --colour. Available: --profile, --depth, --private. Options come before the question.",
-        ),
-        (
-            "--depth --private Shard?",
-            "The option --depth needs a value. It takes one of quick, auto, full.",
-        ),
-        ("--profile", "The option --profile needs a value. It takes the name of a profile."),
-        (
-            "--attachment log.txt Why?",
-            "Unknown option --attachment. Attach files to a message that mentions the bot, to a direct message to it, or to a message on which you use “Ask the council”. On Discord there is also the option attachment; at the terminal, council ask --attachment.",
-        ),
-        ("--depth quick --depth full Shard?", "The option --depth appears twice. Use it once."),
-        (
-            "--profile \u201cBig team Shard?",
-            "The quotation mark after --profile is never closed.",
-        ),
-    ],
-)
+@rows(("text", "said"), data(__file__, "a_mistyped_command_is_explained"))
 def test_a_mistyped_command_is_explained(text: str, said: str) -> None:
     """Nothing is asked then."""
     with pytest.raises(UsageError) as caught:
@@ -112,16 +45,7 @@ def test_a_mistyped_command_is_explained(text: str, said: str) -> None:
     assert str(caught.value) == said
 
 
-@rows(
-    ("text", "expected"),
-    [
-        *(
-            (text, True)
-            for text in ("help", "HELP", " --help ", "\u2014help", "\u2013help", "?", "\uff1f")
-        ),
-        *((text, False) for text in ("help me", "Help?", "--help me", "??", "", "helpful", "-- help")),
-    ],
-)
+@rows(("text", "expected"), data(__file__, "only_a_bare_word_asks_for_help"))
 def test_only_a_bare_word_asks_for_help(text: str, expected: bool) -> None:
     """A question may begin with it."""
     assert is_help(text) is expected
@@ -137,49 +61,19 @@ def test_any_text_is_a_question_or_a_mistake(text: str) -> None:
     assert text.strip().endswith(typed.question)
 
 
-@rows(
-    ("command", "text", "given"),
-    [
-        (HISTORY, "", {}),
-        (HISTORY, " 7 ", {"count": 7}),
-        (SEARCH, ' "move  jobs" cron ', {"words": '"move jobs" cron'}),
-        (SHOW, "550e", {"answer": "550e"}),
-        (HELP, "me", {}),
-    ],
-)
+@rows(("command", "text", "given"), data(__file__, "a_command_of_one_option_takes_the_rest_of_the_line"))
 def test_a_command_of_one_option_takes_the_rest_of_the_line(
-    command: Command, text: str, given: Given
+    command: str, text: str, given: Given
 ) -> None:
     """Without flags and quotes; left out, it isn't given."""
-    assert argument(command, text) == given
+    assert argument(NAMED[command], text) == given
 
 
-@rows(
-    ("command", "text", "said"),
-    [
-        (HISTORY, "11", "The option count can't be “11”. It takes a whole number from 1 to 10."),
-        (STATS, "ten", "The option days can't be “ten”. It takes a whole number from 1 to 3650."),
-        (
-            SEARCH,
-            " ",
-            'Say what to search for: words, or an "exact phrase" in quotes.',
-        ),
-        (
-            SHOW,
-            "",
-            "Say which answer to show: any words of its title or question. `/council-history` lists them.",
-        ),
-        (
-            FORGET,
-            "",
-            "Say what to delete: words of an answer's title or question, `me` (all you asked), `@person` (all they asked, for admins), or `channel`.",
-        ),
-    ],
-)
-def test_a_wrong_or_missing_option_is_explained(command: Command, text: str, said: str) -> None:
+@rows(("command", "text", "said"), data(__file__, "a_wrong_or_missing_option_is_explained"))
+def test_a_wrong_or_missing_option_is_explained(command: str, text: str, said: str) -> None:
     """With its allowed values."""
     with pytest.raises(UsageError) as caught:
-        argument(command, text)
+        argument(NAMED[command], text)
     assert str(caught.value) == said
 
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from bot.render.dialect import blocks
 from bot.slack.markdown import DIALECT, MarkdownPiece, pieces
 from tests.fragments import made_of
+from tests.pairs import data, rows
 from tests.slack_server.blocks import checked
 from tests.slack_server.rules import Refused, Rules
 
@@ -16,18 +17,7 @@ def cut(markdown: str, limit: int = 11_000) -> list[MarkdownPiece]:
     return [*pieces(blocks(markdown, DIALECT), limit)]
 
 
-@pytest.mark.parametrize(
-    ("text", "written"),
-    [
-        ("<@U123> <!channel> <!here> <#C1>", "&lt;@U123> &lt;!channel> &lt;!here> &lt;#C1>"),
-        ("<!subteam^S1|a> <https://e.v|t>", "&lt;!subteam^S1\\|a> https://e.v%7Ct"),
-        ("&lt;@U123> \\<@U123> <\\@U123>", "&lt;@U123> &lt;@U123> &lt;@U123>"),
-        ("`<@U123> <b>`", "`<\u2060@U123> <b>`"),
-        ("```html\n<!here> <!DOCTYPE html>\n```", "```html\n<\u2060!here> <!DOCTYPE html>\n```"),
-        ("@everyone a < b & c", "@everyone a < b & c"),
-        ("````md\n```\n````", "````md\n```\n````"),
-    ],
-)
+@rows(("text", "written"), data(__file__, "what_means_something_to_slack_shows_as_text"))
 def test_what_means_something_to_slack_shows_as_text(text: str, written: str) -> None:
     """In text, brackets become entities; code keeps its brackets, with a joiner in a mention."""
     assert cut(text) == [MarkdownPiece(written, 1, 0)]

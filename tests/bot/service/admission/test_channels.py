@@ -27,6 +27,7 @@ from storage.errors import Used
 from storage.scope import Scope
 from tests.council.scripted import profile
 from tests.library import open_library
+from tests.pairs import data, rows
 
 QUICK = ChannelSettings.model_validate({"depth": "quick"})
 HERE = Source(platform="discord", workspace="1" * 17, channel="2" * 17, user="3" * 17)
@@ -203,68 +204,7 @@ async def test_a_change_that_a_crash_kept_from_the_audit_is_audited_at_the_next_
     assert orjson.loads(line)["set"] == "depth"
 
 
-@pytest.mark.parametrize(
-    ("typed", "said"),
-    [
-        ("--retention 0", "retention can't be \u201c0\u201d. It takes a whole number from 1 to 36500."),
-        ("--depth quik", "depth can't be \u201cquik\u201d. Did you mean quick?"),
-        *((f"--{option} 2", moved(option)) for option in ("rounds", "strategy", "criteria", "mode")),
-        ("--context all", "context can't be \u201call\u201d. It takes one of thread, message."),
-        ("--profile fats", "profile: there is no profile \u201cfats\u201d. Did you mean fast?"),
-        ("--profile x", "profile: there is no profile \u201cx\u201d. Available: default, fast."),
-        ("--profiles fast, x", "profiles: there is no profile \u201cx\u201d. Available: default, fast."),
-        (
-            "--profile default --profiles fast",
-            "profile: default isn't one of this channel's profiles (fast). Set profiles, too.",
-        ),
-        (
-            "--who the engineers",
-            (
-                "who: \u201cthe\u201d names nobody. Mention at least one person, role or user group, or write everyone "
-                "or nobody."
-            ),
-        ),
-        (
-            "--budget_day lots",
-            "budget_day can't be \u201clots\u201d. It takes dollars, such as 5 or 2.50.",
-        ),
-        *(
-            (
-                f"--budget_day {amount}",
-                f"budget_day can't be \u201c{amount}\u201d. It takes dollars, such as 5 or 2.50.",
-            )
-            for amount in ("1_0", "\u0661", "inf", "nan", "$")
-        ),
-        ("--budget_day 0", "budget_day can't be \u201c0\u201d. It takes dollars, such as 5 or 2.50."),
-        (
-            "--budget_day 20",
-            (
-                "budget_day: $20.00 is more than the $10.00 that whoever runs the bot allows (channel_day under "
-                "[budgets] in council.toml); only they can raise that."
-            ),
-        ),
-        (
-            "--retention forever",
-            "retention can't be \u201cforever\u201d. It takes a whole number from 1 to 36500.",
-        ),
-        (
-            "--retention 90",
-            (
-                "retention: 90 days is more than the 30 days that whoever runs the bot allows "
-                "(COUNCIL_RETENTION_DAYS); only they can raise that."
-            ),
-        ),
-        ("--reset dept", "reset: there is no setting \u201cdept\u201d. Did you mean depth?"),
-        ("--depth quick --reset all", "depth is both set and reset. Do only one."),
-        (
-            "--retention 0 --depth quik",
-            (
-                "retention can't be \u201c0\u201d. It takes a whole number from 1 to 36500. depth can't be "
-                "\u201cquik\u201d. Did you mean quick?"
-            ),
-        ),
-    ],
-)
+@rows(("typed", "said"), data(__file__, "bad_input_says_what_is_allowed"))
 async def test_bad_input_says_what_is_allowed(tmp_path: Path, typed: str, said: str) -> None:
     """All of it at once, and nothing is changed."""
     async with open_library(tmp_path) as library:
@@ -272,21 +212,7 @@ async def test_bad_input_says_what_is_allowed(tmp_path: Path, typed: str, said: 
         assert (await opened(library).in_force(HERE)).own == ChannelSettings()
 
 
-@pytest.mark.parametrize(
-    ("typed", "said"),
-    [
-        ("--dept quick", "Unknown option --dept. Did you mean --depth?"),
-        ("--depth", "The option --depth needs a value. It takes one of quick, auto, full."),
-        ("--depth quick --depth full", "The option --depth appears twice. Use it once."),
-        (
-            "depth full",
-            (
-                "\u201cdepth full\u201d isn't an option. Write options with two hyphens and a value, such as --depth quick. "
-                "Nothing was changed."
-            ),
-        ),
-    ],
-)
+@rows(("typed", "said"), data(__file__, "a_mistyped_command_says_how_it_is_typed"))
 def test_a_mistyped_command_says_how_it_is_typed(typed: str, said: str) -> None:
     """As for a question."""
     with pytest.raises(UsageError) as caught:
