@@ -17,8 +17,8 @@ from prometheus_client.parser import text_string_to_metric_families
 import bot.adapters
 from bot.adapters import Health
 from bot.app import Library
-from bot.errors import Gone, RateLimited, Unreachable
-from bot.service.delivery.outbox import Lane, Outbox, Patience, Urgency
+from bot.errors import Gone
+from bot.service.delivery.outbox import Outbox
 from bot.service.metrics import Metrics, Observation
 from bot.status import Status
 from council.calls import Call, Reply
@@ -308,74 +308,6 @@ class TestMetrics:
         assert samples["council_stage_seconds_count stage=stage2"] == 1
         assert samples["council_stage_seconds_sum stage=stage2"] == 60
         assert samples["council_stage_seconds_bucket le=40.0 stage=stage2"] == 0
-
-    async def test_waits_for_rate_limits_are_counted_in_seconds(self, tmp_path: Path) -> None:
-        """Whatever is in the queue."""
-
-        async def post() -> None:
-            await asyncio.sleep(0)
-
-        now = [0.0]
-
-        async def pass_time(seconds: float) -> None:
-            now[0] += seconds
-            await asyncio.sleep(0)
-
-        async with (
-            served(tmp_path) as page,
-            Outbox("slack", metrics=page.metrics, clock=lambda: now[0], sleep=pass_time) as box,
-        ):
-            for run in ("1", "2", "3"):
-                lane = Lane("posts", interval=2.0)
-                await box.send(lane, post, run=run, urgency=lambda: Urgency.PROGRESS)
-            samples = await page.samples()
-        assert samples["council_outbox_held_seconds_total platform=slack"] == 4
-
-    async def test_waiting_requests_are_counted(self, tmp_path: Path) -> None:
-        """For its turn, and to be sent again; and what a rate limit refused."""
-        patience = Patience(first=60.0, starving=0.0)
-        async with (
-            served(tmp_path) as page,
-            Outbox("discord", metrics=page.metrics, patience=patience) as box,
-        ):
-            limited, hung = [RateLimited("too busy", 0.0)], asyncio.Event()
-
-            async def fail() -> str:
-                if limited:
-                    raise limited.pop()
-                raise Unreachable("it fails")
-
-            async def hang() -> str:
-                await hung.wait()
-                return "at last"
-
-            def send(
-                request: Callable[[], Awaitable[str]], lane: str, urgency: Urgency
-            ) -> asyncio.Task[str]:
-                return asyncio.create_task(
-                    box.send(Lane(lane), request, run=lane, urgency=lambda: urgency)
-                )
-
-            sending = [
-                send(fail, "a", Urgency.THREAD),
-                send(hang, "b", Urgency.PROGRESS),
-                send(hang, "b", Urgency.ANSWER),
-            ]
-            while not box.waiting()["thread"] or limited:
-                await asyncio.sleep(0.001)
-            samples = await page.samples()
-            assert samples["council_outbox_waiting platform=discord urgency=thread"] == 1
-            assert (
-                samples["council_outbox_waiting platform=discord urgency=answer"]
-                + (samples["council_outbox_waiting platform=discord urgency=progress"])
-                == 1
-            )
-            assert samples["council_outbox_rate_limited_total platform=discord"] == 1
-            assert samples["council_outbox_sent_late_total platform=discord urgency=thread"] >= 1
-            hung.set()
-            sending[0].cancel()
-            await asyncio.gather(*sending, return_exceptions=True)
-            assert box.waiting() == {}
 
     async def test_platforms_and_the_loops_lag_are_shown(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -262,24 +262,16 @@ def test_lists_come_in_many_ways(reply: str, pros: list[str]) -> None:
     assert reading.opinion.response.pros == pros
 
 
-def test_alternatives_and_code_may_be_plain_texts() -> None:
-    """Each is taken as the name or the code."""
+def test_texts_are_kept_and_alternatives_may_be_plain() -> None:
+    """Each is taken as the name or the code, although JSON requires escapes; the whole is in the detailed answer."""
     reply = changed("response", alternatives=["Wait"], code_snippets=["ls"])
     response = (read_opinion(reply, Opinion).opinion or WHOLE).response
     assert [(each.name, each.reason_not_chosen) for each in response.alternatives] == [("Wait", "")]
     assert [each.code for each in response.code_snippets] == ["ls"]
-
-
-def test_text_with_line_ends_and_quotes_is_kept() -> None:
-    """Although JSON requires escapes."""
     reply = FIRST.replace(DETAILED, 'First.\n\nThen say "no" twice.')
     opinion = read_opinion(reply, Opinion).opinion
     assert opinion
     assert opinion.response.detailed == 'First.\n\nThen say "no" twice.'
-
-
-def test_a_summary_that_is_too_long_ends_at_a_word() -> None:
-    """The whole is in the detailed answer."""
     opinion = read_opinion(changed("response", summary="many words " * 60), Opinion).opinion
     assert opinion
     assert len(opinion.response.summary) <= 500

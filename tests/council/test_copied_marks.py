@@ -77,7 +77,7 @@ async def test_copied_marks_are_in_no_stored_answer_on_no_card_and_in_no_prompt(
 
 
 async def test_the_mark_is_not_streamed_though_it_comes_in_pieces() -> None:
-    """The card shows the chairman's text; what may be a mark follows when the reply has ended."""
+    """The card shows the chairman's text; neither a refusal nor a field of JSON, escaped or not, has a mark."""
     pieces = ["[begin b0", "und", "ary]\n", "It de", "pends. b", "0UND", "AR", "Y Well", ", b0und"]
 
     def stream(call: Call) -> str:
@@ -91,6 +91,18 @@ async def test_the_mark_is_not_streamed_though_it_comes_in_pieces() -> None:
     streamed = [event.text for event in council.events if isinstance(event, AnswerStreamed)]
     assert "".join(streamed) == "It depends.  Well, b0und"
     assert "It de" in streamed
+    why = Failure(cause="filtered", detail=f"I can't follow [begin {MARK}] here")
+    council = ScriptedCouncil(script={f"stage1.1:{FOUR[0]}": why})
+    message = (await council.run()).message
+    assert [failed.failure.detail for failed in message.failures] == ["I can't follow here"]
+    copied = FIRST.replace(
+        '"detailed": "', f'"detailed": "[begin {MARK}] b0un\\u200bdary b0un\u200bdary ', 1
+    )
+    assert copied != FIRST
+    council = ScriptedCouncil(script={f"stage1.1:{FOUR[0]}": copied})
+    message = (await council.run(profile(answer_format="structured"))).message
+    assert message.stage1[0].consultation
+    assert not holds(message.stage1[0].dump())
 
 
 async def test_a_retried_stream_begins_again() -> None:
@@ -119,26 +131,6 @@ async def test_a_reply_of_nothing_but_the_mark_is_empty() -> None:
     assert FOUR[0] not in {answer.model for answer in message.stage1}
     assert message.usage is not None
     assert f"stage1.1:{FOUR[0]}" in message.usage.calls
-
-
-async def test_a_failure_quotes_no_mark_either() -> None:
-    """A refusal may be the model's own sentence."""
-    why = Failure(cause="filtered", detail=f"I can't follow [begin {MARK}] here")
-    council = ScriptedCouncil(script={f"stage1.1:{FOUR[0]}": why})
-    message = (await council.run()).message
-    assert [failed.failure.detail for failed in message.failures] == ["I can't follow here"]
-
-
-async def test_a_structured_reply_has_no_mark_in_any_field() -> None:
-    """Escaped or not: parsed texts are shown and handed to others."""
-    copied = FIRST.replace(
-        '"detailed": "', f'"detailed": "[begin {MARK}] b0un\\u200bdary b0un\u200bdary ', 1
-    )
-    assert copied != FIRST
-    council = ScriptedCouncil(script={f"stage1.1:{FOUR[0]}": copied})
-    message = (await council.run(profile(answer_format="structured"))).message
-    assert message.stage1[0].consultation
-    assert not holds(message.stage1[0].dump())
 
 
 THOUGHT = "I am lab, and Response B is mine. They want a ranking."

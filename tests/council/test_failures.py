@@ -115,8 +115,8 @@ async def test_without_any_review_members_review_themselves() -> None:
     message.check()
 
 
-async def test_the_chair_passes_down_the_line() -> None:
-    """The chairman, its fallbacks in order, the best-ranked member; never an error text."""
+async def test_the_chair_passes_down_the_line_and_to_another_account() -> None:
+    """The chairman, its fallbacks in order, the best-ranked member; those of a refused account are passed over."""
     council = ScriptedCouncil(
         script={"stage3.1:chair/man:chairman": failure(), "stage3.1:vice/one:fallback": failure("empty")}
     )
@@ -127,6 +127,22 @@ async def test_the_chair_passes_down_the_line() -> None:
         "stage3.1:vice/one:fallback",
         "stage3.1:vice/two:fallback",
     ]
+    council = refused("chair/man")
+    seats = seated("x/a", "x/b", own("c"), chairman_fallbacks=("vice/one", own("vice", THERE)))
+    message = (await council.run(seats)).message
+    assert (message.stage3.source, message.stage3.model) == ("fallback", "vice")
+    assert council.asked("stage3") == ["chair/man", "vice"]
+    council = refused("chair/man")
+    message = (await council.run(seated("x/a", "x/b", own("c")))).message
+    assert message.aggregate_ranking is not None
+    assert (message.stage3.source, message.stage3.model) == ("best_ranked", "c")
+    assert message.aggregate_ranking.places[0].model != "c"
+    council = ScriptedCouncil(script={"stage3": failure()})
+    await council.run(seated(own("a", key="ONE"), own("b", key="TWO"), own("c", key="THREE")))
+    assert len(council.asked("stage3")) == 2
+    council = ScriptedCouncil(script={"stage3": failure("credit")})
+    await council.run(seated(own("a", key="ONE"), own("b", key="TWO"), own("c", key="THREE")))
+    assert len(council.asked("stage3")) == 4
 
 
 async def test_a_verbatim_answer_is_the_best_corrected_one_with_its_facts() -> None:
@@ -316,13 +332,15 @@ async def test_one_servers_refusal_costs_its_member_alone(cause: Cause) -> None:
 
 
 async def test_two_keys_at_one_address_are_two_accounts() -> None:
-    """Only one of them ends."""
+    """Only one of them ends; the only answer left is one model's, not reviewed."""
     council = refused("a")
     seats = seated(own("a", key="ONE"), own("b", key="TWO"), own("c", key="TWO"), own("d", key="ONE"))
     council.held.add("stage1.1:d")
     message = (await council.run(seats)).message
     assert [answer.model for answer in message.stage1] == ["b", "c"]
     assert council.steps.outcomes["stage1.1:d"] == Failure(cause="key")
+    message = (await refused("x/a", "x/b").run(seated("x/a", "x/b", own("local")))).message
+    assert (message.stage3.source, message.stage3.model) == ("single", "local")
 
 
 def test_an_account_is_an_address_and_a_variable() -> None:
@@ -362,12 +380,6 @@ async def test_without_anybody_left_each_member_has_its_cause(cause: Cause) -> N
     assert len(council.calls) == 4
 
 
-async def test_the_only_answer_left_is_delivered() -> None:
-    """As one model's, not reviewed."""
-    message = (await refused("x/a", "x/b").run(seated("x/a", "x/b", own("local")))).message
-    assert (message.stage3.source, message.stage3.model) == ("single", "local")
-
-
 @rows("stage", ["stage2", "stage2_5"])
 async def test_an_account_that_is_refused_later_leaves_the_answers(stage: str) -> None:
     """Nobody can write the final answer, so the best-ranked one is it, unedited."""
@@ -379,30 +391,6 @@ async def test_an_account_that_is_refused_later_leaves_the_answers(stage: str) -
     assert len(message.stage1) == 4
     assert {each.fallback.cause for each in message.stage2_5 or [] if each.fallback} == {"credit"}
     message.check()
-
-
-async def test_the_chair_passes_to_another_account() -> None:
-    """Fallbacks of the refused account are passed over, as is a best-ranked member of it."""
-    council = refused("chair/man")
-    seats = seated("x/a", "x/b", own("c"), chairman_fallbacks=("vice/one", own("vice", THERE)))
-    message = (await council.run(seats)).message
-    assert (message.stage3.source, message.stage3.model) == ("fallback", "vice")
-    assert council.asked("stage3") == ["chair/man", "vice"]
-    council = refused("chair/man")
-    message = (await council.run(seated("x/a", "x/b", own("c")))).message
-    assert message.aggregate_ranking is not None
-    assert (message.stage3.source, message.stage3.model) == ("best_ranked", "c")
-    assert message.aggregate_ranking.places[0].model != "c"
-
-
-async def test_the_chair_goes_down_the_ranking_only_past_refused_accounts() -> None:
-    """A best-ranked member that fails for its own reasons ends the line; a refused one doesn't."""
-    council = ScriptedCouncil(script={"stage3": failure()})
-    await council.run(seated(own("a", key="ONE"), own("b", key="TWO"), own("c", key="THREE")))
-    assert len(council.asked("stage3")) == 2
-    council = ScriptedCouncil(script={"stage3": failure("credit")})
-    await council.run(seated(own("a", key="ONE"), own("b", key="TWO"), own("c", key="THREE")))
-    assert len(council.asked("stage3")) == 4
 
 
 async def test_one_model_too_dear_fails_alone_and_a_second_ends_the_account() -> None:

@@ -210,8 +210,8 @@ def chaired(**script: object) -> ScriptedCouncil:
 NOTED = ChairNotes(dissent="grok would wait.", ask="How many?")
 
 
-async def test_the_chairmans_notes_are_stored_beside_its_answer_and_not_streamed() -> None:
-    """A replay reads the same from what was recorded."""
+async def test_the_chairmans_notes_are_stored_and_what_members_no_longer_say_is_read() -> None:
+    """A replay reads the same from what was recorded; what the reviews changed can't be seen in the corrected answers alone."""
     council = chaired()
     message = (await council.run(notes_mark=MARK)).message
     assert (message.stage3.response, message.stage3.notes) == ("Shard.", NOTED)
@@ -221,6 +221,19 @@ async def test_the_chairmans_notes_are_stored_beside_its_answer_and_not_streamed
     again = ScriptedCouncil(steps=council.steps)
     assert (await again.run(notes_mark=MARK)).message.stage3 == message.stage3
     assert again.calls == []
+    first = "Shard by tenant. It takes a day.\nKeep a backup."
+    script = {
+        "stage1": first,
+        "stage2_5": "Shard by tenant. It takes a month, so plan it.\nKeep a backup.",
+    }
+    council = chaired(**script, **{f"stage2_5.1:{FOUR[1]}": first})
+    await council.run(notes_mark=MARK)
+    prompt = council.prompt("stage3.1:chair/man:chairman")
+    heading = "{} said before the reviews and no longer says:\n\nIt takes a day.\n[end b0undary]"
+    assert [heading.format(name) in prompt for name in FOUR] == [True, False, True, True]
+    plain = chaired(**script)
+    await plain.run()
+    assert "no longer says" not in plain.prompt("stage3.1:chair/man:chairman")
 
 
 async def test_only_the_chairman_is_given_the_mark_and_of_a_demonstration_nobody() -> None:
@@ -264,23 +277,6 @@ async def test_an_answer_that_nobody_wrote_for_the_council_has_no_notes() -> Non
     council.stop.press()
     final = (await running).message.stage3
     assert (final.stopped_early, final.notes) == (True, NOTED)
-
-
-async def test_the_chairman_reads_what_members_no_longer_say() -> None:
-    """What the reviews changed can't be seen in the corrected answers alone."""
-    first = "Shard by tenant. It takes a day.\nKeep a backup."
-    script = {
-        "stage1": first,
-        "stage2_5": "Shard by tenant. It takes a month, so plan it.\nKeep a backup.",
-    }
-    council = chaired(**script, **{f"stage2_5.1:{FOUR[1]}": first})
-    await council.run(notes_mark=MARK)
-    prompt = council.prompt("stage3.1:chair/man:chairman")
-    heading = "{} said before the reviews and no longer says:\n\nIt takes a day.\n[end b0undary]"
-    assert [heading.format(name) in prompt for name in FOUR] == [True, False, True, True]
-    plain = chaired(**script)
-    await plain.run()
-    assert "no longer says" not in plain.prompt("stage3.1:chair/man:chairman")
 
 
 async def test_what_is_cut_off_or_quoted_shows_no_mark() -> None:

@@ -102,8 +102,8 @@ def test_the_environment_comes_before_env_and_toml(env: Write, monkeypatch: pyte
     assert members(configuration, "local") == ["llama"]
 
 
-def test_personas_are_chosen_by_name(env: Write) -> None:
-    """One that the file defines replaces the built-in one of that name."""
+def test_personas_and_fallbacks_are_set_by_the_file(env: Write) -> None:
+    """A persona is named once and used by name; one that the file defines replaces the built-in one of that name."""
     env(OPENROUTER_API_KEY="sk-or-1")
     toml(
         """
@@ -124,10 +124,6 @@ def test_personas_are_chosen_by_name(env: Write) -> None:
         Persona(name="The Pragmatist", prompt="Ask what it costs."),
     ]
     assert profile.answer_format == "structured"
-
-
-def test_toml_sets_personas_fallbacks_and_endpoints(env: Write) -> None:
-    """A persona is named once and used by name."""
     toml(COUNCIL_TOML)
     env(OPENROUTER_API_KEY="sk-or-1")
     default = load().profiles["default"]

@@ -259,15 +259,12 @@ class TestReport:
         assert (await scene.diagnose()).is_well
         assert not (scene.folder / "new").exists()
 
-    async def test_an_older_database_is_left_to_the_next_start(self, scene: Scene) -> None:
-        """It is migrated there."""
+    async def test_what_only_looks_like_a_fault_is_none(self, scene: Scene) -> None:
+        """An older database is migrated by the next start; rules and announcements are read."""
         scene.sql("DELETE FROM migrations WHERE number = (SELECT max(number) FROM migrations)")
         examination = await scene.diagnose()
         assert examination.is_well
         assert "the next start brings it up to date" in examination.text()
-
-    async def test_channels_that_nobody_may_write_in_are_no_fault(self, scene: Scene) -> None:
-        """Rules and announcements are read."""
         rules = scene.discord.channel(scene.guild, "rules")
         everyone = scene.guild.roles[scene.guild.id]
         scene.discord.overwrite(rules, everyone, deny=Permission.SEND_MESSAGES)

@@ -9,14 +9,11 @@ from pathlib import Path
 import pytest
 
 from bot.doors.door import Caller, Inquiry, OtherRequest
-from bot.errors import OverBudget, OverLimit, Refusal, Unavailable, UsageError
-from bot.render.markdown import render
+from bot.errors import OverBudget, Refusal, UsageError
 from bot.service.access import Access, Rules
-from bot.service.commands import HISTORY, SEARCH
 from bot.service.limits import NANO, Budgets
 from bot.view.wording.budgets import OWN_DAY, OWN_RUN, in_file
 from council.brief import Attachment, History, Turn
-from council.document.conversation import Source
 from storage.scope import TERMINAL, Scope
 from tests.bot.doors.doorway import CI, ELSEWHERE, Doorway, doorway
 from tests.bot.service.admission.test_budgets import counted
@@ -36,22 +33,6 @@ async def answered(place: Doorway, asked: Inquiry = QUESTION, caller: Caller = C
     assert progress.view.final is not None
     await place.office.dispatcher.tasks.settled()
     return progress.view.final.response
-
-
-async def test_a_program_is_answered_and_its_scope_remembers_it(tmp_path: Path) -> None:
-    """As asked by a program; the document has its token's name, and nobody's id."""
-    async with doorway(tmp_path) as place:
-        assert await answered(place) == "The council's answer, written by chair/man."
-        [row] = (await place.office.library.past_answers.history(CHANNEL)).rows
-        document = await place.office.library.store.load(row.id)
-        assert document.source == Source(platform="slack", workspace="T1", channel="C1", program="ci")
-        assert document.answers[0].asked_by is None
-        run = await place.office.library.journal.get(str(document.answers[0].run_id))
-        assert run is not None
-        assert (run.status, run.delivery, run.origin.message) == ("answered", "shown", None)
-        history = await place.door.look_up(CI, HISTORY, {})
-        assert "ci (program)" in render(history.message)
-        assert await place.office.library.journal.undelivered("slack") == []
 
 
 async def test_earlier_turns_and_system_text_are_data_beside_the_question(tmp_path: Path) -> None:
@@ -316,52 +297,6 @@ async def test_a_run_that_is_being_stopped_is_not_taken_over(tmp_path: Path) -> 
         assert await left(place) != first
         await stopping
         council.release("stage1.1:openai/gpt-5")
-
-
-async def test_an_interrupted_run_is_taken_over_and_continued(tmp_path: Path) -> None:
-    """As soon as its request is there again, before anything else is resumed."""
-    council, again = ScriptedCouncil(held={"stage2.1:openai/gpt-5"}), ScriptedCouncil()
-    async with doorway(tmp_path, council) as place:
-        first = await left(place)
-        await council.until_called("stage2.1:openai/gpt-5")
-    async with doorway(tmp_path, again) as place:
-        async with place.door.asking(CI, BODY) as (run, _):
-            assert run.id == first
-            assert (await place.door.until_over(run.id, CI, 30)).run.status == "answered"
-        await place.door.resume(stdio=False)
-        await place.office.dispatcher.tasks.settled()
-    assert not again.asked("stage1")
-    assert len(again.asked("stage3")) == 1
-
-
-async def test_nothing_of_another_scope_is_reached_by_any_id(tmp_path: Path) -> None:
-    """Neither by a run's id nor by words nor in a history."""
-    async with doorway(tmp_path) as place:
-        run = await place.door.ask(ELSEWHERE, QUESTION)
-        await place.office.dispatcher.tasks.settled()
-        with pytest.raises(Refusal):
-            await place.door.progress(run.id, CI)
-        found = await place.door.look_up(CI, SEARCH, {"words": "shard"})
-        assert "Shard" not in render(found.message).replace("shard", "")
-        assert found.choices == ()
-        there = await place.door.look_up(ELSEWHERE, SEARCH, {"words": "shard"})
-        assert there.choices
-
-
-async def test_limits_hold_and_a_draining_council_says_so(tmp_path: Path) -> None:
-    """Programs wait like people, and count as one person each."""
-    council = ScriptedCouncil(held={"stage1.1:openai/gpt-5"})
-    async with doorway(tmp_path, council, waiting_per_user=1, runs_per_user=1) as place:
-        first = await place.door.ask(CI, QUESTION)
-        await council.until_called("stage1.1:openai/gpt-5")
-        await place.door.ask(CI, QUESTION)
-        with pytest.raises(OverLimit):
-            await place.door.ask(CI, QUESTION)
-        await place.door.ask(replace(CI, name="cd"), QUESTION)
-        place.office.dispatcher.tasks.is_draining = True
-        with pytest.raises(Unavailable):
-            await place.door.ask(CI, QUESTION)
-        assert not (await place.door.progress(first.id, CI)).is_over
 
 
 async def test_stop_and_forgetting_reach_a_run_from_another_process(tmp_path: Path) -> None:

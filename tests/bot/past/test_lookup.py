@@ -16,7 +16,6 @@ from bot.service.commands import HISTORY, PAST, SEARCH, SHOW, STATS, Given
 from bot.view.wording.past import NO_SUCH
 from council.brief import Brief
 from council.document.conversation import Source, timestamp
-from storage.database import Parameters, Row
 from storage.index.past_answers import Cursor
 from storage.index.rows import IndexRow
 from storage.journal.rows import RunRow
@@ -98,23 +97,6 @@ def text(sheet: Sheet) -> str:
 def choice(sheet: Sheet, label: str) -> Choice:
     """Return a button."""
     return next(each for each in sheet.choices if each.label == label)
-
-
-async def test_showing_an_answer_reads_its_row_once(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By its id or a prefix."""
-    conversation_id = await room.leave()
-    read, asked = room.library.database.read, list[str]()
-
-    async def counted(sql: str, parameters: Parameters = ()) -> Sequence[Row]:
-        asked.append(sql)
-        return await read(sql, parameters)
-
-    monkeypatch.setattr(room.library.database, "read", counted)
-    await room.show(conversation_id)
-    assert len([sql for sql in asked if "FROM conversations" in sql]) == 1
-    asked.clear()
-    await room.show(conversation_id[:8])
-    assert len([sql for sql in asked if "FROM conversations" in sql]) == 1
 
 
 async def test_pages_turn_both_ways(room: Room) -> None:

@@ -84,8 +84,8 @@ async def test_numbers_open_what_buttons_do_and_stay_after_votes(chat: Chat) -> 
     )
 
 
-async def test_statistics_say_that_they_count_examples(chat: Chat) -> None:
-    """Of times and costs there are none: nobody was asked."""
+async def test_search_and_statistics_count_examples_and_forgetting_deletes_them_here(chat: Chat) -> None:
+    """Of times and costs there are none: nobody was asked; the next chat has them again."""
     shown = await chat.say("/council-stats", "?")
     assert "\n\n4 answers. " in shown
     assert "Half of the answers" not in shown
@@ -94,10 +94,6 @@ async def test_statistics_say_that_they_count_examples(chat: Chat) -> None:
         "\n\nThe examples, written by hand, are counted here.\n\n"
         "There is nothing to choose now. /council-history lists past answers.\n\n"
     )
-
-
-async def test_search_finds_examples_and_forgetting_deletes_them_here(chat: Chat) -> None:
-    """As in a team's channel; the next chat has them again."""
     shown = await chat.say(
         "/council-search pgBackRest", "/council-forget channel", "1", "/council-history"
     )

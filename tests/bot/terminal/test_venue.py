@@ -136,11 +136,20 @@ def test_nothing_is_wider_than_the_window(width: int) -> None:
             assert len(line) <= width
 
 
-def test_a_table_too_wide_becomes_a_list() -> None:
-    """Each row is a line, each cell under its name."""
+def test_a_table_too_wide_becomes_a_list_and_prose_is_indented() -> None:
+    """Each row is a line, each cell under its name; Rich would drop HTML, here it is shown."""
     table = Table(("Rank", "Member"), (("1st", "gpt-5"), ("2nd", "a-rather-long-name")))
     assert printed([table], 20) == ("Rank 1st, Member\ngpt-5\nRank 2nd, Member\na-rather-long-name")
     assert printed([table], 40).splitlines()[0] == "Rank   Member"
+    prose = Prose("see <a href>this</a>, <b>bold</b>")
+    assert printed([Line("Ours."), prose]) == "Ours.\n\n  see <a href>this</a>, bold"
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, width=80, color_system="standard")
+    entry = Entry(
+        "1. Queues", "3 members", excerpt=(("cron or ", False), ("Temporal", True), ("?", False))
+    )
+    console.print(drawn([entry], console))
+    assert out.getvalue() == "\x1b[1m1. Queues\x1b[0m\n3 members\ncron or \x1b[1mTemporal\x1b[0m?\n"
 
 
 def test_a_terminal_shows_what_a_question_takes_and_an_interrupted_runs_progress() -> None:
@@ -180,19 +189,6 @@ def test_untrusted_text_cannot_steer_the_terminal(live: bool) -> None:
         assert plain.count(code) == harmless.count(code)
     assert "[red]x[/red] :smile:" in plain
     assert "http://e.vil" in plain
-
-
-def test_prose_shows_html_and_searched_words_are_bold() -> None:
-    """Rich would drop HTML; here it is shown, but for tags that models mean as Markdown."""
-    prose = Prose("see <a href>this</a>, <b>bold</b>")
-    assert printed([Line("Ours."), prose]) == "Ours.\n\n  see <a href>this</a>, bold"
-    out = io.StringIO()
-    console = Console(file=out, force_terminal=True, width=80, color_system="standard")
-    entry = Entry(
-        "1. Queues", "3 members", excerpt=(("cron or ", False), ("Temporal", True), ("?", False))
-    )
-    console.print(drawn([entry], console))
-    assert out.getvalue() == "\x1b[1m1. Queues\x1b[0m\n3 members\ncron or \x1b[1mTemporal\x1b[0m?\n"
 
 
 def test_a_verbatim_answer_needs_no_writer() -> None:

@@ -89,8 +89,8 @@ def test_the_card_follows_a_run_from_its_first_second_to_its_answer(snapshot: Sn
     assert text(seen()) == snapshot
 
 
-def test_the_chairmans_notes_follow_the_answer() -> None:
-    """A line a note; those that the chairman didn't write are left out."""
+def test_notes_follow_the_answer_and_those_named_in_dissent_are_counted() -> None:
+    """A line a note; members by their models or short names, each once; a longer id is another model."""
     notes = ChairNotes(
         dissent="grok-4 would move everything.",
         changed="gpt-5 dropped its claim that Temporal needs no operator.",
@@ -105,10 +105,6 @@ def test_the_chairmans_notes_follow_the_answer() -> None:
         "_3 of 4 members"
     ) in shown
     assert "\n\ndissent below \u00b7 reviews corrected gpt-5 \u00b7 one open question\n\n" in shown
-
-
-def test_those_who_are_named_in_dissent_are_counted() -> None:
-    """By their models or short names, each once; a longer id is another model."""
     notes = ChairNotes(dissent="openai/gpt-5 and Claude-Sonnet-4.5 would wait; gpt-5 for a year.")
     for each in (notes, ChairNotes(dissent="GPT 5は待つ。claude-sonnet-4.5も同じ。")):
         said = answered(stage3=FINAL.model_copy(update={"notes": each}))
@@ -256,13 +252,16 @@ def test_an_answer_that_came_about_otherwise_says_how(changes: dict[str, object]
     )
 
 
-def test_a_cut_answer_says_so_where_it_ends() -> None:
-    """The reader learns it above the answer, and sees it at the cut."""
+def test_a_cut_answer_says_so_and_a_long_question_is_a_short_title() -> None:
+    """The reader sees it at the cut; where the title failed, the question's beginning serves."""
     shown = answered(stage3=FINAL.model_copy(update={"truncated": True}))
     assert (
         "running yourselves.\n\nThe answer reached its length limit and ends here.\n\n_3 of 4 members"
         in shown
     )
+    untitled = CONVERSATION.model_copy(update={"title": None})
+    shown = text(of_document(ASSISTANT, "word " * 40, untitled))
+    assert "\n# " + " ".join(["word"] * 15) + "\u2026\n" in shown
 
 
 def test_one_answer_is_labelled(snapshot: SnapshotAssertion) -> None:
@@ -343,13 +342,6 @@ def test_every_card_of_a_demonstration_or_an_example_says_so(mark: str, said: st
     assert said in text(of_document(message, QUESTION, CONVERSATION))
     failure = RunFailed(RUN_ID, "It ended.", {})
     assert said in text(fold(seen(1, profile=profile), failure, 2.0))
-
-
-def test_a_long_question_is_a_short_title() -> None:
-    """Where the title failed, the question's beginning serves."""
-    untitled = CONVERSATION.model_copy(update={"title": None})
-    shown = text(of_document(ASSISTANT, "word " * 40, untitled))
-    assert "\n# " + " ".join(["word"] * 15) + "\u2026\n" in shown
 
 
 def test_consultants_rounds_and_strategy_are_named_where_they_are_not_the_usual() -> None:

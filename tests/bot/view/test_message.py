@@ -14,19 +14,11 @@ def test_no_control_character_survives(text: str) -> None:
     shown.encode()
 
 
-def test_escape_sequences_lose_their_escape() -> None:
-    """A text that would clear the screen or set a window's title shows as text."""
+def test_blocks_have_one_line_and_markdown_keeps_its_own() -> None:
+    """A text that would clear the screen shows as text; only Markdown can begin a new line, cells and pairs can't."""
     assert Prose("a\x1b[2Jb\x9b31mc\x1b]0;pwned\x07d").markdown == "a[2Jb31mc]0;pwnedd"
-
-
-def test_plain_blocks_have_one_line() -> None:
-    """Only Markdown can begin a new line; cells and pairs can't."""
     assert Line(" two\r\nlines\t here ").text == "two lines here"
     assert Pairs((("a\nb", "c\x00\nd"),)).rows == (("a b", "c d"),)
     table = Table(("h\n1",), (("x\ny",),))
     assert (table.header, table.rows) == (("h 1",), (("x y",),))
-
-
-def test_markdown_keeps_its_lines() -> None:
-    """Empty lines around a text are removed, those within are kept, and every line end is a newline."""
     assert Quote("\n\na\r\n\r\n  b\rc\n").markdown == "a\n\n  b\nc"

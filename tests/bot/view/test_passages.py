@@ -27,35 +27,28 @@ BACKUP = Passage("", "Take a backup first.")
 
 
 def test_sentences_are_paired_with_what_they_became() -> None:
-    """Without Markdown, code and tables; what stayed is left out."""
+    """Without Markdown, code and tables; what stayed or only moved is left out, and a rewritten passage is one change."""
     assert passages(BEFORE, AFTER) == [LOCK, BACKUP]
     assert LOCK.is_pair
     assert not BACKUP.is_pair
-
-
-def test_what_moved_is_no_change() -> None:
-    """Nor is other markup."""
     assert passages("One thing. Another thing.", "- Another thing.\n- **One thing.**") == []
-
-
-def test_a_rewritten_passage_is_one_change() -> None:
-    """Where no sentence is like another, all are shown with all."""
     assert passages("Yes. Do it.", "Wait a week.\nThen ask.") == [
         Passage("Yes. Do it.", "Wait a week. Then ask.")
     ]
-
-
-def test_texts_too_long_to_compare_have_no_passages() -> None:
-    """The card is drawn where nothing may take long."""
     assert passages("word. " * LONGEST, "other. " * LONGEST) == []
 
 
-def test_the_gravest_objection_chooses_the_passage() -> None:
-    """Without one that names a passage, the largest change counts."""
+def test_two_sentences_that_an_objection_names_alike_are_unclear() -> None:
+    """Without one that names a passage, the largest change counts; it is never guessed which of two is meant."""
     changed = [BACKUP, LOCK]
     assert gravest(changed, [against(text="No backup is taken first.", severity="high")]) == BACKUP
     assert gravest(changed, [against(text="Too short.")]) == LOCK
     assert gravest([], []) is None
+    twice = [
+        Passage("Lock the table on Monday.", "Lock the table on Tuesday."),
+        Passage("Lock the table on Friday.", "Lock the table on Saturday."),
+    ]
+    assert clearest(twice, [against(text="Don't lock the table.", severity="high")]) is None
 
 
 @rows(
@@ -72,12 +65,3 @@ def test_only_a_pair_that_a_serious_objection_names_is_clear(
 ) -> None:
     """Everything else is left out of the card."""
     assert clearest([LOCK, BACKUP], [against(text=text, severity=severity)]) == found
-
-
-def test_two_sentences_that_an_objection_names_alike_are_unclear() -> None:
-    """It is never guessed which one is meant."""
-    twice = [
-        Passage("Lock the table on Monday.", "Lock the table on Tuesday."),
-        Passage("Lock the table on Friday.", "Lock the table on Saturday."),
-    ]
-    assert clearest(twice, [against(text="Don't lock the table.", severity="high")]) is None

@@ -134,16 +134,6 @@ def test_a_beginning_is_never_longer_than_asked_for(markdown: str) -> None:
     assert len(beginning(markdown, 80)) <= 110
 
 
-def test_a_review_that_cannot_be_divided_says_so() -> None:
-    """Nothing is guessed; the whole review is a button away."""
-    alike = {"ranking": "They are all much alike, I think.", "points": None}
-    praised = {"points": [point(kind="strength", text="Clear.", source="section")]}
-    for changes in (alike, {"points": [point(label="Response B", source="section")]}, praised):
-        reviews = [REVIEWS[GPT].model_copy(update=changes)]
-        said = text(stored(stage2=reviews, stage2_5=None), f"member:{CLAUDE}")
-        assert "### Objections\n\nNot divided: gpt-5 (Open)\n\n### Response" in said
-
-
 def test_where_nobody_objects_the_digest_says_so_once() -> None:
     """A JSON ballot has an entry for each answer; a section in prose counts where it has only strengths."""
     entry = {"points": [point(kind="strength", text="Clear.")]}
@@ -181,7 +171,7 @@ def said_about(*points: ReviewPoint) -> str:
     )
 
 
-def test_each_objection_has_its_own_grade_and_praise_has_no_place() -> None:
+def test_each_objection_has_its_own_grade_and_a_named_critic() -> None:
     """The gravest first, each a sentence; other answers are called by their members' names."""
     assert said_about(
         point(kind="strength", text="Clear."),
@@ -193,6 +183,10 @@ def test_each_objection_has_its_own_grade_and_praise_has_no_place() -> None:
         "Serious: The year is wrong. No tests. "
         "Minor: Repeats gemini-2.5-pro (The Pragmatist) at the end."
     )
+    handed = CORRECTIONS[GPT].model_copy(update={"peer_critiques": "1. [high] Too bold."})
+    view = stored(stage2_5=[handed])
+    assert "by claude-sonnet-4.5: gpt-5 forgets who runs the cluster.\n" in text(view, "ranking")
+    assert "Too bold" not in text(view, f"member:{GPT}")
 
 
 def test_a_summary_is_cut_at_a_word_and_never_empty() -> None:
@@ -223,14 +217,6 @@ def test_a_summary_keeps_its_limit(points: list[ReviewPoint], limit: int) -> Non
     assert len(summary(points, limit)) <= limit
 
 
-def test_critics_are_named_where_points_were_picked_out_of_their_reviews() -> None:
-    """What was handed over to the author has lost who said it."""
-    handed = CORRECTIONS[GPT].model_copy(update={"peer_critiques": "1. [high] Too bold."})
-    view = stored(stage2_5=[handed])
-    assert "by claude-sonnet-4.5: gpt-5 forgets who runs the cluster.\n" in text(view, "ranking")
-    assert "Too bold" not in text(view, f"member:{GPT}")
-
-
 def test_what_there_is_is_shown_of_a_run_without_reviews_or_answer() -> None:
     """Of one answer alone, which is the card's, there is no thread."""
     single = AssistantMessage(
@@ -258,11 +244,17 @@ def test_a_run_without_reviews_ranks_nobody() -> None:
     assert text(fold(view, RunCompleted(RUN_ID, CONVERSATION_ID, message), 20.0), "ranking") == live
 
 
-def test_a_vote_that_was_cut_off_is_said_to_be() -> None:
-    """A truncated ballot isn't called unreadable."""
+def test_a_vote_or_review_that_is_cut_or_undivided_is_said_to_be() -> None:
+    """A truncated ballot isn't called unreadable; nothing is guessed, and the whole review is a button away."""
     cut = REVIEWS[GPT].model_copy(update={"parsed_ranking": [], "truncated": True})
     said = text(stored(stage2=[cut]), "ranking")
     assert "gpt-5's review reached its length limit before its vote, so no vote is counted.\n" in said
+    alike = {"ranking": "They are all much alike, I think.", "points": None}
+    praised = {"points": [point(kind="strength", text="Clear.", source="section")]}
+    for changes in (alike, {"points": [point(label="Response B", source="section")]}, praised):
+        reviews = [REVIEWS[GPT].model_copy(update=changes)]
+        said = text(stored(stage2=reviews, stage2_5=None), f"member:{CLAUDE}")
+        assert "### Objections\n\nNot divided: gpt-5 (Open)\n\n### Response" in said
 
 
 def test_cited_pages_are_listed_below_what_cites_them_by_number_where_the_text_has_numbers() -> None:
@@ -283,7 +275,7 @@ def test_cited_pages_are_listed_below_what_cites_them_by_number_where_the_text_h
     )
 
 
-def test_open_shows_all_of_a_member(snapshot: SnapshotAssertion) -> None:
+def test_open_shows_all_of_a_member_and_nothing_that_is_not_there(snapshot: SnapshotAssertion) -> None:
     """Its changes first, its whole response, the original; then the reviews of it, with names."""
     reviews = [
         REVIEWS[CLAUDE].model_copy(
@@ -300,10 +292,6 @@ def test_open_shows_all_of_a_member(snapshot: SnapshotAssertion) -> None:
         REVIEWS[GEMINI].model_copy(update={"points": [point(label="Response A")], "truncated": True}),
     ]
     assert shown(stored(stage2=reviews), GPT) == snapshot
-
-
-def test_open_offers_nothing_that_is_not_there() -> None:
-    """A kept answer has no changes and no original; a review in prose that can't be divided is whole."""
     said = shown(seen(), CLAUDE)
     assert "### Changes" not in said
     assert "Original" not in said

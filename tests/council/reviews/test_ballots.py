@@ -467,11 +467,19 @@ def test_only_a_whole_code_block_is_unwrapped(text: str) -> None:
     assert unwrapped("```markdown\na\n```", ("markdown",)) == "a\n"
 
 
-def test_signs_are_made_plain() -> None:
-    """Without markup, quotes and dashes are those of a typewriter; a medal is its place."""
+def test_a_ballot_in_json_is_rendered_and_signs_are_plain() -> None:
+    """Without markup, quotes and dashes are those of a typewriter; a critique without a severity has none."""
     assert plain("  **It\u2019s** \u201cB\u201d \u2013 \u2192 C\u3002") == 'It\'s "B" - > C.'
     assert plain("\U0001f948 Response B") == "2.  Response B"
     assert plain(" --- ") == ""
+    critiques = [{"text": " Slow. ", "severity": " High "}, {"text": "Long"}]
+    reviews = [{"label": "b", "strengths": "  Fast. \n", "critiques": critiques}]
+    ballot = read_ballot(said(reviews=reviews, ranking=["b", "a"]), THREE)
+    assert ballot.text == (
+        "Response B\nStrengths: Fast.\nWeaknesses:\n> [high] Slow.\n> Long\n\n"
+        "FINAL RANKING:\n1. Response B\n2. Response A"
+    )
+    assert ballot.ranking == ("Response B", "Response A")
 
 
 @rows(
@@ -516,18 +524,6 @@ def test_what_belongs_to_a_list(text: str, letters: str) -> None:
 def said(**fields: object) -> str:
     """Return a ballot in JSON."""
     return orjson.dumps(fields).decode()
-
-
-def test_a_ballot_in_json_is_rendered_as_a_review() -> None:
-    """Labels are spelled out, remarks are stripped, and a critique without a severity has none."""
-    critiques = [{"text": " Slow. ", "severity": " High "}, {"text": "Long"}]
-    reviews = [{"label": "b", "strengths": "  Fast. \n", "critiques": critiques}]
-    ballot = read_ballot(said(reviews=reviews, ranking=["b", "a"]), THREE)
-    assert ballot.text == (
-        "Response B\nStrengths: Fast.\nWeaknesses:\n> [high] Slow.\n> Long\n\n"
-        "FINAL RANKING:\n1. Response B\n2. Response A"
-    )
-    assert ballot.ranking == ("Response B", "Response A")
 
 
 def test_a_list_counts_above_reviews_and_across_anothers_object() -> None:

@@ -36,8 +36,8 @@ def test_means_are_weighed_and_the_best_comes_first() -> None:
     )
 
 
-def test_nobody_scores_their_own_answer() -> None:
-    """Not even with two answers."""
+def test_nobody_scores_their_own_answer_and_what_nobody_scored_has_no_weight() -> None:
+    """Not even with two answers; what isn't scored fails no must-have."""
     matrix = score(
         {"ann": {A: {"Cost": 10}, B: {"Cost": 2}}, "bob": {A: {"Cost": 4}, B: {"Cost": 10}}},
         {A: "ann", B: "bob"},
@@ -45,6 +45,13 @@ def test_nobody_scores_their_own_answer() -> None:
     )
     assert {answer.label: answer.total for answer in matrix.answers} == {A: 4.0, B: 2.0}
     assert [answer.votes for answer in matrix.answers] == [1, 1]
+    matrix = score({"ann": {B: {"Cost": 8}}, "bob": {}}, THREE, CRITERIA)
+    assert matrix.ballots == 1
+    assert [(answer.label, answer.total, answer.failed) for answer in matrix.answers] == [
+        (B, 8.0, []),
+        (A, None, []),
+        (C, None, []),
+    ]
 
 
 def test_an_answer_that_most_find_failing_a_must_have_is_disqualified_and_last() -> None:
@@ -78,17 +85,6 @@ def test_a_reviewer_without_a_score_counts_against_a_majority(low: int, failed: 
     lows = {reviewer: {B: {"Security": 3}} for reviewer in ["ann", "cyd", "dan"][:low]}
     matrix = score(given | lows, {**THREE, "Response D": "dan"}, CRITERIA)
     assert {answer.label: answer.failed for answer in matrix.answers}[B] == failed
-
-
-def test_what_nobody_scored_has_no_weight() -> None:
-    """This holds for criteria and answers; what isn't scored fails no must-have."""
-    matrix = score({"ann": {B: {"Cost": 8}}, "bob": {}}, THREE, CRITERIA)
-    assert matrix.ballots == 1
-    assert [(answer.label, answer.total, answer.failed) for answer in matrix.answers] == [
-        (B, 8.0, []),
-        (A, None, []),
-        (C, None, []),
-    ]
 
 
 BOTH_LABELS = ("Response A", "Response B")

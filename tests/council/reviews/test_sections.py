@@ -136,7 +136,7 @@ def test_a_point_goes_to_the_answer_it_is_about_and_not_to_its_critic() -> None:
     ]
 
 
-def test_similar_points_are_merged() -> None:
+def test_points_are_merged_ordered_and_written_as_a_list() -> None:
     """The longest text and the gravest severity are kept, with all reviewers."""
     reviews = [
         {"model": "b/two", "ranking": "Response A lacks any test of the rollback."},
@@ -150,6 +150,13 @@ def test_similar_points_are_merged() -> None:
         severity="high",
         also_from=["b/two"],
     )
+    item = CritiqueItem(
+        source_model="a/one", target_response="Response B", critique_text="Vague.", also_from=["c/three"]
+    )
+    assert format_critiques_for_refinement([item, item.dump()]) == (
+        "1. [medium] Vague. (a/one, c/three)\n2. [medium] Vague. (a/one, c/three)"
+    )
+    assert format_critiques_for_refinement([]) == ""
 
 
 @rows(
@@ -237,14 +244,3 @@ def test_stored_points_go_before_the_text() -> None:
 def test_plain_text_is_read_by_sentences(review: str, points: list[tuple[str, str, str]]) -> None:
     """One that objects to a single answer; what may be about another one is left out."""
     assert said(review) == points
-
-
-def test_points_are_written_as_a_list() -> None:
-    """With the severity before and the reviewers after; no points give an empty text."""
-    item = CritiqueItem(
-        source_model="a/one", target_response="Response B", critique_text="Vague.", also_from=["c/three"]
-    )
-    assert format_critiques_for_refinement([item, item.dump()]) == (
-        "1. [medium] Vague. (a/one, c/three)\n2. [medium] Vague. (a/one, c/three)"
-    )
-    assert format_critiques_for_refinement([]) == ""
