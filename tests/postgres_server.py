@@ -71,7 +71,6 @@ class PostgresServer:
     _emptying: psycopg.Connection | None = None
 
     def start(self) -> None:
-        """Start it, and wait until it answers."""
         with (self.folder / "log").open("ab") as log:
             process = subprocess.Popen(self.command, stdout=log, stderr=log, cwd=self.folder)  # noqa: S603 - ours
         self.process = process

@@ -30,11 +30,9 @@ class Home:
     address: str | None = None
 
     def open(self) -> AbstractAsyncContextManager[Stores]:
-        """Open it, as a process does at its start."""
         return open_server(self.address) if self.address else open_folder(self.folder)
 
     def put(self, conversation_id: str, content: bytes, *, mtime_ns: int | None = None) -> None:
-        """Put a document there, or another in its place."""
         if self.address is None:
             (self.folder / "conversations").mkdir(exist_ok=True)
             file = self._file(conversation_id)
@@ -62,7 +60,6 @@ class Home:
             )
 
     def content(self, conversation_id: str) -> bytes:
-        """Read a document."""
         if self.address is None:
             return self._file(conversation_id).read_bytes()
         [(content,)] = self._run("SELECT content FROM documents WHERE id = %s", conversation_id)
@@ -95,7 +92,6 @@ class Home:
             ]
 
     def audit(self) -> list[bytes]:
-        """Return the audit's lines."""
         if self.address is None:
             return (self.folder / "audit.jsonl").read_bytes().splitlines()
         return [bytes(line).rstrip() for (line,) in self._run("SELECT line FROM audit ORDER BY number")]

@@ -59,7 +59,6 @@ def section(heading: str) -> str:
 
 
 def commands(heading: str) -> list[str]:
-    """Return the commands of a section's blocks, one a line."""
     found = re.findall(r"^ *```sh\n(.*?)^ *```", section(heading), re.MULTILINE | re.DOTALL)
     return [line.strip() for block in found for line in block.splitlines() if line.strip()]
 
@@ -75,7 +74,6 @@ class Machine:
     lines: list[str] = field(default_factory=list[str])
 
     def here(self, words: str) -> str:
-        """Return words with this machine's paths."""
         for place in PLACES:
             words = re.sub(rf"(?<![\w.-]){place}(?=[\w./ ]|$)", f"{self.root}{place}", words)
         return words
@@ -156,7 +154,6 @@ async def at_work(folder: Path) -> AsyncGenerator[tuple[Machine, SlackServer]]:
 
 
 async def answered(machine: Machine, slack: SlackServer, data: str) -> None:
-    """Ask, and wait for the answer in the data folder."""
     await slack.connected()
     [bob] = [user for user in slack.world.users.values() if user.name == "bob"]
     [room] = [one for one in slack.world.channels.values() if one.name == "room"]
@@ -166,7 +163,6 @@ async def answered(machine: Machine, slack: SlackServer, data: str) -> None:
 
 
 def filled(example: str, settings: dict[str, str]) -> str:
-    """Fill in a copy of `.env.example`."""
     for name, value in settings.items():
         example, number = re.subn(rf"^{name}=.*$", f"{name}={value}", example, flags=re.MULTILINE)
         assert number == 1, name
@@ -296,7 +292,6 @@ async def test_the_steps_for_a_container_end_with_an_answer(tmp_path: Path) -> N
         given["COUNCIL_STATUS_HOST"] = "127.0.0.1"  # inside, it is every address
 
         async def inside(words: list[str]) -> str:
-            """Run a command in the container."""
             assert words[: len(entry)] == entry
             environment = PLAIN | COVERAGE | {name: machine.here(each) for name, each in given.items()}
             process = await start(*words[len(entry) :], cwd=Path(machine.here(folder)), env=environment)

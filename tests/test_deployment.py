@@ -53,7 +53,6 @@ def unit(file: str = UNITS[0]) -> dict[str, list[str]]:
 
 
 def ran(*words: str) -> tuple[int, str]:
-    """Run a tool; return its exit code and what it said."""
     ended = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
     return ended.returncode, ended.stdout + ended.stderr
 

@@ -21,7 +21,6 @@ VARIABLES = {name.upper() for name in Settings.model_fields}
 
 
 def text(name: str) -> str:
-    """Read one of the project's documents."""
     return (ROOT / name).read_text(encoding="utf-8")
 
 

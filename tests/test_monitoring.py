@@ -47,7 +47,6 @@ def panels() -> list[dict[str, Any]]:
 
 
 def queries() -> Iterator[str]:
-    """Yield every query of the dashboard, as Grafana would send it."""
     for panel in panels():
         for target in panel["targets"]:
             yield target["expr"].replace("$__rate_interval", "1m")

@@ -29,7 +29,6 @@ def slack(**content: Any) -> dict[str, Any]:
 
 
 def size(picture: Path) -> tuple[int, int]:
-    """Return a PNG's width and height."""
     head = picture.read_bytes()[:24]
     assert head.startswith(b"\x89PNG")
     return struct.unpack(">II", head[16:24])

@@ -96,7 +96,6 @@ class Discord:
         self.server.slash(self.general, who, name, **given, **options)
 
     def press(self, who: Any, label: str) -> Callable[..., object]:
-        """Press a button; return what sends the form that it opens."""
         return partial(self.server.submit, self.server.press(who, label))
 
     def asked(self) -> list[Asked]:
@@ -131,12 +130,10 @@ class Slack:
         self.server.slash(self.general, who, f"/{name}", " ".join([*flags, text]))
 
     def press(self, who: Any, label: str) -> Callable[..., object]:
-        """Press a button; return what sends the form that it opens."""
         self.server.press(who, label)
         return partial(self.server.fill_in, who)
 
     def asked(self) -> list[Asked]:
-        """Return every request, and what acknowledgements said."""
         found, channels = list[Asked](), self.server.world.channels
         for call in self.server.requests:
             given, place = call.arguments, channels.get(call.arguments.get("channel", ""))
@@ -196,7 +193,6 @@ class Office:
         return self.use(who, "council", text, wait, **options)
 
     async def press(self, who: Any, label: str, wait: float = QUIET, **fields: str) -> None:
-        """Have somebody press the newest such button, and send the form that it opens."""
         send = self.people.press(who, label)
         await asyncio.sleep(1)
         if fields:
@@ -228,7 +224,6 @@ class Office:
         assert not self._running.done(), self.said
 
     async def stop(self) -> None:
-        """End it as an operator does."""
         if self._running and not self._running.done():
             assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
             os.kill(os.getpid(), signal.SIGTERM)
@@ -236,8 +231,6 @@ class Office:
         self._running = None
 
     async def run(self, words: str, typed: str = "") -> None:
-        """Run a command line to its end."""
-
         def work() -> object:
             try:
                 main()
@@ -324,7 +317,6 @@ class Office:
 
 
 def played(steps: list[str], platform: str, folder: Path, address: str | None = None) -> Office:
-    """Play a scenario; return the office as it is afterwards."""
     drawn = defaultdict[int, random.Random](partial(random.Random, 7))
     seeds: Any = random.Random.seed
 

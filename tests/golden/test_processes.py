@@ -24,14 +24,12 @@ class Processes(Office):
     """Everything around a program that is a process."""
 
     async def stop(self) -> None:
-        """End it as an operator does."""
         if self._running and not self._running.done():
             self._process.terminate()
         await (self._running or asyncio.sleep(0))
         self._running = None
 
     async def run(self, words: str, typed: str = "") -> None:
-        """Run a command line to its end."""
         command = [sys.executable, "-c", MAIN, *shlex.split(words)]
         pipes: dict[str, Any] = {"env": os.environ, "stdin": PIPE, "stdout": PIPE, "stderr": STDOUT}
         self._process = await asyncio.create_subprocess_exec(*command, cwd=self.folder, **pipes)

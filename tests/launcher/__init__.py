@@ -46,7 +46,6 @@ class Process:
         return await asyncio.shield(self._ended)
 
     async def communicate(self, typed: bytes | None = None) -> tuple[bytes, bytes]:
-        """Write to its input, read what it writes, and wait for its end."""
         if self.stdin is not None:
             self.stdin.write(typed or b"")
             self.stdin.close()
@@ -60,7 +59,6 @@ class Process:
         os.kill(self.pid, number)
 
     def terminate(self) -> None:
-        """Ask it to end."""
         self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:

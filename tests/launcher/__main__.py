@@ -121,7 +121,6 @@ def reap(children: dict[int, int]) -> None:
 
 
 def run(start: Start) -> None:
-    """Be the process that was asked for."""
     for number, descriptor in enumerate(start.streams):
         os.dup2(descriptor, number)
         os.close(descriptor)

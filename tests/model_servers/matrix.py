@@ -124,7 +124,6 @@ class Council:
 async def council_at(
     address: str, models: Sequence[str], *, key: str | None, dialect: str | None = None
 ) -> AsyncGenerator[Council]:
-    """Yield a council of these models at an address."""
     directory, rest = Directory(), Rest()
     seat: Json = {"endpoint": address}
     seat |= {} if key is None else {"api_key_env": KEY_VARIABLE}
@@ -259,7 +258,6 @@ CHECKS: tuple[tuple[str, Callable[[Seen], str], Callable[[Seen], Faults]], ...] 
 
 
 def said(error: RunError) -> str:
-    """Return how a run ended."""
     causes = {member: f"{why.cause} ({why.detail})" for member, why in error.failures.items()}
     return f"{type(error).__name__}: {causes or error}"
 
@@ -291,7 +289,6 @@ def unless(holds: bool, fault: str) -> Faults:
 
 
 async def in_prose(server: StandIn, council: Council) -> Cell:
-    """Run without structured ballots."""
     message = await council.run({"structured": False})
     forms = forms_of_reviews(server.taken)
     asked = unless(forms == {"text"}, f"asked for {forms}")
@@ -299,7 +296,6 @@ async def in_prose(server: StandIn, council: Council) -> Cell:
 
 
 async def with_wrong_key(server: StandIn, council: Council) -> Cell:
-    """Run with a key that isn't the server's."""
     if server.original.keyless:
         return None
     return YES, [*await refused(council, "key"), *too_many(server, MEMBERS)]
@@ -322,7 +318,6 @@ async def with_unknown_model(server: StandIn, council: Council) -> Cell:
 
 
 async def without_credit(server: StandIn, council: Council) -> Cell:
-    """Run on an empty account."""
     if "no credit" not in server.original.troubles:
         return None
     server.suffer("no credit")
@@ -367,7 +362,6 @@ async def opened(name: str, key: str, *, is_named: bool) -> AsyncGenerator[tuple
 
 
 async def filled_row(name: str, *, is_named: bool) -> Row:
-    """Ask a stand-in for everything."""
     row = Row(ORIGINALS[name].title)
     async with opened(name, KEY, is_named=is_named) as (server, council):
         try:

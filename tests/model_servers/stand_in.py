@@ -388,7 +388,6 @@ def filled(text: str, known: Mapping[str, str]) -> str:
 
 
 def in_json(text: str) -> str:
-    """Return a text as it is inside a string of JSON."""
     return orjson.dumps(text).decode()[1:-1]
 
 
@@ -417,17 +416,14 @@ def member(request: Json) -> str:
 
 
 def prompt_of(request: Json) -> str:
-    """Return everything that a request says, joined."""
     return "\n\n".join(str(message["content"]) for message in messages_of(request))
 
 
 def messages_of(request: Json) -> list[Json]:
-    """Return a request's messages."""
     return cast("list[Json]", request.get("messages") or [])
 
 
 def roles_of(request: Json) -> list[str]:
-    """Return the roles of a request's messages."""
     return [str(message["role"]) for message in messages_of(request)]
 
 

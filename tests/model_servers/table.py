@@ -71,7 +71,6 @@ def guide() -> dict[str, str]:
 
 
 def table(head: str, rows: Iterable[str]) -> str:
-    """Return a table of Markdown."""
     return "\n".join((head, "| --- " * head.count(" |") + "|", *rows))
 
 
@@ -82,7 +81,6 @@ def part_of(document: str, part: str) -> str:
 
 
 def write(page: Path, parts: Mapping[str, str]) -> None:
-    """Write these parts into a page."""
     document = page.read_text(encoding="utf-8")
     for part, text in parts.items():
         before, begin, rest = document.partition(f"<!-- {part}: begin -->\n")

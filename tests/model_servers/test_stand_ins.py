@@ -28,7 +28,6 @@ every = rows("name", ORIGINALS)
 async def ask(
     server: StandIn, *, key: str = KEY, messages: Sequence[Any] = QUESTION, **fields: object
 ) -> httpx.Response:
-    """Send a request with these fields."""
     headers = {"Authorization": f"Bearer {key}", "api-key": key}
     body = {"model": server.original.models[0], "messages": messages, **fields}
     async with httpx.AsyncClient(verify=NO_CERTIFICATES, timeout=60) as client:
@@ -36,7 +35,6 @@ async def ask(
 
 
 def chunks(response: httpx.Response) -> list[dict[str, Any]]:
-    """Return a stream's events, without the last one."""
     events = [event.data for event in EventSource(response).iter_sse()]
     assert events.pop() == "[DONE]"
     return [orjson.loads(data) for data in events]

@@ -58,7 +58,6 @@ def lessons(council: Council) -> int:
 
 
 async def proxied(proxy: Proxy, dialect: str | None) -> Row:
-    """Fill the row of a LiteLLM proxy."""
     row = Row("LiteLLM proxy 1.108.7")
     for server in proxy.behind:
         server.taken.clear()

@@ -12,12 +12,10 @@ from tests.stores import Home
 
 @pytest_asyncio.fixture
 async def stores(home: Home) -> AsyncIterator[Stores]:
-    """Everything that is kept, empty."""
     async with home.open() as opened:
         yield opened
 
 
 @pytest.fixture
 def store(stores: Stores) -> Conversations:
-    """An empty store of documents."""
     return stores.documents

@@ -44,7 +44,6 @@ def unpack(backup: Path, folder: Path) -> Path:
 
 
 def new_id() -> str:
-    """Draw an id for a conversation."""
     return str(uuid.uuid4())
 
 
@@ -111,7 +110,6 @@ def legacy(conversation_id: str, *, unanswered: bool = False, **extra: object) -
 
 
 def put(folder: Path, document: JsonObject) -> bytes:
-    """Write a document the way another program would."""
     content = orjson.dumps(document)
     (folder / f"{document['id']}.json").write_bytes(content)
     return content
@@ -124,7 +122,6 @@ class Clock:
         self.moment = NOW
 
     def __call__(self) -> datetime:
-        """Return the next second."""
         self.moment += timedelta(seconds=1)
         return self.moment
 

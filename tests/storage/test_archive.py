@@ -50,7 +50,6 @@ class Folder:
         self.index = Index(database)
 
     async def ask(self) -> str:
-        """Save and index a conversation."""
         stored = await self.store.add_exchange(
             new_id(), "Why?", answer(), title="Why", source=HERE, now=NOW
         )
@@ -73,7 +72,6 @@ async def live(tmp_path: Path) -> AsyncIterator[Folder]:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Return every document by its name."""
     return {path.name: path.read_bytes() for path in (folder / "conversations").glob("*.json")}
 
 
@@ -177,7 +175,6 @@ async def test_a_backup_that_could_not_be_restored_is_refused(live: Folder, tmp_
 
 
 def from_the_future(path: Path) -> None:
-    """Make a database look like a newer program's."""
     with closing(sqlite3.connect(path)) as database:
         database.execute("INSERT INTO migrations VALUES (99, 'future', '')")
         database.commit()
@@ -242,7 +239,6 @@ async def test_an_invalid_backup_changes_nothing(live: Folder, tmp_path: Path, d
 
 
 def modes(*paths: Path) -> set[int]:
-    """Return the files' permissions."""
     return {path.stat().st_mode & 0o777 for path in paths}
 
 
@@ -279,7 +275,6 @@ class Place:
     database: bytes
 
     def contents(self) -> dict[str, bytes]:
-        """Return the content of the data folder, for a comparison."""
         return {
             str(path.relative_to(self.data)): path.read_bytes()
             for path in self.data.rglob("*")
@@ -311,7 +306,6 @@ class Member(NamedTuple):
 
 
 def archive(*members: Member, form: int = tarfile.PAX_FORMAT) -> bytes:
-    """Make an uncompressed archive of these."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w", format=form) as tar:
         for member in members:

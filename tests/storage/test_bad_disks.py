@@ -33,23 +33,19 @@ def room(size: int) -> Generator[None]:
 
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    """An empty database."""
     async with open_database(tmp_path / "council.db") as opened:
         yield opened
 
 
 async def begin(database: Database, name: str, brief: str = "{}") -> None:
-    """Record a run."""
     await database.write((f"{RUN} VALUES (?, ?, '', '{{}}', ?, 'running', '')", (name, name, brief)))
 
 
 async def names(database: Database) -> list[str]:
-    """Return the stored runs."""
     return [row["id"] for row in await database.read("SELECT id FROM runs ORDER BY id")]
 
 
 async def ask(store: ConversationStore, conversation_id: str) -> None:
-    """Add a question and its answer."""
     await store.add_exchange(
         conversation_id, "Which city?", answer(), title="Capitals", source=None, now=NOW
     )
@@ -97,23 +93,19 @@ async def test_a_folder_without_room_keeps_its_documents(tmp_path: Path) -> None
 
 
 def truncated(path: Path) -> None:
-    """Lose the second half."""
     os.truncate(path, path.stat().st_size // 2)
 
 
 def garbage_in_front(path: Path) -> None:
-    """Lose the header."""
     path.write_bytes(b"\x99" * 100 + path.read_bytes()[100:])
 
 
 def garbage_inside(path: Path) -> None:
-    """Lose every page but the first."""
     content = path.read_bytes()
     path.write_bytes(content[:PAGE] + b"\x99" * (len(content) - PAGE))
 
 
 def move_away(path: Path) -> None:
-    """Follow the error's advice."""
     for file in path.parent.glob(f"{path.name}*"):
         file.rename(file.with_name(f"damaged-{file.name}"))
 

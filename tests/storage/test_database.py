@@ -27,7 +27,6 @@ RUN: Statement = (
 
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    """A database with one run, `r`."""
     async with open_database(tmp_path / "council.db") as opened:
         await opened.write(RUN)
         yield opened
@@ -39,7 +38,6 @@ def step(key: str, run: str = "r") -> Statement:
 
 
 async def keys(database: Database) -> list[str]:
-    """Return the stored steps."""
     return [row["key"] for row in await database.read("SELECT key FROM steps ORDER BY key")]
 
 

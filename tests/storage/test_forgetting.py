@@ -93,7 +93,6 @@ class Place:
         return conversation
 
     async def forget(self, selection: Selection) -> None:
-        """Forget, and scrub the files."""
         await self.forgetting.forget(selection, by="ada")
         await self.forgetting.scrub()
 
@@ -102,32 +101,27 @@ class Place:
         return self.home.holding(text)
 
     async def count(self, table: str) -> int:
-        """Count a table's rows."""
         [row] = await self.database.read(f"SELECT count(*) AS count FROM {table}")  # noqa: S608 - our own words
         return row["count"]
 
     def audit(self) -> list[dict[str, object]]:
-        """Read the audit."""
         return [orjson.loads(line) for line in self.home.audit()]
 
 
 @pytest.fixture
 async def place(home: Home) -> AsyncIterator[Place]:
-    """An empty place, for each store."""
     async with opened(home) as one:
         yield one
 
 
 @pytest.fixture
 async def files(tmp_path: Path) -> AsyncIterator[Place]:
-    """An empty data folder."""
     async with opened(Home(tmp_path)) as one:
         yield one
 
 
 @asynccontextmanager
 async def opened(home: Home) -> AsyncGenerator[Place]:
-    """Open a place."""
     async with home.open() as stores:
         database, store = stores.database, stores.documents
         index = Index(database)

@@ -19,33 +19,14 @@ from tests.stores import Home
 
 @pytest.fixture
 def index(stores: Stores) -> Index:
-    """An empty index."""
     return Index(stores.database)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Another program's folder."""
     path = tmp_path / "theirs"
     path.mkdir()
     return path
-
-
-async def test_documents_of_every_version_are_imported_unchanged(
-    folder: Path, home: Home, store: Conversations, index: Index
-) -> None:
-    """With or without stage 2.5, with fields of their own: kept to the byte, and indexed."""
-    old = legacy(new_id())
-    contents = {str(old["id"]): put(folder, old), CONTRACT_ID: CONTRACT_EXAMPLE}
-    (folder / "the-capital-of-france.json").write_bytes(CONTRACT_EXAMPLE)
-    (folder / "notes.txt").write_bytes(b"not a document")
-    report = await import_from([folder], store, index)
-    assert report.skipped == ()
-    assert sorted(report.imported) == sorted(contents)
-    for conversation_id, content in contents.items():
-        assert home.content(conversation_id) == content
-        assert [row.id for row in await index.find_as_operator(conversation_id)] == [conversation_id]
-    assert (await index.check(store)).consistent
 
 
 async def test_each_file_that_is_not_imported_is_named_with_its_reason(

@@ -28,7 +28,6 @@ WHERE application_name = 'council' AND pid <> pg_backend_pid()
 
 @pytest.fixture
 async def database(postgres: str) -> AsyncIterator[PostgresDatabase]:
-    """An open database with one run, `r`."""
     async with open_postgres(postgres) as opened:
         await opened.write(ROW)
         yield opened

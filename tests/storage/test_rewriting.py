@@ -22,7 +22,6 @@ WORDS = "xylophonequartz"
 
 @pytest.fixture
 async def place(postgres: str, tmp_path: object) -> AsyncIterator[Place]:
-    """An empty place in PostgreSQL."""
     del tmp_path
     async with opened(Home(folder=None, address=postgres)) as one:  # pyright: ignore[reportArgumentType] - it has no folder
         yield one
@@ -151,7 +150,6 @@ class TestLockedTable:
 
     @pytest.fixture
     async def database(self, postgres: str) -> AsyncIterator[PostgresDatabase]:
-        """An open database with one run, `r`."""
         async with open_postgres(postgres) as opened_one:
             await opened_one.write(ROW)
             yield opened_one

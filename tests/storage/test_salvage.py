@@ -41,23 +41,19 @@ async def path(tmp_path: Path) -> Path:
 
 
 def content_of(path: Path) -> bytes:
-    """Read a file."""
     return path.read_bytes()
 
 
 def put(path: Path, content: bytes) -> None:
-    """Write a file."""
     path.write_bytes(content)
 
 
 def spoil(path: Path, page: int) -> None:
-    """Make garbage of one of the file's pages."""
     content = content_of(path)
     put(path, content[: (page - 1) * PAGE] + b"\xff" * PAGE + content[page * PAGE :])
 
 
 async def rows(opened: Stores) -> tuple[int, int]:
-    """Count the runs and the steps."""
     [row] = await opened.database.read(
         "SELECT (SELECT count(*) FROM runs) AS runs, (SELECT count(*) FROM steps) AS steps"
     )
@@ -104,7 +100,6 @@ async def test_what_is_readable_in_a_truncated_database_is_recovered(path: Path)
 
 
 def spoil_index(path: Path) -> None:
-    """Damage what can be rebuilt."""
     with closing(sqlite3.connect(path)) as connection:
         [(page,)] = connection.execute(
             "SELECT rootpage FROM sqlite_schema WHERE name = 'conversations_by_time'"

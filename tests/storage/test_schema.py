@@ -19,13 +19,11 @@ BROKEN = Migration(3, "three", "CREATE TABLE three (x);\nCREATE TABLE one (x);")
 
 @pytest.fixture
 def connection(tmp_path: Path) -> Iterator[sqlite3.Connection]:
-    """A database without a schema."""
     with closing(sqlite3.connect(tmp_path / "council.db", isolation_level=None)) as opened:
         yield opened
 
 
 def tables(connection: sqlite3.Connection) -> set[str]:
-    """Return the tables' names."""
     return {row[0] for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
 
 

@@ -29,13 +29,11 @@ SOURCE = Source(platform="slack", workspace="W", channel="C", thread="T", messag
 
 @pytest.fixture
 async def store(tmp_path: Path) -> ConversationStore:
-    """An empty store."""
     return await ConversationStore.open(tmp_path / "conversations")
 
 
 @pytest.fixture
 async def documents(home: Home) -> AsyncIterator[Conversations]:
-    """No documents yet, in each store."""
     async with home.open() as stores:
         yield stores.documents
 
@@ -46,26 +44,22 @@ async def ask(
     question: str = "Capital of France?",
     title: str = "France",
 ) -> Stored:
-    """Save a question with its answer."""
     return await store.add_exchange(
         conversation_id, question, answer(), title=title, source=SOURCE, now=NOW
     )
 
 
 def put_in(home: Home, document: JsonObject) -> bytes:
-    """Put another program's document there."""
     content = orjson.dumps(document)
     home.put(str(document["id"]), content)
     return content
 
 
 def loaded(home: Home, conversation_id: str) -> JsonObject:
-    """Read a document as another program would."""
     return orjson.loads(home.content(conversation_id))
 
 
 def messages(document: JsonObject) -> list[JsonObject]:
-    """Return a raw document's messages."""
     return cast("list[JsonObject]", document["messages"])
 
 
@@ -378,7 +372,6 @@ DIES_BEFORE_THE_RENAME = (
 
 
 async def other_process(script: str, *arguments: str) -> int:
-    """Run a script in its own process and return the exit code."""
     process = await start(*arguments, cwd=Path(__file__).parents[3], env={}, code=script)
     await process.communicate()
     assert process.returncode is not None

@@ -65,12 +65,10 @@ class Shape:
 
 
 def answered(**changes: object) -> JsonObject:
-    """Return the original's answer with changes."""
     return {name: value for name, value in {**ORIGINAL, **changes}.items() if value != GONE}
 
 
 def document(*messages: object, **changes: object) -> JsonObject:
-    """Return the original's document with changes."""
     whole: JsonObject = {
         "id": new_id(),
         "created_at": "2025-11-30T09:15:00.123456",
@@ -86,7 +84,6 @@ def written(one: JsonObject) -> bytes:
 
 
 def shape(row: dict[str, Any]) -> Shape:
-    """Return what a row describes."""
     answer = answered(**row.get("answer", {}))
     parts = {"question": ASKED, "answer": answer}
     messages = [parts[each] if isinstance(each, str) else each for each in row.get("messages", parts)]

@@ -26,7 +26,6 @@ WORD = "zanzibarquux"
 
 
 def vote(voter: str = "U2", *, helpful: bool = False, reason: str | None = None) -> Vote:
-    """Cast a vote."""
     return Vote(voter=voter, platform="slack", helpful=helpful, at=AT, reason=reason)
 
 
@@ -39,7 +38,6 @@ class Place:
     async def answered(
         self, run_id: str = "r1", conversation_id: str | None = None, **more: object
     ) -> str:
-        """Store an answer; returns its conversation's id."""
         conversation_id = conversation_id or new_id()
         settings = {"name": "fast"}
         told = answer().model_copy(
@@ -56,13 +54,11 @@ class Place:
         await self.library.index.upsert(await self.library.store.vote(conversation_id, run_id, told))
 
     async def votes(self, conversation_id: str, place: int = 1) -> list[Vote]:
-        """Return the votes on an answer."""
         message = (await self.library.store.load(conversation_id)).messages[place]
         assert isinstance(message, AssistantMessage)
         return message.votes
 
     async def counts(self) -> tuple[VoteCount, ...]:
-        """Return the channel's votes, by profile."""
         found = await self.library.past_answers.statistics(Scope.of(HERE))
         return found.by_profile
 
@@ -75,7 +71,6 @@ class Place:
 
 @asynccontextmanager
 async def place(home: Home) -> AsyncGenerator[Place]:
-    """Open it."""
     async with open_library(home.folder, home.address) as library:
         yield Place(library)
 

@@ -22,18 +22,15 @@ SOURCE = Source(platform="slack", workspace="W", channel="C", thread="T", messag
 
 @pytest.fixture
 def database(stores: Stores) -> Database:
-    """A new database."""
     return stores.database
 
 
 @pytest.fixture
 def index(database: Database) -> Index:
-    """An empty index."""
     return Index(database)
 
 
 async def ask(store: Conversations, conversation_id: str) -> Stored:
-    """Save a question with its answer."""
     question = "Capital of France? " * 20
     return await store.add_exchange(
         conversation_id, question, answer(), title="France", source=SOURCE, now=NOW
@@ -41,7 +38,6 @@ async def ask(store: Conversations, conversation_id: str) -> Stored:
 
 
 async def rows(database: Database) -> Sequence[Row]:
-    """Return the whole index."""
     return await database.read("SELECT * FROM conversations ORDER BY id")
 
 

@@ -75,11 +75,9 @@ class Room:
         return stored.conversation.id
 
     async def found(self, words: str, scope: Scope = SCOPE) -> list[str]:
-        """Search, and return the ids."""
         return [row.id for row in (await self.past_answers.search(scope, words)).rows]
 
     async def named(self, typed: str, scope: Scope = SCOPE, *, alike: bool = False) -> list[str]:
-        """Find what fits what is typed, and return the ids."""
         return [row.id for row in await self.past_answers.find(scope, typed, alike=alike)]
 
     async def context(self, words: str) -> tuple[tuple[str, bool], ...]:
@@ -90,7 +88,6 @@ class Room:
 
 @pytest.fixture
 async def room(home: Home) -> AsyncIterator[Room]:
-    """No past answers yet."""
     async with home.open() as stores:
         database = stores.database
         past_answers = PastAnswers(database, now=lambda: NOW + timedelta(days=1))
@@ -252,7 +249,6 @@ async def test_hits_page_and_are_counted(room: Room) -> None:
 
 @pytest.fixture
 async def shelf(room: Room) -> dict[str, str]:
-    """Some answers, and their ids by name."""
     asked = {
         "title": ("Which cache?", "Redis or Memcached"),
         "question": ("Do we keep sessions in Redis, or in Postgres?", "Sessions"),
@@ -450,5 +446,4 @@ def told(
 
 
 def text_of(parts: tuple[tuple[str, bool], ...]) -> str:
-    """Return a context without its marks."""
     return "".join(text for text, _ in parts)
