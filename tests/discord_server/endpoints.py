@@ -10,21 +10,21 @@ def visible(world: World, number: int) -> Channel:
     """Return a channel that the bot can see; raises 10003 or 50001."""
     channel = world.channel(number)
     if not in_channel(channel, world.bot) & Permission.VIEW_CHANNEL:
-        raise errors.missing_access()
+        raise errors.ApiError(*errors.MISSING_ACCESS)
     return channel
 
 
 def need(channel: Channel, world: World, permission: Permission) -> None:
     """Require a permission of the bot; raises 50013."""
     if not in_channel(channel, world.bot) & permission:
-        raise errors.missing_permissions()
+        raise errors.ApiError(*errors.MISSING_PERMISSIONS)
 
 
 def present(channel: Channel, number: int) -> Message:
     """Return a message that the bot's token can reach, so no ephemeral one."""
     message = channel.messages.get(number)
     if message is None or message.ephemeral:
-        raise errors.unknown_message()
+        raise errors.ApiError(*errors.UNKNOWN_MESSAGE)
     return message
 
 
@@ -71,7 +71,7 @@ def open_dm(call: Call) -> Json:
     """Return the direct conversation with somebody; open it if there is none."""
     person = call.world.users.get(int(body_of(call)["recipient_id"]))
     if person is None or person.bot:
-        raise errors.unknown_user()
+        raise errors.ApiError(*errors.UNKNOWN_USER)
     return wire.channel(dm(call.world, person))
 
 
@@ -99,7 +99,7 @@ def get_channels(call: Call) -> list[Json]:
 def get_member(call: Call) -> Json:
     member = call.world.guild(call.id("guild_id")).members.get(call.id("user_id"))
     if member is None:
-        raise errors.unknown_member()
+        raise errors.ApiError(*errors.UNKNOWN_MEMBER)
     return wire.member(member)
 
 
@@ -121,7 +121,7 @@ def edit_channel(call: Call) -> Json:
         need(channel, world, Permission.MANAGE_THREADS)
     archived: bool = body.get("archived", channel.archived)
     if channel.archived and archived:
-        raise errors.archived()
+        raise errors.ApiError(*errors.ARCHIVED)
     channel.name = body.get("name", channel.name)
     channel.auto_archive = body.get("auto_archive_duration", channel.auto_archive)
     posting.archive(world, channel, archived=archived, locked=body.get("locked"))
@@ -168,7 +168,7 @@ def send_message(call: Call) -> Json:
     if channel.type is ChannelType.FORUM:
         raise errors.ApiError(400, 50008, "Cannot send messages in a non-text channel")
     if any(not person.takes_dms for person in channel.recipients):
-        raise errors.closed_dms()
+        raise errors.ApiError(*errors.CLOSED_DMS)
     sending = Permission.SEND_MESSAGES_IN_THREADS if channel.is_thread else Permission.SEND_MESSAGES
     need(channel, world, sending)
     if body.get("embeds"):
@@ -187,7 +187,7 @@ def edit_message(call: Call) -> Json:
     channel = visible(world, call.id("channel_id"))
     message = present(channel, call.id("message_id"))
     if message.author is not world.bot:
-        raise errors.not_the_author()
+        raise errors.ApiError(*errors.NOT_THE_AUTHOR)
     if call.uploads:
         need(channel, world, Permission.ATTACH_FILES)
     return wire.message(posting.edit(world, message, body_of(call), call.uploads, by="bot"), world)
@@ -202,7 +202,7 @@ def delete_message(call: Call) -> None:
     if message.author is not world.bot:
         need(channel, world, Permission.MANAGE_MESSAGES)
     if channel.archived:
-        raise errors.archived()
+        raise errors.ApiError(*errors.ARCHIVED)
     posting.delete(world, message)
 
 
@@ -211,7 +211,7 @@ def thread_from_message(call: Call) -> Json:
     world, body = call.world, body_of(call)
     channel = visible(world, call.id("channel_id"))
     if channel.type not in {ChannelType.TEXT, ChannelType.ANNOUNCEMENT}:
-        raise errors.wrong_channel_type()
+        raise errors.ApiError(*errors.WRONG_CHANNEL_TYPE)
     message = present(channel, call.id("message_id"))
     need(channel, world, Permission.CREATE_PUBLIC_THREADS)
     thread = posting.open_thread(
@@ -230,5 +230,5 @@ def get_thread_member(call: Call) -> Json:
     """Return somebody's membership of a thread."""
     thread, person = visible(call.world, call.id("channel_id")), call.id("user_id")
     if person not in thread.joined:
-        raise errors.unknown_member()
+        raise errors.ApiError(*errors.UNKNOWN_MEMBER)
     return wire.thread_member(thread, person)

@@ -37,49 +37,28 @@ class Impossible(Exception):
     """No person with a Discord client could do what the test asks."""
 
 
-def unauthorized() -> ApiError:
-    """Refuse a missing or wrong bot token."""
-    return ApiError(401, 0, "401: Unauthorized")
-
-
-def not_found() -> ApiError:
-    """Refuse a route that doesn't exist (or that this fake doesn't know)."""
-    return ApiError(404, 0, "404: Not Found")
-
-
-def unknown_channel() -> ApiError:
-    """Refuse a channel that never was or is gone."""
-    return ApiError(404, 10003, "Unknown Channel")
-
-
-def unknown_guild() -> ApiError:
-    """Refuse a guild the bot isn't in."""
-    return ApiError(404, 10004, "Unknown Guild")
-
-
-def unknown_member() -> ApiError:
-    """Refuse a user who isn't in the guild."""
-    return ApiError(404, 10007, "Unknown Member")
-
-
-def unknown_message() -> ApiError:
-    """Refuse a message that is gone, elsewhere, or ephemeral."""
-    return ApiError(404, 10008, "Unknown Message")
-
-
-def unknown_user() -> ApiError:
-    """Refuse an account that doesn't exist."""
-    return ApiError(404, 10013, "Unknown User")
-
-
-def unknown_webhook() -> ApiError:
-    """Refuse a webhook or interaction token nobody issued."""
-    return ApiError(404, 10015, "Unknown Webhook")
-
-
-def unknown_interaction() -> ApiError:
-    """Refuse a first response later than 3 s, or to an interaction nobody sent."""
-    return ApiError(404, 10062, "Unknown interaction")
+# Refusals that need nothing said: `raise ApiError(*UNKNOWN_CHANNEL)`.
+UNAUTHORIZED = (401, 0, "401: Unauthorized")
+NOT_FOUND = (404, 0, "404: Not Found")
+UNKNOWN_CHANNEL = (404, 10003, "Unknown Channel")
+UNKNOWN_GUILD = (404, 10004, "Unknown Guild")
+UNKNOWN_MEMBER = (404, 10007, "Unknown Member")
+UNKNOWN_MESSAGE = (404, 10008, "Unknown Message")
+UNKNOWN_USER = (404, 10013, "Unknown User")
+UNKNOWN_WEBHOOK = (404, 10015, "Unknown Webhook")
+UNKNOWN_INTERACTION = (404, 10062, "Unknown interaction")
+TOO_LARGE = (413, 40005, "Request entity too large")
+ALREADY_ACKNOWLEDGED = (400, 40060, "Interaction has already been acknowledged.")
+MISSING_ACCESS = (403, 50001, "Missing Access")
+NOT_THE_AUTHOR = (403, 50005, "Cannot edit a message authored by another user")
+CLOSED_DMS = (403, 50007, "Cannot send messages to this user")
+MISSING_PERMISSIONS = (403, 50013, "Missing Permissions")
+WRONG_CHANNEL_TYPE = (400, 50024, "Cannot execute action on this channel type")
+EXPIRED_TOKEN = (401, 50027, "Invalid Webhook Token")
+ARCHIVED = (400, 50083, "Thread is archived")
+THREAD_EXISTS = (400, 160004, "A thread has already been created for this message")
+LOCKED = (403, 160005, "This thread is locked")
+EMPTY_MESSAGE = (400, 50006, "Cannot send an empty message")
 
 
 def rate_limited(retry_after: float, *, is_global: bool = False, code: int = 0) -> ApiError:
@@ -97,65 +76,6 @@ def old_message(retry_after: float) -> ApiError:
     )
     error.retry_after = retry_after
     return error
-
-
-def too_large() -> ApiError:
-    """Refuse a file over 10 MiB."""
-    return ApiError(413, 40005, "Request entity too large")
-
-
-def already_acknowledged() -> ApiError:
-    """Refuse a second first response."""
-    return ApiError(400, 40060, "Interaction has already been acknowledged.")
-
-
-def missing_access() -> ApiError:
-    """Refuse what the bot cannot see."""
-    return ApiError(403, 50001, "Missing Access")
-
-
-def not_the_author() -> ApiError:
-    """Refuse to edit somebody else's message."""
-    return ApiError(403, 50005, "Cannot edit a message authored by another user")
-
-
-def empty_message() -> ApiError:
-    return ApiError(400, 50006, "Cannot send an empty message")
-
-
-def closed_dms() -> ApiError:
-    """Refuse to write to somebody who takes no direct messages."""
-    return ApiError(403, 50007, "Cannot send messages to this user")
-
-
-def missing_permissions() -> ApiError:
-    """Refuse what the bot may not do here."""
-    return ApiError(403, 50013, "Missing Permissions")
-
-
-def wrong_channel_type() -> ApiError:
-    """Refuse to open a thread inside a thread or on a forum."""
-    return ApiError(400, 50024, "Cannot execute action on this channel type")
-
-
-def expired_token() -> ApiError:
-    """Refuse an interaction token older than 15 minutes."""
-    return ApiError(401, 50027, "Invalid Webhook Token")
-
-
-def archived() -> ApiError:
-    """Refuse to change anything in an archived thread."""
-    return ApiError(400, 50083, "Thread is archived")
-
-
-def thread_exists() -> ApiError:
-    """Refuse a second thread on one message."""
-    return ApiError(400, 160004, "A thread has already been created for this message")
-
-
-def locked() -> ApiError:
-    """Refuse to send into a locked thread."""
-    return ApiError(403, 160005, "This thread is locked")
 
 
 def invalid(path: str, code: str, message: str) -> ApiError:

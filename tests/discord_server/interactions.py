@@ -18,7 +18,7 @@ def callback(call: Call) -> Json | None:
     """Take the first response: in time, and only one."""
     interaction = call.world.interactions.get(call.id("interaction_id"))
     if interaction is None or interaction.token != call.parameters["token"]:
-        raise errors.unknown_interaction()
+        raise errors.ApiError(*errors.UNKNOWN_INTERACTION)
     try:
         _first(call, interaction)
     except errors.ApiError as error:
@@ -32,9 +32,9 @@ def callback(call: Call) -> Json | None:
 def _first(call: Call, interaction: Interaction) -> None:
     world = call.world
     if interaction.callback is not None:
-        raise errors.already_acknowledged()
+        raise errors.ApiError(*errors.ALREADY_ACKNOWLEDGED)
     if world.clock.now() - interaction.sent_at > world.patience:
-        raise errors.unknown_interaction()
+        raise errors.ApiError(*errors.UNKNOWN_INTERACTION)
     body = body_of(call)
     kind = body.get("type")
     data: Json = body.get("data") or {}
@@ -126,9 +126,9 @@ def _alive(call: Call) -> Interaction:
     world = call.world
     interaction = world.tokens.get(call.parameters["token"])
     if interaction is None or call.id("webhook_id") != world.application_id:
-        raise errors.unknown_webhook()
+        raise errors.ApiError(*errors.UNKNOWN_WEBHOOK)
     if world.clock.now() - interaction.sent_at > TOKEN_LIFE:
-        raise errors.expired_token()
+        raise errors.ApiError(*errors.EXPIRED_TOKEN)
     return interaction
 
 
@@ -142,7 +142,7 @@ def _reachable(call: Call) -> Message:
             return message
         if wanted == "@original":
             break
-    raise errors.unknown_message()
+    raise errors.ApiError(*errors.UNKNOWN_MESSAGE)
 
 
 @route("POST /webhooks/{webhook_id}/{token}", token=False)
@@ -151,7 +151,7 @@ def follow_up(call: Call) -> Json:
     interaction = _alive(call)
     original = interaction.message
     if interaction.callback is None:
-        raise errors.unknown_webhook()
+        raise errors.ApiError(*errors.UNKNOWN_WEBHOOK)
     if original is not None and not original.deleted and original.now.flags & MessageFlag.LOADING:
         return wire.message(_edit(call, original, body_of(call)), call.world)
     message = _send(call, interaction, body_of(call))

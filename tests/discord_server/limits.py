@@ -51,7 +51,7 @@ def check(shape: Shape) -> None:
     for index, component in enumerate(shape.components):
         _check_component(component, f"components.{index}", ids)
     if not (shape.content or shape.embeds or shape.components or shape.files):
-        raise errors.empty_message()
+        raise errors.ApiError(*errors.EMPTY_MESSAGE)
 
 
 def _check_embeds(embeds: list[Json]) -> None:

@@ -120,7 +120,7 @@ def edit(world: World, message: Message, body: Json, uploads: Uploads, *, by: By
     """Change the fields the body names; the rest of the message stays."""
     now = message.now
     if message.channel.archived:
-        raise errors.archived()
+        raise errors.ApiError(*errors.ARCHIVED)
     _check_age(world, message)
     files = _files(world, now.attachments, body, uploads)
     content = (body["content"] or "").strip() if "content" in body else now.content
@@ -163,9 +163,9 @@ def open_thread(
     """Create a thread; one made from a message takes the message's id."""
     guild = parent.guild
     if guild is None or parent.is_thread:
-        raise errors.wrong_channel_type()
+        raise errors.ApiError(*errors.WRONG_CHANNEL_TYPE)
     if message is not None and message.thread is not None:
-        raise errors.thread_exists()
+        raise errors.ApiError(*errors.THREAD_EXISTS)
     if not 1 <= limits.units(name) <= 100:
         raise errors.bad_length("name", 1, 100)
     if auto_archive not in AUTO_ARCHIVE:
@@ -228,7 +228,7 @@ def remove_channel(world: World, channel: Channel) -> None:
 def wake(world: World, channel: Channel) -> None:
     """Reopen a thread that somebody sends to; refuse if it is locked."""
     if channel.locked:
-        raise errors.locked()
+        raise errors.ApiError(*errors.LOCKED)
     if channel.archived:
         archive(world, channel, archived=False)
 
@@ -271,7 +271,7 @@ def _files(world: World, existing: list[Attachment], body: Json, uploads: Upload
     kept = [file for file in existing if listed is None or str(file.id) in described]
     for index, upload in sorted(uploads.items()):
         if len(upload.data) > limits.FILE:
-            raise errors.too_large()
+            raise errors.ApiError(*errors.TOO_LARGE)
         entry = described.get(str(index), {})
         name = entry.get("filename") or upload.filename
         file = world.attach(name, upload.data, upload.content_type)

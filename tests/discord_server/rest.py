@@ -9,9 +9,11 @@ from typing import Any, cast
 import orjson
 from aiohttp import BodyPartReader, web
 
+from tests.breaking import break_off, page
+
 from . import errors
 from .errors import ApiError
-from .faults import BY_GUILD, Fault, Limit, about, break_off, page
+from .faults import BY_GUILD, Fault, Limit, about
 from .posting import Upload
 from .state import Json, World
 
@@ -137,7 +139,7 @@ class Api:
         """Read path, query and body; refuse a wrong bot token."""
         if token and request.headers.get("Authorization") != f"Bot {self.world.token}":
             await request.read()
-            raise errors.unauthorized()
+            raise errors.ApiError(*errors.UNAUTHORIZED)
         call = Call(self.world, dict(request.match_info), dict(request.query))
         if request.content_type.startswith("multipart/"):
             await read_parts(request, call)
@@ -187,7 +189,7 @@ class Api:
 
 
 def _refuse(_: Call) -> None:
-    raise errors.not_found()
+    raise errors.ApiError(*errors.NOT_FOUND)
 
 
 async def read_parts(request: web.Request, call: Call) -> None:

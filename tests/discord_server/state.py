@@ -379,16 +379,16 @@ class World:
         """Return a channel as the bot may address it; raises 10003 or 50001."""
         channel = self.channels.get(number)
         if channel is None:
-            raise errors.unknown_channel()
+            raise errors.ApiError(*errors.UNKNOWN_CHANNEL)
         if channel.guild is not None and not channel.guild.has_bot:
-            raise errors.missing_access()
+            raise errors.ApiError(*errors.MISSING_ACCESS)
         return channel
 
     def guild(self, number: int) -> Guild:
         """Return a guild that the bot is in; raises 10004."""
         guild = self.guilds.get(number)
         if guild is None or not guild.has_bot:
-            raise errors.unknown_guild()
+            raise errors.ApiError(*errors.UNKNOWN_GUILD)
         return guild
 
 

@@ -3,14 +3,14 @@
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
 from tests.slack_server import payloads
 from tests.slack_server.delivery import Attempt, Courier, Delivery, Endpoint
-from tests.slack_server.faults import Breaks, Fault
+from tests.slack_server.faults import Fault
 from tests.slack_server.modals import View
 from tests.slack_server.rules import (
     Call,
@@ -291,46 +291,12 @@ class SlackServer:
 
     # -- what Slack does
 
-    def fail(
-        self,
-        method: str,
-        error: str | None = None,
-        *,
-        status: int = 200,
-        retry_after: int | None = None,
-        delay: float = 0.0,
-        times: int = 1,
-        channel: str | None = None,
-        seconds: float | None = None,
-        applied: bool = False,
-        html: bool = False,
-        breaks: Breaks | None = None,
-        user: str | None = None,
-        in_thread: bool | None = None,
-        says: str = "",
-        team: str | None = None,
-    ) -> Fault:
-        """Make the next calls of a method (`"*"`: of any) go wrong; see `Fault`.
+    def fail(self, method: str, error: str | None = None, **details: Any) -> Fault:
+        """Make the next calls of a method (`"*"`: of any) go wrong; see `Fault` for the details.
 
         Uploads, downloads and response URLs go by `upload`, `download` and `response_url`.
         """
-        fault = Fault(
-            method,
-            error,
-            status,
-            retry_after,
-            delay,
-            times,
-            channel,
-            seconds,
-            applied,
-            html,
-            breaks,
-            user,
-            in_thread,
-            says,
-            team,
-        )
+        fault = Fault(method, error, **details)
         self.api.faults.append(fault)
         return fault
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
+from tests.breaking import break_off, page
 from tests.slack_server.board import UPDATED_TEXT_MOST, Board, need, read_arguments
-from tests.slack_server.faults import Fault, break_off, page
+from tests.slack_server.faults import Fault
 from tests.slack_server.files import Files
 from tests.slack_server.modals import Modals
 from tests.slack_server.response_urls import ResponseUrls

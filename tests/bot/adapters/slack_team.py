@@ -13,9 +13,9 @@ from bot.slack.client import SHORTCUT, THREADS
 from tests.bot.adapters.teams import QUESTION, Files, Lost, Team
 from tests.bot.shown import blocks_text
 from tests.bot.slack.test_bot import Place, at_work, cards_in, labels, restarted
+from tests.breaking import ALWAYS
 from tests.council.scripted import ScriptedCouncil
 from tests.slack_server import Channel, Delivery, Ephemeral, Message
-from tests.slack_server.faults import ALWAYS
 from tests.slack_server.modals import View
 from tests.slack_server.workspace import StoredFile
 

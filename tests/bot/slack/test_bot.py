@@ -21,6 +21,7 @@ from bot.slack.client import SHORTCUT
 from bot.view.wording.commands import NOT_HERE
 from storage.journal.rows import RunRow
 from tests.bot import dispatching
+from tests.breaking import ALWAYS
 from tests.council.scripted import FOUR, ScriptedCouncil
 from tests.library import open_library
 from tests.ports import free_port
@@ -34,7 +35,6 @@ from tests.slack_server import (
     User,
     payloads,
 )
-from tests.slack_server.faults import ALWAYS
 
 Json = dict[str, Any]
 

@@ -12,8 +12,8 @@ import pytest
 from bot.slack.client import Installation, asking_client
 from bot.slack.incoming import Person, Reader
 from tests.bot.slack.test_bot import Json, Place, at_work
+from tests.breaking import ALWAYS
 from tests.slack_server import SlackServer, payloads
-from tests.slack_server.faults import ALWAYS
 
 REMOVED = (
     "Slack no longer accepts the bot, because the app was removed from the workspace: install the app to "

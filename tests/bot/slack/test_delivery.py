@@ -7,9 +7,9 @@ import pytest
 from storage.journal.rows import RunRow
 from tests.bot.shown import blocks_text
 from tests.bot.slack.test_bot import Place, at_work
+from tests.breaking import ALWAYS
 from tests.council.scripted import FOUR, ScriptedCouncil
 from tests.slack_server import Message
-from tests.slack_server.faults import ALWAYS
 
 CHAIRMAN = "stage3.1:chair/man:chairman"
 ANSWER = "The council's answer, written by chair/man."

@@ -23,10 +23,10 @@ from bot.errors import (
     VenueError,
 )
 from bot.slack.client import Installation, by_code, by_status, granted, sending_client
+from tests.breaking import Breaks
 from tests.faults.documented import SLACK
 from tests.pairs import rows
 from tests.slack_server import SlackServer
-from tests.slack_server.faults import Breaks
 
 
 @rows("method", SLACK.methods)

@@ -14,10 +14,10 @@ from storage.journal.rows import MentionState
 from tests.bot.shown import blocks_text
 from tests.bot.slack.test_bot import Place, at_work
 from tests.bot.slack.test_delivery import ANSWER, CHAIRMAN, begun, ended, run_of
+from tests.breaking import ALWAYS
 from tests.council.scripted import ScriptedCouncil
 from tests.pairs import pairs
 from tests.slack_server import Message
-from tests.slack_server.faults import ALWAYS
 
 DONE = "The council has answered."
 POST, SCHEDULE, LIST = "chat.postMessage", "chat.scheduleMessage", "chat.scheduledMessages.list"

@@ -9,7 +9,7 @@ from bot.slack.incoming import MOST_NAMES
 from bot.view.wording.slack import lacks_scope
 from tests.bot.slack.test_bot import Place, at_work
 from tests.bot.slack.test_discussion import read_by
-from tests.slack_server.faults import ALWAYS
+from tests.breaking import ALWAYS
 
 NO_NAMES = frozenset({"users:read", "channels:read", "groups:read", "usergroups:read"})
 
