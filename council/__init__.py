@@ -37,7 +37,7 @@ __all__ = [
 ]
 _HOMES = (
     "criteria", "document.changes", "document.results", "prompts.prompts", "refinement_contract",
-    "reviews.extraction", "termination",
+    "reviews.extraction",
 )
 # fmt: on
 

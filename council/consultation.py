@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.json_schema import JsonSchemaValue, SkipJsonSchema
 
 from council.text import clip, whole
-from council.text.json_objects import DEEPEST, JsonObject, as_object, mend, out_of_string, spans
+from council.text.json_objects import DEEPEST, JsonObject, as_list, as_object, mend, out_of_string, spans
 
 DRAFT_07 = "http://json-schema.org/draft-07/schema#"
 SUMMARY_LENGTH = 500  # characters
@@ -275,7 +275,7 @@ def _parsed(text: str) -> tuple[JsonObject | None, bool]:
 def _is_deep(value: object) -> bool:
     level = [value]
     for _ in range(DEEPEST):
-        level = [inner for each in level for inner in (*as_object(each).values(), *_items(each))]
+        level = [inner for each in level for inner in (*as_object(each).values(), *as_list(each))]
     return bool(level)
 
 
@@ -366,12 +366,7 @@ def _score(value: object) -> object:
 
 
 def _list(value: object) -> list[object]:
-    items = _items(value)
-    return items if isinstance(value, list) else [value]
-
-
-def _items(value: object) -> list[object]:
-    return cast("list[object]", value) if isinstance(value, list) else []
+    return cast("list[object]", value) if isinstance(value, list) else [value]
 
 
 def _problem(error: ValidationError) -> str:

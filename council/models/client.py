@@ -24,9 +24,9 @@ from council.errors import CAUSES, Cause, Failure, ModelError
 from council.models.costs import UNPRICED_CALL, Catalog
 from council.models.refusals import (
     KEY,
+    OUT_OF_FORM,
     PICTURES,
     RefusedCall,
-    is_out_of_form,
     refused_part,
     shorten,
     smaller_limit,
@@ -36,7 +36,7 @@ from council.models.servers import body_of_call, format_part, is_own, known_serv
 from council.models.stream import JSON_BYTES, body_of, parse_page, receive, refusal
 from council.models.transport import Transport, proxy_of
 from council.profile import DialectName, Member
-from council.text.json_objects import JsonObject, as_object
+from council.text.json_objects import JsonObject, as_list, as_object
 from council.text.redaction import Redaction, passwords
 from council.usage import Price
 
@@ -316,7 +316,7 @@ class ModelClient:
                 return await self._send(endpoint, call, body, started, ends_at)
             except ModelError as refused:
                 # A reply that its server can't read in the form asked for is wanted without one.
-                if "response_format" in body and is_out_of_form(refused.failure):
+                if "response_format" in body and OUT_OF_FORM.search(refused.failure.detail):
                     raise _without_format(refused) from refused
                 if not isinstance(refused, RefusedCall):
                     raise
@@ -387,8 +387,7 @@ class ModelClient:
         body = await self._get(self.endpoint(member), "models")
         # Together sends a bare array.
         listed = as_object(cast("object", body)).get("data") if isinstance(body, dict) else body
-        models = cast("list[object]", listed) if isinstance(listed, list) else []
-        return [cast("JsonObject", model) for model in models if isinstance(model, dict)]
+        return [cast("JsonObject", model) for model in as_list(listed) if isinstance(model, dict)]
 
     async def key(self) -> JsonObject:
         """Fetch what OpenRouter says about the key: its limit, and what is left of it.

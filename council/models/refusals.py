@@ -26,7 +26,7 @@ from pydantic import BaseModel
 from council.errors import Cause, Failure, ModelError
 from council.profile import THINKING_FIELDS
 from council.text import clip, whole
-from council.text.json_objects import JsonObject
+from council.text.json_objects import JsonObject, as_list
 from council.text.redaction import Redaction
 
 KEY = "[key]"
@@ -92,7 +92,8 @@ _QUOTED = re.compile(
 )
 
 
-_OUT_OF_FORM = re.compile(r"does not match the expected \S+ format", re.IGNORECASE)
+OUT_OF_FORM = re.compile(r"does not match the expected \S+ format", re.IGNORECASE)
+"""What llama.cpp says of every third reply in a form, for some models: ggml-org/llama.cpp#27279."""
 _STATUS = re.compile(r"[1-9]\d\d", re.ASCII)
 _KEY = re.compile(
     r"\b(?:sk|pk|rk|gsk|xai|hf|key)[-_][\w*.-]{4,}"  # keys as providers shape them
@@ -153,14 +154,6 @@ def refused(
 
 def too_large(what: str) -> ModelError:
     return ModelError(Failure(cause="too_large", detail=f"{what} is over the size limit"))
-
-
-def is_out_of_form(failure: Failure) -> bool:
-    """Return whether a server couldn't read what a model wrote in the form that was asked for.
-
-    llama.cpp says so, for some models of every third such reply: ggml-org/llama.cpp#27279.
-    """
-    return bool(_OUT_OF_FORM.search(failure.detail))
 
 
 def _cause(said: str, codes: Collection[str], status: int, *, is_api: bool) -> Cause:
@@ -302,8 +295,7 @@ def _named(layers: list[JsonObject], words: str, body: JsonObject) -> Iterator[s
         yield PICTURES
     stream = [FORMATTED_STREAM if "response_format" in body else "stream"] if body["stream"] else []
     for layer in layers:
-        path = layer.get("loc")
-        steps = cast("list[object]", path) if isinstance(path, list) else []
+        steps = as_list(layer.get("loc"))
         for name in (layer.get("param"), *[step for step in steps if step != "body"][:1]):
             if field := _field(str(name), body):
                 yield from stream if field == "stream" else (field,)

@@ -20,7 +20,7 @@ from council.models.phrases import answer_in, without_sources
 from council.models.refusals import EXCERPT_LENGTH, NO_SECRETS, refused, shorten, too_large
 from council.models.thoughts import ThoughtFilter
 from council.text import whole
-from council.text.json_objects import JsonObject, as_object, object_in
+from council.text.json_objects import JsonObject, as_list, as_object, object_in
 from council.text.redaction import Redaction
 from council.usage import Price, Usage
 
@@ -111,7 +111,6 @@ class Completion:
 
     @property
     def closed_without_opening(self) -> bool:
-        """Whether a closing tag ended thoughts that no opening tag announced."""
         return self._filter.closed_without_opening
 
     def take_chunk(self, chunk: JsonObject) -> None:
@@ -190,7 +189,7 @@ class Completion:
 
     def _cite(self, given: object) -> None:
         """Note the pages cited, annotations or a list; a stream may send them in one chunk, or again."""
-        for each in cast("list[object]", given) if isinstance(given, list) else []:
+        for each in as_list(given):
             fields = {"url": each} if isinstance(each, str) else as_object(each)
             cited = as_object(fields.get("url_citation")) or fields
             url, title = cited.get("url"), cited.get("title")
@@ -324,4 +323,4 @@ def _error(body: JsonObject, choice: JsonObject) -> object:
 
 
 def _first(choices: object) -> JsonObject:
-    return as_object(cast("list[object]", choices)[0]) if isinstance(choices, list) and choices else {}
+    return as_object(next(iter(as_list(choices)), None))

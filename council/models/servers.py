@@ -160,17 +160,16 @@ def body_of_call(call: Call, server: Server, refused: Collection[str] = ()) -> J
     if member.reasoning is not None:
         body |= server.thinking[member.reasoning]
     if chosen and call.schema:
-        body["response_format"] = _response_format(chosen, call.schema)
+        carried: JsonObject = {"schema": call.schema}
+        body["response_format"] = {"type": "json_object"} | (
+            carried if chosen == "object_schema" else {}
+        )
+        if chosen in ("strict", "schema"):
+            strict: JsonObject = {"strict": True} if chosen == "strict" else {}
+            named = {"name": "reply"} | strict | carried
+            body["response_format"] = {"type": "json_schema", "json_schema": named}
     body |= cast("JsonObject", orjson.loads(member.extra))
     return {name: value for name, value in body.items() if name not in refused or name == "stream"}
-
-
-def _response_format(chosen: Format, schema: JsonObject) -> JsonObject:
-    carried: JsonObject = {"schema": schema}
-    if chosen in ("object", "object_schema"):
-        return {"type": "json_object"} | (carried if chosen == "object_schema" else {})
-    strict: JsonObject = {"strict": True} if chosen == "strict" else {}
-    return {"type": "json_schema", "json_schema": {"name": "reply"} | strict | carried}
 
 
 def _messages(

@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator
 
 from council.document.results import Severity
 from council.reviews.ballot_text import listed_ranking
-from council.text.json_objects import DEEPEST, JsonObject, Span, objects
+from council.text.json_objects import DEEPEST, JsonObject, Span, as_list, as_object, objects
 
 
 def _listed(value: object) -> list[object]:
@@ -54,8 +54,7 @@ def _labelled(value: object) -> list[JsonObject]:
         value = [
             {**cast("JsonObject", each), "label": name} for name, each in named if isinstance(each, dict)
         ]
-    items = cast("list[object]", value) if isinstance(value, list) else []
-    objects = [_by_key(cast("JsonObject", each)) for each in items if isinstance(each, dict)]
+    objects = [_by_key(cast("JsonObject", each)) for each in as_list(value) if isinstance(each, dict)]
     for each in objects:  # weaknesses may come instead of critiques, or beside them
         weaknesses = [line for text in _texts(each.get("weaknesses")) for line in text.splitlines()]
         each["critiques"] = [*_critiques(each.get("critiques")), *_critiques(weaknesses)]
@@ -72,11 +71,11 @@ def _ranked(value: object) -> list[str]:
         if places == [*range(len(places), 0, -1)]:  # as well points as places
             return []
         return _in_order([(place, name) for name, place in pairs])
-    items = cast("list[object]", value) if isinstance(value, list) else []
+    items = as_list(value)
     if items and all(isinstance(each, dict) for each in items):
         entries = [_by_key(cast("JsonObject", each)) for each in items]
         return _in_order([(_first(entry, _PLACES), _first(entry, _NAMES)) for entry in entries])
-    texts = _texts(items or cast("object", value))
+    texts = _texts(items or value)
     ranked = listed_ranking(texts[0], _LABELS) if len(texts) == 1 else []
     return ranked or _texts(items)
 
@@ -163,7 +162,6 @@ class JsonBallot(BaseModel):
 
     @property
     def has_remarks(self) -> bool:
-        """Whether a review says anything."""
         remarks = ((each.strengths, *(point.text for point in each.critiques)) for each in self.reviews)
         return any(remark.strip() for said in remarks for remark in said)
 
@@ -203,7 +201,7 @@ def all_json_ballots(text: str) -> Iterator[JsonBallot]:
         for each in level:
             if isinstance(each, dict):
                 yield JsonBallot.of(cast("JsonObject", each))
-        level = [inner for each in level for inner in _inner(each)]
+        level = [inner for each in level for inner in (*as_object(each).values(), *as_list(each))]
 
 
 def _unwrapped(fields: JsonObject) -> JsonObject:
@@ -211,12 +209,6 @@ def _unwrapped(fields: JsonObject) -> JsonObject:
     inner = [*fields.values()]
     is_wrapper = len(inner) == 1 and isinstance(inner[0], dict) and not _by_key(fields).keys() & _FIELDS
     return cast("JsonObject", inner[0]) if is_wrapper else fields
-
-
-def _inner(value: object) -> list[object]:
-    if isinstance(value, dict):
-        return [*cast("JsonObject", value).values()]
-    return cast("list[object]", value) if isinstance(value, list) else []
 
 
 _FIELDS = {"reviews", *_RANKINGS}

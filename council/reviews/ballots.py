@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice, permutations
 from typing import cast
@@ -130,12 +130,13 @@ def read_ballot(
     scores: Scored = {}
     kept, counted = text, tuple(listed)
     if own is not None:
-        said = own.ballot.without_copies(copied)
-        is_listed = listed and (not said.ranking or line >= len(body[: own.span.end].splitlines()))
+        ballot, span = own
+        said = ballot.without_copies(copied)
+        is_listed = listed and (not said.ranking or line >= len(body[: span.end].splitlines()))
         ranking = listed if is_listed else said.ranking
         counted = tuple(ranking) if len(ranking) > 1 else ()
         scores = _scores(said, criteria)
-        around = body[: own.span.start] + body[own.span.end :]
+        around = body[: span.start] + body[span.end :]
         if said.has_remarks or _BARE.fullmatch(around):
             points = tuple(_points(said, read_by_label))
             return Ballot(_rendered(said, ranking, scores), counted, scores, points)
@@ -151,8 +152,8 @@ def read_labels(text: str, labels: Sequence[str], *, answers: Collection[str] = 
     As in `read_ballot`, an object that occurs in one of the `answers`, or is quoted, doesn't count.
     """
     written, prose = _written_ballots(out_of_string(text), labels, answers)
-    if (own := _last_to_rank(written)) and len(own.ballot.ranking) > 1:
-        return own.ballot.ranking
+    if (own := _last_to_rank(written)) and len(own[0].ranking) > 1:
+        return own[0].ranking
     return listed_ranking(unwrapped(prose, ("", "json")), labels)
 
 
@@ -179,21 +180,16 @@ def with_points(review: Stage2Result, labels: Collection[str]) -> Stage2Result:
 # JSON ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """A ballot in JSON, and where in the reply it is."""
-
-    ballot: JsonBallot
-    span: Span
+_Written = tuple[JsonBallot, Span]
+"""A ballot in JSON, and where in the reply it is."""
 
 
 def _last_to_rank(written: Sequence[_Written]) -> _Written | None:
     """Return the last ballot that ranks, with the reviews of another one if it has none."""
-    ranked = next((each for each in written if len(each.ballot.ranking) > 1), None)
-    reviewed = next((each for each in written if each.ballot.reviews and each != ranked), None)
-    if ranked and reviewed and not ranked.ballot.reviews:
-        reviews = {"reviews": reviewed.ballot.reviews}
-        return replace(ranked, ballot=ranked.ballot.model_copy(update=reviews))
+    ranked = next((each for each in written if len(each[0].ranking) > 1), None)
+    reviewed = next((each for each in written if each[0].reviews and each != ranked), None)
+    if ranked and reviewed and not ranked[0].reviews:
+        return ranked[0].model_copy(update={"reviews": reviewed[0].reviews}), ranked[1]
     return ranked or reviewed
 
 
@@ -220,7 +216,7 @@ def _written_ballots(
             _squeezed(said) in each for each in squeezed
         )
         if not is_theirs and not is_quoted(text, span.start, lines):
-            own.append(_Written(ballot, span))
+            own.append((ballot, span))
         if span.closed:  # what isn't may have swallowed a list below it
             prose = prose[: span.start] + re.sub(r"\S", " ", said) + prose[span.end :]
     return own, prose

@@ -43,7 +43,7 @@ def aggregate(
     Answers that no counted ballot names come last.
     """
     votes = counted(ballots, label_to_model)
-    positions = [_positions(ballot) for ballot in votes.values()]
+    positions = [{label: place for place, label in enumerate(each, 1)} for each in votes.values()]
     places = [_place(label, model, positions) for label, model in label_to_model.items()]
     agreement = _agreement(positions)
     return AggregateRanking(
@@ -78,25 +78,19 @@ def disagreements(votes: Mapping[str, Sequence[str]], label_to_model: Mapping[st
     return lines
 
 
-def _positions(ballot: Sequence[str]) -> dict[str, int]:
-    return {label: position for position, label in enumerate(ballot, start=1)}
-
-
 def _place(label: str, model: str, positions: Sequence[Mapping[str, int]]) -> RankedAnswer:
     own = [ballot[label] for ballot in positions if label in ballot]
-    others = {other for ballot in positions for other in ballot} - {label}
+    wins = 0
+    for other in {other for ballot in positions for other in ballot} - {label}:
+        both = [ballot for ballot in positions if {label, other} <= ballot.keys()]
+        wins += sum(ballot[label] < ballot[other] for ballot in both) * 2 > len(both)
     return RankedAnswer(
         label=label,
         model=model,
         mean_position=sum(own) / len(own) if own else None,
         votes=len(own),
-        wins=sum(_beats(label, other, positions) for other in others),
+        wins=wins,
     )
-
-
-def _beats(label: str, other: str, positions: Sequence[Mapping[str, int]]) -> bool:
-    above = [ballot[label] < ballot[other] for ballot in positions if {label, other} <= ballot.keys()]
-    return sum(above) * 2 > len(above)
 
 
 def _standing(place: RankedAnswer) -> tuple[bool, float, int, str]:

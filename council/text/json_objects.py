@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import cast
+from typing import NamedTuple, cast
 
 from pydantic_core import from_json
 
@@ -43,6 +43,11 @@ def as_object(value: object) -> JsonObject:
     return cast("JsonObject", value) if isinstance(value, dict) else {}
 
 
+def as_list(value: object) -> list[object]:
+    """Return a JSON list's items; none if the value is something else."""
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """Where an object is in a text; `closed` unless it was cut off."""
@@ -52,8 +57,7 @@ class Span:
     closed: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class FoundObject:
+class FoundObject(NamedTuple):
     """An object, and where in its text it is."""
 
     span: Span

@@ -33,7 +33,7 @@ from council.errors import Cause, Failure
 from council.reviews.ballot_text import by_letter, label_named, parse_ranking
 from council.reviews.ranking import aggregate
 from council.text import clip
-from council.text.json_objects import JsonObject
+from council.text.json_objects import JsonObject, as_object
 
 TITLE_LENGTH = 80
 GIVEN_ID = "imported_id"
@@ -87,13 +87,13 @@ def conversations(raw: object) -> list[object]:
     A file may have a list of them, alone or in a field. One whose id is no uuid gets a new one, the same
     each time it is imported, and keeps its own as `imported_id`.
     """
-    places = () if "messages" in _object(raw) else map(_object(raw).get, _LISTS)
+    places = () if "messages" in as_object(raw) else map(as_object(raw).get, _LISTS)
     lists = (cast("list[object]", each) for each in (raw, *places) if isinstance(each, list))
     return [_with_uuid(each) for each in next(lists, [raw])]
 
 
 def _with_uuid(raw: object) -> object:
-    fields, given = _object(raw), _id(_object(raw))
+    fields, given = as_object(raw), _id(as_object(raw))
     if isinstance(given, UUID) or not fields:
         return raw
     # Without an id, only the whole says which conversation it is.
@@ -110,7 +110,7 @@ def understood(raw: JsonObject) -> JsonObject:
     given, listed = _id(raw), raw.get("messages")
     messages = [*map(_message, cast("list[object]", listed))] if isinstance(listed, list) else []
     title = raw.get("title")
-    asked = (_object(each) for each in messages if _object(each).get("role") == "user")
+    asked = (as_object(each) for each in messages if as_object(each).get("role") == "user")
     said = (" ".join(str(each["content"]).split()) for each in asked)
     return {
         **raw,
@@ -121,10 +121,6 @@ def understood(raw: JsonObject) -> JsonObject:
         else clip(next(filter(None, said), ""), TITLE_LENGTH),
         "messages": messages if isinstance(listed, list) or listed is None else listed,
     }
-
-
-def _object(given: object) -> JsonObject:
-    return cast("JsonObject", given) if isinstance(given, dict) else {}
 
 
 def _id(raw: JsonObject) -> object:
@@ -140,8 +136,8 @@ def _times(*holders: object) -> Iterator[str]:
 
     Other forms are seconds or milliseconds since 1970, e-mail's, and what MongoDB and Firestore export.
     """
-    for given in (_object(holder).get(name) for holder in holders for name in _CREATED):
-        exported = (_object(given).get(name) for name in ("$date", "_seconds", "seconds"))
+    for given in (as_object(holder).get(name) for holder in holders for name in _CREATED):
+        exported = (as_object(given).get(name) for name in ("$date", "_seconds", "seconds"))
         time = next(filter(None, exported), given)
         with suppress(ValidationError):
             moment = _MOMENT.validate_python(time)
@@ -170,19 +166,19 @@ def _text(given: object) -> str | None:
     """Return a text, also of one in parts; `None` where there is none."""
     if isinstance(given, list):
         parts = (
-            each if isinstance(each, str) else _text(_object(each).get("text"))
+            each if isinstance(each, str) else _text(as_object(each).get("text"))
             for each in cast("list[object]", given)
-            if _object(each).get("type", "text") in ("text", "input_text")
+            if as_object(each).get("type", "text") in ("text", "input_text")
         )
         return "\n\n".join(filter(None, parts)) or None
-    if fields := _object(given):
+    if fields := as_object(given):
         said = (_text(fields.get(name)) for name in (*_TEXT.split(), "summary"))
         return next(filter(None, said), None)
     return given if isinstance(given, str) else None
 
 
 def _name(given: object) -> str | None:
-    name = _object(given).get("id") or _object(given).get("name") or given
+    name = as_object(given).get("id") or as_object(given).get("name") or given
     return name if isinstance(name, str) else None
 
 
@@ -327,7 +323,7 @@ class _Message(_Tolerant):
 
         A program that doesn't say so has labelled the answers in their order, possibly with the failed.
         """
-        holders = (self.raw, _object(self.raw.get("metadata")))
+        holders = (self.raw, as_object(self.raw.get("metadata")))
         given = [_label_map(holder.get(name)) for holder in holders for name in _LABELS]
         in_order = [dict(zip(_ALL, names, strict=False)) for names in (answered, seated)]
         used = {label for review in reviews for label in _ballot(review.ballot, _LETTERS) or ()}
@@ -348,10 +344,10 @@ def _given(stage: str, calls: Iterable[_Call]) -> tuple[list[JsonObject], list[F
 def _label_map(given: object) -> dict[str, str]:
     """Return the labels with the names that a program keeps for them; nothing if it isn't such a map."""
     labels: dict[str, str] = {}
-    for key, value in _object(given).items():
+    for key, value in as_object(given).items():
         label, name = (
             _label(key, _LETTERS),
-            _Call.model_validate(_object(value) or {"model": value}).model,
+            _Call.model_validate(as_object(value) or {"model": value}).model,
         )
         if label is None or not name:
             return {}
@@ -369,7 +365,7 @@ def _ballot(given: object, known: Mapping[str, str]) -> list[str] | None:
     """Return the labels that a program has read in a review; `None` if it hasn't read any list."""
     if not isinstance(given, list):
         return None if given is None else []
-    ranked = (_object(each).get("label") or _text(each) or "" for each in cast("list[object]", given))
+    ranked = (as_object(each).get("label") or _text(each) or "" for each in cast("list[object]", given))
     return [*dict.fromkeys(label for each in ranked if (label := _label(str(each), known)))]
 
 
@@ -391,7 +387,7 @@ def _calls(given: object) -> Iterator[_Call]:
 
 def _entries(given: object) -> Iterator[JsonObject]:
     """Yield the entries of a list, or of an object by member."""
-    fields = _object(given)
+    fields = as_object(given)
     listed = next((fields[name] for name in _LISTED if isinstance(fields.get(name), list)), given)
     if isinstance(listed, list):
         for each in cast("list[object]", listed):
@@ -399,12 +395,12 @@ def _entries(given: object) -> Iterator[JsonObject]:
                 yield {"response": each} if isinstance(each, str) else cast("JsonObject", each)
     else:
         for name, each in fields.items():
-            yield {"model": name, **(_object(each) or {"response": each})}
+            yield {"model": name, **(as_object(each) or {"response": each})}
 
 
 def _phrase(given: object) -> str | None:
     if isinstance(given, str):
         return " ".join(given.split())
-    fields = _object(given)
+    fields = as_object(given)
     said = (_phrase(fields[name]) for name in ("message", "code", "type") if name in fields)
     return next(filter(None, said), None)
