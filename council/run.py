@@ -22,6 +22,7 @@ from council.document.changes import dropped
 from council.document.conversation import AssistantMessage, Round, timestamp
 from council.document.results import AnswerSource, Stage1Result, Stage2_5Result, Stage3Result
 from council.errors import Failure, NoAnswers, RunStopped
+from council.estimate import WITHDRAWN_TOKENS
 from council.events import DepthChosen, Emit, StageCompleted, StageStarted, TitleCompleted
 from council.models.costs import PriceOf
 from council.notes import has_no_answer, read_notes
@@ -34,7 +35,7 @@ from council.rounds import ReviewResult, review_and_correct
 from council.session import Request, Session
 from council.tasks import Cancellation, Stop, TaskGroup, offload
 from council.text import clip
-from council.worth.depth import DepthChoice
+from council.worth.depth import choose_depth, have_changed
 
 # Built once: an annotation is evaluated whenever its function is defined, and these are inner ones.
 Answered = Stage1Result | Failure
@@ -42,8 +43,6 @@ ReadAnswer = Stage1Result | AskAgain[Stage1Result]
 ReadFinal = Stage3Result | Failure | AskAgain[Stage3Result | Failure]
 
 TITLE_LENGTH = 80
-WITHDRAWN_TOKENS = 1_500
-"""What the chairman reads of sentences that members have withdrawn, and of objections they reject."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +116,7 @@ async def _concluded(
     session: Session, answers: list[Stage1Result], price_of: PriceOf
 ) -> tuple[ReviewResult, Stage3Result, results.RunDepth | None]:
     """Take the answers as deep as the run goes, to the final one."""
-    choice = DepthChoice(session, answers, price_of)
-    depth = await choice.decide()
-    if depth:
+    if depth := await choose_depth(session, answers, price_of):
         session.emit(DepthChosen(depth))
     if len(answers) == 1:
         reviewed, [only] = ReviewResult.none(), answers
@@ -139,9 +136,13 @@ async def _concluded(
         else:
             reviewed = await review_and_correct(session, answers)
         final = await _synthesis(session, answers, reviewed, depth)
-    is_reviewed = bool(reviewed.first.reviews or reviewed.corrections)
-    settled = await choice.settle(reviewed.corrections or [], final, reviewed=is_reviewed)
-    return reviewed, final, settled
+    if depth and depth.ran == "full" and not (reviewed.first.reviews or reviewed.corrections):
+        # It was stopped before the first review.
+        depth = depth.model_copy(update={"ran": "quick", "reason": "stopped"})
+    elif depth and depth.audited:
+        changed = await have_changed(session, answers, reviewed.corrections or [], final)
+        depth = depth.model_copy(update={"changed": changed})
+    return reviewed, final, depth
 
 
 async def _answers(session: Session) -> list[Stage1Result]:
@@ -175,7 +176,7 @@ async def _answers(session: Session) -> list[Stage1Result]:
     answers = [result for result in given if isinstance(result, Stage1Result)]
     session.emit(StageCompleted("stage1", tuple(answers)))
     failures = {
-        member.name: session.seen_whole(member, result)
+        member.name: session.accounts.seen_whole(member, result)
         for member, result in zip(profile.members, given, strict=True)
         if isinstance(result, Failure)
     }

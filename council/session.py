@@ -104,7 +104,7 @@ class Session:
         self._retries, self._last_retries = calls.run_retries(calls.MAX_RETRIES)
         self._usage: dict[str, Usage] = {}
         self._latencies: dict[str, int] = {}
-        self._accounts = Accounts()
+        self.accounts = Accounts()
 
     @contextmanager
     def open(self, stage: Stage, number: int = 1) -> Generator[StageCancellation]:
@@ -127,7 +127,7 @@ class Session:
         if stage.stage == "stage3":  # only the final answer is shown while it is written
             answer = AnswerStream(self.brief.boundary, self.brief.notes_mark)
         call = self._call(stage, member, request, answer)
-        calls = Cancellation(stage, self._accounts.calls(member))
+        calls = Cancellation(stage, self.accounts.calls(member))
         # In a replay, what came before the cancellation counts as it did then.
         if self._steps.recall(call) is None:
             if calls.cause is not None:
@@ -153,8 +153,8 @@ class Session:
                 stage.succeed()
                 return result
             outcome = result
-        self._accounts.note(member, outcome)
-        return self._failed(stage, member, self.seen_whole(member, outcome))
+        self.accounts.note(member, outcome)
+        return self._failed(stage, member, self.accounts.seen_whole(member, outcome))
 
     def _call(
         self, stage: StageCancellation, member: Member, request: Request, answer: AnswerStream | None
@@ -263,7 +263,7 @@ class Session:
             max_tokens=member.max_tokens,
             retries=self._retries,
         )
-        calls = Cancellation(cancellation, self._accounts.calls(member))
+        calls = Cancellation(cancellation, self.accounts.calls(member))
         call, outcome = await self._step(call, calls, request)
         if isinstance(outcome, Failure):
             return outcome
@@ -276,11 +276,8 @@ class Session:
         self.was_stopped |= skipped
         return skipped
 
-    def seen_whole(self, member: Member, why: Failure) -> Failure:
-        return self._accounts.seen_whole(member, why)
-
     def can_ask(self, member: Member) -> bool:
-        return self._accounts.calls(member).cause is None
+        return self.accounts.calls(member).cause is None
 
     def tokens(self, *stages: str) -> int:
         return sum(usage.tokens for key, usage in self._usage.items() if key.partition(":")[0] in stages)

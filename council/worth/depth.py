@@ -43,111 +43,52 @@ AUDIT_SECONDS = 30.0
 """How long the end of an audited run waits for what the judge says of the reviews."""
 
 
-class DepthChoice:
-    """How deep one run goes: decided after its answers, and settled when it has its final one."""
-
-    def __init__(
-        self,
-        session: Session,
-        answers: Sequence[results.Stage1Result],
-        price_of: PriceOf = lambda _: None,
-    ) -> None:
-        self._session = session
-        self._answers = answers
-        self._price_of = price_of
-        self._ends = Cancellation(session.stop.members)
-        self._chosen: RunDepth | None = None
-
-    async def decide(self) -> RunDepth | None:
-        """Return how deep the run goes; `None` for a full one that nobody compares with anything."""
-        profile, seed = self._session.brief.profile, self._session.brief.seed
-        if profile.depth == "full":
-            return None
-        if len(self._answers) == 1:
-            self._chosen = _chosen("quick", "one_answer", asked=profile.depth)
-        elif profile.depth == "quick":
-            self._chosen = _chosen("quick", "asked", asked="quick")
-        else:
-            chosen = await self._auto(profile.judge)
-            if chosen.ran == "quick" and is_drawn(seed, profile.depth_audit):
-                update = {"ran": "full", "reason": "audited", "audited": True}
-                chosen = chosen.model_copy(update=update)
-            elif chosen.ran == "quick":
-                saved = _saved(self._session, self._answers, self._price_of)
-                chosen = chosen.model_copy(update={"saved": saved})
-            self._chosen = chosen
-        return self._chosen
-
-    async def settle(
-        self,
-        corrections: Sequence[results.Stage2_5Result],
-        final: results.Stage3Result,
-        *,
-        reviewed: bool,
-    ) -> RunDepth | None:
-        chosen = self._chosen
-        if chosen is None:
-            return None
-        if chosen.ran == "full" and not reviewed:  # stopped before the first review
-            return chosen.model_copy(update={"ran": "quick", "reason": "stopped"})
-        if chosen.audited:
-            return chosen.model_copy(update={"changed": await self._changed(corrections, final)})
+async def choose_depth(
+    session: Session, answers: Sequence[results.Stage1Result], price_of: PriceOf
+) -> RunDepth | None:
+    """Return how deep the run goes; `None` for a full one that nobody compares with anything."""
+    profile = session.brief.profile
+    if profile.depth == "full":
+        return None
+    if len(answers) == 1:
+        return _chosen("quick", "one_answer", asked=profile.depth)
+    if profile.depth == "quick":
+        return _chosen("quick", "asked", asked="quick")
+    chosen = await _auto(session, answers)
+    if chosen.ran == "full":
         return chosen
+    if is_drawn(session.brief.seed, profile.depth_audit):
+        return chosen.model_copy(update={"ran": "full", "reason": "audited", "audited": True})
+    return chosen.model_copy(update={"saved": _saved(session, answers, price_of)})
 
-    async def _auto(self, judge: Member | None) -> RunDepth:
-        session, names = self._session, [answer.model for answer in self._answers]
-        labels = label_answers(names, session.brief.seed)
-        texts = {each.model: for_reviewers(each.text, each.consultation) for each in self._answers}
-        if any(answer.truncated for answer in self._answers):
-            return _chosen("full", "cut_off")
-        if await offload(sum(map(len, texts.values())), steers, [*texts.values()], [*labels]):
-            return _chosen("full", "steering")
-        if judge is None:
-            return _chosen("full", "no_verdict")
-        if session.skips("judge"):
-            return _chosen("full", "stopped")
-        labelled = [(label, texts[name]) for label, name in labels.items()]
-        found = await compare(session, f"judge.1:{judge.model}", judge, labelled, self._ends)
-        if isinstance(found, Failure):
-            return _chosen("full", "stopped" if found.cause == "stopped" else "no_verdict")
-        report = results.JudgeReport(model=judge.model, agree=found.agree, points=[*found.points])
-        if found.agree:
-            return _chosen("quick", "agreed", report)
-        if found.steering:
-            return _chosen("full", "steering", report)
-        is_undecided = found.same is None and not found.points
-        return _chosen("full", "undecided" if is_undecided else "different", report)
 
-    async def _changed(
-        self, corrections: Sequence[results.Stage2_5Result], final: results.Stage3Result
-    ) -> bool | None:
-        """Return whether the reviews changed what an audited run recommends.
-
-        The first answers agreed, so any of them will do: the one of the first label.
-        """
-        session, profile = self._session, self._session.brief.profile
-        if all(correction.fallback for correction in corrections) or profile.judge is None:
-            return None
-        # Without corrections, reviews change the final answer by the ranking alone.
-        if profile.corrects and not any(each.changed for each in corrections):
-            return False
-        judge = profile.judge
-        [first, *_] = label_answers([each.model for each in self._answers], session.brief.seed).values()
-        before = next(each.text for each in self._answers if each.model == first)
-        answers = (("Response A", before), ("Response B", final.response))
-        ends = Cancellation(session.stop.everything)
-        ends.expire("not_needed", AUDIT_SECONDS)
-        try:
-            found = await compare(session, f"judge.2:{judge.model}", judge, answers, ends)
-        finally:
-            ends.close()
-        if isinstance(found, Failure) or found.same is None:
-            return None
-        return not found.same
+async def _auto(session: Session, answers: Sequence[results.Stage1Result]) -> RunDepth:
+    judge = session.brief.profile.judge
+    labels = label_answers([answer.model for answer in answers], session.brief.seed)
+    texts = {each.model: for_reviewers(each.text, each.consultation) for each in answers}
+    if any(answer.truncated for answer in answers):
+        return _chosen("full", "cut_off")
+    if await offload(sum(map(len, texts.values())), steers, [*texts.values()], [*labels]):
+        return _chosen("full", "steering")
+    if judge is None:
+        return _chosen("full", "no_verdict")
+    if session.skips("judge"):
+        return _chosen("full", "stopped")
+    labelled = [(label, texts[name]) for label, name in labels.items()]
+    ends = Cancellation(session.stop.members)
+    found = await compare(session, f"judge.1:{judge.model}", judge, labelled, ends)
+    if isinstance(found, Failure):
+        return _chosen("full", "stopped" if found.cause == "stopped" else "no_verdict")
+    report = results.JudgeReport(model=judge.model, agree=found.agree, points=[*found.points])
+    if found.agree:
+        return _chosen("quick", "agreed", report)
+    if found.steering:
+        return _chosen("full", "steering", report)
+    is_undecided = found.same is None and not found.points
+    return _chosen("full", "undecided" if is_undecided else "different", report)
 
 
 def is_drawn(seed: int, share: float) -> bool:
-    """Return whether a run's seed draws it for the audit: the same for every replay."""
     return random.Random(f"audit {seed}").random() < share  # noqa: S311 - a replayed run must draw the same
 
 
@@ -189,6 +130,34 @@ def _saved(
             continue
         cost += price.cost(*review) + price.cost(*correction) + search_cost(member, web=profile.web)
     return results.Savings(tokens=saved, cost=cost)
+
+
+async def have_changed(
+    session: Session,
+    answers: Sequence[results.Stage1Result],
+    corrections: Sequence[results.Stage2_5Result],
+    final: results.Stage3Result,
+) -> bool | None:
+    """Return whether the reviews changed what an audited run recommends.
+
+    The first answers agreed, so any of them will do: the one of the first label.
+    """
+    profile, judge = session.brief.profile, session.brief.profile.judge
+    if all(correction.fallback for correction in corrections) or judge is None:
+        return None
+    # Without corrections, reviews change the final answer by the ranking alone.
+    if profile.corrects and not any(each.changed for each in corrections):
+        return False
+    [first, *_] = label_answers([each.model for each in answers], session.brief.seed).values()
+    before = next(each.text for each in answers if each.model == first)
+    both = (("Response A", before), ("Response B", final.response))
+    ends = Cancellation(session.stop.everything)
+    ends.expire("not_needed", AUDIT_SECONDS)
+    try:
+        found = await compare(session, f"judge.2:{judge.model}", judge, both, ends)
+    finally:
+        ends.close()
+    return None if isinstance(found, Failure) or found.same is None else not found.same
 
 
 LONGEST_POINT = 400  # characters
