@@ -22,7 +22,6 @@ def dispatcher_of(
     admins: frozenset[str] = frozenset(),
     limits: Limits | None = None,
 ) -> Dispatcher:
-    """Return a dispatcher over real storage."""
     channels = Channels(Operator(profiles={"default": profile()}), library.overrides)
     metrics = Metrics()
     costs = Costs(

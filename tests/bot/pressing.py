@@ -40,44 +40,35 @@ class RecordingReply:
     given: list[File] = field(default_factory=list[File])
 
     async def say(self, text: str) -> None:
-        """Keep it."""
         self.said.append(text)
 
     async def show(self, sheet: Sheet, *, turned: bool = False) -> None:
-        """Keep it."""
         del turned
         self.sheets.append(sheet)
 
     async def share(self, sheet: Sheet, sent: Sent) -> None:
-        """Keep it."""
         self.sheets.append(sheet)
         await sent("shared")
 
     async def form(self, form: Form | ReasonForm) -> None:
-        """Keep it."""
         self.forms.append(form)
 
     async def files(self, files: tuple[File, ...], sent: Sent) -> None:
-        """Keep them."""
         del sent
         self.given += files
 
     async def later(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Do it now."""
         await work()
 
     def venue(self, run: RunRow) -> Venue:
-        """Return where the test shows runs."""
         found = self.show_run(run)
         assert found is not None
         return found
 
     def venue_of(self, run: RunRow) -> Venue | None:
-        """Return where the test shows runs."""
         return self.show_run(run)
 
     async def below(self, run: RunRow) -> Source:
-        """Return the thread of a run."""
         return self.here.model_copy(update={"thread": run.origin.thread or run.origin.message})
 
     async def asked(self, below: Source, *, is_new: bool) -> None:
@@ -118,7 +109,6 @@ async def press(
 
 
 def nowhere(row: IndexRow) -> None:
-    """Return no address."""
     del row
 
 
@@ -126,14 +116,10 @@ class Opened(Protocol):
     """A dispatcher, and the library that it works on."""
 
     @property
-    def dispatcher(self) -> Dispatcher:
-        """What takes questions."""
-        ...
+    def dispatcher(self) -> Dispatcher: ...
 
     @property
-    def library(self) -> Library:
-        """What is kept."""
-        ...
+    def library(self) -> Library: ...
 
 
 async def act(place: Opened, action: str, who: Source, payload: Payload = Payload()) -> RecordingReply:  # noqa: B008 - it is frozen

@@ -265,7 +265,6 @@ def seen(until: float = 100.0, *, profile: Profile = PROFILE) -> RunView:
 
 
 def folded(view: RunView, timed: list[tuple[float, Event]]) -> RunView:
-    """Fold timed events into a view."""
     for time, event in timed:
         view = fold(view, event, time)
     return view

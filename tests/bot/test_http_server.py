@@ -39,7 +39,6 @@ class Port:
         self._opened: list[asyncio.StreamWriter] = []
 
     async def echo(self, request: web.BaseRequest) -> web.Response:
-        """Answer with the request's body."""
         return web.Response(body=await request.read())
 
     async def wait(self, _: web.BaseRequest) -> web.Response:
@@ -49,22 +48,18 @@ class Port:
         return web.Response(text="gone through")
 
     async def refuse(self, _: web.BaseRequest) -> web.Response:
-        """Refuse a request."""
         raise RequestRefusal(HTTPStatus.UNAUTHORIZED, "signature")
 
     async def crash(self, _: web.BaseRequest) -> web.Response:
-        """Fail unexpectedly."""
         raise RuntimeError("secret words")
 
     async def send(self, sent: bytes = b"") -> Connection:
-        """Open a connection and send something on it."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.number)
         self._opened.append(writer)
         writer.write(sent)
         return reader, writer
 
     async def close(self) -> None:
-        """Close every connection."""
         for writer in self._opened:
             writer.close()
             with suppress(ConnectionError):

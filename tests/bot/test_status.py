@@ -51,12 +51,10 @@ class Served:
     library: Library
 
     async def get(self, path: str) -> tuple[int, str]:
-        """Return a page's status and text."""
         async with self.session.get(f"{self.url}{path}") as answer:
             return answer.status, await answer.text()
 
     async def samples(self) -> dict[str, float]:
-        """Return every sample by its name with labels."""
         _, text = await self.get("/metrics")
         return {
             f"{sample.name}{''.join(f' {name}={value}' for name, value in sample.labels.items())}": (
@@ -69,7 +67,6 @@ class Served:
 
 @asynccontextmanager
 async def served(folder: Path) -> AsyncGenerator[Served]:
-    """Serve the status of a program that is ready."""
     async with open_library(folder) as library:
         health, metrics = Health(library.database, "serving"), Metrics()
         status = Status(health, metrics)

@@ -84,7 +84,6 @@ async def test_upkeep_continues_when_nobody_knows_whose_it_is(
 
 
 def delete(path: Path) -> None:
-    """Delete the database."""
     path.unlink()
 
 
@@ -94,12 +93,10 @@ def empty(path: Path) -> None:
 
 
 def fill_with_garbage(path: Path) -> None:
-    """Replace it by garbage."""
     path.write_bytes(b"garbage" * 999)
 
 
 def truncate(path: Path) -> None:
-    """Cut the file in the middle."""
     os.truncate(path, path.stat().st_size // 2)
 
 

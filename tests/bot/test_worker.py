@@ -78,7 +78,6 @@ class Process:
         return run
 
     async def is_over(self, run: RunRow) -> bool:
-        """Return whether nobody works on a run any more."""
         return run.id not in await self.tasks.jobs.live()
 
     async def has_left(self, run: RunRow) -> bool:
@@ -136,21 +135,18 @@ async def process(
 
 
 async def until(happened: Callable[[], object]) -> None:
-    """Wait until something has happened."""
     async with asyncio.timeout(10):
         while not happened():
             await asyncio.sleep(0.02)
 
 
 async def until_async(happened: Callable[[RunRow], Awaitable[bool]], run: RunRow) -> None:
-    """Wait until something has happened to a run."""
     async with asyncio.timeout(10):
         while not await happened(run):
             await asyncio.sleep(0.02)
 
 
 async def called(council: ScriptedCouncil) -> None:
-    """Wait until a model is asked."""
     await until(lambda: council.calls)
 
 

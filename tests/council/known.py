@@ -20,7 +20,6 @@ WRONG = "Answer: 999"
 
 
 def numbered(count: int) -> tuple[Item, ...]:
-    """Return questions whose answer is their number."""
     return tuple(
         Item(f"q{number}", f"What is the code of door {number}?") for number in range(1, count + 1)
     )
@@ -71,7 +70,6 @@ class KnownModels:
 
 
 def answering(models: KnownModels, seats: Profile | None = None, *, seed: int = 0) -> Arms:
-    """Return what answers by these models."""
     council = seats or profile(*(name for name in models.quality if name != CHAIR))
     brief = Brief(question="?", profile=council, seed=seed, boundary="0" * 16)
     return Arms(

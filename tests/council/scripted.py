@@ -34,7 +34,6 @@ def profile(*models: str, **settings: object) -> Profile:
 
 
 def failure(cause: Cause = "unavailable", detail: str = "down for maintenance") -> Failure:
-    """Return a failure to script."""
     return Failure(cause=cause, detail=detail, attempts=1)
 
 
@@ -159,11 +158,9 @@ class ScriptedCouncil:
                 return f"The council's answer, written by {call.member.name}."
 
     def release(self, step: str) -> None:
-        """Let a held call return."""
         self._gate(step).set()
 
     async def until_called(self, *steps: str) -> None:
-        """Wait until these calls were made."""
         while not set(steps) <= {call.step for call in self.calls}:
             self._called.clear()
             await self._called.wait()
@@ -171,7 +168,6 @@ class ScriptedCouncil:
     async def run(
         self, seats: Profile | None = None, price_of: PriceOf = lambda _: None, **brief: object
     ) -> Deliberation:
-        """Take a question through the stages."""
         return await deliberate(
             self.brief(seats, **brief),
             ask=self.ask,

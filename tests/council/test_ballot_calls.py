@@ -22,7 +22,6 @@ def structured(**settings: object) -> Profile:
 
 
 def in_json(call: Call) -> str:
-    """Review and rank as the schema says."""
     labels = sorted(labels_in(call))
     reviews = [{"label": label, "strengths": "Sound."} for label in labels]
     return json.dumps({"reviews": reviews, "ranking": labels})
@@ -34,7 +33,6 @@ def refusing(call: Call) -> str:
 
 
 def votes(message: AssistantMessage) -> list[int]:
-    """Return how many labels each ballot ranks."""
     return [len(review.parsed_ranking) for review in message.stage2]
 
 

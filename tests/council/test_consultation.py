@@ -193,7 +193,6 @@ DETAILED = WHOLE.response.detailed
 
 
 def changed(part: str, **fields: object) -> str:
-    """Return the reply with fields of a part changed."""
     return json.dumps({**REPLY, part: {**REPLY[part], **fields}})
 
 
@@ -414,7 +413,6 @@ BAD_SCORE = json.dumps({**REPLY, "confidence": {"score": "high", "reasoning": "I
 
 
 def consultants(*models: str, **settings: object) -> Profile:
-    """Seat consultants."""
     return profile(*models, answer_format="structured", **settings)
 
 

@@ -51,7 +51,6 @@ BALLOT: JsonObject = {
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def served() -> AsyncGenerator[Mapping[str, str]]:
-    """Serve the model for this module."""
     async with demonstration.serve() as addresses:
         yield addresses
 

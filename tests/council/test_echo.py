@@ -86,7 +86,6 @@ STEP = f"stage2_5.1:{FOUR[0]}"
 
 
 def of(message: AssistantMessage, name: str) -> Stage2_5Result:
-    """Return a member's correction."""
     return next(each for each in message.stage2_5 or () if each.model == name)
 
 

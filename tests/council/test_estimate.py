@@ -20,12 +20,10 @@ FILE = Attachment(name="plan.md", text="A plan of many words. " * 400)
 
 
 def brief(seats: Profile | None = None, **more: object) -> Brief:
-    """Write a brief that asks these."""
     return ScriptedCouncil.brief(seats, **more)
 
 
 def cheap(member: Member) -> Price:
-    """Charge everybody the same."""
     del member
     return CHEAP
 

@@ -46,22 +46,18 @@ def grows_with_the_text(read: Reader, start: str, repeated: str, size: int = SIZ
 
 
 def ranking(text: str) -> object:
-    """Read a review's ballot."""
     return parse_ranking(text, LABELS)
 
 
 def scores(text: str) -> object:
-    """Read a review's scores."""
     return read_scores(text, LABELS, ["Cost", "Time to market"])
 
 
 def points(text: str) -> object:
-    """Read a review's sections."""
     return read_sections(text, LABELS)
 
 
 def merged(text: str) -> object:
-    """Read and merge a review's points."""
     return extract_critiques_from_rankings([{"model": "c", "ranking": text}], dict.fromkeys(LABELS, ""))
 
 
@@ -78,22 +74,18 @@ def among_words(text: str) -> object:
 
 
 def opinion(text: str) -> object:
-    """Read a consultation."""
     return read_opinion(text, Opinion)
 
 
 def code(text: str) -> object:
-    """Put code into a block."""
     return fenced(CodeSnippet(code=text))
 
 
 def unfenced(text: str) -> object:
-    """Take a boundary out of a text."""
     return stripped("7eb9d05934df77dc", text)
 
 
 def judged(text: str) -> object:
-    """Judge a correction."""
     return fault(text, CorrectionInputs("Why?", "So.", "Correct it.", [text[:99]], [text[99:]]))
 
 

@@ -61,7 +61,6 @@ class Panel(ScriptedCouncil):
     hidden: str = ""
 
     async def ask(self, call: Call) -> Reply:
-        """Answer by the stage and the round."""
         stage, _, rest = call.step.partition(".")
         number, text = rest[:1], f"{call.member.name} says so."
         match stage:
@@ -183,7 +182,6 @@ class Searching(ScriptedCouncil):
     """A council whose replies cite a page wherever they may search."""
 
     async def ask(self, call: Call) -> Reply:
-        """Answer as the script says."""
         reply = await super().ask(call)
         return reply.model_copy(update={"citations": (PAGE,)}) if call.web else reply
 
@@ -209,7 +207,6 @@ class Footnoting(ScriptedCouncil):
     """A council whose every reply cites a page of its own, named by its step."""
 
     async def ask(self, call: Call) -> Reply:
-        """Answer as the script says."""
         page = Citation(url=f"https://a.example/{call.step.partition(':')[0]}")
         return (await super().ask(call)).model_copy(update={"citations": (page,)})
 

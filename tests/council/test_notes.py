@@ -26,7 +26,6 @@ WHOLE = f"{ANSWER}\n\n{MARK}\n\n{NOTES}\n"
 
 
 def read(reply: str, labels: dict[str, str] = LABELS, *, truncated: bool = False) -> object:
-    """Read a chairman's reply."""
     return read_notes(MARK, reply, labels, truncated)
 
 
@@ -202,7 +201,6 @@ def test_what_is_streamed_is_the_answer(snippets: list[str], cuts: list[int]) ->
 
 
 def chaired(**script: object) -> ScriptedCouncil:
-    """Script a chairman who writes notes."""
     written = {"stage3": f"Shard.\n\n{MARK}\nDISSENT: grok would wait.\nASK: How many?", **script}
     return ScriptedCouncil(script=written)  # pyright: ignore[reportArgumentType] - a test's steps
 

@@ -205,7 +205,6 @@ def replying(verdict: str, answer: str = "KEEP") -> Callable[[Call], str]:
 
 
 def of(message: AssistantMessage, name: str = GPT) -> Stage2_5Result:
-    """Return a member's correction."""
     return next(each for each in message.stage2_5 or () if each.model == name)
 
 
@@ -348,7 +347,6 @@ async def test_rounds_keep_their_own_replies() -> None:
 
 
 def structured(*, web: bool = False) -> Profile:
-    """Return members whose endpoints take a schema."""
     members = tuple(Member(model=name, structured=True) for name in THREE)
     return Profile(members=members, chairman=Member(model="chair/man"), web=web)
 

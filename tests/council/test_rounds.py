@@ -30,7 +30,6 @@ def critical(call: Call) -> str:
 
 
 def iteration(message: AssistantMessage) -> IterationState:
-    """Return the rounds in the document."""
     assert message.iteration is not None
     return message.iteration
 

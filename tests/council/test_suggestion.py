@@ -20,7 +20,6 @@ def listed(**prices: tuple[float, int]) -> dict[str, ModelListing]:
 
 
 def bare(*names: str) -> dict[str, ModelListing]:
-    """Return a list in the form of a local server."""
     return {name: ModelListing(None, structured=False) for name in names}
 
 
@@ -62,7 +61,6 @@ def test_few_makers_share_the_seats() -> None:
 
 
 def ids(*ids: str) -> list[dict[str, object]]:
-    """Return a list of models."""
     return [{"id": each, "object": "model"} for each in ids]
 
 

@@ -17,7 +17,6 @@ REFUSED = NoAnswers({"a": Failure(cause="key")})
 
 
 async def forever() -> str:
-    """Never return."""
     await asyncio.Event().wait()
     return "late"
 

@@ -67,7 +67,6 @@ def problems() -> list[str]:
 
 
 def members(configuration: Configuration, profile: str = "default") -> list[str]:
-    """Name a profile's members."""
     return [member.name for member in configuration.profiles[profile].members]
 
 

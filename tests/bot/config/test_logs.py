@@ -31,7 +31,6 @@ def out() -> Generator[io.StringIO]:
 
 
 def lines(out: io.StringIO) -> list[dict[str, object]]:
-    """Read the JSON lines."""
     return [json.loads(line) for line in out.getvalue().splitlines()]
 
 
@@ -219,7 +218,6 @@ def test_of_libraries_messages_only_the_template_is_kept(out: io.StringIO) -> No
 
 
 def logged() -> Iterator[tuple[str, ast.Call]]:
-    """Find every call of a logger in our code."""
     for folder in ("bot", "council", "storage"):
         for file in (ROOT / folder).rglob("*.py"):
             for node in ast.walk(parsed(file)):
@@ -249,7 +247,6 @@ class Clock:
         self.seconds = 0.0
 
     def __call__(self) -> float:
-        """Return the seconds that have passed."""
         return self.seconds
 
 

@@ -44,7 +44,6 @@ class Swapped:
         self.happened = asyncio.Event()
 
     def __call__(self, changed: Configuration) -> None:
-        """Note the profiles' names."""
         self.names.append(sorted(changed.profiles))
         self.happened.set()
 

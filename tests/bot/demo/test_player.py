@@ -38,7 +38,6 @@ async def heard(name: str) -> list[Event]:
 
 
 def message(events: list[Event]) -> AssistantMessage:
-    """Return the stored answer."""
     return next(event.message for event in events if isinstance(event, RunCompleted))
 
 

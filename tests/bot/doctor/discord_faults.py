@@ -8,7 +8,6 @@ from tests.discord_server import NEW_GUILD, Fault, Intent, Permission
 
 
 def application(name: str, value: object) -> Callable[[Scene], object]:
-    """Set something on the application's page."""
     return lambda scene: scene.discord.world.application.update({name: value})
 
 

@@ -53,21 +53,17 @@ class Scene:
 
     @property
     def data(self) -> Path:
-        """The data folder."""
         return self.folder / "data"
 
     def write(self, name: str, text: str, mode: int = 0o600) -> None:
-        """Write a file of the installation."""
         (self.folder / name).write_text(text)
         (self.folder / name).chmod(mode)
 
     def take_port(self) -> int:
-        """Let another program listen on a port."""
         self.taken.append(socket.create_server(("127.0.0.1", 0)))
         return self.taken[-1].getsockname()[1]
 
     def by_http(self) -> None:
-        """Let Slack deliver by HTTP."""
         del self.env["SLACK_APP_TOKEN"]
         self.env |= {"SLACK_SIGNING_SECRET": SIGNING_SECRET, "SLACK_HTTP_PORT": str(free_port())}
 
@@ -86,7 +82,6 @@ class Scene:
         )
 
     def sql(self, *statements: str) -> None:
-        """Change the database behind the program's back."""
         with closing(sqlite3.connect(self.data / "council.db", isolation_level=None)) as database:
             for statement in statements:
                 database.execute(statement)
@@ -99,7 +94,6 @@ class Scene:
                 database.execute("INSERT INTO overrides VALUES (?, ?, ?, ?, ?, ?)", row)
 
     async def diagnose(self) -> doctor.Examination:
-        """Look at it."""
         for name, value in self.env.items():
             self.patch.setenv(name, value)
         return await doctor.diagnose(live=self.live, now=lambda: time.time() + self.ahead)
@@ -137,7 +131,6 @@ def planted(plants: Mapping[str, Callable[[Scene], object]]) -> list[Planted]:
 
 
 def setting(name: str, value: str) -> Callable[[Scene], object]:
-    """Plant a setting."""
     return lambda scene: scene.env.update({name: value})
 
 

@@ -6,8 +6,6 @@ from tests.bot.doctor.scene import NOWHERE, Scene, allowed, setting
 
 
 def scopes(*, add: tuple[str, ...] = (), remove: tuple[str, ...] = ()) -> Callable[[Scene], object]:
-    """Grant the Slack app other scopes."""
-
     def plant(scene: Scene) -> None:
         granted = scene.slack.team.scopes
         scene.slack.team.scopes = (granted | {*add}) - {*remove}

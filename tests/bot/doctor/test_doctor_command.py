@@ -22,7 +22,6 @@ class TestCommand:
         return process.returncode or 0, out.decode(), err.decode()
 
     def environment(self, scene: Scene) -> dict[str, str]:
-        """Return what the process gets."""
         kept = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE")}
         return {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", **kept, **scene.env}
 

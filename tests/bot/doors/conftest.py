@@ -10,6 +10,5 @@ from tests.stores import Home
 
 @pytest_asyncio.fixture
 async def library(home: Home) -> AsyncIterator[Library]:
-    """An empty store."""
     async with open_library(home.folder, home.address) as opened:
         yield opened

@@ -23,7 +23,6 @@ ELSEWHERE = replace(CI, id="fedcba9876543210", name="other", scope=Scope("slack"
 
 
 def prices(profile: str, member: Member) -> Price:
-    """Charge everybody the same."""
     del profile, member
     return Price(0.000_001, 0.000_002)
 
@@ -38,7 +37,6 @@ class Doorway:
     def configure(
         self, *, access: Access | None = None, budgets: Budgets | None = None, profiles: str = "default"
     ) -> None:
-        """Change what the operator has configured."""
         self.office.dispatcher.reconfigure(
             Operator(
                 profiles={
@@ -54,7 +52,6 @@ class Doorway:
 async def doorway(
     folder: Path, council: ScriptedCouncil | None = None, **settings: object
 ) -> AsyncGenerator[Doorway]:
-    """Open a door."""
     chosen = {"prices": prices, **settings}
     async with office(folder, council or ScriptedCouncil(), **chosen) as place:  # pyright: ignore[reportArgumentType] - named per test
         actions = Actions(place.dispatcher, open_lookup(place.library), _nowhere)
@@ -62,5 +59,4 @@ async def doorway(
 
 
 def _nowhere(row: IndexRow) -> None:
-    """Return no address."""
     del row

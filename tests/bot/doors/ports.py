@@ -32,11 +32,9 @@ class Port:
 
     @property
     def base(self) -> str:
-        """The address."""
         return f"http://127.0.0.1:{self.number}"
 
     def openai(self, token: str | None = None, **settings: object) -> "AsyncOpenAI":
-        """Return the official client."""
         from openai import AsyncOpenAI
 
         chosen = {"max_retries": 0, **settings}
@@ -60,7 +58,6 @@ class Port:
     async def new_token(
         self, name: str, scope: str = HERE, day: float | None = 2.0, lasts: timedelta | None = None
     ) -> str:
-        """Make a token."""
         read = TokenRequest.read(name, scope, "none" if day is None else str(day), "never", None)
         wanted = TokenRequest(
             name=name, scope=read.scope, profile=None, day_limit=read.day_limit, lasts=lasts

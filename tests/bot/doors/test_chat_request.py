@@ -19,7 +19,6 @@ DATA = base64.b64encode(PIXEL).decode()
 
 
 def read(*messages: object, key: str | None = None, **fields: object) -> ChatRequest:
-    """Read a request."""
     body = {"model": "council/default", "messages": [*messages] or [ASK], **fields}
     return read_request(json.dumps(body).encode(), key)
 
@@ -159,7 +158,6 @@ def test_what_fits_a_question_is_one(length: int, files: int) -> None:
 
 
 def shown(address: object) -> dict[str, object]:
-    """Write a message with a picture."""
     return {"role": "user", "content": [{"type": "image_url", "image_url": address}]}
 
 

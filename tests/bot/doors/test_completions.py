@@ -204,7 +204,6 @@ async def test_what_is_answered_while_the_council_ends_is_sent(
 
 
 def user(content: object) -> list[dict[str, Any]]:
-    """Write a user's only message."""
     return [{"role": "user", "content": content}]
 
 
@@ -236,7 +235,6 @@ async def test_what_is_not_offered_is_refused_in_openais_shape(tmp_path: Path) -
 
 
 def shown(content: bytes) -> list[dict[str, Any]]:
-    """Write a message with a picture."""
     url = f"data:image/png;base64,{base64.b64encode(content).decode()}"
     text = {"type": "text", "text": "What is this?"}
     return user([text, {"type": "image_url", "image_url": {"url": url}}])

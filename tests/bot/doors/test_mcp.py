@@ -312,7 +312,6 @@ async def test_what_an_agent_asks_is_never_free_of_a_budget(tmp_path: Path) -> N
 
 
 def request(number: int, method: str, **params: object) -> bytes:
-    """Return a line as a client writes it."""
     said = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
     return json.dumps(said).encode() + b"\n"
 

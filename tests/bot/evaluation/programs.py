@@ -81,5 +81,4 @@ def result(ended: Ended) -> Json:
 
 
 def arms_of(found: Json) -> dict[str, Json]:
-    """Return the arms of a result by their names."""
     return {str(arm["name"]): arm for arm in cast("Sequence[Json]", found["arms"])}

@@ -20,7 +20,6 @@ THERE = Source(platform="slack", workspace="T1", channel="C1", user="U1")
 
 
 def said(text: str, *votes: bool, reason: str | None = None, example: bool = False) -> AssistantMessage:
-    """Return an answer with these votes."""
     given = [
         Vote(
             voter=f"v{number}",

@@ -59,7 +59,6 @@ async def all_by_one(kind: Extractable, contents: Mapping[str, bytes]) -> dict[s
 
 
 def page(body: str, title: str = "Pumps", head: str = "") -> str:
-    """Return a page of some markup."""
     return f"<!doctype html><html><head><title>{escape(title)}</title>{head}</head><body>{body}</body></html>"
 
 

@@ -66,7 +66,6 @@ def pdf(
 
 
 def stream(content: bytes, entries: str = "") -> bytes:
-    """Return a stream object."""
     return f"<< /Length {len(content)} {entries} >>\nstream\n".encode() + content + b"\nendstream"
 
 

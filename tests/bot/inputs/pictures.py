@@ -8,7 +8,6 @@ from PIL import Image
 
 
 def saved(image: Image.Image, form: str, **options: object) -> bytes:
-    """Return a picture's file."""
     written = io.BytesIO()
     image.save(written, form, **options)  # pyright: ignore[reportArgumentType] - Pillow's own options
     return written.getvalue()

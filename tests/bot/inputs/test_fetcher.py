@@ -167,7 +167,6 @@ async def online() -> AsyncGenerator[tuple[Internet, Fetcher]]:
 
 
 async def read(fetcher: Fetcher, link: str) -> Attachment:
-    """Fetch a page and read it."""
     return (await reader().read([await fetcher.fetch(link)])).attachments[0]
 
 

@@ -62,7 +62,6 @@ def packed(megabytes: int) -> bytes:
 
 
 def with_attachment() -> bytes:
-    """Return a file with another file inside."""
     inside = stream(b"SECRET INSIDE", "/Type /EmbeddedFile")
     names = b"/Names << /EmbeddedFiles << /Names [(x.txt) << /Type /Filespec /F (x.txt) /EF << /F 4 0 R >> >>] >> >>"
     return pdf([lines("Outside")], root=names, more=[inside])

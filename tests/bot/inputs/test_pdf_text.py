@@ -23,7 +23,6 @@ def rows(*said: str, by: str = "row", right: bool = False) -> bytes:
 
 
 def turned(*said: str, matrix: str, step: tuple[int, int]) -> bytes:
-    """Return a page's content whose lines are turned."""
     shown = (
         f"BT /F1 12 Tf {matrix} {300 + step[0] * line} {300 + step[1] * line} Tm ({text}) Tj ET"
         for line, text in enumerate(said)
@@ -60,7 +59,6 @@ def form(
 
 
 def note(kind: str, place: str, more: str) -> bytes:
-    """Return something that was put on a page."""
     return f"<< /Type /Annot /Subtype {kind} /Rect [{place}] /DA (/F1 12 Tf 0 g) {more} >>".encode()
 
 

@@ -35,7 +35,6 @@ ELSEWHERE = {
 
 
 def nowhere(row: IndexRow) -> None:
-    """Link to nothing."""
     del row
 
 
@@ -63,7 +62,6 @@ class Room:
         return stored.conversation.id
 
     async def run(self, conversation_id: str, source: Source = HERE) -> RunRow:
-        """Begin a run of Ada's."""
         asked = Brief(
             question="Should we shard?", profile=PROFILE, seed=1, boundary="b0undary", asker="Ada"
         )
@@ -74,28 +72,23 @@ class Room:
         return run
 
     async def look(self, look: Look, here: Source = HERE) -> Sheet:
-        """Look something up."""
         return await self.lookup.open(look, here, nowhere)
 
     async def show(self, wanted: str, here: Source = HERE) -> Sheet:
-        """Return the command to show an answer."""
         return await self.lookup.answer(SHOW, {"answer": wanted}, here, nowhere)
 
 
 @pytest.fixture
 async def room(tmp_path: Path) -> AsyncIterator[Room]:
-    """No past answers yet."""
     async with open_library(tmp_path) as library:
         yield Room(open_lookup(library), library)
 
 
 def text(sheet: Sheet) -> str:
-    """Return what a sheet says."""
     return render(sheet.message)
 
 
 def choice(sheet: Sheet, label: str) -> Choice:
-    """Return a button."""
     return next(each for each in sheet.choices if each.label == label)
 
 

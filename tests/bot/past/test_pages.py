@@ -52,7 +52,6 @@ BEGINNING = (
 
 
 def labels(sheet: Sheet) -> list[str]:
-    """Name the buttons."""
     return [choice.label for choice in sheet.choices]
 
 

@@ -87,7 +87,6 @@ _KINDS: Mapping[str, Callable[[int], str]] = {
 
 
 def bomb(kind: str, length: int = LENGTH) -> str:
-    """Return a text of a kind."""
     return f"{_KINDS[kind](length)}\n\n{END}"
 
 

@@ -90,7 +90,6 @@ def marked(before: str, after: str) -> str:
 
 
 def rebuilt(before: str, after: str) -> tuple[str, str]:
-    """Return both texts from their diff."""
     pieces = diff(before, after)
     old, new = (
         "".join(piece.text for piece in pieces if piece.kind in ("same", kind))

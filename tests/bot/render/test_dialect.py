@@ -92,7 +92,6 @@ def test_plain_text_has_no_markup() -> None:
 
 
 def drawn(table: Table, width: int) -> str:
-    """Return a table as a message shows it."""
     return "".join(split([drawn_table(grid_of(table, DISCORD), DISCORD, width)], 2_000, len))
 
 

@@ -61,7 +61,6 @@ def on_slack(text: str) -> str:
 
 
 def on_page(markdown: str) -> str:
-    """Return what the transcript shows."""
     return unescape(str(html(markdown, 3)).strip().removeprefix("<p>").removesuffix("</p>"))
 
 

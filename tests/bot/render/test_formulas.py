@@ -37,7 +37,6 @@ FRAGMENTS = made_of([*TEX, "\\(", "\\)", "\\[", "\\]", "$$", "\n", "**", "word "
 
 
 def formulas(markdown: str) -> list[str]:
-    """Return the sources of a text's formulas."""
     tokens, env = parse_blocks(markdown)
     found: list[Token] = []
     for token in tokens:
@@ -50,7 +49,6 @@ def formulas(markdown: str) -> list[str]:
 
 
 def terminal(markdown: str) -> str:
-    """Return what the terminal shows."""
     console = Console(width=300, file=None, force_terminal=False, color_system=None)
     with console.capture() as capture:
         console.print(prose(markdown, 2))
@@ -205,7 +203,6 @@ def held(shown: str) -> str:
 
 @st.composite
 def composed(draw: st.DrawFn) -> tuple[str, str]:
-    """Return a formula and what it says."""
     formula = said = ""
     for number in draw(st.binary(min_size=1, max_size=16)):
         if number < 220:

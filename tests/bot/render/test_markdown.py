@@ -25,7 +25,6 @@ FRAGMENTS = made_of(
 
 
 def shown(token: Token) -> str:
-    """Return the text a reader sees of one line."""
     children = token.children or []
     assert {child.type for child in children} <= {"text"}, "our text became markup"
     return "".join(child.content for child in children)

@@ -40,7 +40,6 @@ class Chat:
 
 @pytest.fixture
 def chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Chat:
-    """Return a chat whose working directory is empty."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(demonstration, "available", lambda: False)
     return Chat(load(), monkeypatch, capsys)

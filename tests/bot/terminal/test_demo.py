@@ -32,7 +32,6 @@ def left_behind(folder: Path) -> list[str]:
 
 
 def read(path: str) -> str:
-    """Read a text file."""
     return Path(path).read_text(encoding="utf-8")
 
 
@@ -70,7 +69,6 @@ class Watched:
             raise EOFError(self._shown.decode(errors="replace")) from error
 
     async def rest(self) -> str:
-        """Return everything up to the program's end."""
         async with self._patience():
             with suppress(EOFError):
                 while True:
@@ -78,7 +76,6 @@ class Watched:
         return ESCAPES.sub("", self._shown.decode(errors="replace"))
 
     def type(self, line: str) -> None:
-        """Type a line."""
         self.press(f"{line}\n")
 
     def press(self, keys: str) -> None:
@@ -93,7 +90,6 @@ class Watched:
 
 
 async def watched(council: Program, *words: str) -> Watched:
-    """Start a command in a terminal."""
     ours, theirs = pty.openpty()
     process = await start(
         *words,

@@ -144,11 +144,9 @@ class Desk:
         return code
 
     def files(self) -> dict[str, str]:
-        """Read everything in the folder."""
         return {path.name: path.read_text(encoding="utf-8") for path in self.folder.iterdir()}
 
     def write(self, name: str, text: str) -> Path:
-        """Write a file that is there already."""
         path = self.folder / name
         path.write_text(text, encoding="utf-8")
         return path

@@ -40,14 +40,12 @@ class Clock:
         self.now = 0.0
 
     def __call__(self) -> float:
-        """Return the time it was set to."""
         return self.now
 
 
 def played(
     timed: Sequence[tuple[float, Event]], *, live: bool, width: int = 80, height: int = 24
 ) -> tuple[str, RunView]:
-    """Return what a terminal showed of these events."""
     out, clock = io.StringIO(), Clock()
     console = Console(file=out, force_terminal=live, width=width, height=height, color_system=None)
     view = RunView(QUESTION, PROFILE, asker="Ada", started=0.0)
@@ -58,7 +56,6 @@ def played(
 
 
 def printed(blocks: Sequence[Block], width: int = 80) -> str:
-    """Return blocks as a terminal prints them."""
     out = io.StringIO()
     console = Console(file=out, force_terminal=True, width=width, color_system=None)
     console.print(drawn(blocks, console))

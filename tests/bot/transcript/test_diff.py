@@ -25,7 +25,6 @@ SHORTER = 6_000
 
 
 def marked(before: str, after: str) -> tuple[str, str]:
-    """Return both texts with their marks."""
     return correction(before, after, 3)
 
 

@@ -49,7 +49,6 @@ HOSTILE = (
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """One browser for all tests of this module."""
     with sync_playwright() as playwright:
         # Chromium refuses to run as root with its sandbox; the page contains only what a test made.
         browser = playwright.chromium.launch(
@@ -81,7 +80,6 @@ class Reader:
         self.requests.clear()
 
     def open(self, conversation: Conversation) -> Page:
-        """Read a conversation's transcript."""
         self._file.write_text(to_html(conversation), encoding="utf-8")
         self.page.goto(self._file.as_uri())
         return self.page
@@ -100,7 +98,6 @@ def tab(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Reader:
 
 @pytest.fixture
 def reader(tab: Reader) -> Iterator[Reader]:
-    """Yield a reader whose page must stay quiet."""
     tab.begin()
     yield tab
     tab.check()

@@ -11,7 +11,6 @@ SHOWN = ' <span class="address">(<bdi dir="ltr">{0}</bdi>)</span>'
 
 
 def shown(markdown: str) -> str:
-    """Return a paragraph's inside."""
     return html(markdown, 3).strip().removeprefix("<p>").removesuffix("</p>")
 
 

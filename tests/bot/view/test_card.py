@@ -373,14 +373,12 @@ def test_a_card_says_what_of_a_long_conversation_was_read(snapshot: SnapshotAsse
 
 
 def seat(view: RunView, name: str) -> Seat:
-    """Return a member that must exist."""
     found = view.seat(name)
     assert found
     return found
 
 
 def progress(view: RunView) -> list[str]:
-    """Return the progress of the four stages."""
     return [stage.progress for stage in view.stages]
 
 

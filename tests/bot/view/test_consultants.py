@@ -59,7 +59,6 @@ def stored(first: Consultation | None, second: Consultation | None, **changes: o
 
 
 def member(view: RunView) -> Message:
-    """Return the consultant's section of the record."""
     return next(each for each in record(view) if each.key == f"member:1:{GEMINI}")
 
 
@@ -135,7 +134,6 @@ def test_slack_shows_lists_side_by_side() -> None:
 
 
 def in_terminal(width: int) -> str:
-    """Draw the lists in a window of this width."""
     console = Console(width=width, file=io.StringIO(), force_terminal=False)
     with console.capture() as captured:
         console.print(drawn((COLUMNS,), console))

@@ -27,7 +27,6 @@ LABEL = next(label for label, model in LABELS.items() if model == GPT)
 def objection(
     text: str, *, severity: Severity | None = "high", found: bool | None = None
 ) -> ReviewPoint:
-    """Return an objection to the answer of gpt-5."""
     return ReviewPoint(
         label=LABEL,
         kind="objection",
@@ -40,12 +39,10 @@ def objection(
 
 
 def reviewed(*points: ReviewPoint, by: str = CLAUDE) -> Stage2Result:
-    """Return a review with these points."""
     return Stage2Result(model=by, ranking="A review.", parsed_ranking=[], points=[*points])
 
 
 def replied(text: str, *, holds: bool, reason: str = "I tried it.", to: str = CLAUDE) -> ObjectionReply:
-    """Return a reply to an objection."""
     return ObjectionReply(critic=to, objection=text, holds=holds, reason=reason)
 
 

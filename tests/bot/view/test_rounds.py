@@ -47,7 +47,6 @@ def views(council: ScriptedCouncil, seats: Profile, message: AssistantMessage) -
 
 
 def conversation(message: AssistantMessage) -> Conversation:
-    """Store an answer."""
     return Conversation(
         id=ID,
         created_at="2026-01-20T10:30:00.000Z",

@@ -45,7 +45,6 @@ BEST_FIRST = (CLAUDE, GEMINI, GPT)
 
 
 def keys(view: RunView) -> list[str]:
-    """Return the keys of the messages."""
     return [each.message.key for each in thread(view)]
 
 

@@ -109,7 +109,6 @@ def test_agrees_with_the_contract_on_any_text(original: str, refined: str) -> No
 
 
 def long_text(words: int, seed: int = 1) -> list[str]:
-    """Write this many words drawn from the vocabulary."""
     return random.Random(seed).choices(VOCABULARY, k=words)  # noqa: S311 - the same text each time
 
 

@@ -27,7 +27,6 @@ Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, An
 
 
 def chance(seed: int) -> random.Random:
-    """Return jitter that is the same every time."""
     return random.Random(seed)  # noqa: S311 - jitter, not a secret
 
 
@@ -89,7 +88,6 @@ def failed(read: Callable[[], object]) -> Failure:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Wait until another task has made this true."""
     async with asyncio.timeout(30):
         while not condition():
             await asyncio.sleep(0.001)

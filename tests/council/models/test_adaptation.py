@@ -103,7 +103,6 @@ async def test_a_known_hosts_breakdown_is_not_about_its_format() -> None:
 
 
 def sent_format(exchange: Exchange) -> object:
-    """Return the format that a request asks for."""
     return exchange.request.get("response_format")
 
 
@@ -166,12 +165,10 @@ SHOT = Picture(sha256="0" * 64, media="image/png", width=1200, height=800)
 
 
 def showing(model: str = "m") -> Call:
-    """Make a call that shows a picture."""
     return full(model, pictures=(SHOT,), images=("aGVsbG8=",))
 
 
 def parts_of(exchange: Exchange) -> list[object]:
-    """Return the contents of a request's messages."""
     return [each["content"] for each in cast("list[JsonObject]", exchange.request["messages"])]
 
 

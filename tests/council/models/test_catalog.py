@@ -43,7 +43,6 @@ class Provider:
         self.asked = 0
 
     async def fetch(self) -> Sequence[JsonObject]:
-        """Return the list as the client would."""
         self.asked += 1
         await asyncio.sleep(0)
         if self.models is None:

@@ -38,7 +38,6 @@ OPENING = MARKS[0].opening
 
 
 def pieces(sent: Sent, size: int) -> list[Sent]:
-    """Return what is sent in pieces of a size."""
     return [sent[at : at + size] for at in range(0, len(sent), size)]
 
 
@@ -166,7 +165,6 @@ class _Sent(httpx.AsyncByteStream):
 
 
 async def received(status: int, label: str, *sent: bytes) -> Completion:
-    """Read a response that comes in these pieces."""
     completion = Completion()
     async with asyncio.timeout(30) as timer:
         response = httpx.Response(status, headers={"Content-Type": label}, stream=_Sent(sent))
@@ -248,7 +246,6 @@ def test_no_json_breaks_the_reader(value: object) -> None:
 
 
 def events_of(*sent: bytes) -> Iterator[JsonObject | None]:
-    """Read the events of a stream."""
     reader = EventReader()
     for piece in sent:
         yield from reader.feed(piece)
@@ -329,7 +326,6 @@ MEMBERS = ("openai/gpt-5-mini", "x-ai/grok-4")
 
 
 def said(text: str, **fields: object) -> Completion:
-    """Read a body with this text."""
     completion = Completion()
     completion.take_body(
         {"choices": [{"message": {"content": text}, "finish_reason": "stop"}], **fields}
@@ -338,7 +334,6 @@ def said(text: str, **fields: object) -> Completion:
 
 
 def no_price(_: str) -> Price | None:
-    """Know no price."""
     return None
 
 
@@ -410,7 +405,6 @@ NAMED = cast("list[str]", WRITTEN["texts"]["named"])
 
 
 def completion(text: str, finish: str = "stop") -> Completion:
-    """Read a stream that says a text."""
     read = Completion()
     for piece in (text[: len(text) // 2], text[len(text) // 2 :]):
         read.take_chunk({"choices": [{"delta": {"content": piece}}]})

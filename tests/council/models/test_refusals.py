@@ -29,7 +29,6 @@ PASSING = {"rate_limited", "unavailable", "malformed"}
 
 
 def exchange(row: Row) -> Turn:
-    """Return what a server sends in a row."""
     body = row["body"].encode(row.get("charset", "utf-8"))
     return Turn(status=row["status"], headers=row.get("headers", {}), body=body)
 

@@ -38,7 +38,6 @@ def test_retry_after_is_read_in_all_its_forms(headers: dict[str, str], seconds: 
 
 
 def drawn(retries: Retries, error: ModelError, made: int) -> list[float]:
-    """Return many waits after as many attempts."""
     earlier = [error.failure] * (made - 1)
     waits = [retries.wait(error, earlier, 1_000.0) for _ in range(500)]
     return [wait for wait in waits if wait is not None]
@@ -68,13 +67,11 @@ class Highest(random.Random):
     """Chance that always draws the longest wait."""
 
     def uniform(self, a: float, b: float) -> float:
-        """Return the upper bound."""
         assert a == 0
         return b
 
 
 def failing(cause: Cause) -> ModelError:
-    """Return an error of a call."""
     return ModelError(Failure(cause=cause))
 
 

@@ -22,7 +22,6 @@ TOKENS = 400
 
 
 def chunk(data: bytes) -> bytes:
-    """Return bytes as one HTTP chunk."""
     return b"%x\r\n%s\r\n" % (len(data), data)
 
 
@@ -52,7 +51,6 @@ async def client() -> AsyncGenerator[httpx.AsyncClient]:
 
 
 async def pieces(client: httpx.AsyncClient, url: str) -> list[bytes]:
-    """Return a reply as it was read."""
     async with client.stream("GET", url) as response:
         return [piece async for piece in response.aiter_raw()]
 

@@ -25,7 +25,6 @@ MARK = "b0undary"
 
 
 def brief(**changes: object) -> Brief:
-    """Return a demonstration's question."""
     asked = Brief(question="Why?", profile=profile(demonstration=True), seed=1, boundary=MARK)
     return asked.model_copy(update=changes)
 

@@ -16,7 +16,6 @@ from council.prompts.opening import (
 
 
 def chain(length: int, answer: str = "x" * 3980) -> list[Turn]:
-    """Return exchanges of a thousand tokens each."""
     return [Turn(question=f"Question number {each:02}?", answer=answer) for each in range(length)]
 
 

@@ -403,7 +403,6 @@ def strict(**properties: object) -> dict[str, object]:
 def review(
     remark: JsonObject, bounds: JsonObject, label: JsonObject, **more: object
 ) -> dict[str, object]:
-    """Return the schema of one answer's review."""
     severity = {"type": "string", "enum": ["high", "medium", "low"]}
     critiques = {"type": "array", "items": strict(text=remark, severity=severity, **more), **bounds}
     scores = strict(Cost={"type": "integer", "enum": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]})
@@ -522,7 +521,6 @@ def test_what_belongs_to_a_list(text: str, letters: str) -> None:
 
 
 def said(**fields: object) -> str:
-    """Return a ballot in JSON."""
     return orjson.dumps(fields).decode()
 
 

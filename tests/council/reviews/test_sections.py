@@ -87,7 +87,6 @@ def test_what_a_review_holds_against_an_answer_is_known_or_not() -> None:
 
 
 def stored(ranking: str, **more: object) -> Stage2Result:
-    """Return a review as a document has it."""
     return Stage2Result.model_validate({"model": "m", "ranking": ranking, "parsed_ranking": [], **more})
 
 

@@ -23,7 +23,6 @@ from tests.pairs import rows
 
 
 def found(text: str) -> list[json_objects.JsonObject]:
-    """Return the objects of a text in their order."""
     return [each.fields for each in objects(text)][::-1]
 
 
@@ -91,7 +90,6 @@ class Counted:
         self.tokens = self.characters = 0
 
     def finditer(self, text: str, start: int) -> Iterator[re.Match[str]]:
-        """Find tokens from a place on."""
         for token in self.pattern.finditer(text, start):
             self.tokens += 1
             self.characters += len(token[0])

@@ -20,7 +20,6 @@ class Quartet:
 
 
 def quartets() -> list[Quartet]:
-    """Return all of them."""
     lines = FILE.read_text(encoding="utf-8").splitlines()
     return [
         Quartet(**fields | {"answers": tuple(fields["answers"])}) for fields in map(json.loads, lines)

@@ -32,7 +32,6 @@ def said(
 
 
 def session(council: ScriptedCouncil, **settings: object) -> Session:
-    """Return the session of a run that has a judge."""
     brief: Brief = council.brief(profile(judge_model="judge/model", **settings))
     return Session(
         brief, ask=council.ask, steps=council.steps, emit=council.events.append, now=Clock(), stop=Stop()

@@ -28,8 +28,6 @@ def honest(quartet: Quartet, **change: object) -> str:
 
 
 def always(text: str) -> Judge:
-    """Return a judge that writes the same of all."""
-
     def said(quartet: Quartet) -> str:
         del quartet
         return text
