@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, Protocol, Self
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 from bot.app import Library, open_lookup
 from bot.discord.bot import DiscordBot
@@ -55,101 +55,6 @@ class Fault(Protocol):
     hits: int
 
     def release(self) -> None: ...  # End the fault
-
-
-class Asker(Protocol):
-    """Somebody who asks once, and what the platform then shows."""
-
-    def ask(self, way: Way) -> None: ...
-
-    @property
-    def user_id(self) -> str: ...
-
-    @property
-    def here(self) -> Any:
-        """Return the id of the channel, as faults take it."""
-        ...
-
-    def told(self) -> list[float]:
-        """Return when the asker was told of the answer, by the platform's clock."""
-        ...
-
-    def answered(self) -> float:
-        """Return when the answer was final, by the platform's clock."""
-        ...
-
-    def alike(self) -> int:
-        """Return how often the bot posted the same, at most; deleted messages count, mentions don't."""
-        ...
-
-    def refused(self) -> str:
-        """Return what only the asker was told instead, if anything."""
-        ...
-
-    def upset(self, event: Event) -> None:
-        """Let an admin do something to the channel, or to what is in it."""
-        ...
-
-    def mend(self) -> None:
-        """Let an admin undo it, where that is possible."""
-        ...
-
-    def is_there(self) -> bool: ...
-
-
-class Platform(Protocol):
-    """A platform with the bot on it."""
-
-    name: str
-
-    async def start(self) -> None:
-        """Start the bot with what an earlier start left."""
-        ...
-
-    async def stop(self) -> None:
-        """End the bot at once."""
-        ...
-
-    async def settled(self) -> None:
-        """Wait until no run is under way."""
-        ...
-
-    def asker(self, beside: Asker | None = None) -> Asker:
-        """Return a new asker, in a new channel or in that of another."""
-        ...
-
-    def fail(self, target: str, **how: Any) -> Fault:
-        """Make a method or an endpoint fail."""
-        ...
-
-    @property
-    def paid(self) -> int:
-        """Count the models' answers so far."""
-        ...
-
-    async def untold(self) -> set[str | None]:
-        """Return the askers whose answers are marked untold."""
-        ...
-
-    def now(self) -> float:
-        """Return the platform's time."""
-        ...
-
-    def forget_commands(self) -> None:
-        """Lose the commands that the bot has registered, so that the next start registers them."""
-        ...
-
-    def enforce_rate_limits(self) -> None:
-        """Enforce the real platform's rate limits."""
-        ...
-
-    def refused_requests(self) -> int:
-        """Count the requests over a limit."""
-        ...
-
-    def forget(self) -> None:
-        """Forget what was posted and asked for so far."""
-        ...
 
 
 @dataclass
@@ -203,6 +108,83 @@ class Office:
                 yield cls(library, loop, limits=limits or Limits())
 
 
+class Asker(Protocol):
+    """Somebody who asks once, and what the platform then shows; times are by its clock."""
+
+    office: Office
+    number: int
+    user: Any
+
+    def ask(self, way: Way) -> None: ...
+    @property
+    def here(self) -> Any: ...  # The id of the channel, as faults take it
+    def told(self) -> list[float]: ...  # When the asker was told of the answer
+    # How often the bot posted the same, at most; deleted messages count, mentions don't
+    def alike(self) -> int: ...
+    def refused(self) -> str: ...  # What only the asker was told instead, if anything
+    # Let an admin do something to the channel, or to what is in it
+    def upset(self, event: Event) -> None: ...
+    def mend(self) -> None: ...  # Let an admin undo it, where that is possible
+    def is_there(self) -> bool: ...  # Whether there is a card
+
+    @property
+    def user_id(self) -> str:
+        return str(self.user.id)
+
+    def answered(self) -> float:
+        """Return when the answer was final."""
+        return self.office.answered[self.number]
+
+
+class Platform(Protocol):
+    """A platform with the bot on it."""
+
+    name: ClassVar[str]
+    office: Office
+    server: Any
+    _open: AsyncExitStack
+    _dispatcher: Dispatcher
+
+    async def start(self) -> None: ...  # Start the bot with what an earlier start left
+    # Return a new asker, in a new channel or in that of another
+    def asker(self, beside: Asker | None = None) -> Asker: ...
+    # Lose the commands that the bot has registered, so that the next start registers them
+    def forget_commands(self) -> None: ...
+    def refused_requests(self) -> int: ...  # Count the requests over a limit
+
+    async def stop(self) -> None:
+        """End the bot at once."""
+        await self._open.aclose()
+
+    async def settled(self) -> None:
+        """Wait until no run is under way."""
+        await self._dispatcher.tasks.settled()
+
+    def fail(self, target: str, **how: Any) -> Fault:
+        """Make a method or an endpoint fail."""
+        return self.server.fail(target, **how)
+
+    @property
+    def paid(self) -> int:
+        """Count the models' answers so far."""
+        return len(self.office.models.finished)
+
+    async def untold(self) -> set[str | None]:
+        """Return the askers whose answers are marked untold."""
+        runs = await self.office.library.journal.undelivered(self.name.lower())
+        return {run.origin.user for run in runs if run.delivery == "untold"}
+
+    def now(self) -> float:
+        return self.office.loop.wall()
+
+    def enforce_rate_limits(self) -> None:
+        self.server.enforce_rate_limits()
+
+    def forget(self) -> None:
+        """Forget what was posted and asked for so far."""
+        self.server.forget()
+
+
 @contextmanager
 def _folder() -> Generator[Path]:
     folder = Path(
@@ -235,7 +217,7 @@ def discord_bot(
     return DiscordBot(dispatcher, lookup, outbox=Outbox(clock=clock), clock=clock, **where)
 
 
-class SlackPlatform:
+class SlackPlatform(Platform):
     """The fake Slack with the bot on it, by Socket Mode."""
 
     name = "Slack"
@@ -247,7 +229,6 @@ class SlackPlatform:
         self._dispatcher = office.dispatcher()
 
     async def start(self) -> None:
-        """Start the bot with what an earlier start left."""
         self._dispatcher = self.office.dispatcher()
         bot = slack_bot(
             self._dispatcher,
@@ -263,49 +244,13 @@ class SlackPlatform:
             await self.server.connected()
             self._open = stack.pop_all()
 
-    async def stop(self) -> None:
-        """End the bot at once."""
-        await self._open.aclose()
-
-    async def settled(self) -> None:
-        """Wait until no run is under way."""
-        await self._dispatcher.tasks.settled()
-
-    def fail(self, target: str, **how: Any) -> Fault:
-        """Make a method or an endpoint fail."""
-        return self.server.fail(target, **how)
-
-    @property
-    def paid(self) -> int:
-        """Count the models' answers so far."""
-        return len(self.office.models.finished)
-
-    async def untold(self) -> set[str | None]:
-        """Return the askers whose answers are marked untold."""
-        runs = await self.office.library.journal.undelivered(self.name.lower())
-        return {run.origin.user for run in runs if run.delivery == "untold"}
-
-    def now(self) -> float:
-        """Return the platform's time."""
-        return self.office.loop.wall()
-
     def forget_commands(self) -> None:
         """Do nothing: Slack has them from the app's manifest."""
 
-    def enforce_rate_limits(self) -> None:
-        """Enforce the real platform's rate limits."""
-        self.server.enforce_rate_limits()
-
     def refused_requests(self) -> int:
-        """Count the requests over a limit."""
         return sum(call.status == 429 for call in self.server.requests)
 
-    def forget(self) -> None:
-        """Forget what was posted and asked for so far."""
-        self.server.forget()
-
     def asker(self, beside: Asker | None = None) -> "SlackAsker":
-        """Return a new asker, in a new channel or in that of another."""
         number = next(self.office.numbers)
         user = self.server.add_user(f"user{number}")
         if isinstance(beside, SlackAsker):
@@ -324,7 +269,7 @@ class SlackPlatform:
 
 
 @dataclass(slots=True)
-class SlackAsker:
+class SlackAsker(Asker):
     """Somebody on Slack."""
 
     office: Office
@@ -349,23 +294,12 @@ class SlackAsker:
 
     @property
     def here(self) -> str:
-        """Return the id of the channel, as faults take it."""
         return self.channel.id
 
-    @property
-    def user_id(self) -> str:
-        return str(self.user.id)
-
     def told(self) -> list[float]:
-        """Return when the asker was told of the answer, by the platform's clock."""
         return [message.posted_at for message in self.server.told(self.user)]
 
-    def answered(self) -> float:
-        """Return when the answer was final, by the platform's clock."""
-        return self.office.answered[self.number]
-
     def alike(self) -> int:
-        """Return how often the bot posted the same, at most; deleted messages count, mentions don't."""
         direct = self.server.world.open_im(self.server.team, self.user.id)
         posted = [*self.channel.messages.values(), *direct.messages.values()]
         return _most(self._content(message) for message in posted if message.bot_id)
@@ -377,12 +311,10 @@ class SlackAsker:
         return f"{blocks_text(shown) or message.text} {names}"
 
     def refused(self) -> str:
-        """Return what only the asker was told instead, if anything."""
         shown = [entry for entry in self.server.world.ephemerals if entry.user == self.user.id]
         return shown[-1].text if shown else ""
 
     def upset(self, event: Event) -> None:
-        """Let an admin do something to the channel, or to what is in it."""
         match event:
             case "card deleted":
                 self.server.delete_message(self._card())
@@ -402,7 +334,6 @@ class SlackAsker:
                 )
 
     def mend(self) -> None:
-        """Let an admin undo it, where that is possible."""
         self.channel.archived = False
         self.channel.kind = "public"
         self.server.invite_bot(self.channel)
@@ -415,7 +346,7 @@ class SlackAsker:
         return card
 
 
-class DiscordPlatform:
+class DiscordPlatform(Platform):
     """The fake Discord with the bot on it. discord.py knows one Discord in a process, so open only one."""
 
     name = "Discord"
@@ -428,7 +359,6 @@ class DiscordPlatform:
         self._dispatcher = office.dispatcher()
 
     async def start(self) -> None:
-        """Start the bot with what an earlier start left."""
         self._dispatcher = self.office.dispatcher()
         bot = discord_bot(
             self._dispatcher,
@@ -450,50 +380,13 @@ class DiscordPlatform:
             await asyncio.sleep(30)
             self.server.gateway.acknowledge()
 
-    async def stop(self) -> None:
-        """End the bot at once."""
-        await self._open.aclose()
-
-    async def settled(self) -> None:
-        """Wait until no run is under way."""
-        await self._dispatcher.tasks.settled()
-
-    def fail(self, target: str, **how: Any) -> Fault:
-        """Make a method or an endpoint fail."""
-        return self.server.fail(target, **how)
-
-    @property
-    def paid(self) -> int:
-        """Count the models' answers so far."""
-        return len(self.office.models.finished)
-
-    async def untold(self) -> set[str | None]:
-        """Return the askers whose answers are marked untold."""
-        runs = await self.office.library.journal.undelivered(self.name.lower())
-        return {run.origin.user for run in runs if run.delivery == "untold"}
-
-    def now(self) -> float:
-        """Return the platform's time."""
-        return self.office.loop.wall()
-
     def forget_commands(self) -> None:
-        """Lose the commands that the bot has registered, so that the next start registers them."""
         self.server.world.commands.clear()
 
-    def enforce_rate_limits(self) -> None:
-        """Enforce the real platform's rate limits."""
-        self.server.enforce_rate_limits()
-
     def refused_requests(self) -> int:
-        """Count the requests over a limit."""
         return sum(entry.status == 429 for entry in self.server.requests())
 
-    def forget(self) -> None:
-        """Forget what was posted and asked for so far."""
-        self.server.forget()
-
     def asker(self, beside: Asker | None = None) -> "DiscordAsker":
-        """Return a new asker, in a new channel or in that of another."""
         number = next(self.office.numbers)
         user = self.server.member(self.guild, f"user{number}")
         if isinstance(beside, DiscordAsker):
@@ -511,7 +404,7 @@ class DiscordPlatform:
 
 
 @dataclass(slots=True)
-class DiscordAsker:
+class DiscordAsker(Asker):
     """Somebody on Discord."""
 
     office: Office
@@ -530,23 +423,12 @@ class DiscordAsker:
 
     @property
     def here(self) -> int:
-        """Return the id of the channel, as faults take it."""
         return self.channel.id
 
-    @property
-    def user_id(self) -> str:
-        return str(self.user.id)
-
     def told(self) -> list[float]:
-        """Return when the asker was told of the answer, by the platform's clock."""
         return [message.history[0].at for message in self.server.told(self.user)]
 
-    def answered(self) -> float:
-        """Return when the answer was final, by the platform's clock."""
-        return self.office.answered[self.number]
-
     def alike(self) -> int:
-        """Return how often the bot posted the same, at most; deleted messages count, mentions don't."""
         places = {self.channel, self.server.dm(self.user), *self.server.threads(self.channel)}
         posted = (
             message for message in self.server.world.messages.values() if message.channel in places
@@ -560,7 +442,6 @@ class DiscordAsker:
         return f"{shown} {names}"
 
     def refused(self) -> str:
-        """Return what only the asker was told instead, if anything."""
         direct = self.server.dm(self.user)
         messages = (message for message in self.server.world.messages.values() if message.content)
         shown = [
@@ -572,7 +453,6 @@ class DiscordAsker:
         return shown[-1] if shown else ""
 
     def upset(self, event: Event) -> None:
-        """Let an admin do something to the channel, or to what is in it."""
         server = self.server
         match event:
             case "card deleted":
@@ -591,7 +471,6 @@ class DiscordAsker:
                 server.fail(THREAD, 403, code=50013, channel=self.channel.id, seconds=ALWAYS)
 
     def mend(self) -> None:
-        """Let an admin undo it, where that is possible."""
         if self.server.bot.id in self.channel.overwrites:
             self.server.reveal(self.channel)
 
