@@ -165,6 +165,8 @@ def _ready(mark: str, text: str, *, below: bool) -> int:
 
 def _lines(mark: str, text: str, *, below: bool) -> Iterator[re.Match[str]]:
     """Find the lines that contain only the mark."""
+    if mark.lower() not in text.lower():  # a pattern for each run costs more than looking
+        return iter(())
     begin, around = "(?<=\\n)" if below else "^", f"[{re.escape(_DECORATION)}]*"
     return re.finditer(rf"{begin}{around}{re.escape(mark)}{around}$", text, re.IGNORECASE | re.MULTILINE)
 

@@ -367,6 +367,8 @@ class Runs:
 
     async def _context(self, run: RunRow, brief: Brief) -> Discussion | None:
         """Return the thread that a run read, without messages forgotten since."""
+        if brief.context is None:
+            return None
         try:
             row = await self.costs.journal.get(run.id)
         except DamageError:  # a row that can't be read has forgotten nobody

@@ -13,7 +13,6 @@ ASCII in it. A word that is nearly the boundary is a copy, too, whichever of its
 
 import re
 import unicodedata
-from functools import lru_cache
 
 from rapidfuzz import fuzz
 
@@ -117,7 +116,7 @@ class StrippedStream:
 
     def _shown(self, text: str) -> str:
         text = stripped(self._boundary, text)
-        if _copy(self._boundary).search(_folded(self._end + text)):  # with what was shown before
+        if _copies(_folded(self._boundary), _folded(self._end + text)):  # with what was shown before
             text = GAP + text
         self._end = (self._end + text)[-LONGEST_HELD:]
         return text
@@ -127,8 +126,11 @@ def _ready(boundary: str, text: str) -> int:
     """Return how much of a text can no longer be part of a boundary or of its fence."""
     before = max(0, len(text) - LONGEST_HELD)
     tail = text[before:]
-    begun = _beginning(boundary).search(_folded(tail))
-    ready = begun.start() if begun else len(tail)
+    mark, folded = _folded(boundary), _folded(tail)
+    ready = folded.find(mark[0])
+    while ready >= 0 and not mark.startswith(folded[ready:].replace(" ", "")):
+        ready = folded.find(mark[0], ready + 1)
+    ready = len(tail) if ready < 0 else ready
     if (word := _LAST_WORD.search(tail, 0, ready)) and any(map(str.isdecimal, tail[word.start() :])):
         ready = word.start()
     bracket = _OPEN_BRACKET.search(tail, 0, ready)
@@ -138,8 +140,7 @@ def _ready(boundary: str, text: str) -> int:
 def _spans(boundary: str, text: str) -> list[tuple[int, int]]:
     """Find where a text contains the boundary, or a word that is nearly the boundary."""
     folded, mark = _folded(text), _folded(boundary)
-    is_there = mark in folded.replace(" ", "")
-    found = [copy.span() for copy in _copy(boundary).finditer(folded)] if is_there else []
+    found = _copies(mark, folded)
     if len(mark) > PART:  # a short one is copied whole or not at all
         parts = range(len(mark) - PART + 1)
         for digit in _DIGIT.finditer(text):
@@ -169,13 +170,8 @@ def _folded(text: str) -> str:
     return text.translate(_LETTERS)
 
 
-@lru_cache(maxsize=64)
-def _copy(boundary: str) -> re.Pattern[str]:
-    return re.compile(" *+".join(map(re.escape, _folded(boundary))))
-
-
-@lru_cache(maxsize=64)
-def _beginning(boundary: str) -> re.Pattern[str]:
-    """Return what a text ends in that may become the boundary, or is it."""
-    first, *others = map(re.escape, _folded(boundary))
-    return re.compile(f"{first}{''.join(f'(?: *+{each}' for each in others)}{')?' * len(others)} *+\\Z")
+def _copies(mark: str, folded: str) -> list[tuple[int, int]]:
+    """Find a boundary, with any blanks; looking costs less than a pattern, and most texts have none."""
+    if mark not in folded.replace(" ", ""):
+        return []
+    return [copy.span() for copy in re.finditer(" *+".join(map(re.escape, mark)), folded)]

@@ -36,7 +36,10 @@ RECORD_DAY = """
 INSERT INTO spending_days (month, day) SELECT ?, today.day FROM (SELECT database_day() AS day) AS today
 WHERE today.day >= ? ON CONFLICT DO NOTHING
 """
-_DAYS = "SELECT DISTINCT day FROM spending_days WHERE substr(day, 1, 7) = month ORDER BY day"
+_CALENDAR = """
+SELECT day, NULL AS key FROM spending_days WHERE substr(day, 1, 7) = month
+UNION SELECT NULL, key FROM spending_key
+"""
 _FORGET_OLD = (
     "DELETE FROM spending WHERE settled = 1 AND month IN (SELECT month FROM old_months)",
     """
@@ -126,7 +129,6 @@ SELECT max(amount) AS worst FROM (
 ) AS measured HAVING count(*) = {MEASURED}
 """  # noqa: S608 - our own words
 _NOBODY = {"user": "", "channel": "", "workspace": ""}
-_KEY = "SELECT key FROM spending_key"
 # Another process may make one at the same moment: with two keys, one budget would become two.
 _MAKE_KEY = """
 INSERT INTO spending_key (number, key) VALUES (1, ?)
@@ -158,20 +160,22 @@ class Spending:
 
     async def reserve(self, run_id: str, reservation: Reservation, now: datetime) -> list[Statement]:
         """Return the statements that reserve for a run that is on record by then, or was reopened."""
-        named = {"run": run_id, **await self._named(reservation.payer, now)}
-        making = [] if await self._stored_key() else [(_MAKE_KEY, (self._new_key,))]
-        forgetting: list[Statement] = [
-            (RECORD_DAY, (named["month"], await self._seen())),
+        seen, key = await self._known()
+        named = {"run": run_id, **_named(reservation.payer, max(_day(now), seen), key or self._new_key)}
+        return [
+            *([] if key else [(_MAKE_KEY, (self._new_key,))]),
+            (RECORD_DAY, (named["month"], seen)),
             *((statement, ()) for statement in _FORGET_OLD),
+            (_OPEN, named),
+            change(run_id, reservation),
         ]
-        return [*making, *forgetting, (_OPEN, named), change(run_id, reservation)]
 
     async def exceeded(
         self, run_id: str, reservation: Reservation, now: datetime
     ) -> BudgetExceeded | None:
         """Return the error that says which budget has no room for a reservation, if any has none."""
         rows = await self._database.read(_ROW, {"run": run_id})
-        named = dict(rows[0]) if rows else await self._named(reservation.payer, now)
+        named = dict(rows[0]) if rows else await self._counted(reservation.payer, now)
         held = rows[0]["amount"] if rows else 0
         used = await self._used(named)
         for budgeted, limit in reservation.limits.items():
@@ -195,7 +199,7 @@ class Spending:
 
     async def used(self, reservation: Reservation, now: datetime) -> list[Used]:
         """Return what is used or reserved of each budget that a reservation names."""
-        used = await self._used(await self._named(reservation.payer, now))
+        used = await self._used(await self._counted(reservation.payer, now))
         return [
             Used(*budgeted, limit, sum(used[budgeted])) for budgeted, limit in reservation.limits.items()
         ]
@@ -228,9 +232,10 @@ class Spending:
         `beside` is written with it. What is reserved for open runs stays reserved.
         """
         scope, period = budgeted
-        day = await self.day(now)
-        whose = await self.digest(name, day)
-        making: list[Statement] = [] if await self._stored_key() else [(_MAKE_KEY, (self._new_key,))]
+        seen, key = await self._known()
+        day = max(_day(now), seen)
+        whose = _digest(key or self._new_key, day[:7], name)
+        making: list[Statement] = [] if key else [(_MAKE_KEY, (self._new_key,))]
         values: dict[str, SqlValue] = {
             "run": secrets.token_hex(16),
             "amount": amount,
@@ -259,30 +264,37 @@ class Spending:
 
     async def day(self, now: datetime) -> str:
         """Return the day whose budgets count: a clock that is set back opens none of them again."""
-        return max(timestamp(now)[:10], await self._seen())
-
-    async def _seen(self) -> str:
-        """Return the last day on which the database's clock and a program's agreed; empty if none."""
-        days = [date.fromisoformat(row["day"]) for row in await self._database.read(_DAYS)]
-        near = [later for earlier, later in pairwise(days) if later - earlier <= GAP]
-        return max(map(str, (*days[:1], *near)), default="")
+        return max(_day(now), (await self._known())[0])
 
     async def digest(self, name: str, day: str) -> str:
         """Return the name under which somebody or a place is stored in a day's month."""
-        return _digest(await self._stored_key() or self._new_key, day[:7], name)
+        return _digest((await self._known())[1] or self._new_key, day[:7], name)
 
-    async def _named(self, payer: Payer, now: datetime) -> dict[str, SqlValue]:
-        day = await self.day(now)
-        month = day[:7]
-        key = await self._stored_key() or self._new_key
-        names = {"user": payer.user, "channel": payer.channel, "workspace": payer.workspace}
-        digests = {scope: _digest(key, month, name) for scope, name in names.items()}
-        return {"month": month, "day": day, **digests}
+    async def _counted(self, payer: Payer, now: datetime) -> dict[str, SqlValue]:
+        seen, key = await self._known()
+        return _named(payer, max(_day(now), seen), key or self._new_key)
 
-    async def _stored_key(self) -> bytes | None:
-        # It is read each time: a backup that is put back meanwhile brings its own.
-        found = await self._database.read(_KEY)
-        return bytes(found[0]["key"]) if found else None
+    async def _known(self) -> tuple[str, bytes | None]:
+        """Return the last day on which the database's clock and a program's agreed, and the stored key.
+
+        The day is empty where there is none.
+        """
+        # Read each time: a backup that is put back meanwhile brings its own.
+        rows = await self._database.read(_CALENDAR)
+        days = sorted(date.fromisoformat(row["day"]) for row in rows if row["day"])
+        near = [later for earlier, later in pairwise(days) if later - earlier <= GAP]
+        key = next((bytes(row["key"]) for row in rows if row["key"]), None)
+        return max(map(str, (*days[:1], *near)), default=""), key
+
+
+def _day(now: datetime) -> str:
+    return timestamp(now)[:10]
+
+
+def _named(payer: Payer, day: str, key: bytes) -> dict[str, SqlValue]:
+    names = {"user": payer.user, "channel": payer.channel, "workspace": payer.workspace}
+    digests = {scope: _digest(key, day[:7], name) for scope, name in names.items()}
+    return {"month": day[:7], "day": day, **digests}
 
 
 def _days(day: str, period: Period) -> dict[str, str]:
