@@ -21,7 +21,7 @@ from typing import Any
 import structlog
 
 from bot.errors import Refusal, Unreachable
-from bot.service.delivery.presenter import Presenter, RunRecord
+from bot.service.delivery.presenter import Presenter
 from bot.service.delivery.venue import Venue
 from bot.service.limits import Durability, Limits, channel_of, user_of
 from bot.service.runs import Runs, Sources
@@ -221,15 +221,7 @@ class RunTasks:
             estimated=self.runs.costs.estimate(run.brief).cost if looking else 0.0,
         )
         posts = await self.journal.posts(run, is_new=is_new)
-        record = RunRecord(
-            run,
-            self.journal,
-            self.runs.costs.store,
-            self.runs.acknowledgements,
-            self.runs.metrics,
-            run.origin,
-        )
-        return Presenter(run, view, venue, posts, record, clock=self._clock)
+        return Presenter(run, view, venue, posts, self.runs, clock=self._clock)
 
     async def post_card(self, run: RunRow, presenter: Presenter) -> bool:
         """Post a new run's card; return whether the channel takes it."""

@@ -8,9 +8,9 @@ another completes it.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import structlog
 
@@ -20,8 +20,7 @@ from bot.service.delivery.chat import Button, ButtonAction, Card, File, Part
 from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.posts import CARD_AGAIN, Ledger, Mention, Receipt, Sent
 from bot.service.delivery.venue import Venue
-from bot.service.metrics import Metrics
-from bot.service.waits import Acknowledgements
+from bot.service.runs import Runs
 from bot.transcript.html import to_html
 from bot.transcript.markdown import to_markdown
 from bot.view.card import answer, card, title
@@ -29,61 +28,67 @@ from bot.view.message import Line, Message, Title
 from bot.view.run import RunView, fold
 from bot.view.thread import PartKind, ThreadPart, record, thread
 from bot.view.wording import commands as wording
-from council.document.conversation import Conversation, Source
+from council.document.conversation import Conversation
 from council.document.results import was_skipped
 from council.events import Event, MemberStarted, RunAdmitted, RunCompleted, RunFailed, RunQueued
 from council.tasks import TaskGroup, offload_slowly
-from storage.documents.conversations import Conversations
 from storage.errors import StorageError
-from storage.journal.journal import Journal
 from storage.journal.progress import Posts
 from storage.journal.rows import Delivery, MentionState, RunRow
 
 log = structlog.get_logger()
 
 
-@dataclass(slots=True)
-class RunRecord:
-    """What is kept of one run, which is now shown at `where`, and whom its showing waits for."""
+WITH_DIGEST = "digest"  # the key of a mention that is part of it
 
-    run: RunRow
-    journal: Journal
-    store: Conversations
-    acknowledgements: Acknowledgements
-    metrics: Metrics
-    where: Source
+
+class RunRecord:
+    """What is kept of one run: where it is shown now, and what it has posted, by key and content.
+
+    Whatever was posted is on record, so a process that continues the run doesn't post it again; the
+    `ledger` has what may have arrived without a response.
+    """
+
+    def __init__(self, run: RunRow, runs: Runs, posts: Posts) -> None:
+        self.run = run
+        self.posts = posts
+        self.ledger = Ledger(run.telling, self._note)
+        self.acknowledgements = runs.acknowledgements
+        self._journal, self._store = runs.costs.journal, runs.costs.store
+        self._where = run.origin
+        self._is_forgotten = False
 
     async def place(self, **where: str | None) -> None:
         """Keep new values of a `Source`'s `message`, `card` or `thread`, as soon as they are known."""
-        self.where = self.where.model_copy(update=where)
+        self._where = self._where.model_copy(update=where)
         try:
-            await self.journal.place(self.run.id, self.where)
+            await self._journal.place(self.run.id, self._where)
         except StorageError:  # only a restart now would have to look for the card
             log.exception("place_not_recorded", run=self.run.id)
         for message in {where.get("message"), where.get("card")} - {None}:
-            await self.retract_if_forgotten(str(message))
+            await self._retract_if_forgotten(str(message))
 
-    async def retract_if_forgotten(self, message: str) -> bool:
+    async def _retract_if_forgotten(self, message: str) -> bool:
         """Have a message deleted if the run was forgotten while it was posted; return whether it was."""
         if await self.run_exists():
             return False
         try:
-            await self.journal.work.retract(self.where, message)
+            await self._journal.work.retract(self._where, message)
         except StorageError:  # nothing else names it
             log.exception("message_not_listed", run=self.run.id, message=message)
         return True
 
-    async def note(self, telling: MentionState) -> None:
+    async def _note(self, telling: MentionState) -> None:
         """Keep what may have arrived of the run's posts and its mention."""
         try:
-            await self.journal.record_mention(self.run.id, telling)
+            await self._journal.record_mention(self.run.id, telling)
         except StorageError:  # only a restart now could mention the asker once more
             log.exception("telling_not_recorded", run=self.run.id)
 
     async def run_exists(self) -> bool:
         """Return whether the run is still on record."""
         try:
-            return await self.journal.origin(self.run) is not None
+            return await self._journal.origin(self.run) is not None
         except StorageError:  # if the journal can't be read, nothing counts as forgotten
             log.exception("run_not_read", run=self.run.id)
             return True
@@ -91,18 +96,38 @@ class RunRecord:
     async def is_follow_up(self) -> bool:
         """Return whether an earlier run has answered in the same conversation."""
         try:
-            answers = (await self.store.load(self.run.conversation_id)).answers
+            answers = (await self._store.load(self.run.conversation_id)).answers
         except StorageError:  # this run's answer isn't stored either
             return False
         return any(each.run_id != self.run.id for each in answers[:1])
 
     async def render_page(self) -> File:
         """Return the run's stored conversation as an HTML file."""
-        return await offload_slowly(page_of, await self.store.load(self.run.conversation_id))
+        return await offload_slowly(page_of, await self._store.load(self.run.conversation_id))
 
-    def edited(self, changes: int) -> None:
-        """Count an edit of the card that shows this many changes."""
-        self.metrics.edited(self.run.origin.platform, changes)
+    def receipt(self, key: str, content: str) -> Receipt | None:
+        """Return the receipt of a post, or nothing if it is on record, or the run no longer is."""
+        if self._is_forgotten or self.posts.has(key, content):
+            return None
+        return Receipt(key, self.ledger, self.keeping(key, content))
+
+    def keeping(self, key: str, content: str) -> Sent:
+        """Return what keeps the id of a post."""
+
+        async def keep(message: str) -> None:
+            try:
+                await self.posts.record(key, content, message)
+            except StorageError:  # it is posted; only a restart at this moment could post it again
+                if await self._retract_if_forgotten(message):
+                    self._is_forgotten = True
+                else:
+                    log.exception("post_not_recorded", key=key)
+
+        return keep
+
+    def has_mentioned(self, mention: Mention) -> bool:
+        """Return whether the asker has been mentioned with this text."""
+        return any(self.posts.has(key, mention.text) for key in ("mention", WITH_DIGEST))
 
 
 def page_of(conversation: Conversation) -> File:
@@ -114,93 +139,6 @@ def files_of(conversation: Conversation) -> tuple[File, ...]:
     """Return a conversation's transcript, as a page and as Markdown; too slow for an event loop."""
     markdown = File(f"council-{conversation.id[:8]}.md", to_markdown(conversation))
     return page_of(conversation), markdown
-
-
-WITH_DIGEST = "digest"  # the key of a mention that is part of it
-
-
-class RunPosts:
-    """The posts of one run in its venue; `posts` are those on record, by key and content.
-
-    `record` says whether the run still is, and `ledger` what may have arrived without a response.
-    """
-
-    def __init__(self, venue: Venue, posts: Posts, record: RunRecord, ledger: Ledger) -> None:
-        self._venue = venue
-        self._posts = posts
-        self._on_record = record
-        self._ledger = ledger
-        self._whole: set[str] = set()
-        self._is_forgotten = False
-
-    def has_posted(self, message: Message) -> bool:
-        """Return whether this process has posted all parts of a message."""
-        return message.key in self._whole
-
-    async def post(
-        self,
-        message: Message,
-        urgency: Urgency,
-        buttons: tuple[Button, ...] = (),
-        mention: Mention | None = None,
-    ) -> None:
-        """Post a message in as many parts as it takes; below the last one its buttons and a mention.
-
-        Raises `VenueError`. A part that the platform can't take is replaced by a line that says so.
-        """
-        await self._on_record.acknowledgements.acknowledged()
-        parts = [*await self._venue.parts(message)]
-        parts[-1:] = [replace(part, buttons=buttons) for part in parts[-1:]]
-        for number, part in enumerate(parts):
-            key = f"{message.key}.{number}"
-            ends = mention if number == len(parts) - 1 else None
-            sent = self._unless_posted(key, part.content)
-            if not sent or (ends and self._posts.has(WITH_DIGEST, ends.text)):
-                continue
-            try:
-                if ends and not self.has_mentioned(ends):
-                    said = replace(ends, sent=self._recording(WITH_DIGEST, ends.text))
-                    await self._venue.mention(said, part)
-                else:
-                    await self._venue.post(part, key, sent, urgency)
-            except Malformed:
-                log.exception("part_malformed", key=key)
-                await self._venue.post(Part(wording.NOT_IN_THREAD), key, sent, urgency)
-        self._whole.add(message.key)
-
-    async def attach(self, note: str, file: Callable[[], Awaitable[File]]) -> None:
-        """Post the transcript with a line about it; `file` makes it if it isn't posted yet.
-
-        Raises `VenueError`, and what `file` raises.
-        """
-        if sent := self._unless_posted("transcript", note):
-            await self._venue.attach(note, sent, await file())
-
-    def mention(self, text: str) -> Mention:
-        """Return the mention of the run's asker, which is recorded as soon as it is sent."""
-        return Mention(text, self._recording("mention", text), self._ledger)
-
-    def has_mentioned(self, mention: Mention) -> bool:
-        """Return whether the asker has been mentioned with this text."""
-        return any(self._posts.has(key, mention.text) for key in ("mention", WITH_DIGEST))
-
-    def _unless_posted(self, key: str, content: str) -> Receipt | None:
-        """Return the receipt of a post, or nothing if it is on record, or the run no longer is."""
-        if self._is_forgotten or self._posts.has(key, content):
-            return None
-        return Receipt(key, self._ledger, self._recording(key, content))
-
-    def _recording(self, key: str, content: str) -> Sent:
-        async def record(message: str) -> None:
-            try:
-                await self._posts.record(key, content, message)
-            except StorageError:  # it is posted; only a restart at this moment could post it again
-                if await self._on_record.retract_if_forgotten(message):
-                    self._is_forgotten = True
-                else:
-                    log.exception("post_not_recorded", key=key)
-
-        return record
 
 
 OVER = (RunCompleted, RunFailed)
@@ -217,7 +155,7 @@ DIGEST_SECONDS = 5.0
 class Presenter:
     """Shows one run in its venue: `observe` its events, and `show` until it is over.
 
-    `posts` remembers what the run has posted below its card, `record` what else is kept of it.
+    `posts` are those on record below its card.
     """
 
     def __init__(
@@ -226,26 +164,24 @@ class Presenter:
         view: RunView,
         venue: Venue,
         posts: Posts,
-        record: RunRecord,
+        runs: Runs,
         *,
         clock: Callable[[], float],
     ) -> None:
         self._view = view
         self._heard: list[tuple[Event, float]] = []
-        self._run_id = run.id
-        self._is_programs = run.origin.program is not None
+        self._run = run
         self._venue = venue
-        self._posts = posts
-        self._on_record = record
+        self._on_record = RunRecord(run, runs, posts)
+        self._metrics = runs.metrics
         self._clock = clock
         self._changed = asyncio.Event()
         self._kinds: set[type[Event]] = set()
         self._observed = 0
-        self._ledger = Ledger(run.telling, record.note)
-        self._below = RunPosts(venue, posts, record, self._ledger)
         self._changes = 0
         self._opening: asyncio.Task[None] | None = None
         self._thread: tuple[ThreadPart, ...] | None = None
+        self._whole: set[str] = set()
         self._is_open = self._has_own = self._follows = False
         self._why: tuple[Line, ...] = ()
         self._mention: Mention | None = None
@@ -293,7 +229,7 @@ class Presenter:
 
     def card(self) -> Card:
         """Return the card in its newest state."""
-        buttons = tuple(Button(action, self._run_id) for action in self._actions())
+        buttons = tuple(Button(action, self._run.id) for action in self._actions())
         return Card(card(self.view, self._clock()), buttons)
 
     def _actions(self) -> tuple[ButtonAction, ...]:
@@ -321,7 +257,9 @@ class Presenter:
 
     async def _post_card(self) -> bool:
         try:
-            await self._venue.post_card(self.card, Receipt("card", self._ledger, self._card_is))
+            await self._venue.post_card(
+                self.card, Receipt("card", self._on_record.ledger, self._card_is)
+            )
         except VenueError as error:
             log.info("card_not_posted", reason=error)
             self._lost = error
@@ -331,7 +269,7 @@ class Presenter:
     async def pick_up(self) -> None:
         """Continue on the card of an earlier process; a run that is over gets no other live card."""
         try:
-            is_there = await self._venue.pick_up(self._posts.messages, self._card_is)
+            is_there = await self._venue.pick_up(self._on_record.posts.messages, self._card_is)
         except VenueError as error:
             self._lost = error
             return
@@ -354,7 +292,7 @@ class Presenter:
         Returns `untold` if the asker could not be told, and `None` if the thread isn't complete. A
         program has no thread: it fetches the answer.
         """
-        if self._is_programs:
+        if self._run.origin.program is not None:
             await self._follow()
             await self._edit()
             return "shown"
@@ -395,7 +333,7 @@ class Presenter:
 
         await self._on_record.acknowledgements.acknowledged()
         fits = await self._venue.edit_card(newest, self._urgency, self._card_moved)
-        self._on_record.edited(shown)
+        self._metrics.edited(self._run.origin.platform, shown)
         if is_over:
             self._fits, self._is_complete = fits, True
 
@@ -409,12 +347,15 @@ class Presenter:
 
         Whoever deletes a card that replaced a lost one, too, doesn't want it there.
         """
-        mention = self._mention = self._below.mention(
-            wording.FAILED if self.view.error else wording.DONE
-        )
+        text = wording.FAILED if self.view.error else wording.DONE
+        sent = self._on_record.keeping("mention", text)
+        mention = self._mention = Mention(text, sent, self._on_record.ledger)
         places = (
             (lambda: self._lost is None, self._tell_on_card),
-            (lambda: self._lost and not self._ledger.is_spent(REPLACED), self._tell_in_channel),
+            (
+                lambda: self._lost and not self._on_record.ledger.is_spent(REPLACED),
+                self._tell_in_channel,
+            ),
             (lambda: True, self._tell_directly),
         )
         for is_left, tell in places:
@@ -426,7 +367,7 @@ class Presenter:
                     return True
             except (Unreachable, Revoked) as error:
                 log.warning("not_told", reason=error)
-                return self._below.has_mentioned(mention)
+                return self._on_record.has_mentioned(mention)
             except VenueError as error:
                 log.info("place_lost", place=tell.__name__.strip("_"), reason=error)
         return False
@@ -443,7 +384,7 @@ class Presenter:
             await asyncio.wait({ready}, timeout=DIGEST_SECONDS)
             if ready.done() and not self._is_stalled:
                 await self._post_thread("digest", takes_silence=False)
-            if not self._below.has_mentioned(mention):
+            if not self._on_record.has_mentioned(mention):
                 await self._venue.mention(mention)
 
     async def _complete_card(self) -> None:
@@ -465,11 +406,11 @@ class Presenter:
 
         async def placed(card: str) -> None:
             await self._on_record.place(message=card, card=None, thread=None)
-            await self._ledger.settle(REPLACED)
+            await self._on_record.ledger.settle(REPLACED)
 
-        if self._below.has_mentioned(mention):
+        if self._on_record.has_mentioned(mention):
             return
-        if self._ledger.is_spent(CARD_AGAIN):
+        if self._on_record.ledger.is_spent(CARD_AGAIN):
             await self._venue.mention(mention, link=False)
             return
         self._fits = await self._venue.repost(self.card(), mention, placed)
@@ -477,7 +418,7 @@ class Presenter:
         self._is_open, self._refused = False, None  # a thread may open on the new card
 
     async def _tell_directly(self, mention: Mention) -> None:
-        if not self._below.has_mentioned(mention):
+        if not self._on_record.has_mentioned(mention):
             await self._venue.direct(Card(self.card().message), mention)
 
     # ── the thread ───────────────────────────────────────────────────────────────────────────
@@ -517,9 +458,9 @@ class Presenter:
         had_own = self._has_own
         with self._taking_refusals(takes_silence=takes_silence):
             for at, each in enumerate(shown := self._shown()):
-                if each.kind == kind and not self._below.has_posted(each.message):
+                if each.kind == kind and each.message.key not in self._whole:
                     blocks = (*(() if at else self._why), *each.message.blocks)
-                    await self._below.post(
+                    await self._post(
                         replace(each.message, blocks=blocks),
                         Urgency.THREAD if kind == "member" else Urgency.ANSWER,
                         self._buttons(each, shown),
@@ -528,22 +469,50 @@ class Presenter:
         if had_own and not self._has_own:
             await self._post_thread(kind, takes_silence=takes_silence)
 
+    async def _post(
+        self, message: Message, urgency: Urgency, buttons: tuple[Button, ...], mention: Mention | None
+    ) -> None:
+        """Post a message in as many parts as it takes; below the last one its buttons and a mention.
+
+        Raises `VenueError`. A part that the platform can't take is replaced by a line that says so.
+        """
+        record = self._on_record
+        await record.acknowledgements.acknowledged()
+        parts = [*await self._venue.parts(message)]
+        parts[-1:] = [replace(part, buttons=buttons) for part in parts[-1:]]
+        for number, part in enumerate(parts):
+            key = f"{message.key}.{number}"
+            ends = mention if number == len(parts) - 1 else None
+            receipt = record.receipt(key, part.content)
+            if not receipt or (ends and record.posts.has(WITH_DIGEST, ends.text)):
+                continue
+            try:
+                if ends and not record.has_mentioned(ends):
+                    said = replace(ends, sent=record.keeping(WITH_DIGEST, ends.text))
+                    await self._venue.mention(said, part)
+                else:
+                    await self._venue.post(part, key, receipt, urgency)
+            except Malformed:
+                log.exception("part_malformed", key=key)
+                await self._venue.post(Part(wording.NOT_IN_THREAD), key, receipt, urgency)
+        self._whole.add(message.key)
+
     def _shown(self) -> list[ThreadPart]:
         """Return what is posted below the card: members' messages below a first question's alone."""
         parts = [*(self._thread or ())]
         is_first = self._has_own and not self._follows and any(each.kind == "digest" for each in parts)
         if not is_first and self.view.profile.thread == "digest":
             parts = [each for each in parts if each.kind == "digest"]
-        return [ThreadPart("answer", self._whole()), *parts] if self._is_cut else parts
+        return [ThreadPart("answer", self._answer()), *parts] if self._is_cut else parts
 
     def _buttons(self, posted: ThreadPart, shown: list[ThreadPart]) -> tuple[Button, ...]:
         """Return *Open* below a member's message or, where there are none, for each below the digest."""
         if posted.kind == "member":
-            return (Button("open", self._run_id, posted.seat),)
+            return (Button("open", self._run.id, posted.seat),)
         if posted.kind == "answer" or any(each.kind == "member" for each in shown):
             return ()
         return tuple(
-            Button("open", self._run_id, each.seat, self.view.seats[each.seat].short)
+            Button("open", self._run.id, each.seat, self.view.seats[each.seat].short)
             for each in self._thread or ()
             if each.kind == "member"
         )
@@ -592,7 +561,7 @@ class Presenter:
     def _is_cut(self) -> bool:
         return not self._fits and self.view.final is not None
 
-    def _whole(self) -> Message:
+    def _answer(self) -> Message:
         """Return the answer without the card's bounds."""
         blocks = answer(self.view, self.view.final, self._clock()) if self.view.final else ()
         return Message("answer", (Title(title(self.view)), *blocks))
@@ -600,7 +569,9 @@ class Presenter:
     async def _hand_over(self, why: str, *, is_cut: bool) -> None:
         """Attach the transcript in place of a thread that was refused."""
         try:
-            await self._below.attach(wording.in_file(why, with_answer=is_cut), self._file)
+            note = wording.in_file(why, with_answer=is_cut)
+            if receipt := self._on_record.receipt("transcript", note):
+                await self._venue.attach(note, receipt, await self._file())
             if is_cut:  # the card says where the rest of the answer is
                 await self._venue.edit_card(self.card, self._urgency, self._card_moved)
         except (Unreachable, Revoked) as error:
@@ -615,6 +586,6 @@ class Presenter:
     async def _file(self) -> File:
         await self._on_record.acknowledgements.acknowledged()
         if self.view.conversation_id:
-            return replace(await self._on_record.render_page(), name=f"council-{self._run_id[:8]}.html")
+            return replace(await self._on_record.render_page(), name=f"council-{self._run.id[:8]}.html")
         said = "\n\n".join(map(render, record(self.view)))
-        return File(f"council-{self._run_id[:8]}-thread.md", said)
+        return File(f"council-{self._run.id[:8]}-thread.md", said)
