@@ -33,7 +33,7 @@ from bot.config import logs
 from bot.service.accept import Question
 from bot.service.access import AT_TERMINAL
 from bot.service.costs import Costs
-from bot.service.runs import Runs, build_runs
+from bot.service.runs import Runs
 from council.calls import Ask, Call, Reply
 from council.document.conversation import Source
 from council.models.client import ModelClient
@@ -381,7 +381,7 @@ async def council(ask: Ask, catalog: Catalog) -> AsyncGenerator[Runs]:
     with tempfile.TemporaryDirectory() as folder:
         async with open_library(Path(folder) / "data") as library:
             costs = Costs(catalog=catalog, journal=library.journal, store=library.store)
-            yield build_runs(ask, costs, library.index)
+            yield Runs(ask, costs, library.index)
 
 
 async def one_run(runs: Runs, seed: int = 0) -> None:

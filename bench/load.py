@@ -40,7 +40,7 @@ from bot.service.delivery.venue import Venue
 from bot.service.dispatcher import Dispatcher
 from bot.service.limits import Limits
 from bot.service.run_tasks import RunTasks
-from bot.service.runs import Runs, build_runs
+from bot.service.runs import Runs
 from bot.view.message import Message
 from council.brief import Brief, Discussion, SentFile
 from council.calls import Ask, Call, MemorySteps, Reply
@@ -280,7 +280,7 @@ def runs_of(library: Library, ask: Ask) -> Runs:
         store=library.store,
         channels=Channels(Operator(profiles={"default": PROFILE}), library.overrides),
     )
-    return build_runs(ask, costs, library.index)
+    return Runs(ask, costs, library.index)
 
 
 def dispatcher_of(library: Library, ask: Ask, at_once: int) -> Dispatcher:

@@ -21,7 +21,7 @@ from bot.service.dispatcher import Dispatcher
 from bot.service.metrics import Metrics
 from bot.service.operator_notices import OperatorNotices, Remedies
 from bot.service.run_tasks import Behind, RunTasks
-from bot.service.runs import Runs, build_runs
+from bot.service.runs import Runs
 from bot.service.shared_tasks import Claims, SharedTasks
 from bot.view.wording import cli as wording
 from council.accounts import Directory
@@ -178,7 +178,7 @@ async def open_council(
             warnings=BudgetWarnings(library.journal, counts),
         )
         has_key = configuration.settings.openrouter_api_key is not None
-        runs = build_runs(
+        runs = Runs(
             client.ask,
             costs,
             library.index,

@@ -15,7 +15,7 @@ from rich.console import Console
 from bot.service.accept import Question
 from bot.service.access import AT_TERMINAL
 from bot.service.costs import Costs
-from bot.service.runs import build_runs
+from bot.service.runs import Runs
 from bot.terminal.venue import TerminalChannel
 from bot.view.run import RunView
 from bot.view.wording.figures import listing
@@ -86,7 +86,7 @@ async def told(folder: Path, turn: Turn, *troubled: str) -> Told:
             return await troubled_client.ask(replace(call, deadline=0.05 if is_endless else 60.0))
 
         costs = Costs(catalog=client.catalog, journal=library.journal, store=library.store)
-        runs = build_runs(ask, costs, library.index)
+        runs = Runs(ask, costs, library.index)
         question = Question(
             standing=AT_TERMINAL,
             text="Shard or scale up?",

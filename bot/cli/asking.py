@@ -173,7 +173,7 @@ def ask(
     async def run(terminal: Asker) -> str | None:
         channels = terminal.runs.costs.channels
         seats = (await channels.in_force(terminal_ask.HERE)).asked(options)
-        files = await terminal.runs.preparation.files.read(contents)
+        files = await terminal.runs.files.read(contents)
         if dry_run:
             return await terminal.estimate(seats, text, files, as_json=as_json)
         return await terminal.ask(

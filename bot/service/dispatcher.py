@@ -86,7 +86,7 @@ class Dispatcher:
         self._index = runs.index
         self.admins = admins or Admins()
         self.channels = runs.costs.channels
-        self.operators = runs.endings.operators
+        self.operators = runs.operators
         self.work = tasks.work
 
     def open(self, platform: str, retract: Retract, venue_of: VenueOf) -> None:

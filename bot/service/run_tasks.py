@@ -202,7 +202,7 @@ class RunTasks:
                     group.create_task(self._carry_out(run, venue, presenter, stop))
                     delivery = await self._show(run, presenter, stop, resumed)
                 if delivery:
-                    await self.runs.endings.deliver(run, delivery)
+                    await self.runs.deliver(run, delivery)
             except StorageError:
                 log.exception("run_left_to_the_next_start")
             finally:
@@ -249,7 +249,7 @@ class RunTasks:
             raise
         except Exception as error:
             log.exception("run_crashed")
-            await self.runs.endings.fail(run, presenter.observe, error)
+            await self.runs.fail(run, presenter.observe, error)
 
     @asynccontextmanager
     async def turn(self, run: RunRow, stop: Stop, moved: Callable[[int], None]) -> AsyncGenerator[None]:
@@ -387,7 +387,7 @@ class RunTasks:
     async def unless_too_old(self, run: RunRow) -> RunRow:
         """Return a run; one that was interrupted too long ago is closed."""
         is_too_old = not run.is_over and self.runs.recorder.age(run) > self.within
-        return await self.runs.endings.give_up(run) if is_too_old else run
+        return await self.runs.give_up(run) if is_too_old else run
 
     @contextmanager
     def under_way(self, run: RunRow) -> Generator[Stop]:
@@ -430,7 +430,7 @@ class RunTasks:
         left = [*self._tasks]
         for task in left:
             task.cancel()
-        for background in (self.runs.costs.warnings, self.runs.endings.operators):
+        for background in (self.runs.costs.warnings, self.runs.operators):
             if background:
                 await background.cancel()
         await asyncio.gather(*left, return_exceptions=True)

@@ -246,8 +246,8 @@ class SharedTasks(RunTasks):
                         presenter.observe(RunQueued(position))
                         await presenter.show_place()
                 else:  # nobody would see the answer, so nothing is spent; the asker was told why
-                    await self.runs.endings.fail(run, presenter.observe, RunStopped(), "stopped")
-                    await self.runs.endings.deliver(run, "shown")
+                    await self.runs.fail(run, presenter.observe, RunStopped(), "stopped")
+                    await self.runs.deliver(run, "shown")
                     await self.leave(run.id)
             except StorageError:
                 log.exception("run_left_to_a_sweep")
@@ -470,7 +470,7 @@ class SharedTasks(RunTasks):
                 await self.jobs.defer(run.id, after=AGAIN_SECONDS)
                 return
             if not run.is_over:
-                await self.runs.endings.give_up(run)
+                await self.runs.give_up(run)
             await self.leave(run.id)
             return
         try:

@@ -179,7 +179,7 @@ class Asker:
         if message is None:
             return None
         failed = ((each.member, each.failure) for each in message.failures)
-        for remedy in self.runs.endings.remedies.of(run.brief.profile, failed):
+        for remedy in self.runs.remedies.of(run.brief.profile, failed):
             warn(remedy.sentence)
         return run.conversation_id
 
@@ -230,7 +230,7 @@ class Asker:
             yield (await self.runs.recorder.record(replace(question, run_id=run_id), profile)).run
 
     async def _close(self, run: RunRow) -> None:
-        ended = await self.runs.endings.give_up(run)
+        ended = await self.runs.give_up(run)
         await self.library.journal.deliver(run.id, "shown")
         question = clip(" ".join(run.brief.question.split()), 80)
         if ended.status == "answered":

@@ -25,7 +25,7 @@ from bot.service.accept import Question
 from bot.service.access import AT_TERMINAL
 from bot.service.channels import Channels
 from bot.service.costs import Costs
-from bot.service.runs import Runs, build_runs
+from bot.service.runs import Runs
 from bot.terminal.ask import Surface, lasting_output, person, read_line, say
 from bot.terminal.venue import TerminalChannel, drawn
 from bot.view.message import Block, Line, Message, Pairs
@@ -219,7 +219,7 @@ async def open_examples() -> AsyncGenerator[Library]:
 
 async def record(player: Player, library: Library) -> tuple[Runs, RunRow]:
     costs = Costs(catalog=Catalog(_no_models), journal=library.journal, store=library.store)
-    runs = build_runs(player.ask, costs, library.index)
+    runs = Runs(player.ask, costs, library.index)
     asked = Question(
         standing=AT_TERMINAL,
         text=player.example.question,
@@ -239,7 +239,7 @@ def nobody(configuration: Configuration, library: Library) -> Council:
         store=library.store,
         channels=Channels(operator_of(configuration, {}), library.overrides),
     )
-    return Council({}, build_runs(ask, costs, library.index), Directory(()))
+    return Council({}, Runs(ask, costs, library.index), Directory(()))
 
 
 async def _no_models() -> list[JsonObject]:

@@ -11,7 +11,7 @@ from bot.service.limits import Limits
 from bot.service.metrics import Metrics
 from bot.service.operator_notices import OperatorNotices
 from bot.service.run_tasks import RunTasks
-from bot.service.runs import build_runs
+from bot.service.runs import Runs
 from council.models.costs import Catalog
 from tests.council.scripted import Clock, ScriptedCouncil, no_list, profile
 
@@ -31,7 +31,7 @@ def dispatcher_of(
         channels=channels,
         warnings=BudgetWarnings(library.journal, metrics),
     )
-    runs = build_runs(
+    runs = Runs(
         council.ask,
         costs,
         library.index,

@@ -17,7 +17,7 @@ from bot.service.channels import Channels, Operator
 from bot.service.costs import Costs
 from bot.service.dispatcher import Dispatcher
 from bot.service.limits import Durability, Limits
-from bot.service.runs import build_runs
+from bot.service.runs import Runs
 from bot.service.shared_tasks import Claims, SharedTasks
 from bot.service.waits import Acknowledgements
 from council.models.costs import Catalog
@@ -110,7 +110,7 @@ async def process(
             store=library.store,
             channels=Channels(Operator(profiles={"default": profile()}), library.overrides),
         )
-        runs = build_runs(
+        runs = Runs(
             played.ask,
             costs,
             library.index,

@@ -23,7 +23,7 @@ from bot.service.delivery.outbox import Outbox
 from bot.service.dispatcher import Dispatcher
 from bot.service.limits import Limits
 from bot.service.run_tasks import RunTasks
-from bot.service.runs import build_runs
+from bot.service.runs import Runs
 from bot.slack.bot import SlackAccess, SlackBot, Timing
 from council.calls import Ask, Call, Reply
 from council.models.costs import Catalog
@@ -90,7 +90,7 @@ class Office:
             store=self.library.store,
             channels=Channels(Operator(profiles={"default": profile()}), self.library.overrides),
         )
-        runs = build_runs(
+        runs = Runs(
             self.answer or self.ask,
             costs,
             self.library.index,

@@ -27,7 +27,7 @@ from bot.service.dispatcher import Dispatcher
 from bot.service.limits import Durability, Limits
 from bot.service.metrics import Metrics
 from bot.service.run_tasks import RunTasks
-from bot.service.runs import Runs, build_runs
+from bot.service.runs import Runs
 from bot.service.waits import Acknowledgements
 from council.brief import Brief, Discussion
 from council.document.conversation import Conversation, Source
@@ -118,7 +118,7 @@ async def office(
             channels=channels,
             warnings=BudgetWarnings(library.journal, metrics, calendar or now or Clock()),
         )
-        runs = build_runs(
+        runs = Runs(
             council.ask,
             costs,
             library.index,

@@ -280,9 +280,7 @@ async def linked(folder: Path, text: str, seats: Profile, **asked: object) -> Sc
     council = ScriptedCouncil()
     async with opened(folder, council) as (runs, _), online() as (_, fetcher):
         given = replace(asking(), text=text, **asked)  # pyright: ignore[reportArgumentType]
-        await carried_out(
-            replace(runs, preparation=replace(runs.preparation, fetcher=fetcher)), council, given, seats
-        )
+        await carried_out(replace(runs, fetcher=fetcher), council, given, seats)
     return council
 
 
@@ -335,6 +333,7 @@ async def test_of_a_thread_only_links_that_the_question_names_are_read(tmp_path:
     async with opened(tmp_path, council) as (runs, _), online() as (_, fetcher):
         given = replace(asking(context=Discussion(until="9")), text="Is the example.org post right?")
         run = (await runs.recorder.record(given, profile(links=True))).run
-        online_runs = replace(runs, preparation=replace(runs.preparation, fetcher=fetcher))
-        await online_runs.carry_out(run, council.events.append, None, Sources(read, fetch))
+        await replace(runs, fetcher=fetcher).carry_out(
+            run, council.events.append, None, Sources(read, fetch)
+        )
     assert [url for url, *_ in links_read(council)] == ["https://example.org/post"]

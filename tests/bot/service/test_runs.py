@@ -17,7 +17,7 @@ from bot.service.accept import Question
 from bot.service.access import AT_TERMINAL
 from bot.service.costs import Costs
 from bot.service.metrics import Metrics, Observation
-from bot.service.runs import Runs, Sources, build_runs
+from bot.service.runs import Runs, Sources
 from council.brief import Brief, Discussion, ThreadMessage
 from council.calls import Call, Reply
 from council.document.conversation import Source, UserMessage
@@ -50,7 +50,7 @@ async def opened(folder: Path, council: ScriptedCouncil) -> AsyncGenerator[tuple
     """Open runs over a data folder, their models played by a script."""
     async with open_library(folder) as library:
         yield (
-            build_runs(
+            Runs(
                 council.ask,
                 Costs(catalog=Catalog(no_list), journal=library.journal, store=library.store),
                 library.index,
@@ -62,13 +62,7 @@ async def opened(folder: Path, council: ScriptedCouncil) -> AsyncGenerator[tuple
 
 
 def kept_elsewhere(runs: Runs, **stores: Journal | Conversations) -> Runs:
-    costs = replace(runs.costs, **stores)
-    return replace(
-        runs,
-        recorder=replace(runs.recorder, costs=costs),
-        preparation=replace(runs.preparation, costs=costs),
-        endings=replace(runs.endings, journal=costs.journal, store=costs.store),
-    )
+    return replace(runs, costs=replace(runs.costs, **stores))
 
 
 def question(

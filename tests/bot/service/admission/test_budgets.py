@@ -267,7 +267,7 @@ async def test_a_run_without_an_answer_settles_what_its_calls_cost(tmp_path: Pat
             await council.until_called("stage3.1:chair/man:chairman")
             await place.dispatcher.tasks.drain(0)
             assert [row.settled for row in counted(tmp_path)] == [0]
-            await place.runs.endings.give_up(run)
+            await place.runs.give_up(run)
         else:
             await place.dispatcher.tasks.settled()
     [row] = counted(tmp_path)
