@@ -27,10 +27,7 @@ from storage.journal import spending
 from storage.journal.progress import (
     Posts,
     RunSteps,
-    keep_pictures,
     leave_out,
-    load_earlier_files,
-    load_pictures,
     load_steps,
 )
 from storage.journal.rows import (
@@ -101,6 +98,16 @@ FROM runs
 WHERE delivery IS DISTINCT FROM 'shown' AND origin ->> 'platform' = ? AND created_at >= ?
     AND status = 'running'
 """
+_KEEP_PICTURE = "INSERT INTO pictures (run_id, sha256, content) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+# The same picture in two conversations is kept twice: forgetting one never takes the other's.
+_PICTURES = """
+SELECT run_id, sha256, content FROM pictures
+WHERE run_id IN (SELECT value FROM json_each(?)) AND sha256 IN (SELECT value FROM json_each(?))
+"""
+_EARLIER_FILES = """
+SELECT id, brief FROM runs
+WHERE conversation_id = ? AND id <> ? AND status = 'answered' AND created_at <= ? ORDER BY created_at, id
+"""
 _MOST_TRIES = 10
 """How often a reservation is written that is refused while each budget seems to have room."""
 
@@ -153,11 +160,11 @@ class Journal:
 
         async def record() -> Begun:
             async with asyncio.timeout_at(by):
-                reserving = await self._reserving(run.id, reservation, now)
+                reserving = await self.spending.reserve(run.id, reservation, now)
             try:
                 # Nothing after this may fail: the run exists.
                 accepting = _accepting(entry, bounds)
-                keeping = keep_pictures(run.id, pictures or {})
+                keeping = _keeping(run.id, pictures)
                 await self._database.write((_BEGIN_RUN, row), *keeping, *accepting, *reserving, by=by)
             except (StorageError, TimeoutError):
                 # Asked only now: whoever waits for an acknowledgement would wait for one more read.
@@ -221,16 +228,35 @@ class Journal:
 
         Raises `BudgetExceeded`.
         """
-        keeping = keep_pictures(run_id, pictures or {})
+        keeping = _keeping(run_id, pictures)
         await self._change(run_id, reservation, (_PREPARE, (brief.model_dump_json(), run_id)), *keeping)
 
     async def pictures(self, run: RunRow, wanted: Sequence[Picture]) -> dict[str, str]:
         """Return pictures in Base64, by SHA-256; without those that were forgotten."""
-        return await load_pictures(self._database, run.id, wanted)
+        runs = {each.run or run.id for each in wanted}
+        names = {each.sha256 for each in wanted}
+        rows = await self._database.read(_PICTURES, (listed(runs), listed(names)))
+        return {row["sha256"]: row["content"] for row in rows}
 
     async def earlier_files(self, run: RunRow) -> tuple[Attachment, ...]:
-        """Return what was read of the files of a conversation's answered questions, oldest first."""
-        return await load_earlier_files(self._database, run)
+        """Return what was read of the files of a conversation's answered questions, oldest first.
+
+        Their pictures name the run that keeps them.
+        """
+        found: list[Attachment] = []
+        asked = run.conversation_id, run.id, run.created_at
+        for row in await self._database.read(_EARLIER_FILES, asked):
+            try:
+                brief = Brief.model_validate_json(row["brief"])
+            except ValidationError:  # what can't be read any more is left out, as it is everywhere
+                continue
+            for file in brief.attachments:
+                if not file.is_unread:
+                    pictures = tuple(
+                        each.model_copy(update={"run": row["id"]}) for each in file.pictures
+                    )
+                    found.append(file.model_copy(update={"pictures": pictures}))
+        return tuple(found)
 
     async def press_stop(self, run_id: str) -> None:
         """Record a press of Stop: a run that is continued after a crash stays stopped."""
@@ -296,7 +322,7 @@ class Journal:
         statements = (_REOPEN_RUN, _FORGET_FAILURES, _FORGET_MENTION, _SHOW_NO_MORE)
 
         async def reopen() -> None:
-            reserving = await self._reserving(run_id, reservation, now)
+            reserving = await self.spending.reserve(run_id, reservation, now)
             await self._database.write(
                 *((statement, named) for statement in statements),
                 *_accepting(entry, bounds, again_at=named["now"]),
@@ -436,13 +462,6 @@ class Journal:
                 leave_out(self._database, row["id"], error)
         return found
 
-    async def _reserving(
-        self, run_id: str, reservation: Reservation | None, now: datetime
-    ) -> list[Statement]:
-        if reservation is None:
-            return []
-        return await self.spending.reserve(run_id, reservation, now)
-
     async def _change(
         self, run_id: str, reservation: Reservation | None, *statements: Statement
     ) -> None:
@@ -493,6 +512,10 @@ class Journal:
     async def _epoch(self, run_id: str) -> int | None:
         rows = await self._database.read("SELECT epoch FROM runs WHERE id = ?", (run_id,))
         return cast("int", rows[0]["epoch"]) if rows else None
+
+
+def _keeping(run_id: str, pictures: Mapping[str, str] | None) -> list[Statement]:
+    return [(_KEEP_PICTURE, (run_id, *picture)) for picture in (pictures or {}).items()]
 
 
 def _accepting(

@@ -158,8 +158,12 @@ class Spending:
         self._database = database
         self._new_key = secrets.token_bytes(32)
 
-    async def reserve(self, run_id: str, reservation: Reservation, now: datetime) -> list[Statement]:
+    async def reserve(
+        self, run_id: str, reservation: Reservation | None, now: datetime
+    ) -> list[Statement]:
         """Return the statements that reserve for a run that is on record by then, or was reopened."""
+        if reservation is None:
+            return []
         seen, key = await self._known()
         named = {"run": run_id, **_named(reservation.payer, max(_day(now), seen), key or self._new_key)}
         return [
