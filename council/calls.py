@@ -18,7 +18,6 @@ from council.usage import Usage, total
 
 
 def object_schema(**properties: JsonObject) -> JsonObject:
-    """Return the JSON schema of an object with exactly these properties."""
     return {
         "type": "object",
         "properties": properties,
@@ -46,7 +45,6 @@ class RetryBudget:
         self._beside = beside
 
     def spend(self) -> bool:
-        """Take one retry; return false when none is left."""
         if self.left > 0:
             self.left -= 1
             return True

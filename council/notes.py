@@ -62,7 +62,6 @@ def read_notes(
 
 
 def has_no_answer(mark: str | None, reply: str) -> bool:
-    """Return whether a reply has only notes: the chairman forgot the answer above them."""
     if mark is None:
         return False
     return _NOTE.match(stripped(mark, reply).lstrip()) is not None

@@ -99,11 +99,8 @@ def move_files(place: Path, names: Iterable[str], folder: Path) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Make the names in a folder durable: a rename is stored in the folder, not in the file."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
+    with _open(folder) as descriptor:
         os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def check_room(folder: Path, size: int) -> None:

@@ -38,9 +38,7 @@ def listed(values: Iterable[str | int]) -> str:
 class Row(Protocol):
     """A row of a result, its values by column."""
 
-    def __getitem__(self, key: str, /) -> Any:  # noqa: ANN401 - what a column holds
-        """Return a column's value."""
-        ...
+    def __getitem__(self, key: str, /) -> Any: ...  # noqa: ANN401 - what a column holds
 
     def keys(self) -> Iterable[str]:
         """Return the columns' names."""
@@ -128,7 +126,6 @@ class Database(ABC):
             raise self.too_late()
 
     def too_late(self) -> TimeoutError:
-        """Return the error of a write that didn't begin in time."""
         return TimeoutError(f"{self.name} was busy for too long, so nothing was written")
 
     def _enqueue(self, job: Job) -> None:
@@ -202,26 +199,21 @@ class Database(ABC):
             self._settle(job, error)
 
     def _settle(self, job: Job, error: Exception | None) -> None:
-        """Tell a job's waiter how it ended."""
         if error is not None and not job.is_withdrawn:
             self._fail(job, error)
         elif not job.done.done():
             job.done.set_result(None)
 
     def _fail(self, job: Job, error: Exception) -> None:
-        told = self._explained(error)
+        told = self._told(error)
+        if told is not error:
+            told.__cause__ = error
         if job.done.done():
             asyncio.get_running_loop().call_exception_handler(
                 {"message": "a write that nobody waits for any more has failed", "exception": told}
             )
         else:
             job.done.set_exception(told)
-
-    def _explained(self, error: Exception) -> Exception:
-        told = self._told(error)
-        if told is not error:
-            told.__cause__ = error
-        return told
 
     def _fail_all(self, waiting: Sequence[Job]) -> None:
         if not self.failed.done():

@@ -295,7 +295,6 @@ class Selections:
 
 
 def _about(runs: Sequence[Row]) -> list[str]:
-    """Return the documents that runs are about."""
     return sorted({row["conversation_id"] for row in runs if codec.is_id(row["conversation_id"])})
 
 
@@ -416,14 +415,12 @@ class Forgetting:
         return [(statement, values) for statement in (*listing, *spending.FORGET, *_FORGET)]
 
     async def _revived(self, conversations: Sequence[str], before: str | None) -> set[str]:
-        """Return which of these conversations are no longer too old."""
         if before is None:
             return set()
         values: dict[str, SqlValue] = {"before": before, "conversations": listed(conversations)}
         return {row["id"] for row in await self._database.read(_REVIVED, values)}
 
     async def _without_revived(self, pending: Selection) -> Selection:
-        """Leave out the runs of conversations that are no longer too old."""
         if pending.before is None:
             return pending
         about = await self._database.read(_ABOUT, (listed(pending.runs),))
@@ -439,19 +436,16 @@ class Forgetting:
         while True:
             changes: list[Statement] = []
             for row in await self._database.read(which, (listed(ids),)):
-                brief = self._parsed(row["brief"])
+                try:
+                    brief: JsonObject = orjson.loads(row["brief"])
+                except orjson.JSONDecodeError:
+                    raise self._database.damaged() from None
                 if (changed := change(brief)) != brief:
                     after = orjson.dumps(changed).decode()
                     changes.append((_CHANGE_BRIEF, (after, row["id"], row["brief"])))
             if not changes:
                 return
             await self._database.write(*changes)
-
-    def _parsed(self, brief: str) -> JsonObject:
-        try:
-            return orjson.loads(brief)
-        except orjson.JSONDecodeError:
-            raise self._database.damaged() from None
 
     async def scrub(self, *, large: bool = False) -> None:
         """Overwrite what forgetting has left in the database, if anything and as far as it can.

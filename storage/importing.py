@@ -78,17 +78,15 @@ async def _import_file(
         name = file.name if len(pieces) == 1 else f"{file.name}, conversation {number}"
         try:
             stored = await store.adopt(piece)
-            is_kept = stored is not None or await _is_kept(piece, store)
+            is_kept = stored is not None
+            if not is_kept:
+                there = await asyncio.to_thread(edits.adopted, piece)
+                is_kept = await store.content(there.id) == piece
         except DocumentError as error:
             yield DocumentProblem(name, error.reason)
             continue
         reason = "a conversation with its id is already here, with other content"
         yield stored if is_kept else DocumentProblem(name, reason)
-
-
-async def _is_kept(content: bytes, store: Conversations) -> bool:
-    conversation = await asyncio.to_thread(edits.adopted, content)
-    return await store.content(conversation.id) == content
 
 
 def _files(place: Path) -> list[Path] | DocumentProblem:

@@ -5,7 +5,7 @@ one, though one may be there twice.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import cast
 
@@ -34,16 +34,10 @@ _RESET = "DELETE FROM overrides WHERE platform = ? AND workspace = ? AND channel
 class Overrides:
     """The settings of channels. Every method may raise `StorageError`."""
 
-    def __init__(
-        self,
-        work: WorkList,
-        audit: AuditLog,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
+    def __init__(self, work: WorkList, audit: AuditLog) -> None:
         self._work = work
         self._database = work.database
         self._audit = audit
-        self._now = now
         self._changing = asyncio.Lock()
 
     async def of(self, scope: Scope) -> dict[str, object]:
@@ -70,7 +64,7 @@ class Overrides:
         async with self._changing:
             before = await self.of(scope)
             changed = [key for key, value in changes.items() if before.get(key) != value]
-            at = timestamp(self._now())
+            at = timestamp(datetime.now(UTC))
             place = {"platform": scope.platform, "workspace": scope.workspace, "channel": scope.channel}
             for key in changed:
                 line = {"by": by, "set": key, **place, "from": before.get(key), "to": changes[key]}
@@ -85,19 +79,17 @@ class Overrides:
 
     def noted(self, line: Mapping[str, object]) -> Statement:
         """Return the statement that leaves a line for the audit; `finish` appends it."""
-        return self._work.add("audit", _json({"at": timestamp(self._now()), **line}))
+        return self._work.add("audit", _json({"at": timestamp(datetime.now(UTC)), **line}))
 
     async def finish(self) -> None:
         """Append to the audit what a crash or a failing disk has left."""
         await self._work.carry_out("audit", self.append, by=LATEST)
 
     async def append(self, one: Work) -> list[Statement]:
-        """Append a line to the audit."""
         await self._audit.add(cast("Mapping[str, object]", self._read(one.item)))
         return []
 
     def unreadable(self) -> DamageError:
-        """Return the error that says that a stored value isn't one that this program writes."""
         return self._database.damaged()
 
     def _read(self, text: str) -> object:

@@ -84,7 +84,6 @@ class TextSearch(Protocol):
 
 
 def spaced(text: str) -> str:
-    """Set CJK characters, signs and emoji apart."""
     text = set_apart(text, _GAP)
     return _SIGNS.sub(lambda sign: f"{_GAP}{chr(ord(sign[0]) + _PRIVATE)}{_GAP}", text)
 

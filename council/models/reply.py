@@ -313,7 +313,6 @@ class Completion:
 
 
 def _error(body: JsonObject, choice: JsonObject) -> object:
-    """Return the error that a body or a chunk holds, or is; something false if there is none."""
     holders = (body.get("error"), body.get("errors"), choice.get("error"))
     if found := next(filter(None, holders), None) or as_object(body.get("x_groq")).get("error"):
         return found

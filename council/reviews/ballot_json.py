@@ -189,7 +189,6 @@ _CERTAIN = 4
 
 
 def read_json_ballots(text: str) -> Iterator[tuple[JsonBallot, Span]]:
-    """Yield the objects in a text as ballots, the last one first; most are empty."""
     for found in objects(text):
         yield JsonBallot.of(_unwrapped(found.fields)), found.span
 

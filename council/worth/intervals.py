@@ -47,7 +47,6 @@ def mean_difference(differences: Sequence[float], seed: int, *, resamples: int =
 
 
 def _at_least(hits: int, of: int, share: float) -> float:
-    """Return the probability of so many hits or more: the binomial's upper tail."""
     if share <= 0 or share >= 1:
         return float(share >= 1)
     yes, no, size = math.log(share), math.log1p(-share), math.lgamma(of + 1)

@@ -265,7 +265,11 @@ class ConversationStore(Conversations):
                     _delete_copies(path)
                 if edited.content is None:
                     return Stored(edited.conversation, version)
-                aside = _set_aside(path, now) if edited.sets_aside and now else None
+                aside = None
+                if edited.sets_aside and now:  # a copy: the document stays until the new one replaces it
+                    name = f"{path.name}.broken-{re.sub('[-:.]', '', timestamp(now))}"
+                    aside = path.with_name(name)
+                    replace_file(aside, path.read_bytes())
                 return Stored(edited.conversation, replace_file(path, edited.content), aside)
 
         return await self._in_thread(change)
@@ -359,13 +363,6 @@ def _content(path: Path) -> tuple[bytes, Stamp]:
         return read_regular(path)
     except FileNotFoundError as error:
         raise ConversationNotFound(path.stem, path.parent) from error
-
-
-def _set_aside(path: Path, now: datetime) -> Path:
-    # A copy, not a rename: the document stays until the new one replaces it.
-    beside = path.with_name(f"{path.name}.broken-{re.sub('[-:.]', '', timestamp(now))}")
-    replace_file(beside, path.read_bytes())
-    return beside
 
 
 def _delete(path: Path) -> None:

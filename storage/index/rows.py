@@ -50,7 +50,6 @@ _COLUMNS = [field.name for field in fields(IndexRow)]
 
 
 def index_row(row: Row) -> IndexRow:
-    """Read a row of `conversations`, whatever other columns came with it."""
     values: dict[str, Any] = {name: row[name] for name in _COLUMNS}
     return IndexRow(**values)
 
@@ -94,7 +93,8 @@ class Derived:
 
 def derive(stored: Stored) -> Derived:
     conversation, source = stored.conversation, stored.conversation.source
-    begun = _moment(conversation.created_at) or _from_stamp(stored)
+    begun = _moment(conversation.created_at)
+    begun = begun or datetime.fromtimestamp(stored.stamp.mtime_ns / 1e9, UTC)
     asked = [message for message in conversation.messages if isinstance(message, UserMessage)]
     rows: dict[str, list[Cells]] = {table: [] for table in TABLES}
     for message, asker in zip(conversation.messages, conversation.askers, strict=True):
@@ -202,7 +202,8 @@ def _seats(answer: AssistantMessage) -> Iterable[Cells]:
     winner = next(iter(places), None)
     corrections = {one.model: one for one in answer.stage2_5 or [] if one.fallback is None}
     failed = {one.member for one in answer.failures if one.failure.reason.fault != "council"}
-    members = _members(answer)
+    silent = (one.member for one in answer.failures if one.stage == "stage1")
+    members = [*dict.fromkeys((*(one.model for one in answer.stage1), *silent))]
     calls = _calls(answer, members)
     latencies = answer.usage.latencies if answer.usage else {}
     for member in members:
@@ -223,13 +224,6 @@ def _seats(answer: AssistantMessage) -> Iterable[Cells]:
             "cost": sum(one.cost for one in used) if is_priced else None,
             "seconds": sum(took) / len(took) / 1000 if took else None,
         }
-
-
-def _members(answer: AssistantMessage) -> list[str]:
-    """Return the members of the council: those that answered, then those that failed."""
-    answered = [one.model for one in answer.stage1]
-    failed = [one.member for one in answer.failures if one.stage == "stage1"]
-    return [*dict.fromkeys([*answered, *failed])]
 
 
 def _calls(answer: AssistantMessage, members: Sequence[str]) -> Mapping[str, list[str]]:
@@ -255,7 +249,3 @@ def _moment(text: str | None) -> datetime | None:
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
         return None
-
-
-def _from_stamp(stored: Stored) -> datetime:
-    return datetime.fromtimestamp(stored.stamp.mtime_ns / 1e9, UTC)

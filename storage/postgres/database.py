@@ -214,7 +214,11 @@ class PostgresDatabase(SharedDatabase):
         Raises `psycopg.Error` where none has begun. All is sent before the turn comes: others wait for
         the server's work alone, and not for this process as well.
         """
-        transaction = await self._begin_on(connection)
+        cursor = await connection.execute(_BEGIN)
+        while cursor.nextset():
+            pass
+        row = await cursor.fetchone()
+        transaction = cast("str", row["id"] if row else "")
         begun = [job for job in jobs if job.begin()]
         turn: AsyncCursor[DictRow] | None = None
         try:
@@ -236,13 +240,6 @@ class PostgresDatabase(SharedDatabase):
                 return locked
             return error
         return None
-
-    async def _begin_on(self, connection: Connection) -> str:
-        cursor = await connection.execute(_BEGIN)
-        while cursor.nextset():
-            pass
-        row = await cursor.fetchone()
-        return cast("str", row["id"] if row else "")
 
     async def _is_committed(self, transaction: str) -> bool:
         """Wait until the server says how a transaction ended; at the program's end, not for long."""

@@ -5,7 +5,6 @@ import hashlib
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 
 import psycopg
 import structlog
@@ -51,9 +50,8 @@ class PostgresLocks(Locks):
         self._key = key
         self._held: set[_Hold] = set()
         self._missing: set[_Hold] = set()
-        self._before = self._now = (
-            0  # the numbers of the broken connection and of this one, at the server
-        )
+        # The numbers of the broken connection and of this one, at the server.
+        self._before = self._now = 0
         self._using = asyncio.Lock()
         self._connection: Connection | None = None
         self._answered = 0.0  # by the loop's clock
@@ -64,19 +62,19 @@ class PostgresLocks(Locks):
     async def acquire(
         self, name: str, *, wait: float = 0.0, shared: bool = False
     ) -> AsyncGenerator[bool]:
-        number = self._number(name)
-        take = partial(self._take, _Hold(number, shared))
+        digest = hashlib.blake2b(f"{self._key} {name}".encode(), digest_size=8).digest()
+        hold = _Hold(int.from_bytes(digest, signed=True), shared)
         loop = asyncio.get_running_loop()
         until = loop.time() + wait
-        held = await take()
+        held = await self._take(hold)
         while not held and loop.time() < until:
             await asyncio.sleep(_POLL if wait < _LONG else _LOOK)
-            held = await take()
+            held = await self._take(hold)
         try:
             yield held
         finally:
             if held:
-                await self._give_back(_Hold(number, shared))
+                await self._give_back(hold)
 
     @override
     async def until_unsure(self) -> None:
@@ -103,10 +101,6 @@ class PostgresLocks(Locks):
             await asyncio.wait({self._watching})
         if self._connection is not None:
             await self._connection.close()
-
-    def _number(self, name: str) -> int:
-        digest = hashlib.blake2b(f"{self._key} {name}".encode(), digest_size=8).digest()
-        return int.from_bytes(digest, signed=True)
 
     async def _take(self, hold: _Hold) -> bool:
         async with self._using:

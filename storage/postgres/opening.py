@@ -3,7 +3,7 @@
 import asyncio
 import re
 import time
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Literal
@@ -98,10 +98,17 @@ class PostgresDocuments(Conversations):
     async def read(self, conversation_ids: Sequence[str]) -> list[Stored | DocumentProblem]:
         rows = await self._database.read(_READ_THESE, (listed(conversation_ids),))
 
-        def parse() -> list[Stored | DocumentProblem]:
-            return [_stored(row["id"], bytes(row["content"]), row["mtime_ns"]) for row in rows]
+        def parse() -> Iterator[Stored | DocumentProblem]:
+            for row in rows:
+                content = bytes(row["content"])
+                try:
+                    conversation = edits.read(row["id"], content).conversation
+                except DocumentError as error:
+                    yield DocumentProblem(f"{row['id']}.json", error.reason)
+                else:
+                    yield Stored(conversation, Stamp(row["mtime_ns"], len(content)))
 
-        return await asyncio.to_thread(parse)
+        return await asyncio.to_thread(lambda: [*parse()])
 
     @override
     async def remove(self, conversation_id: str) -> None:
@@ -148,14 +155,6 @@ def _removal(conversation_id: str) -> list[Statement]:
 
 def _copy(conversation_id: str, at: str) -> str:
     return f"{conversation_id}.json.broken-{at}"
-
-
-def _stored(conversation_id: str, content: bytes, mtime_ns: int) -> Stored | DocumentProblem:
-    try:
-        conversation = edits.read(conversation_id, content).conversation
-    except DocumentError as error:
-        return DocumentProblem(f"{conversation_id}.json", error.reason)
-    return Stored(conversation, Stamp(mtime_ns, len(content)))
 
 
 @asynccontextmanager
