@@ -103,7 +103,6 @@ class BillingProvider:
 
     @property
     def dollars(self) -> float:
-        """What is owed by now."""
         return sum(bill.dollars for bill in self.bills)
 
     def by_kind(self) -> dict[str, tuple[int, float]]:

@@ -143,7 +143,6 @@ class ModelServer:
 
     @property
     def open_connections(self) -> int:
-        """How many of them are still open."""
         sockets = (transport.get_extra_info("socket") for transport in self._transports)
         return sum(socket.fileno() != -1 for socket in sockets)
 
@@ -438,7 +437,6 @@ async def _serve(port: int, latency: Callable[[], float]) -> None:
 
 
 def main() -> None:
-    """Serve until ended."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--latency", type=float, default=0.0, help="median seconds before a reply")

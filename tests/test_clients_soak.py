@@ -155,6 +155,5 @@ async def _javascript() -> Path:
 
 
 def _runs(folder: Path) -> Counter[str]:
-    """Count the runs of each question."""
     with closing(sqlite3.connect(folder / "data" / "council.db")) as database:
         return Counter(text for (text,) in database.execute("SELECT brief ->> 'question' FROM runs"))

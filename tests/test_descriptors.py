@@ -53,7 +53,6 @@ class Served:
             return answer.status, time.perf_counter() - began
 
     async def read(self) -> None:
-        """Read the log until it ends."""
         assert self.process.stderr is not None
         while said := await self.process.stderr.read(1 << 16):
             self.logged += said

@@ -74,7 +74,6 @@ class Bot(discord.AutoShardedClient):
         question: str,
         rounds: app_commands.Range[int, 1, 5] = 1,
     ) -> None:
-        """Answer with a card."""
         assert rounds <= 5
         self.interactions.append(interaction)
         view = ui.View(timeout=None)

@@ -58,7 +58,6 @@ FILL = (
 
 
 def gigabytes(address: str) -> float:
-    """Return how large the database is."""
     with psycopg.connect(address, autocommit=True) as operator:
         row = operator.execute("SELECT pg_database_size(current_database())").fetchone()
     assert row

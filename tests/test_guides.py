@@ -29,7 +29,6 @@ ELSEWHERE = ("council init",)
 
 
 def blocks(page: str, language: str) -> list[str]:
-    """Return a page's blocks of code."""
     return re.findall(rf"^```{language}\n(.*?)^```", text(page), re.MULTILINE | re.DOTALL)
 
 
@@ -97,7 +96,6 @@ class Reader:
             assert lines[-1], b"".join(lines)
 
     async def leave(self) -> None:
-        """End what was started."""
         if self.serving is not None:
             self.serving.terminate()
             await self.serving.communicate()

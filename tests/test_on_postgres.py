@@ -20,14 +20,12 @@ from tests.test_team_chat import general_of, pings, running, servers, until
 
 
 def count(address: str, table: str) -> int:
-    """Count a table's rows."""
     with psycopg.connect(address) as connection:
         [(rows,)] = connection.execute(f"SELECT count(*) FROM {table}".encode()).fetchall()  # noqa: S608 - a test
     return rows
 
 
 def on(council: Program, address: str) -> Program:
-    """Return the program with everything in a database."""
     return Program(council.folder, {**council.environment, "DATABASE_URL": address})
 
 

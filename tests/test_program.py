@@ -68,7 +68,6 @@ class Program:
         )
 
     async def __call__(self, *words: str) -> Ended:
-        """Run a command to its end."""
         process = await self.start(*words)
         out, err = await process.communicate()
         return Ended(process.returncode or 0, out.decode(), err.decode())

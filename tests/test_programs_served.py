@@ -26,7 +26,6 @@ async def token_of(council: Program) -> str:
 
 @asynccontextmanager
 async def served(council: Program, port: int) -> AsyncGenerator[Process]:
-    """Serve programs until the block ends."""
     process = await council.start("serve", "--port", str(port))
     try:
         await until_open(port)
@@ -38,7 +37,6 @@ async def served(council: Program, port: int) -> AsyncGenerator[Process]:
 
 
 async def until_open(port: int) -> None:
-    """Wait until somebody listens."""
     while True:
         try:
             _, writer = await asyncio.open_connection("127.0.0.1", port)

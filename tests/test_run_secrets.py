@@ -45,7 +45,6 @@ class Listener:
 
 @asynccontextmanager
 async def listening() -> AsyncGenerator[Listener]:
-    """Listen on a port of this machine."""
     listener = Listener()
     async with await asyncio.start_server(listener, "127.0.0.1") as server:
         listener.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"

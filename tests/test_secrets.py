@@ -208,7 +208,6 @@ class Installation:
         return await (await self.begin(*words, more=more, **environment)).wait()
 
     def assert_clean(self) -> None:
-        """Search everything."""
         assert leaks(self.written) == []
         assert leaking_files(self.folder, ".env", "council.toml", "app_token") == []
         assert [*self.folder.rglob("core*")] == []
@@ -221,7 +220,6 @@ class Installation:
 
 @pytest_asyncio.fixture
 async def installation(tmp_path: Path) -> AsyncIterator[Installation]:
-    """An installation whose every secret is marked."""
     async with servers() as (discord, slack, models):
         discord.world.token = MARKS.discord
         slack.team.token, slack.world.app_token = MARKS.slack_bot, MARKS.slack_app

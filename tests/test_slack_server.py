@@ -46,7 +46,6 @@ def ada(slack: SlackServer) -> User:
 
 @pytest.fixture
 def general(slack: SlackServer, ada: User) -> Channel:
-    """A public channel with Ada and the bot."""
     return slack.add_channel("general", ada)
 
 
@@ -64,7 +63,6 @@ def bolt(slack: SlackServer) -> AsyncApp:
 
 @asynccontextmanager
 async def in_socket_mode(slack: SlackServer, app: AsyncApp) -> AsyncGenerator[None]:
-    """Run the app over a socket."""
     handler = AsyncSocketModeHandler(app, slack.app_token, ping_interval=1)
     await handler.connect_async()
     await slack.connected(1)

@@ -157,7 +157,6 @@ async def test_a_question_on_each_platform_from_card_to_mention(team: Team) -> N
 
 
 def pings(team: Team, room: SlackChannel) -> list[set[str]]:
-    """Return whom the messages of a channel and of its threads pinged."""
     messages = team.slack.messages(room)
     replies = [each for card in messages for each in team.slack.thread(room, card.ts)]
     return [set(each.pinged) for each in [*messages, *replies] if each.pinged]

@@ -27,8 +27,8 @@ from storage.postgres.connection import server
 from storage.postgres.jobs import open_jobs
 from tests.bot.pressing import Click, press
 from tests.bot.service.recording_venue import RecordingVenue
-from tests.bot.service.test_dispatcher import TEAM, no_list
-from tests.council.scripted import ScriptedCouncil, failure, profile
+from tests.bot.service.test_dispatcher import TEAM
+from tests.council.scripted import ScriptedCouncil, failure, no_list, profile
 
 STALLED = 3.0
 

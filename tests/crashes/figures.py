@@ -71,7 +71,6 @@ class Crash:
 
     @property
     def recorded(self) -> frozenset[int]:
-        """The numbers of all recorded replies."""
         return frozenset[int]().union(*(run.replies for run in self.runs.values()))
 
 
@@ -99,7 +98,6 @@ class Figures:
     wrong: list[str] = field(default_factory=list[str])
 
     def add(self, other: "Figures") -> None:
-        """Add another crash's figures."""
         for name in Figures.__slots__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 

@@ -138,7 +138,6 @@ class Scene:
             assert await self.process.wait() == 0, self.log
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Wait for something that the program does."""
         try:
             async with asyncio.timeout(SECONDS):
                 while not condition():
@@ -208,5 +207,4 @@ def on_slack(request: web.Request, body: str) -> str:
 
 
 def of_models(request: web.Request, _: str) -> str:
-    """Name what the provider is asked."""
     return "call" if request.path.endswith("/completions") else "model list"

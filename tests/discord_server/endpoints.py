@@ -38,7 +38,6 @@ def gateway(call: Call) -> Json:
 
 @route("GET /users/@me")
 def me(call: Call) -> Json:
-    """Return the bot's own account."""
     return wire.own_user(call.world.bot)
 
 
@@ -227,7 +226,6 @@ def thread_from_message(call: Call) -> Json:
 
 @route("GET /channels/{channel_id}/thread-members/{user_id}")
 def get_thread_member(call: Call) -> Json:
-    """Return somebody's membership of a thread."""
     thread, person = visible(call.world, call.id("channel_id")), call.id("user_id")
     if person not in thread.joined:
         raise errors.ApiError(*errors.UNKNOWN_MEMBER)

@@ -60,7 +60,6 @@ class Fault(Passing):
             self.gate.set()
 
     def covers(self, route: str, about: "About", now: float) -> bool:
-        """Return whether this request is one that fails."""
         if self.is_over(now) or self.route not in {route, "*"}:
             return False
         if self.channel is not None and self.channel != about.channel:

@@ -236,7 +236,6 @@ def _exhausted(retry_after: float, *, is_global: bool) -> dict[str, str]:
 
 
 def body_of(call: Call) -> Json:
-    """Return the JSON object a body must be."""
     body: object = call.body
     if not isinstance(body, dict):
         raise ApiError(400, 50109, "The request body contains invalid JSON.")

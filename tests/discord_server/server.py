@@ -120,13 +120,11 @@ class DiscordServer:
 
     @property
     def bot(self) -> User:
-        """Return the bot's account."""
         return self.world.bot
 
     # ── the world ────────────────────────────────────────────────────────────────────────────
 
     def user(self, name: str) -> User:
-        """Open an account."""
         return self.world.add_user(name)
 
     def guild(
@@ -155,7 +153,6 @@ class DiscordServer:
         return member
 
     def member(self, guild: Guild, name: str, permissions: int = 0) -> User:
-        """Open an account and let it into the guild."""
         user = self.user(name)
         self.join(guild, user, permissions)
         return user
@@ -229,7 +226,6 @@ class DiscordServer:
         posting.delete(self.world, message)
 
     def delete_channel(self, channel: Channel) -> None:
-        """Let a moderator delete a channel or thread."""
         posting.remove_channel(self.world, channel)
 
     def upload(
@@ -241,7 +237,6 @@ class DiscordServer:
     # ── people ───────────────────────────────────────────────────────────────────────────────
 
     def slash(self, channel: Channel, user: User, name: str, **options: Any) -> Interaction:
-        """Use a slash command."""
         command = commands.find(self.world, channel, user, name, commands.CHAT_INPUT)
         filled = commands.fill(command, options)
         return self._interact(SLASH, channel, user, _called(command, filled))
@@ -324,7 +319,6 @@ class DiscordServer:
         return message
 
     def mention(self, channel: Channel, user: User, text: str) -> Message:
-        """Let somebody mention the bot in front of a text."""
         return self.say(channel, user, f"{self.bot.mention} {text}")
 
     def redeliver(self, happening: Interaction | Message, times: int = 3) -> None:

@@ -71,12 +71,10 @@ class Clock:
         return self._read() + self._ahead
 
     def advance(self, seconds: float) -> None:
-        """Let time pass at once."""
         self._ahead += seconds
 
 
 def iso(moment: float) -> str:
-    """Write a moment as Discord does."""
     return datetime.fromtimestamp(moment, UTC).isoformat()
 
 
@@ -91,7 +89,6 @@ class User:
 
     @property
     def mention(self) -> str:
-        """Return the text that mentions this account."""
         return f"<@{self.id}>"
 
 
@@ -161,17 +158,14 @@ class Channel:
 
     @property
     def is_thread(self) -> bool:
-        """Return whether this is a thread of another channel."""
         return self.type in THREADS
 
     @property
     def is_private(self) -> bool:
-        """Return whether only those who joined can see it."""
         return self.type is ChannelType.PRIVATE_THREAD
 
     @property
     def mention(self) -> str:
-        """Return the text that links here."""
         return f"<#{self.id}>"
 
 
@@ -241,7 +235,6 @@ class Message:
 
     @property
     def content(self) -> str:
-        """Return the plain content as it is now."""
         return self.now.content
 
     @property
@@ -250,12 +243,10 @@ class Message:
 
     @property
     def attachments(self) -> list[Attachment]:
-        """Return the files as they are now."""
         return self.now.attachments
 
     @property
     def ephemeral(self) -> bool:
-        """Return whether only one person sees it."""
         return self.visible_to is not None
 
     @property
@@ -265,7 +256,6 @@ class Message:
 
     @property
     def buttons(self) -> list[Json]:
-        """Return the buttons in reading order."""
         return [component for component in self.components if component["type"] == 2]
 
     @property
@@ -362,7 +352,6 @@ class World:
         return self._last
 
     def add_user(self, name: str, *, bot: bool = False) -> User:
-        """Open an account."""
         user = User(self.snowflake(), name, bot=bot)
         self.users[user.id] = user
         return user

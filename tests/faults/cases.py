@@ -74,7 +74,6 @@ class Case:
 
     @property
     def title(self) -> str:
-        """Return a failing case's name."""
         if self.target.scene == "event":
             return f"{self.target.platform}: {self.trouble.name}"
         return f"{self.target.platform}: {self.target.title}, {self.trouble.name}, {self.length}"
@@ -215,7 +214,6 @@ def _discord(target: Target) -> Iterator[Trouble]:
 
 
 def every() -> Iterator[Case]:
-    """Yield the whole matrix."""
     for target in TARGETS:
         for trouble in troubles(target):
             for length in target.lengths:
@@ -226,5 +224,4 @@ def every() -> Iterator[Case]:
 
 
 def event(platform: PlatformName, name: str) -> Case:
-    """Return the case of an admin's action."""
     return Case(Target(platform, name, scene="event"), Trouble(name, "event"), "")

@@ -36,11 +36,9 @@ class DiscordEndpoints(BaseModel):
     endpoints: dict[str, list[int]]
 
     def errors(self, endpoint: str) -> list[int]:
-        """Return every documented code of an endpoint."""
         return sorted({*self.common, *self.endpoints[endpoint]})
 
     def status(self, code: int) -> int:
-        """Return the HTTP status that comes with a code."""
         return self.codes[code][0]
 
 

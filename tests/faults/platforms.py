@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-import random
 import re
 import shutil
 import tempfile
@@ -17,19 +16,16 @@ from typing import Any, ClassVar, Literal, Protocol, Self
 from bot.app import Library, open_lookup
 from bot.discord.bot import DiscordBot
 from bot.past.lookup import Lookup
-from bot.service.channels import Channels, Operator
-from bot.service.costs import Costs
 from bot.service.delivery.outbox import Outbox
 from bot.service.dispatcher import Dispatcher
 from bot.service.limits import Limits
 from bot.service.run_tasks import RunTasks
-from bot.service.runs import Runs
 from bot.slack.bot import SlackAccess, SlackBot, Timing
 from council.calls import Ask, Call, Reply
-from council.models.costs import Catalog
 from tests import discord_server, slack_server
+from tests.bot.dispatching import runs_of
 from tests.bot.shown import blocks_text
-from tests.council.scripted import ScriptedCouncil, no_list, profile
+from tests.council.scripted import ScriptedCouncil
 from tests.discord_server import Clock, DiscordServer, Permission
 from tests.faults.virtual_time import VirtualLoop
 from tests.library import open_library
@@ -83,20 +79,7 @@ class Office:
         return datetime.fromtimestamp(self.loop.wall(), UTC)
 
     def dispatcher(self) -> Dispatcher:
-        """Return a dispatcher as a start builds it."""
-        costs = Costs(
-            catalog=Catalog(no_list),
-            journal=self.library.journal,
-            store=self.library.store,
-            channels=Channels(Operator(profiles={"default": profile()}), self.library.overrides),
-        )
-        runs = Runs(
-            self.answer or self.ask,
-            costs,
-            self.library.index,
-            now=self.now,
-            entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
-        )
+        runs = runs_of(self.library, self.answer or self.ask, now=self.now)
         return Dispatcher(RunTasks(runs, self.limits, clock=self.loop.time))
 
     @classmethod
@@ -132,7 +115,6 @@ class Asker(Protocol):
         return str(self.user.id)
 
     def answered(self) -> float:
-        """Return when the answer was final."""
         return self.office.answered[self.number]
 
 
@@ -153,7 +135,6 @@ class Platform(Protocol):
     def refused_requests(self) -> int: ...  # Count the requests over a limit
 
     async def stop(self) -> None:
-        """End the bot at once."""
         await self._open.aclose()
 
     async def settled(self) -> None:
@@ -161,7 +142,6 @@ class Platform(Protocol):
         await self._dispatcher.tasks.settled()
 
     def fail(self, target: str, **how: Any) -> Fault:
-        """Make a method or an endpoint fail."""
         return self.server.fail(target, **how)
 
     @property
@@ -197,7 +177,6 @@ def _folder() -> Generator[Path]:
 
 
 def _most(contents: Iterable[str]) -> int:
-    """Return how often the most frequent one is there."""
     return max(Counter(contents).values(), default=0)
 
 

@@ -133,7 +133,6 @@ def read() -> Stored:
 
 
 def write_tables() -> None:
-    """Write the tables of the stored result."""
     TABLES.write_text(with_tables(TABLES.read_text(), read()))
 
 

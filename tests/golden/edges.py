@@ -104,7 +104,6 @@ def documents(office: Office) -> Iterator[Block]:
 
 
 def alike(block: Block, known: Mapping[str, str]) -> str:
-    """Return a block as others are compared with it."""
     return named("\n".join([block[0], *block[1]]), known)
 
 

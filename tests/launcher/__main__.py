@@ -111,7 +111,6 @@ def kill(children: Iterable[int]) -> None:
 
 
 def reap(children: dict[int, int]) -> None:
-    """Tell the ends of all children that have ended."""
     for pid in [*children]:
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:

@@ -21,7 +21,6 @@ class Balancer:
         self._session: aiohttp.ClientSession | None = None
 
     def next(self, port: int) -> None:
-        """Let the next request go to this port."""
         self._turns = itertools.count(self._ports.index(port))
 
     async def __aenter__(self) -> Self:

@@ -20,7 +20,6 @@ def body_of(request: object) -> str:
 
 
 async def recorded_replies(address: str) -> set[int]:
-    """Return the numbers of all replies that the journal has."""
     async with await psycopg.AsyncConnection.connect(address, autocommit=True) as connection:
         rows = await (await connection.execute("SELECT outcome FROM steps")).fetchall()
     return {int(found[1]) for (outcome,) in rows if (found := NUMBER.search(outcome))}

@@ -171,7 +171,6 @@ class Scene:
         self.processes[name].send_signal(signal.SIGCONT)
 
     async def end(self) -> None:
-        """End every process as an operator does."""
         for process in self.processes.values():
             if process.returncode is None:
                 process.send_signal(signal.SIGTERM)
@@ -181,7 +180,6 @@ class Scene:
         assert "Traceback" not in self.log, self.log
 
     async def end_one(self, name: str) -> None:
-        """End a process as an operator does."""
         self.processes[name].send_signal(signal.SIGTERM)
         async with asyncio.timeout(SECONDS):
             await self.processes[name].wait()
@@ -243,7 +241,6 @@ class Scene:
         return time.monotonic() - began
 
     async def query(self, sql: str, *values: object) -> list[tuple[object, ...]]:
-        """Read something from the database."""
         async with await psycopg.AsyncConnection.connect(self.address, autocommit=True) as connection:
             return await (await connection.execute(sql.encode(), values)).fetchall()
 
@@ -272,7 +269,6 @@ class Scene:
         return time.monotonic() - began
 
     async def taken(self) -> list[Asked]:
-        """Return the questions that are on record."""
         rows = await self.query("SELECT brief::json ->> 'question' FROM runs")
         texts = {row[0] for row in rows}
         return [question for question in self.asked if question.text in texts]

@@ -46,7 +46,6 @@ class Wire:
         self._open.set()
 
     def reset(self) -> None:
-        """Break every connection."""
         for writer in self._writers:
             writer.transport.abort()
 

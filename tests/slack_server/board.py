@@ -127,7 +127,6 @@ class Board:
         )
 
     def schedule(self, team: Team, channel: Channel, content: Json, post_at: Any) -> Scheduled:
-        """Schedule a checked message."""
         now = self.world.clock()
         if not str(post_at or "").isdigit():
             raise Refused("invalid_time")
@@ -178,7 +177,6 @@ class Board:
         via: Literal["chat.postEphemeral", "response_url", "ack"],
         thread_ts: str | None = None,
     ) -> Ephemeral:
-        """Show a message to one person."""
         text, blocks = content["text"], cast("list[Json]", content["blocks"] or [])
         now, ts = self.world.clock(), self.world.new_ts()
         self.world.ephemerals.append(Ephemeral(channel, user, text, blocks, now, ts, via, thread_ts))

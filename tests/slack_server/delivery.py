@@ -119,7 +119,6 @@ class Courier:
         return sum(not socket.retiring and not socket.ws.closed for socket in self._sockets)
 
     def send(self, kind: Kind, payload: Json) -> Delivery:
-        """Start delivering."""
         delivery = Delivery(uuid4().hex, kind, payload)
         self.deliveries.append(delivery)
         task = asyncio.create_task(self._deliver(delivery))
@@ -139,7 +138,6 @@ class Courier:
         return await self._try(delivery, len(delivery.attempts), reason)
 
     def forget(self) -> None:
-        """Forget every delivery so far."""
         self.deliveries.clear()
         self._waiting.clear()
 

@@ -44,7 +44,6 @@ class Fault(Passing):
 
     @property
     def refuses(self) -> bool:
-        """Return whether the call is answered by the fault."""
         return self.error is not None or self.status != web.HTTPOk.status_code or self.html
 
 

@@ -27,7 +27,6 @@ class Files:
         """The ids of the files that were handed over, in order."""
 
     def routes(self) -> list[web.RouteDef]:
-        """Return the routes that the server mounts."""
         return [
             web.post("/upload/v1/{file}", self._upload),
             web.get("/files-pri/{file}/{name}", self._download),

@@ -35,7 +35,6 @@ class ResponseUrls:
         self._urls: dict[str, ResponseUrl] = {}
 
     def routes(self) -> list[web.RouteDef]:
-        """Return the routes that the server mounts."""
         return [web.post("/response/{key}", self._respond)]
 
     def new(

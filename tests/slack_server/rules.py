@@ -152,7 +152,6 @@ class Changes:
                 future.set_result(None)
 
     def next(self) -> asyncio.Future[None]:
-        """Return a future that is done at the next change."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
         return future

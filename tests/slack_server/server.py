@@ -102,12 +102,10 @@ class SlackServer:
 
     @property
     def api_url(self) -> str:
-        """Return the base URL of the Web API."""
         return f"{self.world.origin}/api/"
 
     @property
     def token(self) -> str:
-        """Return the bot token of the first workspace."""
         return self.team.token
 
     @property
@@ -335,7 +333,6 @@ class SlackServer:
         self.changes.happened()
 
     def tell(self, team: Team, event: Json, at: float | None = None) -> Delivery:
-        """Send an event from a workspace."""
         payload = payloads.event_callback(
             self.world.app_id, team, event, self.clock() if at is None else at
         )
@@ -347,7 +344,6 @@ class SlackServer:
         self.changes.happened()
 
     async def drop_sockets(self) -> None:
-        """Cut the bot's sockets."""
         await self.courier.drop()
 
     # -- what a test sees
@@ -390,7 +386,6 @@ class SlackServer:
         return busiest_minute([call.at for call in self.calls(method) if call.team == home])
 
     def messages(self, channel: Channel | str) -> list[Message]:
-        """Return a channel's messages without threads."""
         self.api.board.post_scheduled()
         shown = self._channel(channel).messages.values()
         return [m for m in shown if m.thread_ts is None and m.deleted_at is None]
@@ -403,7 +398,6 @@ class SlackServer:
         return self._channel(channel).messages[ts]
 
     def ephemerals(self, channel: Channel | str, user: User | str) -> list[Ephemeral]:
-        """What only this person sees in a channel."""
         place, reader = self._channel(channel).id, self._user(user).id
         shown = (e for e in self.world.ephemerals if e.deleted_at is None)
         return [e for e in shown if (e.channel, e.user) == (place, reader)]

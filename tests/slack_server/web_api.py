@@ -72,7 +72,6 @@ class WebApi:
         }
 
     def routes(self) -> list[web.RouteDef]:
-        """What the server mounts."""
         return [
             web.route("*", "/api/{method}", self._answer),
             *self.files.routes(),

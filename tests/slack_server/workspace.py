@@ -335,7 +335,6 @@ class Workspace:
         return team
 
     def add_user(self, name: str, team: Team, *, admin: bool = False, owner: bool = False) -> User:
-        """Let somebody join a workspace."""
         user = User(self.new_id("U"), name, team.id, is_admin=admin or owner, is_owner=owner)
         self.users[user.id] = user
         return user
@@ -357,7 +356,6 @@ class Workspace:
         return self.add_channel("directmessage", team, "im", members)
 
     def keep(self, message: Message) -> Message:
-        """Put a message into its channel."""
         messages = self.channels[message.channel].messages
         messages[message.ts] = message
         if message.thread_ts in messages:

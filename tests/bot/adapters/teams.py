@@ -181,7 +181,6 @@ class Team(Protocol[Card, Note, Form, Sent]):
     async def redeliver(self, sent: Sent) -> None: ...  # Deliver the same form again
 
     def told_directly(self, who: str) -> list[str]:
-        """Return what the bot's direct messages to somebody say."""
         return [self.text(each) for each in self.directly(who)]
 
     # Let the next direct message to somebody, posted or not, get no response
@@ -218,7 +217,6 @@ class Team(Protocol[Card, Note, Form, Sent]):
         self.configure(profiles={"default": default.model_copy(update=settings)})
 
     async def set_here(self, **settings: object) -> None:
-        """Change the channel's settings."""
         here = Scope(self.platform, self.workspace, self.channel.strip("<#>"))
         await self.library.overrides.change(here, settings, f"{self.platform}:1")
 
@@ -239,7 +237,6 @@ class Team(Protocol[Card, Note, Form, Sent]):
         await self.dispatcher.tasks.settled()
 
     async def deliveries(self) -> list[str | None]:
-        """Return how each run was delivered."""
         rows = await self.library.database.read("SELECT delivery FROM runs")
         return [row["delivery"] for row in rows]
 
@@ -248,7 +245,6 @@ class Team(Protocol[Card, Note, Form, Sent]):
         return [await self.library.store.load(row.id) for row in rows]
 
     async def questions(self) -> list[str]:
-        """Return what was asked in the one conversation there is."""
         [one] = await self.conversations()
         return [each.content for each in one.messages if isinstance(each, UserMessage)]
 

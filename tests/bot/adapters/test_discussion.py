@@ -17,7 +17,6 @@ FIRST = f"stage1.1:{FOUR[0]}"
 
 @pytest.fixture
 def talks(team: AnyTeam) -> AnyTalks:
-    """Threads of people."""
     return TALKS[team.platform](team)
 
 

@@ -111,7 +111,6 @@ def script() -> dict[str, Script]:
 
 
 def wired(team: AnyTeam, messages: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return messages as the platform's API gives them."""
     if isinstance(team, DiscordTeam):
         drawn = [discord_wire.message(each, team.server.world) for each in messages]
         used = {"type": 2, "name": "council"}

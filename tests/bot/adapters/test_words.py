@@ -19,7 +19,6 @@ ALERT, FORWARD, COMPONENTS = ROWS[0], ROWS[6], ROWS[8]
 
 @pytest.fixture
 def talks(team: AnyTeam) -> AnyTalks:
-    """Threads of people."""
     return TALKS[team.platform](team)
 
 

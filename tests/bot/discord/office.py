@@ -66,7 +66,6 @@ class Office:
         self.dispatcher = dispatcher_of(self.library, self.council, admins)
 
     async def card(self, asked: Interaction) -> Message:
-        """Wait for the card that answers an interaction."""
         card = (await asked.acknowledged()).message
         assert card is not None
         assert not card.ephemeral, card.text
@@ -100,7 +99,6 @@ class Office:
         return self.server.messages(channel, by_bot=True)[before:]
 
     async def documents(self) -> list[str]:
-        """Return the ids of all conversations."""
         return [row.id for row in await self.library.index.find_as_operator("")]
 
 

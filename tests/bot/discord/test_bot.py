@@ -27,12 +27,10 @@ ANSWER = "The council's answer, written by chair/man."
 
 
 def button(card: Message, label: str) -> str:
-    """Return the custom id of a button on the card."""
     return next(part["custom_id"] for part in card.buttons if part["label"] == label)
 
 
 def texts(server: DiscordServer, channel: Channel) -> list[str]:
-    """Return what the bot has written into a channel."""
     return [message.text for message in server.messages(channel, by_bot=True)]
 
 
@@ -165,7 +163,6 @@ async def test_profiles_are_proposed_while_somebody_types(server: DiscordServer,
 
 
 def digest(server: DiscordServer, channel: Channel, label: str) -> Message:
-    """Return the first message of a thread that has this button."""
     return next(
         message
         for message in server.messages(channel, by_bot=True)

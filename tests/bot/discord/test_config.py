@@ -14,13 +14,11 @@ ADMINS = "Somebody with Manage Server, or one of the council's own admins,"
 
 
 def boss(team: Office) -> User:
-    """Let somebody in who manages the server."""
     assert team.general.guild is not None
     return team.server.member(team.general.guild, "grace", Permission.MANAGE_GUILD)
 
 
 def configure(team: Office, user: User, **options: object) -> Interaction:
-    """Use the command."""
     return team.server.slash(team.general, user, "council-config", **options)
 
 

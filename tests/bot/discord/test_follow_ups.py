@@ -26,7 +26,6 @@ async def told(server: DiscordServer, submitted: Interaction) -> str:
 
 
 def cards(server: DiscordServer, channel: Channel) -> list[Message]:
-    """Return the finished cards in a channel or thread."""
     posted = server.messages(channel, by_bot=True)
     return [m for m in posted if "Follow up" in [part["label"] for part in m.buttons]]
 

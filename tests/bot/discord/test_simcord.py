@@ -106,7 +106,6 @@ def text(message: discord.Message | ResponseMessage) -> str:
 
 
 def labels(card: discord.Message) -> list[str | None]:
-    """Return the labels of a card's buttons."""
     rows = [row for row in card.components if isinstance(row, discord.ActionRow)]
     return [
         button.label for row in rows for button in row.children if isinstance(button, discord.Button)

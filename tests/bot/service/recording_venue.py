@@ -63,7 +63,6 @@ class RecordingVenue(Venue):
         return self.files[file.address]
 
     async def post_card(self, newest: Callable[[], Card], sent: Sent) -> str:
-        """Take the first state."""
         self._check("post_card")
         self.cards.append(newest())
         await sent("card-1")
@@ -96,7 +95,6 @@ class RecordingVenue(Venue):
         return "thread-1" if self.has_own else None, None
 
     async def pick_up(self, posted: frozenset[str], found: Sent) -> bool:
-        """Find the card that is there."""
         self._check("pick_up")
         self.known = posted
         if self.cards:
@@ -104,12 +102,10 @@ class RecordingVenue(Venue):
         return bool(self.cards)
 
     async def parts(self, message: Message) -> Sequence[Part]:
-        """Leave a message whole."""
         self._parts[render(message)] = message
         return [Part(render(message))]
 
     async def post(self, part: Part, key: str, sent: Sent, urgency: Urgency = Urgency.THREAD) -> str:
-        """Take a message."""
         del urgency
         self._check("post")
         self.posted.append(self._parts.get(part.text) or Message(key, (Line(part.text),)))
@@ -143,7 +139,6 @@ class RecordingVenue(Venue):
         return len(render(card.message)) <= self.room
 
     async def direct(self, card: Card, mention: Mention) -> None:
-        """Take a direct message."""
         self._check("direct")
         self.directs.append((mention.text, card))
         await mention.sent("direct-1")

@@ -1,13 +1,13 @@
 """The dispatcher and the presenter: a run from request to mention, and every refusal."""
 
 import asyncio
-import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,16 +16,15 @@ from bot.errors import Malformed, NotAllowed, Refusal, Unreachable, UsageError, 
 from bot.render.markdown import render
 from bot.service.accept import Question
 from bot.service.access import AT_TERMINAL, Admins
-from bot.service.channels import Channels, Operator
+from bot.service.channels import Operator
 from bot.service.commands import RunOptions
-from bot.service.costs import BudgetWarnings, Costs, Prices, unknown
+from bot.service.costs import Prices, unknown
 from bot.service.delivery import presenter
 from bot.service.delivery.chat import Button, Card, File, Part
 from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.posts import Mention, Sent
 from bot.service.dispatcher import Dispatcher
 from bot.service.limits import Durability, Limits
-from bot.service.metrics import Metrics
 from bot.service.run_tasks import RunTasks
 from bot.service.runs import Runs
 from bot.service.waits import Acknowledgements
@@ -36,9 +35,10 @@ from storage.errors import DocumentError
 from storage.journal.journal import Journal
 from storage.journal.rows import RunRow
 from storage.scope import Scope
+from tests.bot.dispatching import runs_of
 from tests.bot.pressing import Click, press
 from tests.bot.service.recording_venue import RecordingVenue
-from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, no_list, profile
+from tests.council.scripted import FOUR, ScriptedCouncil, failure, profile
 from tests.council.worth.test_depth import AGREED
 from tests.library import open_library
 
@@ -67,13 +67,28 @@ class Office:
         )
         return await self.dispatcher.accept(question)
 
-    async def see(self, venue: RecordingVenue, key: str = "1", **more: object) -> RunRow:
-        """Ask a question and show its run to the end."""
-        run = await self.ask(key, **more)  # pyright: ignore[reportArgumentType] - named per test
+    async def begin(self, venue: Any, key: str = "1", **more: Any) -> RunRow:
+        """Ask a question and begin to show its run."""
+        run = await self.ask(key, **more)
         assert run is not None
         self.dispatcher.tasks.begin(run, venue)
+        return run
+
+    async def see(self, venue: Any, key: str = "1", **more: Any) -> RunRow:
+        """Ask a question and show its run to the end."""
+        run = await self.begin(venue, key, **more)
         await self.dispatcher.tasks.settled()
         return run
+
+    async def show(self, run: RunRow) -> None:
+        """Show a run to the end, to nobody in particular."""
+        self.dispatcher.tasks.begin(run, RecordingVenue())
+        await self.dispatcher.tasks.settled()
+
+    async def row(self, run: RunRow) -> RunRow:
+        found = await self.library.journal.get(run.id)
+        assert found is not None
+        return found
 
     @asynccontextmanager
     async def showing_later(self, venue: RecordingVenue) -> AsyncGenerator[None]:
@@ -104,29 +119,13 @@ async def office(
     calendar: Callable[[], datetime] | None = None,
     **limits: int,
 ) -> AsyncGenerator[Office]:
-    """Open a dispatcher."""
     async with open_library(folder) as library:
         if calendar:
             library.journal = Journal(library.database, calendar)
-        channels = Channels(Operator(profiles={"default": profile()}), library.overrides)
-        metrics = Metrics()
-        costs = Costs(
-            catalog=catalog or Catalog(no_list),
-            prices=prices,
-            journal=library.journal,
-            store=library.store,
-            channels=channels,
-            warnings=BudgetWarnings(library.journal, metrics, calendar or now or Clock()),
-        )
-        runs = Runs(
-            council.ask,
-            costs,
-            library.index,
-            now=calendar or now or Clock(),
-            entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
-            metrics=metrics,
-            # No platform acknowledges what these tests ask; a delay that none waits for is waited out.
-            acknowledgements=Acknowledgements(longest_delay=0.0),
+        # No platform acknowledges what these tests ask; a delay that none waits for is waited out.
+        waits, told = Acknowledgements(longest_delay=0.0), calendar or now
+        runs = runs_of(
+            library, council.ask, catalog=catalog, prices=prices, now=told, acknowledgements=waits
         )
         durability = Durability(resume_within=resume_within)
         tasks = RunTasks(runs, Limits.model_validate(limits), durability, sleep=sleep)
@@ -140,9 +139,7 @@ async def test_waiting_edits_show_only_the_newest_state(tmp_path: Path) -> None:
     venue = RecordingVenue()
     venue.gate.clear()
     async with office(tmp_path, ScriptedCouncil()) as place:
-        run = await place.ask()
-        assert run is not None
-        place.dispatcher.tasks.begin(run, venue)
+        run = await place.begin(venue)
         while not (row := await place.library.journal.get(run.id)) or row.status == "running":
             await asyncio.sleep(0.001)
         await asyncio.sleep(0.002)
@@ -260,8 +257,7 @@ async def test_a_retry_counts_as_well(tmp_path: Path) -> None:
         assert await place.ask("2") is not None
         with pytest.raises(UsageError, match="1 question waiting"):
             await press(place.dispatcher, "retry", click(failed), lambda _: RecordingVenue())
-        row = await place.library.journal.get(failed.id)
-        assert row is not None
+        row = await place.row(failed)
         assert row.status == "failed"
 
 
@@ -295,8 +291,7 @@ async def test_a_card_that_is_refused_late_does_not_cost_what_is_paid_for(tmp_pa
     venue = Refusing(refuse={"post_card": Malformed("doesn't take it")})
     async with office(tmp_path, council) as place:
         run = await place.see(venue)
-        ended = await place.library.journal.get(run.id)
-    assert ended is not None
+        ended = await place.row(run)
     assert (ended.status, ended.delivery) == ("answered", "shown")
     assert [*venue.mentions, *venue.reposts, *venue.directs] != []
 
@@ -362,8 +357,7 @@ async def test_a_run_that_cannot_be_shown_is_not_paid_for(tmp_path: Path) -> Non
     council = ScriptedCouncil(held={f"stage1.1:{name}" for name in FOUR})
     async with office(tmp_path, council) as place:
         run = await place.see(venue)
-        row = await place.library.journal.get(run.id)
-    assert row is not None
+        row = await place.row(run)
     assert row.status == "stopped"
     assert council.finished == []
 
@@ -422,8 +416,7 @@ async def test_a_transcript_that_cannot_be_posted_costs_itself_alone(
         monkeypatch.setattr("bot.service.delivery.presenter.page_of", broken)
     async with office(tmp_path, ScriptedCouncil()) as place:
         run = await place.see(venue)
-        row = await place.library.journal.get(run.id)
-        assert row is not None
+        row = await place.row(run)
         assert row.delivery == delivery
     assert [message.key for message in venue.posted] == ["ranking"]
     assert venue.posted_at_mention == 1
@@ -442,7 +435,6 @@ async def test_a_bad_question_is_refused_in_words(tmp_path: Path, text: str, sai
 
 
 def click(run: RunRow, user: str = "U1", where: Mapping[str, str] | None = None) -> Click:
-    """Press a button of a run."""
     source = TEAM.model_copy(update={"user": user, **(where or {})})
     return Click(run_id=run.id, source=source, is_admin=False)
 
@@ -520,13 +512,10 @@ async def test_halted_runs_are_over_before_anything_is_deleted(tmp_path: Path) -
     held = f"stage1.1:{FOUR[0]}"
     council = ScriptedCouncil(held={held})
     async with office(tmp_path, council) as place:
-        run = await place.ask()
-        assert run is not None
-        place.dispatcher.tasks.begin(run, RecordingVenue())
+        run = await place.begin(RecordingVenue())
         await council.until_called(held)
         await place.dispatcher.tasks.halt([run.id, "unknown"])
-        ended = await place.library.journal.get(run.id)
-        assert ended is not None
+        ended = await place.row(run)
         assert ended.status == "stopped"
         await place.dispatcher.tasks.halt([run.id])
 
@@ -543,9 +532,7 @@ async def test_stop_ends_the_reading_of_a_thread(tmp_path: Path) -> None:
 
     venue = Slow()
     async with office(tmp_path, ScriptedCouncil()) as place:
-        run = await place.ask(context=Discussion(until="9"))
-        assert run is not None
-        place.dispatcher.tasks.begin(run, venue)
+        run = await place.begin(venue, context=Discussion(until="9"))
         while not venue.readings:
             await asyncio.sleep(0)
         stop = place.dispatcher.tasks.stops.get(run.id)
@@ -553,13 +540,11 @@ async def test_stop_ends_the_reading_of_a_thread(tmp_path: Path) -> None:
         stop.press()
         async with asyncio.timeout(10):
             await place.dispatcher.tasks.settled()
-        ended = await place.library.journal.get(run.id)
-        assert ended is not None
+        ended = await place.row(run)
         assert (ended.status, place.council.calls) == ("stopped", [])
         await place.dispatcher.tasks.retry(ended, lambda _: venue, TEAM)
         await place.dispatcher.tasks.settled()
-        again = await place.library.journal.get(run.id)
-        assert again is not None
+        again = await place.row(run)
         assert (again.status, venue.readings) == ("answered", 2)
 
 

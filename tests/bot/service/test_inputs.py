@@ -50,7 +50,6 @@ def seeing(*places: int, chairman: bool = False) -> Profile:
 
 
 def asking(*names: str, key: str = "event-1", **asked: object) -> Question:
-    """Return a question that comes with these files."""
     given, _ = question(key)
     sent = tuple(SentFile(name=f"{name}.x", address=name, size=9) for name in names)
     values = {"sent": sent, **asked}
@@ -60,7 +59,6 @@ def asking(*names: str, key: str = "event-1", **asked: object) -> Question:
 
 
 async def carried_out(runs: Runs, council: ScriptedCouncil, asked: Question, seats: Profile) -> RunRow:
-    """Record a question and carry it out."""
     run = (await runs.recorder.record(asked, seats)).run
     await runs.carry_out(run, council.events.append, None, Sources(fetch=fetch))
     return run
@@ -285,7 +283,6 @@ async def linked(folder: Path, text: str, seats: Profile, **asked: object) -> Sc
 
 
 def links_read(council: ScriptedCouncil) -> list[tuple[str, int | None, str | None]]:
-    """Return what people are told of the links."""
     return [
         (link.url, link.words, link.omitted)
         for event in council.events

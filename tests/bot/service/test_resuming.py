@@ -31,9 +31,7 @@ async def interrupted(
     """Ask, and let the process end while these calls are in flight."""
     council.held |= {*held}
     async with office(folder, council) as place:
-        run = await place.ask()
-        assert run is not None
-        place.dispatcher.tasks.begin(run, venue)
+        run = await place.begin(venue)
         await council.until_called(*held)
     return run
 
@@ -43,9 +41,7 @@ async def resumed(place: Office, venue: RecordingVenue) -> RunRow:
     [run] = await place.dispatcher.tasks.undelivered("slack")
     await place.dispatcher.tasks.resume([run], lambda _: venue)
     await place.dispatcher.tasks.settled()
-    ended = await place.library.journal.get(run.id)
-    assert ended is not None
-    return ended
+    return await place.row(run)
 
 
 def calls(*councils: ScriptedCouncil) -> Sequence[str]:
@@ -67,9 +63,7 @@ async def test_calls_go_first_and_then_cards(tmp_path: Path, monkeypatch: pytest
 
     async with office(tmp_path, first) as place:
         for key in ("1", "2"):
-            run = await place.ask(key)
-            assert run is not None
-            place.dispatcher.tasks.begin(run, RecordingVenue())
+            await place.begin(RecordingVenue(), key)
         while calls(first).count(CHAIR) < 2:
             await asyncio.sleep(0.001)
     async with office(tmp_path, second) as place:
@@ -121,9 +115,7 @@ async def test_a_failure_that_was_not_shown_is_shown_without_a_call(tmp_path: Pa
     council = ScriptedCouncil(script={"stage1": failure("rate_limited")})
     stuck = RecordingVenue(refuse={"edit_card": Unreachable("Slack can't be reached")})
     async with office(tmp_path, council) as place:
-        run = await place.ask()
-        assert run is not None
-        place.dispatcher.tasks.begin(run, stuck)
+        run = await place.begin(stuck)
         while not (row := await place.library.journal.get(run.id)) or not row.is_over:
             await asyncio.sleep(0)
     second, venue = ScriptedCouncil(), RecordingVenue(cards=stuck.cards)
@@ -150,8 +142,7 @@ async def test_a_run_that_is_retried_before_it_is_resumed_is_shown_once(tmp_path
         await place.dispatcher.tasks.resume([run], lambda _: venue)
         second.release(CHAIR)
         await place.dispatcher.tasks.settled()
-        ended = await place.library.journal.get(run.id)
-    assert ended is not None
+        ended = await place.row(run)
     assert (ended.status, ended.delivery) == ("answered", "shown")
     assert len(calls(second)) == len(set(calls(second)))
     assert len(venue.mentions) == 1
@@ -179,9 +170,7 @@ async def test_too_old_a_run_whose_answer_was_written_is_answered(
     async with office(tmp_path, council) as place:
         for record in ("finish", "deliver"):
             monkeypatch.setattr(place.library.journal, record, lose)
-        run = await place.ask()
-        assert run
-        place.dispatcher.tasks.begin(run, venue)
+        await place.begin(venue)
         await place.dispatcher.tasks.settled()
     paid, answered_buttons = len(calls(council)), [button.action for button in venue.cards[-1].buttons]
     async with office(tmp_path, council, resume_within=0, now=utc_now) as place:
@@ -223,9 +212,7 @@ async def test_a_retry_asks_only_who_failed_and_what_depends_on_it(tmp_path: Pat
     )
     venue = RecordingVenue()
     async with office(tmp_path, council) as place:
-        run = await place.ask()
-        assert run is not None
-        place.dispatcher.tasks.begin(run, venue)
+        run = await place.begin(venue)
         await council.until_called(*(f"stage2.1:{name}" for name in FOUR))
         for _ in range(2):
             await press(place.dispatcher, "stop", click(run))
@@ -236,8 +223,7 @@ async def test_a_retry_asks_only_who_failed_and_what_depends_on_it(tmp_path: Pat
         council.calls.clear()
         await press(place.dispatcher, "retry", click(run), lambda _: venue)
         await place.dispatcher.tasks.settled()
-        ended = await place.library.journal.get(run.id)
-    assert ended is not None
+        ended = await place.row(run)
     assert (ended.status, ended.delivery, ended.retries) == ("answered", "shown", 1)
     assert not any(call.step.startswith("stage1") for call in council.calls)
     assert f"stage2.1:{FOUR[0]}" in calls(council)
@@ -323,17 +309,14 @@ async def test_retry_before_all_is_shown_changes_nothing(tmp_path: Path) -> None
 
     council, venue = ScriptedCouncil(script={"stage1": failure("unavailable")}), SlowMention()
     async with office(tmp_path, council) as place:
-        run = await place.ask()
-        assert run is not None
-        place.dispatcher.tasks.begin(run, venue)
+        run = await place.begin(venue)
         while not any(button.action == "retry" for card in venue.cards for button in card.buttons):
             await asyncio.sleep(0.001)
         with pytest.raises(Refusal, match="already in progress"):
             await press(place.dispatcher, "retry", click(run), lambda _: venue)
         mentioning.set()
         await place.dispatcher.tasks.settled()
-        ended = await place.library.journal.get(run.id)
-    assert ended is not None
+        ended = await place.row(run)
     assert (ended.status, ended.delivery) == ("failed", "shown")
 
 
@@ -357,8 +340,7 @@ async def test_a_run_is_closed_before_it_counts_as_shown(
 
         monkeypatch.setattr(database, "write", refuse)
         run = await place.see(venue)
-        ended = await place.library.journal.get(run.id)
-    assert ended is not None
+        ended = await place.row(run)
     assert (ended.status, ended.delivery) == ("answered" if answers else "failed", "shown")
     assert (ended.error is None) is answers
     assert refused[0] != refused[1] == venue.texts[-1]
@@ -382,9 +364,7 @@ async def test_stop_throws_no_reply_away_that_waits_for_the_disk(
             await write(*statements, by=by)  # pyright: ignore[reportArgumentType] - passed on as they are
 
         monkeypatch.setattr(database, "write", refuse)
-        run = await place.ask()
-        assert run is not None
-        place.dispatcher.tasks.begin(run, venue)
+        run = await place.begin(venue)
         while not any("Paused: the council's data" in text for text in venue.texts):
             await asyncio.sleep(0.001)
         await press(place.dispatcher, "stop", click(run))
@@ -404,9 +384,7 @@ async def test_runs_of_one_conversation_continue_in_order(tmp_path: Path) -> Non
     thread = Source(platform="slack", workspace="T1", channel="C1", thread="card-1", user="U1")
     first.held |= {f"stage1.1:{name}" for name in FOUR}
     async with office(tmp_path, first) as place:
-        run = await place.ask()
-        assert run is not None
-        place.dispatcher.tasks.begin(run, venue)
+        run = await place.begin(venue)
         await first.until_called(*first.held)
         follow_up = await place.ask("2", "And in two years?", thread)
         assert follow_up is not None

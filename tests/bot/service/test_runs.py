@@ -1,7 +1,6 @@
 """A run with its journal, document and index: what is kept with an answer and without one, and what is counted."""
 
 import asyncio
-import random
 import uuid
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -15,7 +14,6 @@ import structlog.testing
 from bot.app import Library
 from bot.service.accept import Question
 from bot.service.access import AT_TERMINAL
-from bot.service.costs import Costs
 from bot.service.metrics import Metrics, Observation
 from bot.service.runs import Runs, Sources
 from council.brief import Brief, Discussion, ThreadMessage
@@ -32,14 +30,14 @@ from council.events import (
     StageCompleted,
     StageStarted,
 )
-from council.models.costs import Catalog
 from council.profile import Member, Profile
 from council.usage import Usage
 from storage.documents.conversations import Conversations, Stored
 from storage.errors import ConversationNotFound
 from storage.journal.journal import Journal
 from storage.journal.rows import RunRow
-from tests.council.scripted import FOUR, Clock, ScriptedCouncil, failure, no_list, profile
+from tests.bot.dispatching import runs_of
+from tests.council.scripted import FOUR, ScriptedCouncil, failure, profile
 from tests.library import open_library
 
 TEAM = Source(platform="slack", workspace="T1", channel="C1", user="U1")
@@ -49,16 +47,7 @@ TEAM = Source(platform="slack", workspace="T1", channel="C1", user="U1")
 async def opened(folder: Path, council: ScriptedCouncil) -> AsyncGenerator[tuple[Runs, Library]]:
     """Open runs over a data folder, their models played by a script."""
     async with open_library(folder) as library:
-        yield (
-            Runs(
-                council.ask,
-                Costs(catalog=Catalog(no_list), journal=library.journal, store=library.store),
-                library.index,
-                now=Clock(),
-                entropy=random.Random(1),  # noqa: S311 - a test draws the same each time
-            ),
-            library,
-        )
+        yield runs_of(library, council.ask), library
 
 
 def kept_elsewhere(runs: Runs, **stores: Journal | Conversations) -> Runs:

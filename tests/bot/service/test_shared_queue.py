@@ -52,7 +52,6 @@ class Made:
 
 
 def shared_queue(coordination: SlowCoordination, jobs: Made) -> SharedTasks:
-    """Return a process's part of the queue."""
     journal = SimpleNamespace(work=None)
     return SharedTasks(
         cast("Runs", SimpleNamespace(costs=SimpleNamespace(journal=journal))),

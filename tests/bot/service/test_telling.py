@@ -30,8 +30,7 @@ async def told(folder: Path, venue: RecordingVenue, **options: object) -> str | 
     """Ask, show, and return how the run was delivered."""
     async with office(folder, ScriptedCouncil(), **options) as place:  # pyright: ignore[reportArgumentType] - named per test
         run = await place.see(venue)
-        found = await place.library.journal.get(run.id)
-        assert found is not None
+        found = await place.row(run)
         return found.delivery
 
 
@@ -40,8 +39,7 @@ async def test_a_card_that_moved_is_on_record_until_there_is_another(tmp_path: P
     venue = RecordingVenue(moves=True)
     async with office(tmp_path, ScriptedCouncil()) as place:
         run = await place.see(venue)
-        found = await place.library.journal.get(run.id)
-        assert found is not None
+        found = await place.row(run)
         assert (found.origin.message, found.origin.card) == ("card-1", "card-3")
 
     class Lost(RecordingVenue):
@@ -55,8 +53,7 @@ async def test_a_card_that_moved_is_on_record_until_there_is_another(tmp_path: P
     lost = Lost(moves=True, refuse={"open_thread": GONE})
     async with office(tmp_path / "other", ScriptedCouncil()) as place:
         run = await place.see(lost)
-        found = await place.library.journal.get(run.id)
-        assert found is not None
+        found = await place.row(run)
         assert (found.origin.message, found.origin.card) == ("card-2", None)
 
 
@@ -103,8 +100,7 @@ async def test_an_answer_refused_everywhere_is_untold(tmp_path: Path, refusal: V
     venue = RecordingVenue(refuse=dict.fromkeys(EVERYWHERE, refusal))
     async with office(tmp_path, ScriptedCouncil()) as place:
         run = await place.see(venue)
-        found = await place.library.journal.get(run.id)
-        assert found is not None
+        found = await place.row(run)
         assert (found.status, found.delivery) == ("answered", "untold")
         assert (await place.library.store.load(run.conversation_id)).messages
 
@@ -188,8 +184,7 @@ async def test_an_asker_who_was_told_stays_told(tmp_path: Path) -> None:
         [run] = await place.dispatcher.tasks.undelivered("slack")
         await place.dispatcher.tasks.resume([run], lambda _: venue)
         await place.dispatcher.tasks.settled()
-        found = await place.library.journal.get(run.id)
-    assert found is not None
+        found = await place.row(run)
     assert found.delivery is None
     assert venue.mentions == [DONE]
 
@@ -221,9 +216,7 @@ async def test_a_forgotten_run_is_told_nowhere(tmp_path: Path) -> None:
     council = ScriptedCouncil(held={CHAIR})
     venue = RecordingVenue(refuse={"edit_card": GONE, "open_thread": GONE})
     async with office(tmp_path, council) as place:
-        run = await place.ask()
-        assert run is not None
-        place.dispatcher.tasks.begin(run, venue)
+        run = await place.begin(venue)
         await council.until_called(CHAIR)
         await place.library.database.write(("DELETE FROM runs WHERE id = ?", (run.id,)))
         council.release(CHAIR)
@@ -289,8 +282,7 @@ async def test_a_thread_that_crashes_does_not_keep_the_asker_waiting(tmp_path: P
     venue = RecordingVenue(refuse={"post": RuntimeError("a bug")})
     async with office(tmp_path, ScriptedCouncil()) as place:
         run = await place.see(venue)
-        found = await place.library.journal.get(run.id)
-        assert found is not None
+        found = await place.row(run)
         assert found.delivery is None
     assert venue.mentions == [DONE]
 
@@ -307,8 +299,7 @@ async def test_a_run_that_crashes_outside_its_stages_ends_its_card(
 
         monkeypatch.setattr(Queue, "turn", broken)
         run = await place.see(venue)
-        found = await place.library.journal.get(run.id)
-        assert found is not None
+        found = await place.row(run)
         assert (found.status, found.delivery) == ("failed", "shown")
     assert run.id in venue.texts[-1]
     assert venue.mentions == ["The council could not answer; the card says why."]
@@ -319,9 +310,7 @@ async def test_stop_reaches_a_run_that_is_not_picked_up_yet(tmp_path: Path) -> N
     first, second, venue = ScriptedCouncil(), ScriptedCouncil(), RecordingVenue()
     first.held |= {f"stage1.1:{name}" for name in FOUR}
     async with office(tmp_path, first) as place:
-        run = await place.ask()
-        assert run is not None
-        place.dispatcher.tasks.begin(run, venue)
+        run = await place.begin(venue)
         await first.until_called(f"stage1.1:{FOUR[0]}")
     async with office(tmp_path, second) as place:
         runs = await place.dispatcher.tasks.undelivered("slack")

@@ -26,7 +26,6 @@ LINE = "Usually 1 min 20 s, $0.12"
 
 
 def text(view: RunView, now: float = 0.3) -> str:
-    """Return a card as Markdown."""
     return render(card(view, now))
 
 

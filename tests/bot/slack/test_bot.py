@@ -62,7 +62,6 @@ class Sleeper:
 
 
 def labels(message: Message | Ephemeral) -> list[str]:
-    """Return the labels of a message's buttons."""
     return [element["text"]["text"] for element, _ in message.elements()]
 
 
@@ -103,7 +102,6 @@ class Place:
         return [message.pinged for message in messages if message.bot_id and message.pinged]
 
     def told(self, user: User, channel: Channel | None = None) -> list[str]:
-        """Return what only this person was shown."""
         return [shown.text for shown in self.slack.ephemerals(channel or self.general, user)]
 
     async def until_told(self, user: User, channel: Channel | None = None) -> str:

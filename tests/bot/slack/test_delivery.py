@@ -23,7 +23,6 @@ async def run_of(place: Place) -> RunRow:
 
 
 def told(place: Place) -> Message:
-    """Return the one message that mentions the asker."""
     [message] = [each for each in place.slack.told(place.ada) if each.deleted_at is None]
     return message
 

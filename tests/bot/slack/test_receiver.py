@@ -25,7 +25,6 @@ DEEP = b"[" * 100_000 + b"]" * 100_000
 
 
 def signed(body: bytes, stamp: str | None = None) -> dict[str, str]:
-    """Return Slack's headers for a body."""
     stamp = stamp or str(int(time.time()))
     digest = hmac.new(SECRET.encode(), f"v0:{stamp}:".encode() + body, hashlib.sha256).hexdigest()
     return {
@@ -49,7 +48,6 @@ class Place:
             return answer.status
 
     async def pass_on(self, request: AsyncBoltRequest) -> BoltResponse:
-        """Take a request that was verified."""
         self.passed_on.append(request)
         return BoltResponse(status=200, body="ok")
 

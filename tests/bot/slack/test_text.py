@@ -68,7 +68,6 @@ def section(text: str) -> Json:
 
 
 def context(text: str) -> Json:
-    """Return a small line."""
     return {"type": "context", "elements": [plain(text)]}
 
 

@@ -64,12 +64,10 @@ class Ledger:
         await self.database.write(*((statement, values) for statement in spending.FORGET))
 
     async def months(self) -> list[str]:
-        """Return the months of which anything is kept."""
         rows = await self.database.read("SELECT DISTINCT month FROM spending ORDER BY month")
         return [row["month"] for row in rows]
 
     async def parts(self, *budgeted: str) -> tuple[int, int]:
-        """Return what was spent and what is reserved."""
         scope, period = budgeted
         name = {"user": "u", "channel": "c", "workspace": "w"}[scope]
         return await self.spending.parts((scope, period), name, self.now)  # pyright: ignore[reportArgumentType] - named per test

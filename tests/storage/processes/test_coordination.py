@@ -63,7 +63,6 @@ class Process:
 
 @asynccontextmanager
 async def process(address: str) -> AsyncGenerator[Process]:
-    """Open the database as one process does."""
     async with open_postgres(address) as database:
         yield Process(address, database, Journal(database), Coordination(database))
 
@@ -358,7 +357,6 @@ WRITES: dict[str, Write] = {
 
 
 async def kept(stores: Stores) -> list[list[dict[str, object]]]:
-    """Return everything that is kept of runs."""
     return [
         [
             {key: row[key] for key in row.keys()}  # noqa: SIM118 - a row isn't a mapping
@@ -526,7 +524,6 @@ async def test_the_rate_is_never_exceeded(one: Process, other: Process) -> None:
 
 
 async def now(process: Process) -> float:
-    """Return the server's time."""
     [row] = await process.database.read("SELECT seconds_now() AS now")
     return row["now"]
 

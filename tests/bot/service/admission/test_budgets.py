@@ -34,13 +34,11 @@ SPENT = 0.013
 
 
 def prices(profile: str, member: Member) -> Price:
-    """Charge everybody the same."""
     del profile, member
     return Price(0.000_001, 0.000_002)
 
 
 def partly(profile: str, member: Member) -> Price | None:
-    """Know only the chairman's price."""
     return prices(profile, member) if member.model == "chair/man" else None
 
 
@@ -73,7 +71,6 @@ def counted(folder: Path) -> list[Spending]:
 
 
 async def ask(place: Office, key: str, source: Source = TEAM, **more: Any) -> RunRow:
-    """Ask a question that is accepted."""
     run = await place.ask(key, source=source, **more)
     assert run is not None
     return run
@@ -87,18 +84,15 @@ async def refused(place: Office, key: str, source: Source = TEAM, **more: Any) -
 
 
 def allow(place: Office, **budgets: float) -> None:
-    """Put budgets in force."""
     place.dispatcher.reconfigure(
         Operator(profiles={"default": profile()}, budgets=Budgets.model_validate(budgets))
     )
 
 
 async def reserved_by_one(place: Office, folder: Path) -> int:
-    """Return what the usual question reserves."""
     run = await ask(place, "first")
     [row] = counted(folder)
-    place.dispatcher.tasks.begin(run, RecordingVenue())
-    await place.dispatcher.tasks.settled()
+    await place.show(run)
     return row.reserved
 
 
@@ -118,8 +112,7 @@ async def test_a_hundred_questions_at_once_never_reserve_more_than_a_budget(tmp_
         assert [row.amount for row in open_] == [each] * 7
         assert settled == Spending(round(SPENT * NANO), 1, each)
         for run in taken:
-            place.dispatcher.tasks.begin(run, RecordingVenue())
-        await place.dispatcher.tasks.settled()
+            await place.show(run)
         assert {(row.amount, row.settled) for row in counted(tmp_path)} == {(round(SPENT * NANO), 1)}
         for run in taken:
             [_, message] = (await place.library.store.load(run.conversation_id)).messages
@@ -289,8 +282,7 @@ async def test_retry_reserves_again_and_pays_only_what_is_asked_again(tmp_path: 
         click = Click(run.id, presser)
         with pytest.raises(Refusal, match=r"Your budget for today is \$0\.01; nothing is used"):
             await press(place.dispatcher, "retry", click, lambda _: RecordingVenue())
-        left = await place.library.journal.get(run.id)
-        assert left is not None
+        left = await place.row(run)
         assert (left.status, left.retries) == ("stopped", 0)
         allow(place, user_day=0.15)
         council.held.clear()
@@ -310,8 +302,7 @@ async def test_forgetting_leaves_no_id_and_resets_no_budget(tmp_path: Path) -> N
     somebody = Source(platform="slack", workspace="T1", channel="C1", user="U0FORGOTTEN")
     async with office(tmp_path, ScriptedCouncil(), prices=prices) as place:
         run = await ask(place, "1", somebody)
-        place.dispatcher.tasks.begin(run, RecordingVenue())
-        await place.dispatcher.tasks.settled()
+        await place.show(run)
         forgetting = place.library.forgetting
         await forgetting.forget(await forgetting.select.user("slack", "U0FORGOTTEN"), by="admin")
         await forgetting.scrub()
@@ -408,8 +399,7 @@ async def test_without_budget_for_the_final_answer_the_best_one_is_used(tmp_path
     async with office(tmp_path, council, prices=prices) as place:
         allow(place, run=0.15)
         run = await ask(place, "1")
-        place.dispatcher.tasks.begin(run, RecordingVenue())
-        await place.dispatcher.tasks.settled()
+        await place.show(run)
         [_, message] = (await place.library.store.load(run.conversation_id)).messages
     assert isinstance(message, AssistantMessage)
     assert (len(council.calls), message.stage3.source) == (4, "verbatim")
@@ -422,8 +412,7 @@ async def test_a_run_reserves_more_while_its_budgets_have_room(tmp_path: Path) -
     async with office(tmp_path, council, prices=prices) as place:
         allow(place, channel_day=1)
         run = await ask(place, "1")
-        place.dispatcher.tasks.begin(run, RecordingVenue())
-        await place.dispatcher.tasks.settled()
+        await place.show(run)
         assert len(council.calls) == 13
         [row] = counted(tmp_path)
         assert row.amount == round(0.409 * NANO) < row.reserved
@@ -431,8 +420,7 @@ async def test_a_run_reserves_more_while_its_budgets_have_room(tmp_path: Path) -
         await ask(place, "takes what is left")
         council.calls.clear()
         run = await ask(place, "2")
-        place.dispatcher.tasks.begin(run, RecordingVenue())
-        await place.dispatcher.tasks.settled()
+        await place.show(run)
         assert len(council.calls) == 4
 
 
@@ -444,8 +432,7 @@ async def test_ten_answers_say_what_the_next_one_reserves(tmp_path: Path) -> Non
         async def reserves(key: str, source: Source = TEAM, **more: Any) -> int:
             run = await ask(place, key, source, **more)
             [row] = [row for row in counted(tmp_path) if not row.settled]
-            place.dispatcher.tasks.begin(run, RecordingVenue())
-            await place.dispatcher.tasks.settled()
+            await place.show(run)
             return row.reserved
 
         full = {await reserves(str(number)) for number in range(10)}
@@ -460,8 +447,7 @@ async def test_ten_answers_say_what_the_next_one_reserves(tmp_path: Path) -> Non
         assert await reserves("dear") == least + 1
         allow(place, run=(least + 2) / NANO)
         run = await ask(place, "at the limit")
-        place.dispatcher.tasks.begin(run, RecordingVenue())
-        await place.dispatcher.tasks.settled()
+        await place.show(run)
         [*_, message] = (await place.library.store.load(run.conversation_id)).messages
     assert isinstance(message, AssistantMessage)
     assert message.stage3.source == "chairman"

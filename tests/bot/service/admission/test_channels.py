@@ -48,7 +48,6 @@ UNCHANGED = "Nothing was changed."
 
 
 def shown(message: Message) -> dict[str, str]:
-    """Return the settings that a message shows."""
     [pairs] = [block for block in message.blocks if isinstance(block, Pairs)]
     return dict(pairs.rows)
 
@@ -60,7 +59,6 @@ def lines(message: Message) -> list[str]:
 async def change(
     channels: Channels, typed: str, here: Source = HERE, standing: Requester = PLACE
 ) -> Message:
-    """Change settings as an admin types it."""
     return await configure(
         channels, parse_options(CONFIG, typed), here, standing, is_admin=True, used=nothing_used
     )
@@ -78,7 +76,6 @@ async def nothing_used(_: Source) -> list[Used]:
 
 
 def opened(library: Library, operator: Operator = OPERATOR) -> Channels:
-    """Return the channels of a data folder."""
     return Channels(operator, library.overrides)
 
 

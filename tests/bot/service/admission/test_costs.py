@@ -89,7 +89,6 @@ class World:
 
     @property
     def budgets(self) -> Budgets:
-        """What is in force in the channel."""
         return CHANNELS
 
     async def reserve(self, run_id: str, reservation: Reservation) -> None:
@@ -259,7 +258,6 @@ async def test_a_run_waits_for_budgets_that_cannot_be_read(monkeypatch: pytest.M
 
 
 def call(model: str = "a/one", step: str = "stage1.1:a/one") -> Call:
-    """Return a call of one of the council's members."""
     return Call(step=step, member=Member(model=model), prompt=lambda: (), deadline=1.0)
 
 

@@ -20,7 +20,6 @@ def backlog(**limits: int) -> Backlog:
 
 
 def arrive(waiting: Backlog, *keys: str, source: Source = HERE) -> None:
-    """Admit questions."""
     for key in keys:
         with waiting.admitted(key, source):
             pass

@@ -16,7 +16,6 @@ OPEN: set[Permission] = {"look", "share", "ask again", "follow up", "vote", "ret
 
 
 def may(action: Permission, who: Source, *, is_admin: bool = False, asker: str | None = "U1") -> bool:
-    """Return whether somebody may do something to what Ada asked."""
     try:
         check(action, who, is_admin=is_admin, asker=asker)
     except Refusal:

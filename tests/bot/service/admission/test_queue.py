@@ -27,7 +27,6 @@ class Line:
     async def arrive(
         self, name: str, channel: str = "c", user: str = "", conversation: str = ""
     ) -> None:
-        """Add a run."""
         ticket = Ticket(channel, user or name, conversation or name)
         self._ends[name] = asyncio.Event()
         self.positions[name] = []
@@ -46,7 +45,6 @@ class Line:
         await asyncio.sleep(0)
 
     async def close(self) -> None:
-        """End everything."""
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)

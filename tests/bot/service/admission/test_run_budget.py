@@ -30,7 +30,6 @@ PRICE = Price(0.0, 1 / NANO)
 
 
 def call(tokens: int = 10, step: str = "stage1.1:a/b", model: str = "a/b") -> Call:
-    """Return a call whose reply may have so many tokens."""
     return Call(
         step=step, member=Member(model=model), prompt=lambda: (), deadline=1.0, max_tokens=tokens
     )
@@ -41,7 +40,6 @@ def spent(nanodollars: int, unpriced: int = 0) -> Usage:
 
 
 def reply(nanodollars: int, unpriced: int = 0) -> Reply:
-    """Return a reply that cost so much."""
     return Reply(text="Yes.", usage=spent(nanodollars, unpriced), latency_ms=1)
 
 
@@ -93,7 +91,6 @@ def costing(*nanodollars: int) -> Ask:
 
 
 async def refused(ask: Ask, asked: Call) -> Failure:
-    """Return why a call isn't made."""
     with pytest.raises(ModelError) as caught:
         await ask(asked)
     return caught.value.failure

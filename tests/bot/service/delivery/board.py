@@ -68,8 +68,6 @@ class Board:
         repeat: Repeat = Repeat.FREELY,
         give_up: float | None = None,
     ) -> T:
-        """Send a request in the lane of its channel."""
-
         async def attempt() -> T:
             error = next((each for each in self.broken if each[0] == kind), None)
             if error:
@@ -90,12 +88,10 @@ class Board:
         )
 
     async def draw(self, card: Card, continues: str) -> Drawing:
-        """Write a card as Markdown."""
         del continues
         return Drawing(Part(render(card.message), buttons=card.buttons), is_whole=True)
 
     async def parts(self, message: Message) -> Sequence[Part]:
-        """Leave a message whole."""
         return [Part(render(message))]
 
     def line(
@@ -128,7 +124,6 @@ class Board:
         return [self.notes[-1].id]
 
     async def edit(self, spot: Spot, message: str, part: Part) -> bool:
-        """Write a note again."""
         found = [each for each in self.notes if (each.id, each.spot) == (message, spot)]
         if not found:
             raise Gone("the note is gone")
@@ -137,7 +132,6 @@ class Board:
         return True
 
     async def delete(self, one: Work) -> None:
-        """Take a note down."""
         self.notes = [each for each in self.notes if each.id != one.item]
 
     async def upload(self, run: str, file: File) -> File:
@@ -149,7 +143,6 @@ class Board:
         self.threads[message] = title
 
     async def open_direct(self, user: str) -> str:
-        """Return somebody's own board."""
         return f"direct-{user}"
 
     async def find(self, spot: Spot, since: str) -> Sequence[OwnMessage]:
@@ -157,19 +150,16 @@ class Board:
         return [OwnMessage(each.id, each.part, each.files) for each in self.notes if each.spot == spot]
 
     async def require_sight(self, run: str, where: Source) -> None:
-        """Let everybody see everything."""
         del run, where
 
     def why_no_thread(self, where: Source) -> str | None:
         del where
 
     async def respond(self, where: Source, text: str, nonce: str) -> None:
-        """Tell the asker alone."""
         del where, nonce
         self.told.append(text)
 
     async def read(self, run: str, where: Source, brief: Brief, room: int) -> Discussion:
-        """Return a thread without messages."""
         del run, where, brief, room
         return Discussion(until="0")
 

@@ -20,15 +20,12 @@ IMPATIENT = Patience(request=1.0, recheck=0.0, first=0.0, longest=0.0, lost=0.0,
 
 
 async def shown(folder: Path, board: Board) -> RunRow:
-    """Play a run whose place is on the board."""
     async with office(folder, ScriptedCouncil()) as place:
         run = await place.ask()
         assert run is not None
         place.dispatcher.tasks.begin(run, Venue.of(board, run))
         await place.dispatcher.tasks.settled()
-        found = await place.library.journal.get(run.id)
-        assert found is not None
-        return found
+        return await place.row(run)
 
 
 async def test_a_run_is_shown_on_a_chat_of_a_page(tmp_path: Path) -> None:

@@ -86,7 +86,6 @@ def outbox(time: Time, **more: object) -> Outbox:
 
 
 def always(urgency: Urgency) -> Callable[[], Urgency]:
-    """Return an urgency that doesn't change."""
     return lambda: urgency
 
 

@@ -6,7 +6,6 @@ from council.brief import SentFile
 
 
 def sent(name: str, size: int = 1) -> SentFile:
-    """Return a file as a platform announces it."""
     return SentFile(name=name, size=size)
 
 

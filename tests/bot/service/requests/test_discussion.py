@@ -29,7 +29,6 @@ class Scripted:
         return self.written, self.more
 
     async def name(self, author: str) -> str:
-        """Return the id in capitals."""
         return (await self._in_time(author)).upper()
 
     def sent(self, file: str) -> SentFile:
@@ -42,7 +41,6 @@ class Scripted:
 
 
 async def reading(thread: Scripted, *attachments: Attachment, room: int = ROOM) -> Discussion:
-    """Read a thread with a question that has these files."""
     brief = ScriptedCouncil.brief(attachments=attachments, context=CONTEXT)
     return await read_thread(thread, brief, CONTEXT, room)
 
