@@ -75,7 +75,7 @@ async def test_what_a_review_says_is_stored_as_points() -> None:
     message.check()
 
 
-async def test_an_endpoint_that_refuses_the_schema_is_asked_without_it() -> None:
+async def test_an_endpoint_that_refuses_or_stays_empty_under_the_schema_is_asked_without_it() -> None:
     """The prompt then asks for prose; no failure is reported, the vote counts, and the refusal is on record."""
     council = ScriptedCouncil(script={**dict.fromkeys(REVIEWS, REFUSED), "stage2": refusing})
     message = (await council.run(structured())).message
@@ -94,10 +94,6 @@ async def test_an_endpoint_that_refuses_the_schema_is_asked_without_it() -> None
     replayed = (await again.run(structured())).message
     assert again.calls == []
     assert replayed.stage2 == message.stage2
-
-
-async def test_a_reply_that_is_empty_under_the_schema_is_asked_for_without_it() -> None:
-    """The endpoint isn't remembered as one that refuses it: the reply may have been empty by chance."""
     empty = Failure(cause="empty", detail="finish reason: stop")
     council = ScriptedCouncil(script={**dict.fromkeys(REVIEWS, empty), "stage2": refusing})
     message = (await council.run(structured())).message
@@ -107,6 +103,11 @@ async def test_a_reply_that_is_empty_under_the_schema_is_asked_for_without_it() 
     again = asked[f"{REVIEWS[0]}:plain"]
     assert again.schema is None
     assert "FINAL RANKING:" in again.messages[-1]["content"]
+    refused = REFUSED.model_copy(update={"cause": "bad_request"})
+    council = ScriptedCouncil(script={REVIEWS[0]: refused})
+    message = (await council.run()).message
+    assert votes(message) == [3] * 3
+    assert [failed.failure.cause for failed in message.failures] == ["bad_request"]
 
 
 async def test_a_ranking_as_an_object_below_a_review_in_prose_counts() -> None:
@@ -149,15 +150,6 @@ async def test_consultants_whose_endpoint_refuses_the_schema_are_asked_the_same_
     first, second = asked[f"stage1.1:{FOUR[0]}"], asked[f"stage1.1:{FOUR[0]}:plain"]
     assert first.messages == second.messages
     assert (bool(first.schema), second.schema) == (True, None)
-
-
-async def test_a_request_without_schema_that_is_refused_is_a_failure() -> None:
-    """There is nothing else to leave out."""
-    refused = REFUSED.model_copy(update={"cause": "bad_request"})
-    council = ScriptedCouncil(script={REVIEWS[0]: refused})
-    message = (await council.run()).message
-    assert votes(message) == [3] * 3
-    assert [failed.failure.cause for failed in message.failures] == ["bad_request"]
 
 
 UNREADABLE = "Response A is good. I like them all.\n\nFINAL RANKING:\n1. (correct)\n2. (wrong)"

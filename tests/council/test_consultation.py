@@ -142,8 +142,8 @@ def test_each_reads_its_own_view(snapshot: SnapshotAssertion) -> None:
     assert fenced(CodeSnippet(language="md", code="```\nx\n````")) == "`````md\n```\nx\n````\n`````"
 
 
-def test_a_document_checks_consultations_against_their_texts() -> None:
-    """A document with another text, or with a debate before any review, is refused."""
+def test_a_document_checks_consultations_and_reads_another_programs_as_missing() -> None:
+    """A document with another text, or with a debate before any review, is refused; it stays readable."""
     one = consultation()
     stored = {
         "role": "assistant",
@@ -172,10 +172,6 @@ def test_a_document_checks_consultations_against_their_texts() -> None:
     ):
         with pytest.raises(ValueError, match=problem):
             message.model_copy(update=changed).check()
-
-
-def test_another_programs_consultation_is_read_as_missing() -> None:
-    """The document stays readable."""
     message = AssistantMessage.model_validate(
         {
             "role": "assistant",

@@ -89,8 +89,8 @@ def of(message: AssistantMessage, name: str) -> Stage2_5Result:
     return next(each for each in message.stage2_5 or () if each.model == name)
 
 
-async def test_an_echo_is_asked_for_once_more() -> None:
-    """With the reason; the second reply is the correction, and both calls count."""
+async def test_an_echo_is_asked_for_once_more_and_a_second_leaves_the_answer() -> None:
+    """With the reason, and both calls count; with its cause, for people and on record."""
     council = ScriptedCouncil(script={STEP: "Response C", f"{STEP}:again": "Shard by tenant, in May."})
     message = (await council.run()).message
     assert of(message, FOUR[0]).corrected_response == "Shard by tenant, in May."
@@ -100,10 +100,6 @@ async def test_an_echo_is_asked_for_once_more() -> None:
     assert "in English" in again.messages[-1]["content"]
     assert message.usage is not None
     assert message.usage.calls[f"{STEP}:again"].tokens == 15
-
-
-async def test_a_second_echo_leaves_the_answer_as_it_was() -> None:
-    """With its cause, for people and on record; the chairman reads the answer before."""
     council = ScriptedCouncil(script={STEP: "Response C", f"{STEP}:again": "FINAL RANKING: A > B"})
     message = (await council.run()).message
     kept = of(message, FOUR[0])

@@ -406,8 +406,8 @@ async def test_one_model_too_dear_fails_alone_and_a_second_ends_the_account() ->
     assert (message.stage3.source, message.stage3.model) == ("single", "local")
 
 
-async def test_a_call_that_is_not_made_is_told_but_not_recorded() -> None:
-    """Observers hear the cause; a retried run asks again."""
+async def test_calls_not_made_cost_the_title_and_are_told_but_not_recorded() -> None:
+    """Observers hear the cause; a retried run asks again, and the question becomes the title."""
     council = ScriptedCouncil(script={f"stage2.1:{FOUR[0]}": failure("credit")})
     await council.run()
     told = [event for event in council.events if isinstance(event, MemberFailed)]
@@ -415,6 +415,12 @@ async def test_a_call_that_is_not_made_is_told_but_not_recorded() -> None:
         (each.stage, each.member, each.failure.attempts) for each in told
     ]
     assert not any(step.startswith("stage3") for step in council.steps.outcomes)
+    council = ScriptedCouncil(
+        script={f"stage1.1:{FOUR[0]}": failure("credit")}, held={"title", f"stage1.1:{FOUR[1]}"}
+    )
+    running = asyncio.create_task(council.run(seated(*FOUR[:2], own("a"), title_model="some/titles")))
+    assert (await running).title == "Should we shard now or buy a bigger machine?"
+    assert council.steps.outcomes["title"] == Failure(cause="credit")
 
 
 @rows("step", ["stage1.1:x/a", "stage2.1:x/a", "stage2_5.1:x/a", "stage3.1:chair/man"])
@@ -429,13 +435,3 @@ async def test_a_replay_ends_as_the_run_did(step: str) -> None:
     varying = {"started_at", "finished_at", "failures"}  # failures are in the order of their events
     assert second.model_dump(exclude=varying) == first.model_dump(exclude=varying)
     assert sorted(map(repr, second.failures)) == sorted(map(repr, first.failures))
-
-
-async def test_a_refused_account_costs_the_title() -> None:
-    """The question becomes the title."""
-    council = ScriptedCouncil(
-        script={f"stage1.1:{FOUR[0]}": failure("credit")}, held={"title", f"stage1.1:{FOUR[1]}"}
-    )
-    running = asyncio.create_task(council.run(seated(*FOUR[:2], own("a"), title_model="some/titles")))
-    assert (await running).title == "Should we shard now or buy a bigger machine?"
-    assert council.steps.outcomes["title"] == Failure(cause="credit")

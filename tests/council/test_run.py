@@ -86,8 +86,8 @@ async def test_the_cost_is_one_sum_that_knows_every_call_as_it_ends() -> None:
     assert usage.run.cost == pytest.approx(0.013)
 
 
-async def test_reviews_wait_for_the_last_answer() -> None:
-    """Stage 2 begins when the last expected answer is in, not before."""
+async def test_reviews_wait_for_the_last_answer_and_corrections_for_every_review_but_their_own() -> None:
+    """While one member's review is out, that member alone can correct itself."""
     council = ScriptedCouncil(held={"stage1.1:x-ai/grok"})
     running = asyncio.create_task(council.run())
     await council.until_called(*(f"stage1.1:{name}" for name in FOUR))
@@ -96,10 +96,6 @@ async def test_reviews_wait_for_the_last_answer() -> None:
     council.release("stage1.1:x-ai/grok")
     await running
     assert len(council.asked("stage2")) == 4
-
-
-async def test_a_correction_waits_for_every_review_but_its_own() -> None:
-    """While one member's review is out, that member alone can correct itself."""
     council = ScriptedCouncil(held={"stage2.1:google/gemini"})
     running = asyncio.create_task(council.run())
     await council.until_called("stage2_5.1:google/gemini")

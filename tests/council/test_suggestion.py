@@ -24,7 +24,7 @@ def bare(*names: str) -> dict[str, ModelListing]:
 
 
 def test_each_seat_has_another_maker_and_its_newest_main_model() -> None:
-    """Small, special and very dear models stay out, and so do those that cost nothing."""
+    """Small, special and very dear models stay out, and so do those that cost nothing or have no price."""
     listings = listed(
         openai__gpt_5=(10, 5),
         openai__gpt_6=(12, 9),
@@ -40,10 +40,6 @@ def test_each_seat_has_another_maker_and_its_newest_main_model() -> None:
     assert suggest(listings) == Suggestion(
         ("openai/gpt-6", "google/gemini-3", "deepseek/deepseek-v4"), "anthropic/claude-5"
     )
-
-
-def test_a_routed_model_without_a_price_is_no_first_choice() -> None:
-    """Where others have one."""
     listings = listed(a__one=(1, 1), b__two=(1, 1), c__three=(1, 1), d__four=(1, 1))
     listings["openrouter/auto"] = ModelListing(None, structured=False, created=99)
     assert leading(listings)[-1] == "openrouter/auto"

@@ -143,8 +143,8 @@ def test_the_beginning_of_a_text_ends_between_blocks() -> None:
     assert cut == "[1]: https://a.b 'A'\n\n" + ("word [a][1]\n\n" * 4).rstrip()
 
 
-def test_rows_beyond_the_limit_are_code() -> None:
-    """They are shown as written, below the table; later text is parsed again."""
+def test_what_is_beyond_the_limit_is_code() -> None:
+    """Rows are shown as written, below the table; text that isn't parsed can't be contained in another way."""
     table = f"|{'a|' * 181}\n|{'-|' * 181}\n" + "|\n" * 362
     tokens, _ = parse_blocks(f"{table}\n**End.**")
     kinds = [token.type for token in tokens if token.level == 0]
@@ -152,10 +152,6 @@ def test_rows_beyond_the_limit_are_code() -> None:
     code = next(token for token in tokens if token.type == "code_block")
     assert code.content == "|\n" * code.content.count("\n")
     assert code.content.count("\n") > 300
-
-
-def test_markdown_from_where_the_limit_is_reached_is_fenced() -> None:
-    """Text that isn't parsed can't be contained in another way."""
     items = [f"- <b>{number}" for number in range(3_000)]
     lines = contain("\n".join(["# A", "", *items]), 2).split("\n")
     fence = lines.index("```")

@@ -68,12 +68,14 @@ def test_deep_nesting_is_shown_as_code_and_headings_end() -> None:
     assert written("# A\n\n## B", DISCORD, 2) == "### A\n\n**B**"
 
 
-def test_neighbours_make_no_mention_and_no_picture() -> None:
-    """An `@` before a link's text that is shown without the link stays alone; a `!` makes no picture."""
+def test_neighbours_make_no_mention_and_plain_text_has_no_markup() -> None:
+    """An `@` before a link's text that is shown without the link stays alone; plain text has one line per block."""
     assert written("!![a](https://x.y/z)", DISCORD) == "!\u200b[a](<https://x.y/z>)"
     assert written("\\![a](https://x.y/z)", SLACK) == "!\u200b[a](https://x.y/z)"
     assert written("@[everyone](/x)", DISCORD) == "@\u200beveryone (/x)"
     assert written("@![everyone](/x)", DISCORD) == "@\u200beveryone (/x)"
+    markdown = "# A\n\n**b** [c](https://d.e) `f`\n\n- g\n- h\n\n```sh\ni\n```"
+    assert plain_text(markdown) == "A\nb c f\ng\nh\ni"
 
 
 @pytest.mark.parametrize("dialect", [DISCORD, SLACK])
@@ -83,12 +85,6 @@ def test_a_line_of_ours_shows_as_it_is(dialect: ChatDialect, text: str) -> None:
     """A reader sees exactly that text, whatever it is."""
     line = Line(text).text
     assert "".join(map(shown, split([Text(words(line, dialect))], 100_000, len))) == line
-
-
-def test_plain_text_has_no_markup() -> None:
-    """It has one line per block, for places without rendering."""
-    markdown = "# A\n\n**b** [c](https://d.e) `f`\n\n- g\n- h\n\n```sh\ni\n```"
-    assert plain_text(markdown) == "A\nb c f\ng\nh\ni"
 
 
 def drawn(table: Table, width: int) -> str:

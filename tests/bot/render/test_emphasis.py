@@ -73,15 +73,11 @@ def test_what_is_meant_is_bold_everywhere(markdown: str, shown: str) -> None:
     assert on_discord(written(markdown, DISCORD)).translate(HIDDEN) in (shown, nested.get(shown))
 
 
-def test_a_letter_of_no_width_is_only_where_it_is_needed() -> None:
-    """It is inside the mark, because a parser by CommonMark looks at what is inside."""
+def test_a_letter_of_no_width_is_only_where_it_is_needed_and_names_of_python_are_text() -> None:
+    """It is inside the mark, because a parser by CommonMark looks there; other words between two underscores are bold."""
     assert written("**Status:**OK", SLACK) == "**Status:\u200b**OK"
     assert written("これは**「重要」**です", SLACK) == "これは**\u200b「重要」\u200b**です"
     assert written("**Status:** OK, **(a)**.", SLACK) == "**Status:** OK, **(a)**."
-
-
-def test_names_of_python_are_text() -> None:
-    """They are shown with their underscores; other words between two of them are bold."""
     names = "__init__, obj.__dict__ and __name__ == '__main__'"
     assert MEANT.renderInline(names) == names
     assert MEANT.renderInline("**__init__**") == "<strong>__init__</strong>"

@@ -295,12 +295,18 @@ async def test_a_provider_without_a_key_never_gets_another_ones(desk: Desk) -> N
     assert not any("Authorization" in one.headers for one in desk.openrouter.history)
 
 
-async def test_the_demonstration_needs_nothing_written(desk: Desk) -> None:
-    """And a Discord token alone is written where it is wanted."""
+async def test_a_no_or_a_demonstration_writes_nothing(desk: Desk) -> None:
+    """Enter isn't enough to replace something; a Discord token alone is written where it is wanted."""
     assert await desk.answer((NUMBER, "4"), (WHERE, "4")) == 0
     assert desk.files() == {}
     assert "The demonstration model is installed and needs no setting." in desk.said
     assert "Nothing needs to be written." in desk.said
+    desk.write(".env", DOTENV)
+    path = [(NUMBER, "3"), (WHICH, ""), (CHAIR, ""), (ASK, "n"), (WHERE, "4")]
+    assert await desk.answer(*path, ("replace the values above?", "")) == 1
+    assert desk.files() == {".env": DOTENV}
+    assert LEFT in desk.said
+    assert f"COUNCIL_MEMBERS: removed (now: {MEMBERS})" in desk.said
 
 
 async def test_a_second_time_keeps_what_is_there(desk: Desk) -> None:
@@ -319,16 +325,6 @@ async def test_a_second_time_keeps_what_is_there(desk: Desk) -> None:
     assert "Nothing needs to be written." in desk.said
     assert desk.files() == {".env": text}
     assert (desk.folder / ".env").stat().st_mtime_ns == before.st_mtime_ns
-
-
-async def test_a_no_at_the_last_question_leaves_everything(desk: Desk) -> None:
-    """Enter isn't enough to replace something."""
-    desk.write(".env", DOTENV)
-    path = [(NUMBER, "3"), (WHICH, ""), (CHAIR, ""), (ASK, "n"), (WHERE, "4")]
-    assert await desk.answer(*path, ("replace the values above?", "")) == 1
-    assert desk.files() == {".env": DOTENV}
-    assert LEFT in desk.said
-    assert f"COUNCIL_MEMBERS: removed (now: {MEMBERS})" in desk.said
 
 
 async def test_a_wrong_key_is_reported_and_asked_for_again(desk: Desk) -> None:
@@ -377,7 +373,7 @@ async def test_a_model_without_a_reply_is_named(desk: Desk) -> None:
 
 
 async def test_tokens_are_checked_by_their_form(desk: Desk) -> None:
-    """Slack's two tokens need each other."""
+    """Slack's two tokens need each other; otherwise nobody would know why nothing changes."""
     path = [
         *((NUMBER, "4"), (WHERE, "3"), (DISCORD, "5ecret"), (DISCORD, "")),
         *((SLACK_BOT, APP), (SLACK_BOT, BOT), (SLACK_APP, BOT), (SLACK_APP, "")),
@@ -388,10 +384,6 @@ async def test_tokens_are_checked_by_their_form(desk: Desk) -> None:
     assert "those begin with xapp-" in desk.said
     assert "Slack needs both tokens, so neither is written." in desk.said
     assert desk.files() == {}
-
-
-async def test_settings_that_the_environment_overrides_are_named(desk: Desk) -> None:
-    """Otherwise nobody would know why nothing changes."""
     desk.environment = {"COUNCIL_CHAIRMAN": "x-ai/grok-4", "OPENROUTER_API_KEY_FILE": "/nowhere"}
     path = [*OPENROUTER_PATH[:5], (WHERE, ""), (WRITE, "n")]
     assert await desk.answer(*path) == 1
@@ -439,34 +431,27 @@ async def test_leaving_while_models_are_asked_leaves_no_file(desk: Desk) -> None
     assert desk.files() == {}
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "reason"),
-    [
+async def test_a_file_that_cannot_be_read_is_named_first(desk: Desk) -> None:
+    """Before any question."""
+    for name, text, reason in (
         (".env", b"KEY=\xff", ".env: it can't be read: it isn't UTF-8 text."),
         ("council.toml", b"[profiles", "council.toml: it can't be read: "),
-    ],
-)
-async def test_a_file_that_cannot_be_read_is_named_first(
-    desk: Desk, name: str, text: bytes, reason: str
-) -> None:
-    """Before any question."""
-    (desk.folder / name).write_bytes(text)
-    assert await desk.answer() == 2
-    assert reason in desk.said
-    assert (desk.folder / name).read_bytes() == text
+    ):
+        (desk.folder / name).write_bytes(text)
+        assert await desk.answer() == 2
+        assert reason in desk.said
+        assert (desk.folder / name).read_bytes() == text
+        (desk.folder / name).unlink()
 
 
-async def test_a_council_that_cannot_be_changed_safely_is_shown(desk: Desk) -> None:
-    """With the lines to insert by hand; nothing is written."""
+async def test_a_file_that_cannot_be_changed_or_written_is_shown(desk: Desk) -> None:
+    """Nothing else is written then; there are the lines to insert by hand."""
     text = 'profiles.default.members = ["a/b"]\n'
     desk.write("council.toml", text)
     assert await desk.answer((NUMBER, "3"), (WHICH, ""), (CHAIR, ""), (ASK, "n"), (WHERE, "")) == 2
     assert "[profiles.default]" in desk.said
     assert desk.files() == {"council.toml": text}
-
-
-async def test_a_file_that_cannot_be_written_is_named(desk: Desk) -> None:
-    """Nothing else is written then."""
+    (desk.folder / "council.toml").unlink()
     desk.environment = {"COUNCIL_CONFIG": "nowhere/council.toml"}
     desk.write(".env", DOTENV)
     path = [(NUMBER, "3"), (WHICH, ""), (CHAIR, ""), (ASK, "n"), (WHERE, "")]

@@ -43,18 +43,14 @@ def drawn(retries: Retries, error: ModelError, made: int) -> list[float]:
     return [wait for wait in waits if wait is not None]
 
 
-def test_waits_grow_with_full_jitter_up_to_the_longest() -> None:
-    """Each wait is drawn from the whole range up to its bound."""
+def test_waits_grow_with_full_jitter_above_what_a_provider_asks_for() -> None:
+    """Each is drawn from the whole range up to its bound; calls refused together don't come back together."""
     chance = random.Random(1)  # noqa: S311 - jitter, not a secret
     retries = Retries(9, 1.0, chance, growth=4.0, longest=10.0)
     for made, bound in ((1, 1.0), (2, 4.0), (3, 10.0), (4, 10.0)):
         waits = drawn(retries, failing("lost"), made)
         assert 0 <= min(waits) < bound * 0.05
         assert bound * 0.95 < max(waits) <= bound
-
-
-def test_the_wait_a_provider_asks_for_is_a_floor() -> None:
-    """Jitter comes on top, so that calls refused together don't come back together."""
     chance = random.Random(1)  # noqa: S311 - jitter, not a secret
     error = RefusedCall(Failure(cause="rate_limited"), 5.0)
     waits = drawn(Retries(9, 1.0, chance), error, 2)

@@ -42,8 +42,8 @@ def test_the_last_exchanges_are_whole_and_those_before_are_titles() -> None:
     assert context.left_out > 0
 
 
-def test_a_last_answer_that_is_too_long_by_itself_is_shortened() -> None:
-    """Its beginning is worth more than its question alone."""
+def test_a_last_answer_that_is_too_long_is_shortened_and_the_question_has_its_room() -> None:
+    """Its beginning is worth more than its question alone; half of the rest is for the conversation."""
     answer = "This is a sentence of the answer. " * 1000
     context = recent([*chain(2), Turn(question="And then?", answer=answer)], 2000)
     assert context.cut
@@ -52,10 +52,6 @@ def test_a_last_answer_that_is_too_long_by_itself_is_shortened() -> None:
     assert kept is not None
     assert kept.startswith("This is a sentence of the answer. This")
     assert "[shortened: " in kept
-
-
-def test_the_question_and_its_files_take_their_room_first() -> None:
-    """Half of the rest is for the conversation."""
     assert room_beside(16_000, ["x" * 4000, "x" * 8000]) == (16_000 - 1000 - 2000) // 2
     assert room_beside(1000, ["x" * 40_000]) == LEAST_ROOM
 

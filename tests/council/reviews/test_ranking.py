@@ -20,8 +20,8 @@ def standing(ranking: AggregateRanking) -> list[tuple[str, float | None, int, in
     return [(place.label[-1], place.mean_position, place.votes, place.wins) for place in ranking.places]
 
 
-def test_ranks_by_mean_position() -> None:
-    """With recusal, each answer's place is the mean over the ballots of the others."""
+def test_ranks_by_mean_position_without_a_vote_for_oneself() -> None:
+    """With recusal, each answer's place is the mean over the ballots of the others; a vote for oneself is dropped."""
     ranking = aggregate({"ann": [B, C, D], "bob": [A, C, D], "cyd": [B, A, D], "dee": [B, A, C]}, FOUR)
     assert standing(ranking) == [
         ("B", 1.0, 3, 3),
@@ -32,10 +32,6 @@ def test_ranks_by_mean_position() -> None:
     assert [place.model for place in ranking.places] == ["bob", "ann", "cyd", "dee"]
     assert (ranking.ballots, ranking.uncounted) == (4, [])
     assert (ranking.agreement, ranking.agreement_word) == (1.0, "strong")
-
-
-def test_leaves_out_a_vote_for_oneself() -> None:
-    """A member's own place in its ballot is dropped and the answers below move up."""
     with_own = aggregate({"ann": [A, C, B], "bob": [B, C, A], "dee": [D, A, B]}, FOUR)
     without = aggregate({"ann": [C, B], "bob": [C, A], "dee": [A, B]}, FOUR)
     assert with_own == without

@@ -142,8 +142,8 @@ async def test_cut_off_or_single_answers_are_not_compared() -> None:
     assert not [call for call in scripted.calls if call.step.startswith("judge")]
 
 
-async def test_the_chairman_is_told_that_reviews_were_skipped() -> None:
-    """And that agreement proves nothing; of notes, none is about reviews."""
+async def test_a_chairman_is_told_that_nobody_reviewed() -> None:
+    """And that agreement proves nothing; it would read the answers as corrected ones."""
     scripted = council()
     await scripted.run(auto(), notes_mark="a-mark-alone")
     told = scripted.prompt("stage3.1:chair/man:chairman")
@@ -157,9 +157,22 @@ async def test_the_chairman_is_told_that_reviews_were_skipped() -> None:
     chosen = asked.prompt("stage3.1:chair/man:chairman")
     assert "The reviews were skipped" in chosen
     assert "recommend the same" not in chosen
+    scripted = council()
+    scripted.held = {f"stage1.1:{FOUR[3]}"}
+    running = asyncio.create_task(scripted.run(profile()))
+    await scripted.until_called(*(f"stage1.1:{name}" for name in FOUR))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    scripted.stop.press()
+    message = (await running).message
+    assert message.stage3.stopped_early
+    assert not message.stage2
+    told = scripted.prompt("stage3.1:chair/man:chairman")
+    assert "The reviews were skipped" in told
+    assert "corrected themselves" not in told
 
 
-async def test_the_chairman_is_never_skipped_and_its_line_of_succession_holds() -> None:
+async def test_the_chairman_is_never_skipped_and_the_judges_schema_is_strict() -> None:
     """Without a ranking, the first label's author writes; without anybody, an answer is shown as it is."""
     scripted = council(**{"stage3.1:chair/man:chairman": failure()})
     message = (await scripted.run(auto())).message
@@ -168,6 +181,9 @@ async def test_the_chairman_is_never_skipped_and_its_line_of_succession_holds() 
     last = (await nobody.run(auto())).message
     assert (last.stage3.source, last.stage3.response) == ("verbatim", SHARD)
     last.check()
+    text = json.dumps(comparison_schema(["Response A", "Response B"]))
+    assert text.count('"additionalProperties": false') == text.count('"type": "object"') == 2
+    assert "minItems" not in text
 
 
 async def test_an_audited_run_is_reviewed_all_the_same() -> None:
@@ -240,27 +256,3 @@ async def test_what_was_saved_is_less_what_the_judge_took() -> None:
     replies = 8 * 5
     prompts = saved.tokens + 15 - replies
     assert saved.cost == pytest.approx(prompts * 1e-6 + replies * 1e-5 - 0.001)
-
-
-def test_the_judges_schema_is_strict() -> None:
-    """Every object says what it holds, and nothing else; lists have no bounds, which servers refuse."""
-    text = json.dumps(comparison_schema(["Response A", "Response B"]))
-    assert text.count('"additionalProperties": false') == text.count('"type": "object"') == 2
-    assert "minItems" not in text
-
-
-async def test_a_chairman_after_stop_is_told_that_nobody_reviewed() -> None:
-    """As it is after a choice: it would read the answers as corrected ones."""
-    scripted = council()
-    scripted.held = {f"stage1.1:{FOUR[3]}"}
-    running = asyncio.create_task(scripted.run(profile()))
-    await scripted.until_called(*(f"stage1.1:{name}" for name in FOUR))
-    for _ in range(20):
-        await asyncio.sleep(0)
-    scripted.stop.press()
-    message = (await running).message
-    assert message.stage3.stopped_early
-    assert not message.stage2
-    told = scripted.prompt("stage3.1:chair/man:chairman")
-    assert "The reviews were skipped" in told
-    assert "corrected themselves" not in told

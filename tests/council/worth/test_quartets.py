@@ -72,13 +72,9 @@ async def skipped(judge: Judge) -> set[str]:
     return found
 
 
-async def test_with_an_honest_judge_exactly_what_agrees_is_skipped() -> None:
-    """Answers in other words are; a number, a warning, an empty or a hostile answer is enough for full."""
+async def test_exactly_what_agrees_is_skipped_and_nobody_talks_a_judge_into_more() -> None:
+    """Answers in other words are; what a bad judge misses, the audit has to find."""
     assert await skipped(honest) == {each.id for each in ALL if each.agree}
-
-
-async def test_hostile_answers_lead_to_full_even_before_a_judge_that_sees_nothing() -> None:
-    """What a bad judge misses, the audit has to find; but nobody talks it into anything."""
     assert await skipped(always(BLIND)) == {each.id for each in ALL if each.kind != "hostile"}
 
 
